@@ -8,21 +8,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crag_core.base.errors import DocumentMissing, Stopped
 from crag_core.base.protocols import Cancel, Found, LanguageModel, Messages, Reply, WebReply
 from crag_core.base.types import Engine, EvaluatorCard, Grade, Origin, Passage, Step, Usage, WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.decision.signals import SignalMeter
-from crag_core.llamaindex.postprocessor import CRAGPostprocessor
-from crag_core.llamaindex.query_engine import CRAGQueryEngine
-from crag_core.llamaindex.retriever import CRAGRetriever
 from crag_core.pipeline.pipeline import SEARCHING, Pipeline
 from crag_core.pipeline.run import Cooldown, Listener, Parts, WebMode
 from crag_core.trace.trace import RunSettings, Trace
 from tests import builders
 from tests.stand_ins.local_server import wait_until
+
+if TYPE_CHECKING:  # llama_index takes seconds to import, and processes of their own use a part of these
+    from crag_core.llamaindex.postprocessor import CRAGPostprocessor
+    from crag_core.llamaindex.query_engine import CRAGQueryEngine
 
 QUESTION = "When does the ferry to Vennick leave?"
 ANSWER = "It leaves at nine [1]."
@@ -339,6 +340,8 @@ class Bench:
 
 
 def postprocessor_of(pipeline: Pipeline, on_trace: Callable[[Trace], None] | None = None) -> CRAGPostprocessor:
+    from crag_core.llamaindex.postprocessor import CRAGPostprocessor
+
     corrects = CRAGPostprocessor(pipeline.settings.policy, on_trace=on_trace)
     corrects._pipeline = pipeline
     return corrects
@@ -347,6 +350,9 @@ def postprocessor_of(pipeline: Pipeline, on_trace: Callable[[Trace], None] | Non
 def engine_of(pipeline: Pipeline, streaming: bool = False) -> CRAGQueryEngine:
     """The query engine over these parts, as the application builds it over its own."""
     assert pipeline.parts.retriever is not None
+    from crag_core.llamaindex.query_engine import CRAGQueryEngine
+    from crag_core.llamaindex.retriever import CRAGRetriever
+
     retriever = CRAGRetriever(pipeline.parts.retriever, pipeline.settings.top_k)
     return CRAGQueryEngine(retriever, postprocessor_of(pipeline), streaming=streaming)
 

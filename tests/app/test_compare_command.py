@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -38,10 +39,14 @@ JUDGED = "two-signal,evaluator=embedding,name=judged"
 """Grades without loading a model."""
 
 
+def use_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("CRAG_HOME", str(folder / "home"))
+    patch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("CRAG_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    use_home(tmp_path, monkeypatch)
     return tmp_path
 
 
@@ -50,6 +55,29 @@ def folder(home: Path) -> Path:
     """A public set: six of ten places have bridges that a document counts."""
     made = home / "bridges"
     made.mkdir()
+    write_set(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home in which the documents of that set are indexed."""
+    place = tmp_path_factory.mktemp("indexed")
+    (made := place / "bridges").mkdir()
+    write_set(made)
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(place, patch)
+        open_set(str(made), Workbench())
+    return place / "home"
+
+
+@pytest.fixture
+def indexed_folder(folder: Path, home: Path, indexed: Path) -> Path:
+    shutil.copytree(indexed, home / "home")
+    return folder
+
+
+def write_set(made: Path) -> None:
     corpus = [
         {"doc_id": f"d{n}", "title": place, "text": f"{place} has {n} bridges. It rains there."}
         for n, place in enumerate(PLACES)
@@ -62,18 +90,31 @@ def folder(home: Path) -> Path:
     (made / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)), "utf-8")
     (made / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)), "utf-8")
     (made / "qrels.tsv").write_text("\n".join(["query_id\tdoc_id\tgrade", *grades]), "utf-8")
-    return made
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with four documents of the user's own."""
+    place = tmp_path_factory.mktemp("filled")
+    for hour, name in enumerate(PLACES[:4], 1):
+        (place / f"{name}.txt").write_text(f"The ferry to {name} leaves at {hour} in the morning.", "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(place, patch)
+        assert main(["ingest", *(str(place / f"{name}.txt") for name in PLACES[:4])]) == 0
+    return place / "home"
 
 
 @pytest.fixture
-def table(home: Path) -> Path:
-    """Four documents of the user's own, four questions that they answer and four that they do not."""
-    for hour, place in enumerate(PLACES[:4], 1):
-        (home / f"{place}.txt").write_text(f"The ferry to {place} leaves at {hour} in the morning.", "utf-8")
-    assert main(["ingest", *(str(home / f"{place}.txt") for place in PLACES[:4])]) == 0
+def table(home: Path, filled: Path) -> Path:
+    """In a copy of that home, four questions that they answer and four that they do not."""
+    shutil.copytree(filled, home / "home")
+    return write_table(home)
+
+
+def write_table(folder: Path) -> Path:
     rows = [f"When does the ferry to {place} leave?,correct" for place in PLACES[:4]]
     rows += [f"Who bakes the bread of {name}?,incorrect" for name in "abcd"]
-    file = home / "ferries.csv"
+    file = folder / "ferries.csv"
     file.write_text("\n".join(["question,expected", *rows]), "utf-8")
     return file
 
@@ -120,8 +161,8 @@ def test_a_set_with_its_documents_is_run_and_measured(folder: Path, capsys: Outp
     assert Workbench().store.count() == 0, "the user's own index is left alone"
 
 
-def test_text_csv_and_json_have_the_same_figures(folder: Path, home: Path, capsys: Output) -> None:
-    assert compare("--set", folder, "--csv", home / "out.csv", "--json", home / "out.json") == 0
+def test_text_csv_and_json_have_the_same_figures(indexed_folder: Path, home: Path, capsys: Output) -> None:
+    assert compare("--set", indexed_folder, "--csv", home / "out.csv", "--json", home / "out.json") == 0
     text = capsys.readouterr().out
     assert f"written to {home / 'out.csv'}" in text and f"written to {home / 'out.json'}" in text
     data = json.loads((home / "out.json").read_text("utf-8"))
@@ -146,11 +187,11 @@ def test_text_csv_and_json_have_the_same_figures(folder: Path, home: Path, capsy
     assert sum(sum(counts.values()) for counts in data["confusion"]["judged"].values()) == 10
 
 
-def test_the_grades_of_files_reach_the_measures_of_retrieval(folder: Path, home: Path) -> None:
-    assert compare("--set", folder, "--json", home / "out.json") == 0
+def test_the_grades_of_files_reach_the_measures_of_retrieval(indexed_folder: Path, home: Path) -> None:
+    assert compare("--set", indexed_folder, "--json", home / "out.json") == 0
     measures = json.loads((home / "out.json").read_text("utf-8"))["measures"]
     assert any(row["group"] == "Retrieval" and row["cells"]["plain"]["counted"] == 6 for row in measures)
-    opened = open_set(str(folder), Workbench())
+    opened = open_set(str(indexed_folder), Workbench())
     choice = read_configuration("plain", opened.workbench).choice
     kept = opened.workbench.experiments.outcomes(opened.workbench.setup(choice)).load()
     assert [kept[one.key].known for one in opened.labelled.questions[:2]] == [(2, 1), (2,)], "related ones too"
@@ -198,33 +239,32 @@ def test_a_set_kept_in_the_laboratory_is_found_by_its_name(table: Path, capsys: 
 
 
 def test_the_second_time_nothing_is_run_and_the_figures_are_the_same(
-    folder: Path, home: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+    indexed_folder: Path, home: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert compare("--set", folder, "--json", home / "one.json") == 0
+    assert compare("--set", indexed_folder, "--json", home / "one.json") == 0
     first = capsys.readouterr()
     asked = count_retrievals(monkeypatch)
-    assert compare("--set", folder, "--json", home / "two.json") == 0
+    assert compare("--set", indexed_folder, "--json", home / "two.json") == 0
     second = capsys.readouterr()
     assert asked == [] and "indexing" not in second.err
     assert (home / "one.json").read_bytes() == (home / "two.json").read_bytes()
     assert second.out.split("\n", 1)[1] == first.out.split("\n", 1)[1]
 
 
-def test_another_configuration_is_run_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compare("--set", folder) == 0
+def test_another_configuration_is_run_alone(indexed_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compare("--set", indexed_folder) == 0
     asked = count_retrievals(monkeypatch)
     more = ["plain", JUDGED, "paper,evaluator=embedding"]
-    assert compare("--set", folder, wanted=more) == 0 and len(asked) == 10
-    assert compare("--set", folder, wanted=more) == 0 and len(asked) == 10
-    assert compare("--set", folder, wanted=["plain", f"{JUDGED} again"]) == 0 and len(asked) == 10, "by any name"
+    assert compare("--set", indexed_folder, wanted=more) == 0 and len(asked) == 10
+    assert compare("--set", indexed_folder, wanted=more) == 0 and len(asked) == 10
+    assert compare("--set", indexed_folder, wanted=["plain", f"{JUDGED} again"]) == 0 and len(asked) == 10, (
+        "by any name"
+    )
 
 
-def test_other_documents_are_another_setup(table: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compare("--set", table) == 0
-    (home / "new.txt").write_text("The pilot boat is orange.", "utf-8")
-    assert main(["ingest", str(home / "new.txt")]) == 0
+def test_other_documents_are_another_setup(then: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = count_retrievals(monkeypatch)
-    assert compare("--set", table) == 0 and len(asked) == 16, "each configuration retrieves for itself"
+    assert compare("--set", then) == 0 and len(asked) == 16, "each configuration retrieves for itself"
 
 
 def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(table: Path, home: Path) -> None:
@@ -256,13 +296,23 @@ def test_models_are_loaded_before_the_first_question_and_only_if_there_is_one(
 # --- earlier results ------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def changed(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which the set was run, then a document was added."""
+    place = tmp_path_factory.mktemp("changed")
+    shutil.copytree(filled, place / "home")
+    (place / "new.txt").write_text("The pilot boat is orange.", "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        use_home(place, patch)
+        assert compare("--set", write_table(place)) == 0
+        assert main(["ingest", str(place / "new.txt")]) == 0
+    return place / "home"
+
+
 @pytest.fixture
-def then(table: Path, home: Path) -> Path:
-    """The set was run, then a document was added."""
-    assert compare("--set", table) == 0
-    (home / "new.txt").write_text("The pilot boat is orange.", "utf-8")
-    assert main(["ingest", str(home / "new.txt")]) == 0
-    return table
+def then(home: Path, changed: Path) -> Path:
+    shutil.copytree(changed, home / "home")
+    return write_table(home)
 
 
 def listed(capsys: Output, *arguments: object) -> list[list[str]]:
@@ -391,13 +441,15 @@ def test_a_limit_beyond_the_set_takes_all_of_it(limit: int | None) -> None:
     assert drawn((), limit) == ()
 
 
-def test_a_higher_limit_costs_only_what_is_new(folder: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_higher_limit_costs_only_what_is_new(
+    indexed_folder: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = count_retrievals(monkeypatch)
-    assert compare("--set", folder, "--limit", 4) == 0
+    assert compare("--set", indexed_folder, "--limit", 4) == 0
     first = list(asked)
-    assert compare("--set", folder, "--limit", 4) == 0 and asked == first and len(first) == 8
+    assert compare("--set", indexed_folder, "--limit", 4) == 0 and asked == first and len(first) == 8
     assert "bridges: 4 questions" in capsys.readouterr().out
-    assert compare("--set", folder, "--limit", 7) == 0 and len(asked) == 14 and len(set(asked)) == 7
+    assert compare("--set", indexed_folder, "--limit", 7) == 0 and len(asked) == 14 and len(set(asked)) == 7
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "x", "1.5", "²"])

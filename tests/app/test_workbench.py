@@ -358,6 +358,7 @@ def test_cache_that_cannot_be_used_costs_calls_and_nothing_else(home: Path, serv
     assert workbench.cache is not None and "grades.sqlite" in workbench.cache.problem
 
 
+@pytest.mark.exhaustive  # tests/storage/test_cache_processes.py looks at two processes, tests/deployment at the setting
 def test_grades_in_a_redis_serve_a_second_process(home: Path, server: OllamaServer, valkey: ValkeyServer) -> None:
     ask(home, server, cache=valkey.url)
     environment = {"CRAG_HOME": str(home), "OLLAMA_HOST": server.url, "CRAG_CACHE": valkey.url, "CRAG_MODEL": WRITER}

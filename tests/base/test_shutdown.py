@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from crag_core.base.concurrency import shutdown
 from crag_core.base.concurrency.shutdown import Background
 
 pytestmark = pytest.mark.slow
@@ -144,7 +145,9 @@ def test_a_terminal_is_told_that_it_stops() -> None:
 
 
 def test_what_never_stops_is_not_waited_for() -> None:
-    with start(SERVES.format(stop="threading.Event().wait", daemon=False)) as process:
+    assert shutdown.STOPPING_S + 2 * shutdown.KEEPING_S < 10
+    hangs = "[setattr(closing, 'STOPPING_S', 0.1), setattr(closing, 'KEEPING_S', 0.1)] and threading.Event().wait"
+    with start(SERVES.format(stop=hangs, daemon=False)) as process:
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == -signal.SIGTERM
 

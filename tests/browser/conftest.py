@@ -163,8 +163,8 @@ HOSTILE = (
 )
 
 
-@pytest.fixture
-def lighthouse(tmp_path: Path) -> Path:
+@pytest.fixture(scope="session")
+def lighthouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A document of two pages, the same each time."""
     pdf = FPDF()
     pdf.set_creation_date(datetime(2025, 1, 1, tzinfo=UTC))
@@ -175,7 +175,7 @@ def lighthouse(tmp_path: Path) -> Path:
     ):
         pdf.add_page()
         pdf.multi_cell(0, 8, text)
-    path = tmp_path / "lighthouse.pdf"
+    path = tmp_path_factory.mktemp("documents") / "lighthouse.pdf"
     pdf.output(str(path))
     return path
 

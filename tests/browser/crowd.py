@@ -19,7 +19,8 @@ from crag_core.storage.history import open_history
 from tests.browser.visitor import Visitor
 from tests.stand_ins.local_server import wait_until
 
-PAGES = ("Compare", "Tune", "Policies", "Documents", "Ask")
+PAGES = ("Compare", "Tune", "Policies", "Documents")
+"""Where visitors look in between, each at another one."""
 NO_MODEL = "Quotations, no model"
 ENDINGS = ("finished", "stopped", "reloaded", "left")
 
@@ -151,7 +152,7 @@ async def _ask(visitor: Visitor, question: str, ending: str, slides: bool) -> As
         await visitor.slide("Thresholds, lower and upper", 0.3, 0.6 + len(page) % 30 / 100)
         await visitor.settled()
     if ending == "finished":
-        for name in PAGES:
+        for name in (PAGES[int(visitor.tag[1:]) % len(PAGES)], "Ask"):
             await visitor.turn_to(name)
             await visitor.settled()
     return Asked(visitor.tag, asked.run_id, question, ending, seconds, page)

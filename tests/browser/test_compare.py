@@ -1,4 +1,4 @@
-"""The Compare page in the real browser: one question under two configurations, and the sample set with its table."""
+"""The Compare page in the real browser: one question under two configurations, and a labelled set with its table."""
 
 from __future__ import annotations
 
@@ -39,8 +39,12 @@ def sentences(page: Page) -> Locator:
 
 def run_sample(page: Page) -> None:
     page.get_by_role("radio", name="A labelled set").click()
-    page.get_by_role("button", name="Use 49 questions").click()
-    run, table = page.get_by_role("button", name="Run 49 questions"), page.get_by_text("Results by measure")
+    run_questions(page, 49)
+
+
+def run_questions(page: Page, count: int) -> None:
+    page.get_by_role("button", name=f"Use {count} questions").click()
+    run, table = page.get_by_role("button", name=f"Run {count} questions"), page.get_by_text("Results by measure")
     expect(run.or_(table)).to_be_visible()
     if run.is_visible():  # else another test has run them in this home
         run.click()
@@ -100,13 +104,21 @@ def test_a_configuration_is_kept_while_the_sidebar_goes_on(page: Page, empty_app
     expect(page.get_by_text("A · Plain RAG")).to_have_count(0)
 
 
-def test_the_sample_set_is_run_and_its_table_can_be_taken_along(page: Page, empty_app: str, lighthouse: Path) -> None:
+def test_a_labelled_set_is_run_and_its_table_can_be_taken_along(
+    page: Page, empty_app: str, lighthouse: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "Sample questions.csv"
+    asked = [f"{QUESTION},correct", *(f"What is known about {one}?,incorrect" for one in ("chess", "saffron", "oaks"))]
+    file.write_text("\n".join(["question,expected", *asked]), "utf-8")
     upload(page, empty_app, lighthouse)
     enter(page, empty_app)
-    run_sample(page)
+    page.get_by_role("radio", name="A labelled set").click()
+    page.get_by_role("radio", name="Upload").click()
+    page.locator("input[type=file]").set_input_files(str(file))
+    run_questions(page, 4)
     table = page.locator(".versus.figures")
     expect(table.locator("thead th")).to_have_text(["Measure", "A · Plain RAG", "B · Two signals"])
-    expect(page.get_by_text("On 49 questions, with 95 % intervals.")).to_be_visible()
+    expect(page.get_by_text("On 4 questions, with 95 % intervals.")).to_be_visible()
     check(page, "table")
     rows = table.locator("tbody tr:has(th[scope=row])").count()
     figures = download(page, "Figures (CSV)")

@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.error import HTTPError
@@ -15,9 +15,9 @@ from urllib.request import urlopen
 import pytest
 from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 from joserfc.jwk import RSAKey
-from playwright.sync_api import Page, WebSocket, expect
+from playwright.sync_api import BrowserContext, Page, WebSocket, expect
 
-from tests.browser.conftest import ask, download, find_port, serve, upload
+from tests.browser.conftest import ask, download, find_port, open_page, serve, upload
 from tests.browser.signing_in import (
     ACCOUNTS,
     ANN,
@@ -48,6 +48,19 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SignedIn]:
     (home / "sample-indexed").touch()
     with serve_signed_in(home) as served:
         yield served
+
+
+@pytest.fixture(scope="module")
+def run(app: SignedIn, contexts: Callable[[str], BrowserContext], lighthouse: Path) -> str:
+    """The address of a run that Ann asked for, about a document that she added."""
+    with open_page(contexts("somebody")) as page:
+        sign_in(page, app, "Ann")
+        add_to(page, app, lighthouse)
+        page.get_by_role("link", name="Ask").click()
+        ask(page, QUESTION)
+        expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+        expect(page).to_have_url(re.compile("run=[0-9a-f]{12}"))
+        return page.url
 
 
 def add_to(page: Page, app: SignedIn, document: Path) -> None:
@@ -86,24 +99,16 @@ def bring_cookie(page: Page, app: SignedIn, value: str) -> None:
     page.goto(app.url)
 
 
-def test_nothing_is_seen_before_somebody_signs_in(
-    page: Page, other_page: Page, app: SignedIn, lighthouse: Path
-) -> None:
-    sign_in(page, app, "Ann")
-    add_to(page, app, lighthouse)
-    page.get_by_role("link", name="Ask").click()
-    ask(page, QUESTION)
-    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
-    (run,) = re.findall("run=([0-9a-f]{12})", page.url)
-
+def test_nothing_is_seen_before_somebody_signs_in(other_page: Page, app: SignedIn, run: str) -> None:
+    (id_,) = re.findall("run=([0-9a-f]{12})", run)
     heard = listen(other_page)
-    for path in ("", f"?run={run}", "history", f"documents?run={run}"):  # tests/ui looks at the gate of every page
+    for path in ("", f"?run={id_}", "history", f"documents?run={id_}"):  # tests/ui looks at the gate of every page
         other_page.goto(f"{app.url}/{path}")
         expect_sign_in_page(other_page)
     said = b"\n".join(heard)
     assert b"CRAG Explorer" in said  # else nothing was heard at all
-    for secret in (b"lighthouse", b"Skerry", b"42 metres", run.encode(), b"CRAG_HOME", b"Ollama", ANN.encode()):
-        assert secret not in said.replace(f"run={run}".encode(), b""), secret
+    for secret in (b"lighthouse", b"Skerry", b"42 metres", id_.encode(), b"CRAG_HOME", b"Ollama", ANN.encode()):
+        assert secret not in said.replace(f"run={id_}".encode(), b""), secret
 
 
 def test_an_address_of_a_file_that_nobody_was_given_leads_nowhere(app: SignedIn) -> None:
@@ -129,13 +134,10 @@ def test_the_address_of_a_file_is_a_key_to_it(page: Page, app: SignedIn, lightho
         assert b"lighthouse" in reply.read()
 
 
-def test_two_people_see_and_do_what_they_may(page: Page, other_page: Page, app: SignedIn, lighthouse: Path) -> None:
+@pytest.mark.usefixtures("run")
+def test_two_people_see_and_do_what_they_may(page: Page, other_page: Page, app: SignedIn) -> None:
     sign_in(page, app, "Ann")
     expect(page.get_by_text(told(ANN))).to_be_visible()
-    add_to(page, app, lighthouse)
-    page.get_by_role("link", name="Ask").click()
-    ask(page, QUESTION)
-    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
     page.goto(f"{app.url}/settings")
     expect(page.get_by_role("textbox", name="Ollama answers at")).to_be_visible()
     expect(page.get_by_text("CRAG_MAY_SET_UP")).to_be_visible()
@@ -164,19 +166,13 @@ def test_two_people_see_and_do_what_they_may(page: Page, other_page: Page, app: 
     assert app.provider.problems == []
 
 
-def test_a_link_opens_the_run_to_a_colleague(page: Page, other_page: Page, app: SignedIn, lighthouse: Path) -> None:
-    sign_in(page, app, "Ann")
-    add_to(page, app, lighthouse)
-    page.get_by_role("link", name="Ask").click()
-    ask(page, QUESTION)
-    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
-
+def test_a_link_opens_the_run_to_a_colleague(other_page: Page, app: SignedIn, run: str) -> None:
     bob = other_page
-    bob.goto(page.url)
+    bob.goto(run)
     expect(bob.get_by_text("You came by a link: open it once more after signing in.")).to_be_visible()
     choose_account(bob, app, "Bob")
     expect(bob.get_by_label("Your question")).to_have_value("")
-    bob.goto(page.url)
+    bob.goto(run)
     expect(bob.get_by_label("Your question")).to_have_value(QUESTION)
 
 

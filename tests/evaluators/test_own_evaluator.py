@@ -23,6 +23,7 @@ from crag_core.pipeline.pipeline import raise_failure
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from tests.evaluators.tiny_evaluator import make_evaluator
+from tests.matrix import diagonal
 from tests.word_embedder import WordEmbedder
 
 QUESTION = "When does the ferry to Vennick leave?"
@@ -212,8 +213,9 @@ def test_a_record_from_before_versions_were_told_is_read(workbench: Workbench, f
 # --- scripts that it cannot read ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("script", READ_BY_NOBODY)
-@pytest.mark.parametrize("policy", ["paper", "two-signal", "worst-chunk", "rank-weighted", "agentic"])
+@pytest.mark.parametrize(
+    ("policy", "script"), diagonal(["paper", "two-signal", "worst-chunk", "rank-weighted", "agentic"], READ_BY_NOBODY)
+)
 def test_what_it_cannot_read_is_not_graded_and_quoted_all_the_same(
     workbench: Workbench, policy: str, script: str
 ) -> None:

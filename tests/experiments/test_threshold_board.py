@@ -17,6 +17,7 @@ from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, AMBIGUOUS, CORRECT, INCORRECT, Board, grid
 from tests.builders import CARD, POLICIES, policy
 from tests.experiments.made_up_sets import board, case, grade, passage
+from tests.matrix import diagonal
 
 AXIS = grid(11)
 JUDGE = EvaluatorCard("llm", "Language model", "0 to 1", 0.3, 0.7, 0.5, True, "one call a chunk")
@@ -40,8 +41,7 @@ def found_cases(draw: st.DrawFn) -> Case:
     )
 
 
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("promotes", [False, True])
+@pytest.mark.parametrize(("name", "promotes"), diagonal(POLICIES, [False, True]))
 @given(found=st.lists(found_cases(), min_size=1, max_size=5))
 @settings(max_examples=25, deadline=None)
 def test_every_cell_is_what_decide_says(name: str, promotes: bool, found: list[Case]) -> None:

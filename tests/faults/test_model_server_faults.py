@@ -134,7 +134,7 @@ def test_waiting_for_the_first_word_is_not_being_too_slow(open_bench: Open, serv
 
 def test_a_reply_that_falls_silent_is_given_up_after_its_silence(open_bench: Open, server: OllamaServer) -> None:
     server.engine = ScriptedModel(judging(), piece_chars=10, delay_s=0.0)
-    workbench = open_bench(ollama_host=server.url, model_timeout=1.0)
+    workbench = open_bench(ollama_host=server.url, model_timeout=1.0, calls_at_once=4)
 
     def slow() -> None:
         server.engine.delay_s = 0.7  # type: ignore[attr-defined]  # a reply takes longer than the limit, no piece does

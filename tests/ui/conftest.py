@@ -12,7 +12,8 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from tests.ui.drawn import parts
 
@@ -28,18 +29,26 @@ DOCUMENTS = {
 
 # Which installed packages hold components; AppTest looks anew in every run, which would take most of a test.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+# The compiled script and pages, which a server keeps and AppTest makes anew in every run.
+app_test.ScriptCache = local_script_runner.ScriptCache = cache(ScriptCache)  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CRAG_HOME whose first start is over: its own three documents instead of the sample ones."""
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A CRAG_HOME whose first start is over: its own three documents instead of the sample ones.
+
+    The embedding model is loaded once for all tests, not once for each.
+    """
+    from crag_core.app import workbench
     from crag_core.app.config import Config
-    from crag_core.app.workbench import Workbench
 
     folder = tmp_path_factory.mktemp("home")
-    Workbench(Config(home=folder)).store.ingest([(name, text.encode()) for name, text in DOCUMENTS.items()])
-    (folder / "sample-indexed").touch()
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workbench, "HuggingFaceEmbedder", cache(workbench.HuggingFaceEmbedder))
+        store = workbench.Workbench(Config(home=folder)).store
+        store.ingest([(name, text.encode()) for name, text in DOCUMENTS.items()])
+        (folder / "sample-indexed").touch()
+        yield folder
 
 
 @pytest.fixture

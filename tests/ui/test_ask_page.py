@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from crag_core.base.data_files import DATA
+from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.stand_ins.openai_server import OpenAIServer
 from tests.ui.conftest import ask, choose, header, press, settle, shown
 from tests.ui.drawn import parts
+from ui.session import app_state
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -242,10 +249,27 @@ def test_every_policy_can_be_chosen_and_decides(start: Start, policy: str) -> No
 
 
 def test_a_question_asked_during_the_first_start_waits_for_the_documents(
-    start: Start, tmp_path_factory: pytest.TempPathFactory
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = ask(start(CRAG_HOME=str(tmp_path_factory.mktemp("new"))), "What did the founders pay for their first boat?")
-    assert "company-history.txt" in shown(app)
+    """Of one sample document, since `test_the_first_start_indexes_the_sample_documents` indexes all."""
+    (tmp_path / "sample").mkdir()
+    shutil.copy(DATA / "sample" / "company-history.txt", tmp_path / "sample")
+    (tmp_path / "questions").symlink_to(DATA / "questions")
+    monkeypatch.setattr(app_state, "DATA", tmp_path)
+    whole, let_go = PassageStore.ingest, threading.Event()
+
+    def late(self: PassageStore, *files: Any, **options: Any) -> Any:
+        assert let_go.wait(60)
+        return whole(self, *files, **options)
+
+    monkeypatch.setattr(PassageStore, "ingest", late)
+    app = start(CRAG_HOME=str(tmp_path / "new"))
+    app.text_input(key="ask_question").set_value("What did the founders pay for their first boat?")
+    next(button for button in app.button if button.label == "Ask").click()
+    app.run()
+    assert app.session_state["job"].is_running
+    let_go.set()
+    assert "company-history.txt" in shown(settle(app))
 
 
 def test_an_empty_store_says_what_to_do(start: Start, tmp_path_factory: pytest.TempPathFactory) -> None:

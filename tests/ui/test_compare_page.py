@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -122,6 +123,25 @@ def with_set(start: Start, own: Path, **environment: str) -> AppTest:
 def run_set(app: AppTest, count: int = len(QUESTIONS)) -> AppTest:
     press(app, f"Run {count} question{'s' if count > 1 else ''}")
     return settled(app)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ran") / "home"
+
+
+@pytest.fixture
+def ran(start: Start, own: Path, kept: Path) -> AppTest:
+    """The page with the small set after it was run: once, in a home that every test has a copy of."""
+    if kept.exists():
+        shutil.rmtree(own)
+        shutil.copytree(kept, own)
+    app = with_set(start, own)
+    if not kept.exists():
+        run_set(app)
+        shutil.copytree(own, kept)
+    assert "On 5 questions" in shown(app)
+    return app
 
 
 def html_of(app: AppTest) -> str:
@@ -621,8 +641,8 @@ def test_nothing_is_run_twice_and_another_configuration_runs_alone(
     assert "Results by measure" in shown(app) and len(asked) == 5, "what was run before is still there"
 
 
-def test_the_table_is_worked_out_once(start: Start, own: Path) -> None:
-    app = run_set(with_set(start, own))
+def test_the_table_is_worked_out_once(ran: AppTest) -> None:
+    app = ran
     made = app.session_state["versus_table"][1]
     app.run()
     app.run()
@@ -660,8 +680,8 @@ def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own:
     assert "Results by measure" in shown(closed) and not closed.exception
 
 
+@pytest.mark.usefixtures("ran")
 def test_a_row_that_cannot_be_read_any_more_is_run_again(start: Start, own: Path) -> None:
-    run_set(with_set(start, own))
     with sqlite3.connect(own / "laboratory" / "outcomes.db") as database:
         database.execute("UPDATE scored SET facts = '{}' WHERE key = ?", (QUESTIONS[0].key,))
     app = with_set(start, own)
@@ -754,8 +774,8 @@ def test_a_bug_in_a_set_is_raised_wherever_one_looks(
     assert not app.exception
 
 
-def test_a_judge_without_a_model_is_told_where_the_table_would_stand(start: Start, own: Path) -> None:
-    app = run_set(with_set(start, own))
+def test_a_judge_without_a_model_is_told_where_the_table_would_stand(ran: AppTest, own: Path) -> None:
+    app = ran
     choose(app, evaluator="llm")
     assert not app.exception
     assert [str(error.value).replace("\\", "") for error in app.error] == [
@@ -873,8 +893,8 @@ def test_before_anything_was_changed_there_is_nothing_earlier(start: Start, own:
     assert "Earlier results" in shown(app) and "None yet. When documents" in shown(app) and not app.checkbox
 
 
-def test_what_was_run_on_other_documents_stands_beside_what_is_run_now(start: Start, own: Path) -> None:
-    app = run_set(with_set(start, own))
+def test_what_was_run_on_other_documents_stands_beside_what_is_run_now(ran: AppTest, own: Path) -> None:
+    app = ran
     before = html_of(app)
     ingest(own)
     app.run()
@@ -902,8 +922,8 @@ def test_what_was_run_on_other_documents_stands_beside_what_is_run_now(start: St
     assert "Seconds" in before and "is an earlier result" not in shown(app)
 
 
-def test_earlier_results_can_be_seen_alone_before_anything_is_run_anew(start: Start, own: Path) -> None:
-    app = run_set(with_set(start, own))
+def test_earlier_results_can_be_seen_alone_before_anything_is_run_anew(ran: AppTest, own: Path) -> None:
+    app = ran
     ingest(own)
     tick(tick(app.run(), "Paper"), "Plain RAG")
     assert has_button(app, "Run 5 questions") and "Earlier results alone:" in shown(app)
@@ -997,8 +1017,8 @@ def test_deleting_one_asks_first_and_leaves_the_others(start: Start, own: Path) 
     assert "<b>321</b>" in html_of(app), "what is run again elsewhere is not what was deleted"
 
 
-def test_questions_of_other_sets_are_not_deleted(start: Start, own: Path) -> None:
-    app = run_set(with_set(start, own))
+def test_questions_of_other_sets_are_not_deleted(ran: AppTest, own: Path) -> None:
+    app = ran
     ingest(own)
     app.session_state["tune_set"] = LabelledSet("few", QUESTIONS[:2])
     app.run()
@@ -1009,8 +1029,8 @@ def test_questions_of_other_sets_are_not_deleted(start: Start, own: Path) -> Non
     assert [len(one.keys) for one in Workbench(Config(home=own)).experiments.setups()] == [3, 3]
 
 
-def test_what_cannot_be_read_any_more_is_left_out_of_earlier_results(start: Start, own: Path) -> None:
-    app = run_set(with_set(start, own))
+def test_what_cannot_be_read_any_more_is_left_out_of_earlier_results(ran: AppTest, own: Path) -> None:
+    app = ran
     ingest(own)
     with sqlite3.connect(own / "laboratory" / "outcomes.db") as database:
         database.execute("UPDATE scored SET facts = '{}' WHERE key = ?", (QUESTIONS[0].key,))
@@ -1049,8 +1069,8 @@ def test_files_have_earlier_results_too_and_say_what_differs(
     assert report.count("policy Paper") == 2, "each is described"
 
 
-def test_the_name_of_an_earlier_result_is_shown_as_text(start: Start, own: Path) -> None:
-    app = run_set(with_set(start, own))
+def test_the_name_of_an_earlier_result_is_shown_as_text(ran: AppTest, own: Path) -> None:
+    app = ran
     ingest(own)
     with sqlite3.connect(own / "laboratory" / "outcomes.db") as database:
         for fingerprint, told in database.execute("SELECT fingerprint, told FROM conditions").fetchall():

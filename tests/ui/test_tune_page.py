@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def tune(start: Start, own: Path, *, labelled: bool = True, **environment: str) 
     return app
 
 
-def graded(start: Start, own: Path) -> AppTest:
+def grade(start: Start, own: Path) -> AppTest:
     app = tune(start, own)
     choose(app, evaluator="embedding")
     look(app, "tune_source", "Kept sets")
@@ -56,6 +57,27 @@ def graded(start: Start, own: Path) -> AppTest:
     assert grading.progress.done == 24 and not grading.progress.failed, grading.error
     app.run()
     assert not app.exception
+    return app
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("graded") / "home"
+
+
+@pytest.fixture
+def graded(start: Start, own: Path, kept: Path) -> AppTest:
+    """The page after the set was graded: once, in a home that every test has a copy of."""
+    if not kept.exists():
+        grade(start, own)
+        shutil.copytree(own, kept)
+    shutil.rmtree(own)
+    shutil.copytree(kept, own)
+    app = tune(start, own, labelled=False)
+    choose(app, evaluator="embedding")
+    look(app, "tune_source", "Kept sets")
+    press(app, "Use 24 questions")
+    assert "What these thresholds do" in texts(app)
     return app
 
 
@@ -80,7 +102,7 @@ def test_an_empty_page_says_what_is_needed_and_offers_the_sample(start: Start, o
 
 
 def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
-    app = graded(start, own)
+    app = grade(start, own)
     said = texts(app)
     assert "What these thresholds do" in said and "AUROC" in said
     assert "Confidently wrong" in [metric.label for metric in app.metric]
@@ -103,10 +125,8 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     assert "of the questions that score like this were answerable" in texts(app)
 
 
-def test_nothing_is_graded_or_retrieved_after_the_grading(
-    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = graded(start, own)
+def test_nothing_is_graded_or_retrieved_after_the_grading(graded: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = graded
 
     def fail(*anything: object, **more: object) -> None:
         raise AssertionError("asked again")
@@ -120,8 +140,8 @@ def test_nothing_is_graded_or_retrieved_after_the_grading(
     assert not app.exception
 
 
-def test_moved_thresholds_are_what_every_figure_is_of(start: Start, own: Path) -> None:
-    app = graded(start, own)
+def test_moved_thresholds_are_what_every_figure_is_of(graded: AppTest) -> None:
+    app = graded
     app.slider(key="thresholds").set_value((0.0, 0.0)).run()
     assert {metric.label: metric.value for metric in app.metric}["Confidently wrong"] == "100.0%"
     app.slider(key="thresholds").set_value((0.99, 1.0)).run()
@@ -129,8 +149,8 @@ def test_moved_thresholds_are_what_every_figure_is_of(start: Start, own: Path) -
     assert values["Confidently wrong"] == "0.0%" and values["Answer discarded"] == "100.0%"
 
 
-def test_a_number_of_the_table_lists_its_questions(start: Start, own: Path) -> None:
-    app = graded(start, own)
+def test_a_number_of_the_table_lists_its_questions(graded: AppTest) -> None:
+    app = graded
     look(app, "tune_look", "Routes")
     app.slider(key="thresholds").set_value((0.0, 0.0)).run()
     press(app, "12 · 100%")
@@ -140,15 +160,15 @@ def test_a_number_of_the_table_lists_its_questions(start: Start, own: Path) -> N
     assert app.session_state["tune_cell"] is None
 
 
-def test_the_record_behind_a_question_opens_on_the_ask_page(start: Start, own: Path) -> None:
-    app = graded(start, own)
+def test_the_record_behind_a_question_opens_on_the_ask_page(graded: AppTest, own: Path) -> None:
+    app = graded
     seen = app.session_state["tune_seen"][1]
     found = Workbench(Config(home=own)).experiments.scores(seen.conditions).record(QUESTIONS[0].key)
     assert found is not None and found.question == ANSWERED[0] and all(one.text for one in found.passages or ())
 
 
 def test_a_second_session_finds_everything_graded(start: Start, own: Path) -> None:
-    graded(start, own)
+    grade(start, own)
     app = tune(start, own, labelled=False)
     choose(app, evaluator="embedding")
     look(app, "tune_source", "Kept sets")
@@ -157,8 +177,8 @@ def test_a_second_session_finds_everything_graded(start: Start, own: Path) -> No
     assert not any(button.label.startswith("Grade") for button in app.button)
 
 
-def test_another_evaluator_is_graded_anew_and_the_first_is_still_there(start: Start, own: Path) -> None:
-    app = graded(start, own)
+def test_another_evaluator_is_graded_anew_and_the_first_is_still_there(graded: AppTest) -> None:
+    app = graded
     choose(app, evaluator="heuristic")
     assert any(button.label == "Grade 24 questions" for button in app.button)
     assert "What these thresholds do" not in texts(app)
@@ -272,8 +292,8 @@ def test_a_judge_that_needs_a_model_is_told(start: Start, own: Path) -> None:
     assert "needs a language model" in texts(app)
 
 
-def test_a_preset_of_other_documents_warns(start: Start, own: Path) -> None:
-    app = graded(start, own)
+def test_a_preset_of_other_documents_warns(start: Start, graded: AppTest, own: Path) -> None:
+    app = graded
     press(app, "Use these thresholds")
     app.text_input(key="tune_preset_name").set_value("careful").run()
     press(app, "Keep this preset")
