@@ -44,6 +44,7 @@ def made(asked: Any) -> dict[str, Any]:
             f"extract {place}": asked.extract(text, other),
             f"check {place}": asked.check(text, [other, "Second."][: place % 3]),
             f"rewrite {place}": asked.rewrite(text, place + 1),
+            f"phrases {place}": asked.phrases(text, place + 1),
             f"keywords {place}": asked.keywords(text, [other, "tried"][: place % 3], place + 1),
             f"rephrase {place}": asked.rephrase(text),
         } | {f"answer {name} {place}": asked.answer(text, some) for name, some in excerpts.items()}

@@ -87,7 +87,7 @@ async def check_request(request: httpx.Request) -> None:
         _check_found(await asyncio.to_thread(_look_up, request.url.host))
 
 
-def check_peer(response: httpx.Response, why: Refusal = why_refused) -> None:
+def check_peer(response: httpx.Response, why: Refusal | None = None) -> None:
     """Raises `NotAsked` where the connection went to such an address after all."""
     stream = response.extensions.get("network_stream")
     peer = stream.get_extra_info("server_addr") if stream else None
@@ -109,10 +109,10 @@ def certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def _check_found(hosts: list[str], why_refused: Refusal = why_refused) -> None:
+def _check_found(hosts: list[str], why: Refusal | None = None) -> None:
     for host in hosts:
-        if why := why_refused(host):
-            raise NotAsked(f"was not asked, since {why}")
+        if refusal := (why or why_refused)(host):
+            raise NotAsked(f"was not asked, since {refusal}")
 
 
 def _check_reply(response: httpx.Response) -> None:
