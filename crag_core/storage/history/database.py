@@ -84,17 +84,22 @@ class Database:
             elif self._file is None:
                 self._make_tables()
             with self._engine.connect().execution_options(crag_writes=True) as connection, connection.begin():
-                tables.upgrade(connection)
+                if not tables.is_current(connection):
+                    tables.upgrade(connection)
                 yield tables.Rows(connection)
 
     def _make_tables(self) -> None:
-        """Where writers do not wait for each other, two may do it at once: then one fails, and finds them made."""
+        """Where writers do not wait for each other, two may make them at once: then one fails, and finds them made."""
         from sqlalchemy.exc import DBAPIError
 
         from crag_core.storage.history import tables
 
-        with suppress(DBAPIError), self._engine.begin() as connection:  # other faults come up at the next statement
-            tables.upgrade(connection)
+        with suppress(DBAPIError):  # other faults come up at the next statement
+            with self._engine.connect() as connection:
+                is_current = tables.is_current(connection)
+            if not is_current:
+                with self._engine.begin() as connection:
+                    tables.upgrade(connection)
 
     @cached_property
     def _engine(self) -> Engine:

@@ -149,24 +149,28 @@ RUNS or LABELS get another column, the step that made them needs a copy of them 
 
 
 def upgrade(connection: Connection) -> None:
-    """Bring the history to the present version, in the transaction that is under way.
+    """Bring the history to the present version, in the transaction that is under way and has read nothing of it yet.
 
-    Where writers do not wait for each other, those who find an earlier version wait here, and look again.
+    Where writers do not wait for each other, others wait here. Who had read the version before would hold a lock that
+    the first step of another waits for.
     """
-    if version(connection) == len(STEPS):
-        return
-    before = version(connection, locks=True)
+    if connection.dialect.name == "postgresql" and inspect(connection).has_table(HISTORY.name):
+        connection.execute(text(f"LOCK TABLE {HISTORY.name} IN ACCESS EXCLUSIVE MODE"))
+    before = version(connection)
     for number, step in enumerate(STEPS[before:], start=before + 1):
         step(connection)
         connection.execute(update(HISTORY).values(version=number))
 
 
-def version(connection: Connection, locks: bool = False) -> int:
+def is_current(connection: Connection) -> bool:
+    return version(connection) == len(STEPS)
+
+
+def version(connection: Connection) -> int:
     """0 where there is no history yet; raises `HistoryUnavailable` for one that a later version wrote."""
     if not inspect(connection).has_table(HISTORY.name):
         return 0
-    rows = select(HISTORY.c.version)
-    found = max(connection.execute(rows.with_for_update() if locks else rows).scalars(), default=0)
+    found = max(connection.execute(select(HISTORY.c.version)).scalars(), default=0)
     if found > len(STEPS):
         raise HistoryUnavailable(
             f"The history was written by a later version of this program: it has version {found}, expected at most "
