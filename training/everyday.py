@@ -21,7 +21,7 @@ Count = Callable[[str], int]
 FOLDER = Path(__file__).parent / "everyday"
 LENGTHS = (50, 80, 120, 160, 220)
 """Tokens of a chunk, one drawn for each document and epoch."""
-NEIGHBOUR, ELSEWHERE, RULED = 0.7, 0.3, 0.2
+NEIGHBOUR, ELSEWHERE, RULED = 0.4, 0.15, 0.2
 """Shares of the questions that come with another chunk of their document and with one of another document, and of the
 wordings that are changed once more by rule."""
 UNANSWERED = ("missing", "swapped", "why_how_who", "heading")

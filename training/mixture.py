@@ -13,43 +13,48 @@ from training.everyday import Everyday, everyday_pairs
 from training.exchange import exchange
 from training.forms import reword
 from training.pairs import Pair, Row, known_pairs
-from training.wording import make_question, names_of, perturb, without
+from training.wording import make_question, names_of, perturb, stems, without
 
 _SHIFTS = tuple(f"squadshifts_{name}" for name in ("amazon_reviews", "new_wiki", "reddit"))
 _ARES = ("ares_nq", "ares_hotpotqa", "ares_wow")
 NUMBERS: Mapping[str, int] = {
-    **{"squad2/answers": 500, "squad2/human_unanswerable": 800, "squad2/bm25": 80},
-    **{"squad_train_parts/answers": 400, "squad_train_parts/human_unanswerable": 40},
-    **{"squad_train_parts/answer_removed": 150, "squad_train_parts/on_topic_same_article": 200},
-    **{"squad_train_parts/bm25": 60},
+    **{"squad2/answers": 600, "squad2/human_unanswerable": 1100, "squad2/bm25": 60},
+    **{"squad_train_parts/answers": 450, "squad_train_parts/human_unanswerable": 150},
+    **{"squad_train_parts/answer_removed": 150, "squad_train_parts/on_topic_same_article": 150},
+    **{"squad_train_parts/bm25": 40},
     **{f"{name}/answers": 160 for name in _SHIFTS},
     **{f"{name}/answer_removed": 110 for name in _SHIFTS},
-    **{f"{name}/bm25": 25 for name in _SHIFTS},
+    **{f"{name}/bm25": 20 for name in _SHIFTS},
     **{"squadshifts_new_wiki/on_topic_same_article": 80},
-    **{"nq/answers": 250, "nq/bm25": 120, "nq_qed/answers": 250, "nq_qed/on_topic_same_article": 50},
-    **{"nq_qed/answer_removed": 60, "nq_qed/bm25": 40},
+    **{"nq/answers": 200, "nq/bm25": 80, "nq_qed/answers": 250, "nq_qed/on_topic_same_article": 50},
+    **{"nq_qed/answer_removed": 60, "nq_qed/bm25": 30},
     **{"tydiqa_en/answers": 150, "tydiqa_en/answer_removed": 60, "tydiqa_en/on_topic_same_article": 50},
     **{"afriqa_en/answers": 150, "afriqa_en/answer_removed": 50, "afriqa_en/on_topic_same_article": 70},
-    **{"tydiqa_en/bm25": 60, "afriqa_en/bm25": 60},
-    **{"covidqa/answers": 50, "covidqa/on_topic_same_article": 70},
-    **{"quoref_contrast/answers": 40, "quoref_contrast/answer_removed": 30},
-    **{"boolq_val/answers": 150, "boolq_val/bm25": 80, "pubmedqa/answers": 40, "pubmedqa/bm25": 20},
-    **{"qamr/answers": 150, "qamr/bm25_sentence": 100},
-    **{"squad_reqa_sent/answers": 150, "squad_reqa_sent/bm25_sentence": 100},
-    **{"selqa/answers": 100, "selqa/bm25": 60, "selqa_sent/answers": 120, "selqa_sent/human_sentence": 120},
-    **{f"{name}/{kind}": 50 for name in _ARES for kind in ("answers", "synthetic")},
-    **{f"{name}/bm25": 20 for name in _ARES},
-    **{"medquad/answers": 60, "medquad/bm25": 40},
+    **{"tydiqa_en/bm25": 50, "afriqa_en/bm25": 50},
+    **{"covidqa/answers": 25, "covidqa/on_topic_same_article": 35},
+    **{"quoref_contrast/answers": 30, "quoref_contrast/answer_removed": 20},
+    **{"boolq_val/answers": 120, "boolq_val/bm25": 60, "pubmedqa/answers": 20, "pubmedqa/bm25": 10},
+    **{"qamr/answers": 120, "qamr/bm25_sentence": 80},
+    **{"squad_reqa_sent/answers": 120, "squad_reqa_sent/bm25_sentence": 80},
+    **{"selqa/answers": 80, "selqa/bm25": 40, "selqa_sent/answers": 120, "selqa_sent/human_sentence": 120},
+    **{f"{name}/{kind}": 25 for name in _ARES for kind in ("answers", "synthetic")},
+    **{f"{name}/bm25": 10 for name in _ARES},
+    **{"medquad/answers": 30, "medquad/bm25": 20},
 }
 """Labelled pairs of a kind in an epoch; a kind that is not named does not come. Automatic negatives, some of which
 answer, come less often than those made by people."""
-EXCHANGED, CHANGED, SHORTENED, MADE, FOREIGN, OFF_CORPUS = 900, 150, 150, 150, 200, 200
-"""Numbers of answered pairs whose question and passage are exchanged in
-one thing, whose question asks for something else, and whose passage loses a sentence that does not answer; of passages
-that get a made-up question; of pairs in other languages and of other corpora."""
+EXCHANGED, CHANGED, SHORTENED, MADE, FOREIGN, OFF_CORPUS = 900, 100, 150, 80, 100, 150
+"""Numbers of answered pairs whose question and passage are exchanged in one thing, whose question asks for something
+else, and whose passage loses a sentence that does not answer; of passages that get a made-up question; of pairs in
+other languages and of other corpora."""
+CLOSE = 0.6
+"""Share of the pairs of `LOCATED` of which only some sentences are shown, those around the answer or around the one
+with most of the question's words: twice as many questions are read in the same time."""
+LOCATED = ("squad_train_parts", *_SHIFTS, "nq_qed", "tydiqa_en", "afriqa_en", "quoref_contrast")
+"""Sources that tell the sentence of the answer."""
 TITLED = 0.2
 """Share of the labelled pairs whose passage begins with its title, as passages of many stores do."""
-AGAIN, INSTEAD = 0.3, 0.25
+AGAIN, INSTEAD = 0.15, 0.3
 """Shares of the labelled pairs that come with a second wording of the question, or with that alone."""
 
 Count = Callable[[str], int]
@@ -79,7 +84,7 @@ class Mixture:
         pairs: list[Pair] = []
         for kind, wanted in NUMBERS.items():
             pairs += _some(self._pools.get(kind, []), wanted, random)
-        pairs = [self._titled(pair, random) for pair in pairs]
+        pairs = [self._titled(_close_up(pair, random), random) for pair in pairs]
         for pair in _some(self._located, EXCHANGED, random):
             pairs += self._exchanged(pair, random)
         pairs += filter(None, (self._changed(pair, random) for pair in _some(self._located, CHANGED, random)))
@@ -146,6 +151,24 @@ def _reworded(pair: Pair, random: Random) -> Pair:
     if way < AGAIN + INSTEAD:
         return replace(pair, question=reword(pair.question, random))
     return pair
+
+
+def _close_up(pair: Pair, random: Random) -> Pair:
+    spans = split(pair.passage)
+    is_located = pair.evidence or not pair.answering
+    if pair.kind.split("/")[0] not in LOCATED or not is_located or len(spans) < 4 or random.random() > CLOSE:
+        return pair
+    start = pair.passage.find(pair.evidence)
+    held = [number for number, (a, b) in enumerate(spans) if start < b and a < start + len(pair.evidence)]
+    here = held if pair.evidence and held else [_nearest(pair.question, pair.passage, spans)]
+    first, last = max(0, here[0] - random.randint(0, 2)), min(len(spans) - 1, here[-1] + random.randint(0, 2))
+    return replace(pair, passage=pair.passage[spans[first][0] : spans[last][1]])
+
+
+def _nearest(question: str, passage: str, spans: Sequence[tuple[int, int]]) -> int:
+    """The sentence with most of the words of the question."""
+    asked = stems(question)
+    return max(range(len(spans)), key=lambda number: len(asked & stems(passage[slice(*spans[number])])))
 
 
 def _shortened(pair: Pair, random: Random) -> Pair | None:

@@ -61,6 +61,17 @@ def read_rows(path: Path) -> list[Row]:
     return [row for row in rows if row.lang != "en" or len(row.passage.split()) >= MIN_WORDS]
 
 
+def set_apart(rows: list[Row], measured: list[Row]) -> list[Row]:
+    """Those of `rows` that share neither question, passage nor article with a row of `measured`."""
+    questions, passages = {row.question for row in measured}, {row.passage for row in measured}
+    articles = {article(row.title) for row in measured if row.source not in UNTITLED} - {""}
+    return [
+        row
+        for row in rows
+        if not (row.question in questions or row.passage in passages or article(row.title) in articles)
+    ]
+
+
 def article(title: str) -> str:
     """The article of a section's title: "Snowboarding - Films" belongs to "Snowboarding"."""
     return title.split(" - ")[0].strip().lower()

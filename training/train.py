@@ -14,10 +14,10 @@ from training.learning import Learner
 from training.mixture import Mixture
 from training.model import open_model
 from training.options import parse, parser
-from training.pairs import Pair, Row, read_rows
+from training.pairs import Pair, Row, read_rows, set_apart
 
 FILE = "weights.pt"
-TOKENS = 16_000_000
+TOKENS = 9_000_000
 LATIN = ("de", "es", "ro", "tr", "vi", "fr", "pt", "no")
 """The vocabulary of the base knows no other scripts."""
 
@@ -27,9 +27,10 @@ def main() -> None:
     options.add_argument("--everyday", type=Path, default=FOLDER, help="folder of the everyday documents")
     given = parse(options)
     tokenizer = load_tokenizer(given.base / "tokenizer.json")
-    rows = list(_rows(given.data / "train"))
+    measured = [row for path in sorted(given.data.glob("dev/pairs/*.gz")) for row in read_rows(path)]
+    rows = set_apart(list(_rows(given.data / "train")), measured)
     english = [row for row in rows if row.lang == "en"]
-    foreign = [row for row in rows if row.lang in LATIN]
+    foreign = [row for row in rows if row.lang != "en"]
     mixture = Mixture(english, foreign, counter(given.base / "tokenizer.json"), given.seed)
     learner = Learner(open_model(given.base), tokenizer, given.tokens)
     given.out.mkdir(parents=True, exist_ok=True)
@@ -43,7 +44,7 @@ def main() -> None:
 
 def _rows(folder: Path) -> Iterator[Row]:
     for path in (folder / "train_en.jsonl.gz", folder / "train_multi.jsonl.gz", *sorted(folder.glob("extra/*.gz"))):
-        yield from read_rows(path)
+        yield from (row for row in read_rows(path) if row.lang in ("en", *LATIN))
 
 
 if __name__ == "__main__":
