@@ -130,7 +130,7 @@ def test_what_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, monkeypatc
     monkeypatch.setattr(learning, "SAVED_AFTER", 0)
     write_base(tmp_path / "base")
     told = [
-        Pair(f"Question {n}?", f"Text {n} tells of it.", float(n % 2), None, "", again="asked?") for n in range(700)
+        Pair(f"Question {n}?", f"Text {n} tells of it.", float(n % 2), None, "", again="asked?") for n in range(200)
     ]
     stopped_at: list[int] = []
 
@@ -145,12 +145,12 @@ def test_what_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, monkeypatc
         return Learner(open_model(tmp_path / "base"), load_tokenizer(tmp_path / "base" / "tokenizer.json"), tokens)
 
     with pytest.raises(KeyboardInterrupt):
-        learner(30_000).train(epoch, tmp_path / "weights.pt")
+        learner(9_000).train(epoch, tmp_path / "weights.pt")
     with pytest.raises(SystemExit, match="expected a training with 700 tokens"):
         learner(700).train(epoch, tmp_path / "weights.pt")
     torch.manual_seed(2)
-    learner(30_000).train(epoch, tmp_path / "weights.pt")
-    learner(30_000).train(epoch, tmp_path / "whole.pt")
+    learner(9_000).train(epoch, tmp_path / "weights.pt")
+    learner(9_000).train(epoch, tmp_path / "whole.pt")
     resumed, whole = (torch.load(tmp_path / name, weights_only=True) for name in ("weights.pt", "whole.pt"))
     assert all(torch.equal(resumed[name], whole[name]) for name in whole)
     assert not (tmp_path / "weights.pt.part").exists()
