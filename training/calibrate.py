@@ -1,13 +1,13 @@
 """Calibrate a trained model: `python -m training.calibrate --base BASE --weights FILE --out FOLDER`.
 
 Writes everything that ships but the model card: both quantised graphs, the tokenizer, the rarity of words, and
-evaluator.json with the digests of the four and the two signals. They are made of logistic regressions over the two
-logits, the coverage of the question's words, and the cosine of the embedding model's vectors: one for being on the
-subject, one for answering, learnt from pairs of which each answers or nearly does, and a third that makes the signal
-*answering* of both. All are fitted on half of the questions of the validation pairs and of the everyday documents kept
-apart, none of which was trained on, and reported on the other half. Each is fitted at even odds: as much weight on
-pairs that have it as on pairs that do not, and within each the same on passages that answer, are on topic only, and are
-off topic.
+evaluator.json with the digests of the four and the two signals. They are made of logistic regressions: one for being on
+the subject, over the two logits, the coverage of the question's words, and the cosine of the embedding model's vectors;
+one for answering, over its logit alone, learnt from pairs of which each answers or nearly does; and a third that makes
+the signal *answering* of both. All are fitted on half of the questions of the validation pairs and of the everyday
+documents kept apart, none of which was trained on, and reported on the other half. Each is fitted at even odds: as much
+weight on pairs that have it as on pairs that do not, and within each the same on passages that answer, are on topic
+only, and are off topic.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ NEAR = (
     *(f"/{kind}" for kind in UNANSWERED),
 )
 """Kinds of pairs that tell apart what answers from what is only near."""
+LOGIT_ALONE = np.array([1.0, 0.0, 0.0, 0.0])
+"""Of the features, what tells an answer from what is near: the other three move with the wording of a question."""
 _PLAIN = Fusion(0.0, 1.0, 0.0, 0.0, 0.0)
 _SHIPPED = (MODEL, EMBEDDER, TOKENIZER, RARITY)
 STOP_WORDS = Path(__file__).parent.parent / "data" / "stopwords.txt"
@@ -102,15 +104,15 @@ def main() -> None:
 
 def fit(reading: Reading) -> Signals:
     """Logistic regressions on the first half of the questions; pairs whose label is not known are left out."""
-    given = _fusion(reading, reading.answering, reading.is_near)
-    topical = _fusion(reading, reading.topical, np.ones(len(reading.topical), bool))
+    given = _fusion(reading, reading.features * LOGIT_ALONE, reading.answering, reading.is_near)
+    topical = _fusion(reading, reading.features, reading.topical, np.ones(len(reading.topical), bool))
     odds = np.array([(given.odds(*row), log_chance(topical.odds(*row))) for row in reading.features])
     everything = np.ones(len(odds), bool)
     return Signals(given, topical, Joint(*_weights_of(odds, reading, reading.answering, everything)))
 
 
-def _fusion(reading: Reading, labels: np.ndarray, among: np.ndarray) -> Fusion:
-    return Fusion(*_weights_of(reading.features, reading, labels, among))
+def _fusion(reading: Reading, features: np.ndarray, labels: np.ndarray, among: np.ndarray) -> Fusion:
+    return Fusion(*_weights_of(features, reading, labels, among))
 
 
 def _weights_of(features: np.ndarray, reading: Reading, labels: np.ndarray, among: np.ndarray) -> tuple[float, ...]:
