@@ -41,22 +41,13 @@ audit: $(VENV)/.ready-dev
 	$(BIN)/python tests/audit_dependencies.py
 
 evaluator: $(MADE)/weights.pt
-	$(BIN)/python -m training.calibrate --weights $< --out data/models/retrieval-evaluator
+	$(BIN)/python -m training.calibrate --base $(MADE)/base --weights $< --out data/models/retrieval-evaluator
 
-$(MADE)/weights.pt: $(MADE)/student.pt $(MADE)/judged.jsonl
-	$(BIN)/python -m training.distil --out $(MADE) --threads 1
+$(MADE)/weights.pt: $(MADE)/base/config.json
+	$(BIN)/python -m training.train --base $(MADE)/base --out $(MADE) --threads 1
 
-$(MADE)/judged.jsonl: $(MADE)/teacher.pt
-	$(BIN)/python -m training.judge --base $(MADE)/teacher-base --out $(MADE) --threads 1
-
-$(MADE)/teacher.pt: $(MADE)/teacher-base/config.json
-	$(BIN)/python -m training.teacher --base $(MADE)/teacher-base --out $(MADE) --threads 1
-
-$(MADE)/teacher-base/config.json: | $(VENV)/.ready-dev
-	$(BIN)/python -m training.teacher_base --out $(MADE)/teacher-base
-
-$(MADE)/student.pt: | $(VENV)/.ready-dev
-	$(BIN)/python -m training.train --out $(MADE) --threads 1
+$(MADE)/base/config.json: | $(VENV)/.ready-dev
+	$(BIN)/python -m training.base --out $(MADE)/base
 
 $(VENV)/.ready: requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'

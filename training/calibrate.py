@@ -1,12 +1,13 @@
-"""Calibrate a trained model: `python -m training.calibrate --weights FILE --out FOLDER`.
+"""Calibrate a trained model: `python -m training.calibrate --base BASE --weights FILE --out FOLDER`.
 
 Writes everything that ships but the model card: both quantised graphs, the tokenizer, the rarity of words, and
-evaluator.json with the digests of the four and the two signals. They are made of logistic regressions over the two
-logits, the coverage of the question's words, and the cosine of the base model's vectors: one for being on the subject,
-one for answering, learnt from pairs of which each answers or nearly does, and a third that makes the signal *answering*
-of both. All are fitted on half of the questions of the validation pairs, none of which was trained on, and reported on
-the other half. Each is fitted at even odds: as much weight on pairs that have it as on pairs that do not, and within
-each the same on passages that answer, are on topic only, and are off topic.
+evaluator.json with the digests of the four and the two signals. They are made of logistic regressions: one for being on
+the subject, over the two logits, the coverage of the question's words, and the cosine of the embedding model's vectors;
+one for answering, over its logit alone, learnt from pairs of which each answers or nearly does; and a third that makes
+the signal *answering* of both. All are fitted on half of the questions of the validation pairs and of the everyday
+documents kept apart, none of which was trained on, and reported on the other half. Each is fitted at even odds: as much
+weight on pairs that have it as on pairs that do not, and within each the same on passages that answer, are on topic
+only, and are off topic.
 """
 
 from __future__ import annotations
@@ -41,19 +42,29 @@ from crag_core.evaluators.shared.model_files import (
     log_chance,
 )
 from crag_core.evaluators.shared.pair_encoder import cut_windows, open_reader
-from training.encoding import MAX_TOKENS
+from training.encoding import MAX_TOKENS, counter
+from training.everyday import FOLDER, UNANSWERED, Count, everyday_pairs, is_kept_apart, read_everyday
 from training.export import export, export_embedder, quantize
 from training.mixture import search_elsewhere
 from training.model import RetrievalEvaluator, TextEmbedder
-from training.options import base_folder, parser
+from training.options import embedder_folder, parser
 from training.pairs import Pair, known_pairs, read_rows
 from training.rarity import write_rarity
 
 QUESTION_TOKENS, OVERLAP = 96, 48
 SOURCES = ("squad2", "nq", "selqa", "ares_nq", "ares_hotpotqa", "ares_wow")
 """Medical questions name their subject in one pattern, claims and clozes are no questions."""
-NEAR = ("/answers", "/human_unanswerable", "/human_sentence", "/synthetic")
+NEAR = (
+    "/answers",
+    "/human_unanswerable",
+    "/human_sentence",
+    "/synthetic",
+    "/answered",
+    *(f"/{kind}" for kind in UNANSWERED),
+)
 """Kinds of pairs that tell apart what answers from what is only near."""
+LOGIT_ALONE = np.array([1.0, 0.0, 0.0, 0.0])
+"""Of the features, what tells an answer from what is near: the other three move with the wording of a question."""
 _PLAIN = Fusion(0.0, 1.0, 0.0, 0.0, 0.0)
 _SHIPPED = (MODEL, EMBEDDER, TOKENIZER, RARITY)
 STOP_WORDS = Path(__file__).parent.parent / "data" / "stopwords.txt"
@@ -76,13 +87,14 @@ class Reading:
 def main() -> None:
     options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
-    base = base_folder(options.base)
     if options.weights:
-        _write_graphs(base, options.weights, options.out)
-        (options.out / TOKENIZER).write_bytes((base / "tokenizer.json").read_bytes())
+        _write_graphs(options.base, options.weights, options.out)
+        (options.out / TOKENIZER).write_bytes((embedder_folder() / "tokenizer.json").read_bytes())
         write_rarity(read_rows(options.data / "train" / "train_en.jsonl.gz"), options.out / RARITY)
     _write_settings(options.out, Signals(_PLAIN, _PLAIN, Joint(0.0, 1.0, 0.0)))
-    reading = read_pairs(options.out, _validation(options.data, options.limit))
+    pairs = _validation(options.data, options.limit)
+    pairs += _everyday(options.everyday, counter(options.base / "tokenizer.json"))
+    reading = read_pairs(options.out, pairs)
     signals = fit(reading)
     _write_settings(options.out, signals)
     scores = np.array([signals.scores(*row) for row in reading.features])
@@ -92,15 +104,15 @@ def main() -> None:
 
 def fit(reading: Reading) -> Signals:
     """Logistic regressions on the first half of the questions; pairs whose label is not known are left out."""
-    given = _fusion(reading, reading.answering, reading.is_near)
-    topical = _fusion(reading, reading.topical, np.ones(len(reading.topical), bool))
+    given = _fusion(reading, reading.features * LOGIT_ALONE, reading.answering, reading.is_near)
+    topical = _fusion(reading, reading.features, reading.topical, np.ones(len(reading.topical), bool))
     odds = np.array([(given.odds(*row), log_chance(topical.odds(*row))) for row in reading.features])
     everything = np.ones(len(odds), bool)
     return Signals(given, topical, Joint(*_weights_of(odds, reading, reading.answering, everything)))
 
 
-def _fusion(reading: Reading, labels: np.ndarray, among: np.ndarray) -> Fusion:
-    return Fusion(*_weights_of(reading.features, reading, labels, among))
+def _fusion(reading: Reading, features: np.ndarray, labels: np.ndarray, among: np.ndarray) -> Fusion:
+    return Fusion(*_weights_of(features, reading, labels, among))
 
 
 def _weights_of(features: np.ndarray, reading: Reading, labels: np.ndarray, among: np.ndarray) -> tuple[float, ...]:
@@ -170,13 +182,17 @@ def _validation(data: Path, limit: int) -> list[Pair]:
     return random.sample(pairs, min(limit, len(pairs)))
 
 
+def _everyday(folder: Path, count: Count) -> list[Pair]:
+    return everyday_pairs([one for one in read_everyday(folder) if is_kept_apart(one)], count, Random(0))
+
+
 def _write_graphs(base: Path, weights: Path, out: Path) -> None:
     model = RetrievalEvaluator(base)
     model.load_state_dict(torch.load(weights, weights_only=True))
     full = out / "full.onnx"
     export(model, full)
     quantize(full, out / MODEL)
-    export_embedder(TextEmbedder(base), full)
+    export_embedder(TextEmbedder(embedder_folder()), full)
     quantize(full, out / EMBEDDER)
     full.unlink()
 
@@ -190,14 +206,16 @@ def _write_settings(folder: Path, signals: Signals) -> None:
         "overlap": OVERLAP,
         "files": digests,
         "signals": asdict(signals),
+        "question_first": True,
     }
     (folder / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
 
 
 def _options() -> argparse.Namespace:
     options = parser(__doc__)
-    options.add_argument("--weights", type=Path, help="weights.pt of training.distil; without: calibrate what is there")
-    options.add_argument("--limit", type=int, default=8000, help="pairs at most")
+    options.add_argument("--weights", type=Path, help="weights.pt of training.train; without: calibrate what is there")
+    options.add_argument("--limit", type=int, default=6000, help="validation pairs at most, beside the everyday ones")
+    options.add_argument("--everyday", type=Path, default=FOLDER, help="folder of the everyday documents")
     return options.parse_args()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -13,39 +14,73 @@ from torch import Tensor
 from training.pairs import Pair
 
 MAX_TOKENS = 256
-"""Of passage and question together; the passage gives way."""
-BATCH_TOKENS = 2048
+"""Of question and passage together; the passage gives way."""
+BATCH_TOKENS = 2560
 """Padding included."""
 _STEP = 16  # lengths are rounded up to it: a matrix of a new shape costs more to plan than the padding
 _POOL = 400  # pairs sorted by length at a time: little padding, and still a mixed order
 
 
+def counter(path: Path) -> Callable[[str], int]:
+    """Counts the tokens of a text, however long."""
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of one or two wordings a pair, each tensor (rows, longest); `evidence` marks the tokens of the answer.
+
+    `first` and `second` are the rows of the pairs that have two wordings.
+    """
+
+    ids: Tensor
+    attention: Tensor
+    segments: Tensor
+    evidence: Tensor
+    answering: tuple[float | None, ...]
+    topical: tuple[float | None, ...]
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+
+
 def load_tokenizer(path: Path) -> Tokenizer:
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
-    tokenizer.enable_truncation(MAX_TOKENS, strategy="only_first")
+    tokenizer.enable_truncation(MAX_TOKENS, strategy="only_second")
     return tokenizer
 
 
-def encode(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> tuple[Tensor, Tensor, Tensor]:
-    """(question, passage) pairs as (ids, attention, segments), each (pairs, longest)."""
-    found = tokenizer.encode_batch([(passage, question[:600]) for question, passage in pairs])
+def encode(tokenizer: Tokenizer, pairs: Sequence[Pair]) -> Batch:
+    """Every pair, and after them those with a second wording in that one."""
+    twice = [place for place, pair in enumerate(pairs) if pair.again]
+    rows = [*((pair, pair.question) for pair in pairs), *((pairs[place], pairs[place].again) for place in twice)]
+    found = tokenizer.encode_batch([(question[:600], pair.passage) for pair, question in rows])
     longest = _rounded(max(len(one.ids) for one in found))
 
-    def padded(rows: list[list[int]]) -> Tensor:
-        return torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+    def padded(lists: list[list[int]]) -> Tensor:
+        return torch.tensor([one + [0] * (longest - len(one)) for one in lists])
 
-    return (
+    return Batch(
         padded([one.ids for one in found]),
         padded([one.attention_mask for one in found]),
-        padded([_segments(one.sequence_ids) for one in found]),
+        padded([one.type_ids for one in found]),
+        padded([_inside(pair, one) for (pair, _), one in zip(rows, found, strict=True)]),
+        tuple(pair.answering for pair, _ in rows),
+        tuple(pair.topical for pair, _ in rows),
+        tuple(twice),
+        tuple(range(len(pairs), len(rows))),
     )
 
 
-def _segments(belongs: list[int | None]) -> list[int]:
-    """1 from the first piece of the question on; bases without segments of their own get the same."""
-    start = belongs.index(1) if 1 in belongs else len(belongs)
-    return [0] * start + [1] * (len(belongs) - start)
+def _inside(pair: Pair, encoded: object) -> list[int]:
+    """1 for each token of the passage that lies within the evidence."""
+    start = pair.passage.find(pair.evidence) if pair.evidence else -1
+    end = start + len(pair.evidence)
+    places = zip(encoded.offsets, encoded.type_ids, strict=True)  # type: ignore[attr-defined]
+    return [int(start >= 0 and side == 1 and a >= start and a < b <= end) for (a, b), side in places]
 
 
 def batches(pairs: Sequence[Pair], random: Random) -> Iterator[list[Pair]]:
@@ -53,19 +88,16 @@ def batches(pairs: Sequence[Pair], random: Random) -> Iterator[list[Pair]]:
     for at in range(0, len(pairs), _POOL):
         pool = sorted(pairs[at : at + _POOL], key=_length)
         found: list[list[Pair]] = [[]]
+        rows = 0
         for pair in pool:
-            if found[-1] and (len(found[-1]) + 1) * _rounded(_length(pair)) > BATCH_TOKENS:
+            more = 2 if pair.again else 1
+            if found[-1] and (rows + more) * _rounded(_length(pair)) > BATCH_TOKENS:
                 found.append([])
+                rows = 0
             found[-1].append(pair)
+            rows += more
         random.shuffle(found)
         yield from found
-
-
-def endless(epoch: Callable[[Random], Sequence[Pair]], seed: int) -> Iterator[list[Pair]]:
-    """Batches of one epoch after the other, from one stream of random numbers."""
-    random = Random(seed)
-    while True:
-        yield from batches(epoch(random), random)
 
 
 def _length(pair: Pair) -> int:

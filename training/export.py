@@ -15,22 +15,23 @@ from training.model import RetrievalEvaluator, TextEmbedder
 _OPSET = 17
 
 
-class _WideInputs(torch.nn.Module):
-    """The tokenizer's integers as they come."""
+class _Scores(torch.nn.Module):
+    """The two scores of a pair, without those of its places."""
 
     def __init__(self, model: RetrievalEvaluator) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> tuple[Tensor, Tensor]:
-        return self.model(input_ids, attention_mask, token_type_ids)  # type: ignore[no-any-return]
+        answering, topical, _ = self.model(input_ids, attention_mask, token_type_ids)
+        return answering, topical
 
 
 def export(model: RetrievalEvaluator, path: Path) -> None:
     """Write `model` as 32-bit ONNX with free batch and length."""
     ids = torch.tensor([[101, 2003, 102, 2054, 102], [101, 2003, 102, 2054, 102]])
     segments = torch.tensor([[0, 0, 0, 1, 1], [0, 0, 0, 1, 1]])
-    _export(_WideInputs(model), (ids, torch.ones_like(ids), segments), INPUTS, OUTPUTS, path)
+    _export(_Scores(model), (ids, torch.ones_like(ids), segments), INPUTS, OUTPUTS, path)
 
 
 def export_embedder(embedder: TextEmbedder, path: Path) -> None:

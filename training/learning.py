@@ -7,102 +7,102 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
+from random import Random
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from training.encoding import encode
+from training.encoding import Batch, batches, encode
 from training.model import RetrievalEvaluator
 from training.pairs import Pair
 
 PEAK_RATE = 1e-4
-WARM_UP = 0.03
-"""Share of the tokens over which the rate rises; it then falls in a line to a twentieth."""
+WARM_UP, FALL = 0.02, 0.4
+"""Shares of the tokens over which the rate rises, and over which it falls in a line to a fiftieth."""
 SMOOTHING = 0.04
-TOPICAL_WEIGHT = 0.3
-SAVED_AFTER = 50
-"""Batches from one save to the next: some minutes, on one core."""
+TOPICAL_WEIGHT, PLACE_WEIGHT, WORDING_WEIGHT = 0.3, 0.15, 0.03
+"""Of the losses beside the one of answering: being on the subject, where the answer stands, and the squared difference
+between two wordings of a question."""
+SAVED_AFTER = 5
+"""Minutes from one save to the next."""
 
-Report = Callable[[int, float], None]
-"""(tokens seen, running loss)"""
+Epoch = Callable[[int], Sequence[Pair]]
+"""The pairs of the epoch with this number."""
 
 
 class Learner:
-    """Trains `model` over batches until `tokens` real (unpadded) tokens were seen in all calls of `learn` together."""
+    """Trains `model` over epochs until `tokens` real (unpadded) tokens are seen."""
 
-    def __init__(
-        self,
-        model: RetrievalEvaluator,
-        tokenizer: Tokenizer,
-        tokens: int,
-        peak_rate: float = PEAK_RATE,
-        smoothing: float = SMOOTHING,
-    ) -> None:
-        self._model, self._tokenizer, self._tokens = model, tokenizer, tokens
-        self._peak_rate, self._smoothing = peak_rate, smoothing
+    def __init__(self, model: RetrievalEvaluator, tokenizer: Tokenizer, tokens: int, rate: float = PEAK_RATE) -> None:
+        self._model, self._tokenizer, self._tokens, self._rate = model, tokenizer, tokens, rate
         self._weights = [weight for weight in model.parameters() if weight.requires_grad]
         self._optimizer = torch.optim.AdamW(self._weights, lr=0.0, weight_decay=0.01, fused=True)
         self._device = self._weights[0].device
         self._seen = 0
+        self._epoch = 0
         self._batches = 0
         self._loss = 0.7
 
-    def learn(self, batches: Iterable[Sequence[Pair]], until: float, report: Report) -> None:
-        """Until the share `until` of all tokens is seen, or the batches are at their end."""
-        self._model.train()
-        for batch in batches:
-            if self._seen >= until * self._tokens:
-                return
-            encoded = encode(self._tokenizer, [(pair.question, pair.passage) for pair in batch])
-            ids, attention, segments = (tensor.to(self._device) for tensor in encoded)
-            for group in self._optimizer.param_groups:
-                group["lr"] = self._peak_rate * _pace(self._seen / self._tokens)
-            with torch.autocast(self._device.type, dtype=torch.bfloat16):
-                answering, topical = self._model(ids, attention, segments)
-            loss = _loss(answering, [pair.answering for pair in batch], self._smoothing)
-            loss = loss + TOPICAL_WEIGHT * _loss(topical, [pair.topical for pair in batch], self._smoothing)
-            loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(self._weights, 1.0)
-            self._optimizer.step()
-            self._optimizer.zero_grad(set_to_none=True)
-            self._seen += int(attention.sum())
-            self._loss += 0.01 * (loss.item() - self._loss)
-            self._batches += 1
-            report(self._seen, self._loss)
+    def train(self, epoch: Epoch, out: Path) -> None:
+        """Learn to the end, from where it was stopped if it was, and write the weights to `out`.
 
-    def go_on(self, batches: Iterable[Sequence[Pair]], report: Report, part: Path) -> None:
-        """Learn to the end, from where the file `part` has it if there is one; `batches` are those of the beginning.
-
-        SystemExit: `part` is of a training with other settings.
+        SystemExit: what was stopped is a training with other settings.
         """
+        part = out.with_name(f"{out.name}.part")
         if part.is_file():
             self._load(part)
-
-        def save_and_report(seen: int, loss: float) -> None:
-            report(seen, loss)
-            if self._batches % SAVED_AFTER == 0:
-                self._save(part)
-
-        self.learn(islice(batches, self._batches, None), 1.0, save_and_report)
-
-    def train(self, batches: Iterable[Sequence[Pair]], out: Path) -> None:
-        """Learn to the end, from where it was stopped if it was, and write the weights to `out`."""
-        part = out.with_name(f"{out.name}.part")
-        self.go_on(batches, Progress(self._tokens), part)
+        started = saved = time.monotonic()
+        self._model.train()
+        while self._seen < self._tokens:
+            order = Random(f"order {self._epoch}")
+            for batch in islice(batches(epoch(self._epoch), order), self._batches, None):
+                if self._seen >= self._tokens:
+                    break
+                self._learn(encode(self._tokenizer, batch))
+                self._batches += 1
+                if self._batches % 100 == 0:
+                    self._report(time.monotonic() - started)
+                if time.monotonic() - saved > 60 * SAVED_AFTER:
+                    self._save(part)
+                    saved = time.monotonic()
+            else:
+                self._epoch, self._batches = self._epoch + 1, 0
         torch.save(self._model.cpu().state_dict(), out)
         part.unlink(missing_ok=True)
+
+    def _learn(self, batch: Batch) -> None:
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._rate * pace(self._seen / self._tokens)
+        inputs = (tensor.to(self._device) for tensor in (batch.ids, batch.attention, batch.segments))
+        with torch.autocast(self._device.type, dtype=torch.bfloat16):
+            answering, topical, places = self._model(*inputs)
+        loss = _loss(answering, batch.answering) + TOPICAL_WEIGHT * _loss(topical, batch.topical)
+        loss = loss + PLACE_WEIGHT * _place_loss(places, batch.evidence.to(self._device))
+        if batch.first:
+            apart = answering[list(batch.first)] - answering[list(batch.second)]
+            loss = loss + WORDING_WEIGHT * apart.square().clamp(max=16.0).sum() / len(answering)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._weights, 1.0)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        self._seen += int(batch.attention.sum())
+        self._loss += 0.01 * (loss.item() - self._loss)
+
+    def _report(self, seconds: float) -> None:
+        told = f"{self._seen / self._tokens:6.1%}  {self._seen:>11,} tokens  epoch {self._epoch}"
+        print(f"{told}  {seconds / 60:6.1f} min  loss {self._loss:.4f}", flush=True)
 
     def _save(self, part: Path) -> None:
         state = {
             "made_of": self._made_of,
             "model": self._model.state_dict(),
             "optimizer": self._optimizer.state_dict(),
-            "counts": [self._seen, self._batches, self._loss],
+            "counts": [self._seen, self._epoch, self._batches, self._loss],
         }
         beside = part.with_name(f".{part.name}")
         torch.save(state, beside)
@@ -116,33 +116,29 @@ class Learner:
             )
         self._model.load_state_dict(state["model"])
         self._optimizer.load_state_dict(state["optimizer"])
-        self._seen, self._batches, self._loss = state["counts"]
+        self._seen, self._epoch, self._batches, self._loss = state["counts"]
 
     @property
     def _made_of(self) -> str:
-        return f"{self._tokens} tokens, rate {self._peak_rate}, seed {torch.initial_seed()}"
+        return f"{self._tokens} tokens, rate {self._rate}, seed {torch.initial_seed()}"
 
 
-class Progress:
-    """Prints a line a hundred batches."""
-
-    def __init__(self, tokens: int) -> None:
-        self._tokens, self._started, self._calls = tokens, time.monotonic(), 0
-
-    def __call__(self, seen: int, loss: float) -> None:
-        self._calls += 1
-        if self._calls % 100 == 0:
-            minutes = (time.monotonic() - self._started) / 60
-            print(f"{seen / self._tokens:6.1%}  {seen:>11,} tokens  {minutes:6.1f} min  loss {loss:.4f}", flush=True)
+def pace(share: float) -> float:
+    """The rate, as a share of its peak, when this share of the tokens is seen."""
+    return min(share / WARM_UP, 1.0, max(0.02, (1.0 - share) / FALL))
 
 
-def _pace(share: float) -> float:
-    return min(share / WARM_UP, 1.0) * max(0.05, 1.0 - max(share - WARM_UP, 0.0) / (1.0 - WARM_UP))
-
-
-def _loss(logits: Tensor, labels: Sequence[float | None], smoothing: float) -> Tensor:
+def _loss(logits: Tensor, labels: Sequence[float | None]) -> Tensor:
     known = torch.tensor([label is not None for label in labels], device=logits.device)
     wanted = torch.tensor([0.5 if label is None else label for label in labels], device=logits.device)
-    wanted = wanted * (1.0 - smoothing) + smoothing / 2
+    wanted = wanted * (1.0 - SMOOTHING) + SMOOTHING / 2
     each = binary_cross_entropy_with_logits(logits.float(), wanted, reduction="none")
     return (each * known).sum() / len(labels)
+
+
+def _place_loss(places: Tensor, evidence: Tensor) -> Tensor:
+    """How little of the weight of all places lies on the evidence, over the rows that have one."""
+    shown = evidence.bool()
+    whole = torch.logsumexp(places, dim=1)
+    inside = torch.logsumexp(places.masked_fill(~shown, -1e4), dim=1)
+    return ((whole - inside) * shown.any(1)).sum() / len(places)

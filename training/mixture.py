@@ -1,164 +1,212 @@
-"""What an epoch of training is made of: the labelled pairs, and pairs made from them, in chosen shares."""
+"""What an epoch of training is made of: labelled pairs and pairs made from them, in chosen numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
+from typing import TypeVar
 
 from crag_core.base.text.sentences import split
 from crag_core.base.text.words import words
+from training.everyday import Everyday, everyday_pairs
+from training.exchange import exchange
+from training.forms import reword
 from training.pairs import Pair, Row, known_pairs
 from training.wording import make_question, names_of, perturb, stems, without
 
-Locate = Callable[[str, str, Sequence[tuple[int, int]]], list[int]]
-"""(question, passage, spans of its sentences) -> numbers of the sentences that hold the answer, likeliest first."""
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What an epoch is made of.
-
-    `shares`: how often a labelled pair of a kind comes; a kind that is not named does not. Of the answered pairs, the
-    share `deleted` comes again without the sentence that holds the answer, `perturbed` with a question that asks for
-    something else, `windowed` as the few sentences around the answer. `made`: passages that get a made-up question.
-    """
-
-    shares: Mapping[str, float]
-    deleted: float
-    perturbed: float
-    windowed: float
-    made: int
-
-
+_SHIFTS = tuple(f"squadshifts_{name}" for name in ("amazon_reviews", "new_wiki", "reddit"))
 _ARES = ("ares_nq", "ares_hotpotqa", "ares_wow")
-BROAD = Recipe(
-    {
-        **{"squad2/answers": 1.0, "squad2/human_unanswerable": 2.0, "squad2/bm25": 0.15, "squad2/random": 0.3},
-        **{"nq/answers": 1.0, "nq/bm25": 0.3, "nq/random": 0.5},
-        **{"selqa/answers": 1.0, "selqa/bm25": 0.4, "selqa/random": 0.4},
-        **{"selqa_sent/answers": 1.0, "selqa_sent/human_sentence": 0.7, "selqa_sent/random": 0.5},
-        **{"medquad/answers": 0.18, "medquad/bm25": 0.1, "medquad/random": 0.1},
-        **{f"{name}/{kind}": 1.0 for name in _ARES for kind in ("answers", "synthetic", "random")},
-        **{f"{name}/bm25": 0.4 for name in _ARES},
-        **{"ares_fever/answers": 0.5, "ares_fever/synthetic": 0.5},
-        **{"ares_record/answers": 0.3, "ares_record/synthetic": 0.3},
-    },
-    deleted=0.5,
-    perturbed=0.6,
-    windowed=0.5,
-    made=14_000,
-)
-"""Everything, with many made-up questions; medical texts, two fifths of the data, are held below a tenth."""
-HUMAN = Recipe(
-    {
-        **{"squad2/answers": 1.0, "squad2/human_unanswerable": 2.0, "squad2/bm25": 0.1, "squad2/random": 0.2},
-        **{"nq/answers": 0.6, "nq/bm25": 0.2, "nq/random": 0.3},
-        **{"selqa/answers": 0.5, "selqa/bm25": 0.2},
-        **{"selqa_sent/answers": 0.7, "selqa_sent/human_sentence": 0.5, "selqa_sent/random": 0.3},
-        **{"medquad/answers": 0.03, "medquad/bm25": 0.03},
-        **{f"{name}/{kind}": 0.25 for name in _ARES for kind in ("answers", "synthetic")},
-        **{f"{name}/bm25": 0.1 for name in _ARES},
-    },
-    deleted=0.2,
-    perturbed=0.3,
-    windowed=0.25,
-    made=1_500,
-)
-"""Mostly questions that people wrote, with those that people wrote to have no answer twice."""
-
+NUMBERS: Mapping[str, int] = {
+    **{"squad2/answers": 600, "squad2/human_unanswerable": 1100, "squad2/bm25": 60},
+    **{"squad_train_parts/answers": 450, "squad_train_parts/human_unanswerable": 150},
+    **{"squad_train_parts/answer_removed": 150, "squad_train_parts/on_topic_same_article": 150},
+    **{"squad_train_parts/bm25": 40},
+    **{f"{name}/answers": 160 for name in _SHIFTS},
+    **{f"{name}/answer_removed": 110 for name in _SHIFTS},
+    **{f"{name}/bm25": 20 for name in _SHIFTS},
+    **{"squadshifts_new_wiki/on_topic_same_article": 80},
+    **{"nq/answers": 200, "nq/bm25": 80, "nq_qed/answers": 250, "nq_qed/on_topic_same_article": 50},
+    **{"nq_qed/answer_removed": 60, "nq_qed/bm25": 30},
+    **{"tydiqa_en/answers": 150, "tydiqa_en/answer_removed": 60, "tydiqa_en/on_topic_same_article": 50},
+    **{"afriqa_en/answers": 150, "afriqa_en/answer_removed": 50, "afriqa_en/on_topic_same_article": 70},
+    **{"tydiqa_en/bm25": 50, "afriqa_en/bm25": 50},
+    **{"covidqa/answers": 25, "covidqa/on_topic_same_article": 35},
+    **{"quoref_contrast/answers": 30, "quoref_contrast/answer_removed": 20},
+    **{"boolq_val/answers": 120, "boolq_val/bm25": 60, "pubmedqa/answers": 20, "pubmedqa/bm25": 10},
+    **{"qamr/answers": 120, "qamr/bm25_sentence": 80},
+    **{"squad_reqa_sent/answers": 120, "squad_reqa_sent/bm25_sentence": 80},
+    **{"selqa/answers": 80, "selqa/bm25": 40, "selqa_sent/answers": 120, "selqa_sent/human_sentence": 120},
+    **{f"{name}/{kind}": 25 for name in _ARES for kind in ("answers", "synthetic")},
+    **{f"{name}/bm25": 10 for name in _ARES},
+    **{"medquad/answers": 30, "medquad/bm25": 20},
+}
+"""Labelled pairs of a kind in an epoch; a kind that is not named does not come. Automatic negatives, some of which
+answer, come less often than those made by people."""
+EXCHANGED, CHANGED, SHORTENED, MADE, FOREIGN, OFF_CORPUS = 900, 100, 150, 80, 100, 150
+"""Numbers of answered pairs whose question and passage are exchanged in one thing, whose question asks for something
+else, and whose passage loses a sentence that does not answer; of passages that get a made-up question; of pairs in
+other languages and of other corpora."""
+CLOSE = 0.6
+"""Share of the pairs of `LOCATED` of which only some sentences are shown, those around the answer or around the one
+with most of the question's words: twice as many questions are read in the same time."""
+LOCATED = ("squad_train_parts", *_SHIFTS, "nq_qed", "tydiqa_en", "afriqa_en", "quoref_contrast")
+"""Sources that tell the sentence of the answer."""
 TITLED = 0.2
 """Share of the labelled pairs whose passage begins with its title, as passages of many stores do."""
-OFF_CORPUS = 0.15
-"""Share of the questions that come with the best passage which keyword search finds in another source."""
+AGAIN, INSTEAD = 0.15, 0.3
+"""Shares of the labelled pairs that come with a second wording of the question, or with that alone."""
 
-
-def locate_by_words(question: str, passage: str, spans: Sequence[tuple[int, int]]) -> list[int]:
-    """The sentences by how many of the question's words each holds."""
-    asked = stems(question)
-    return sorted(range(len(spans)), key=lambda i: -len(asked & stems(passage[spans[i][0] : spans[i][1]])))
+Count = Callable[[str], int]
+Item = TypeVar("Item")
 
 
 class Mixture:
-    """Makes epochs from `rows`. The same rows, seed and `locate` make the same pairs."""
+    """Makes epochs of `rows`, of `foreign` ones in other languages, and of everyday documents.
 
-    def __init__(self, rows: list[Row], foreign: list[Row], seed: int) -> None:
-        self._random = Random(seed)
-        self._known = known_pairs(rows)
-        self._foreign = known_pairs(foreign)
-        self._passages = sorted({row.passage for row in rows if row.source != "selqa_sent"})
+    The same rows, documents, seed and number make the same pairs. `count` tells the tokens of a text.
+    """
+
+    def __init__(self, rows: Sequence[Row], foreign: Sequence[Row], count: Count, seed: int) -> None:
+        self._count, self._seed = count, seed
+        self._pools: dict[str, list[Pair]] = {}
+        for pair in _with_evidence(rows):
+            self._pools.setdefault(pair.kind, []).append(pair)
+        self._located = [pair for pool in self._pools.values() for pair in pool if pair.evidence]
+        self._foreign = known_pairs(list(foreign))
+        self._passages = sorted({row.passage for row in rows if not row.source.endswith("_sent")})
         self._names = names_of(self._passages[::5])
-        self._off_corpus = list(search_elsewhere(rows, self._random))
+        self._off_corpus = list(search_elsewhere(rows, Random(seed)))
 
-    def epoch(self, recipe: Recipe, locate: Locate = locate_by_words) -> list[Pair]:
+    def epoch(self, number: int, everyday: Sequence[Everyday]) -> list[Pair]:
         """One epoch, shuffled."""
+        random = Random(f"{self._seed} {number}")
         pairs: list[Pair] = []
-        for pair in self._known:
-            pairs += self._repeat(pair, recipe.shares.get(pair.kind, 0.0))
-            if pair.kind.endswith("/answers") and not pair.kind.startswith(("selqa_sent", "medquad", "ares_fever")):
-                pairs += self._derive(pair, recipe, locate)
-        for passage in self._random.sample(self._passages, min(recipe.made, len(self._passages))):
-            pairs += self._make(passage)
-        pairs += self._random.sample(self._foreign, len(self._foreign) // 8)
-        pairs += self._off_corpus
-        self._random.shuffle(pairs)
+        for kind, wanted in NUMBERS.items():
+            pairs += _some(self._pools.get(kind, []), wanted, random)
+        pairs = [self._titled(_close_up(pair, random), random) for pair in pairs]
+        for pair in _some(self._located, EXCHANGED, random):
+            pairs += self._exchanged(pair, random)
+        pairs += filter(None, (self._changed(pair, random) for pair in _some(self._located, CHANGED, random)))
+        pairs += filter(None, (_shortened(pair, random) for pair in _some(self._located, SHORTENED, random)))
+        for passage in _some(self._passages, MADE, random):
+            pairs += self._make(passage, random)
+        pairs += _some(self._off_corpus, OFF_CORPUS, random)
+        pairs = [_reworded(pair, random) for pair in pairs]
+        pairs += _some(self._foreign, FOREIGN, random)
+        pairs += everyday_pairs(everyday, self._count, random)
+        random.shuffle(pairs)
         return pairs
 
-    def _repeat(self, pair: Pair, share: float) -> list[Pair]:
-        times = int(share) + (self._random.random() < share % 1)
-        return [self._titled(pair) if self._random.random() < TITLED else pair for _ in range(times)]
+    def _titled(self, pair: Pair, random: Random) -> Pair:
+        wanted = pair.title and random.random() < TITLED
+        return replace(pair, passage=f"{pair.title}: {pair.passage}") if wanted else pair
 
-    def _titled(self, pair: Pair) -> Pair:
-        return replace(pair, passage=f"{pair.title}: {pair.passage}") if pair.title else pair
+    def _exchanged(self, pair: Pair, random: Random) -> Iterator[Pair]:
+        """One pair in which question and passage agree and one in which they do not, the changed text in either."""
+        made = exchange(pair.question, pair.passage, pair.evidence, self._names, random)
+        if made is None:
+            return
+        kind = "exchanged, both named" if made.both_named else "exchanged"
+        own = (pair.passage, pair.evidence)
+        other = (made.passage, made.evidence)
+        if random.random() < 0.5:
+            yield Pair(made.question, other[0], 1.0, 1.0, kind, evidence=other[1])
+            yield Pair(made.question, own[0], 0.0, None, kind)
+        else:
+            yield Pair(pair.question, own[0], 1.0, 1.0, kind, evidence=own[1])
+            yield Pair(pair.question, other[0], 0.0, None, kind)
 
-    def _derive(self, pair: Pair, recipe: Recipe, locate: Locate) -> Iterator[Pair]:
-        random = self._random
-        wanted = [random.random() < share for share in (recipe.deleted, recipe.windowed, recipe.perturbed)]
-        spans = split(pair.passage)
-        if len(spans) > 2 and any(wanted[:2]):
-            first, second = locate(pair.question, pair.passage, spans)[:2]
-            if wanted[0]:
-                gone = [first, second] if random.random() < 0.5 and len(spans) > 3 else [first]
-                yield Pair(pair.question, without(pair.passage, [spans[i] for i in gone]), 0.0, 1.0, "deleted")
-            if wanted[1]:
-                window = self._window(spans, first, 1 + (random.random() < 0.5))
-                yield Pair(pair.question, pair.passage[window[0] : window[1]], 1.0, 1.0, "window")
-        if wanted[2] and (changed := perturb(pair.question, pair.passage, self._names, random)):
-            yield Pair(changed, pair.passage, 0.0, None, "perturbed")
+    def _changed(self, pair: Pair, random: Random) -> Pair | None:
+        changed = perturb(pair.question, pair.passage, self._names, random)
+        return Pair(changed, pair.passage, 0.0, None, "changed", pair.title) if changed else None
 
-    def _window(self, spans: Sequence[tuple[int, int]], around: int, reach: int) -> tuple[int, int]:
-        start = max(0, around - self._random.randint(0, reach))
-        end = min(len(spans), around + 1 + self._random.randint(0, reach))
-        return spans[start][0], spans[end - 1][1]
-
-    def _make(self, passage: str) -> Iterator[Pair]:
-        random = self._random
+    def _make(self, passage: str, random: Random) -> Iterator[Pair]:
+        """A made-up question with the sentences around it, and with those without the answer."""
         spans = split(passage)
         made = make_question(passage, spans, random)
         if made is None:
             return
-        start, end = self._window(spans, made.sentence, 3)
+        first, last = max(0, made.sentence - random.randint(0, 3)), made.sentence + random.randint(0, 3)
+        here = spans[first : last + 1]
+        start, end = here[0][0], here[-1][1]
         shown = passage[start:end]
-        yield Pair(made.question, shown, 1.0, 1.0, "made")
-        here = [(a - start, b - start) for a, b in spans if start <= a and b <= end]
-        asked = (spans[made.sentence][0] - start, spans[made.sentence][1] - start)
-        answer = (made.answer[0] - start, made.answer[1] - start)
-        way = random.random()
-        if way < 0.3 and len(here) > 1:
-            yield Pair(made.question, without(shown, [asked]), 0.0, 1.0, "made, sentence gone")
-        elif way < 0.65:
-            yield Pair(made.question, without(shown, [answer]), 0.0, 1.0, "made, answer gone")
-        elif changed := perturb(made.question, shown, self._names, random):
-            yield Pair(changed, shown, 0.0, None, "made, perturbed")
+        a, b = spans[made.sentence]
+        yield Pair(made.question, shown, 1.0, 1.0, "made", evidence=passage[a:b])
+        if random.random() < 0.5 and len(here) > 1:
+            yield Pair(made.question, without(shown, [(a - start, b - start)]), 0.0, 1.0, "made")
+        else:
+            gone = (made.answer[0] - start, made.answer[1] - start)
+            yield Pair(made.question, without(shown, [gone]), 0.0, 1.0, "made")
 
 
-def search_elsewhere(rows: list[Row], random: Random) -> Iterator[Pair]:
+def _some(pool: Sequence[Item], wanted: int, random: Random) -> list[Item]:
+    return random.sample(pool, min(wanted, len(pool)))
+
+
+def _reworded(pair: Pair, random: Random) -> Pair:
+    way = random.random()
+    if way < AGAIN:
+        return replace(pair, again=reword(pair.question, random))
+    if way < AGAIN + INSTEAD:
+        return replace(pair, question=reword(pair.question, random))
+    return pair
+
+
+def _close_up(pair: Pair, random: Random) -> Pair:
+    spans = split(pair.passage)
+    is_located = pair.evidence or not pair.answering
+    if pair.kind.split("/")[0] not in LOCATED or not is_located or len(spans) < 4 or random.random() > CLOSE:
+        return pair
+    start = pair.passage.find(pair.evidence)
+    held = [number for number, (a, b) in enumerate(spans) if start < b and a < start + len(pair.evidence)]
+    here = held if pair.evidence and held else [_nearest(pair.question, pair.passage, spans)]
+    first, last = max(0, here[0] - random.randint(0, 2)), min(len(spans) - 1, here[-1] + random.randint(0, 2))
+    return replace(pair, passage=pair.passage[spans[first][0] : spans[last][1]])
+
+
+def _nearest(question: str, passage: str, spans: Sequence[tuple[int, int]]) -> int:
+    """The sentence with most of the words of the question."""
+    asked = stems(question)
+    return max(range(len(spans)), key=lambda number: len(asked & stems(passage[slice(*spans[number])])))
+
+
+def _shortened(pair: Pair, random: Random) -> Pair | None:
+    """Without a sentence that holds no answer: a gap in a text must not mean that the answer is gone."""
+    start = pair.passage.find(pair.evidence)
+    spans = [(a, b) for a, b in split(pair.passage) if b <= start or a >= start + len(pair.evidence)]
+    if not spans:
+        return None
+    shown = without(pair.passage, [random.choice(spans)])
+    return replace(pair, passage=shown, evidence=pair.evidence if pair.evidence in shown else "")
+
+
+def _with_evidence(rows: Sequence[Row]) -> list[Pair]:
+    """What the labels say; where a row shows a passage without its answer, that tells the sentence that holds it."""
+    removed = {row.qid: row.passage for row in rows if row.kind == "answer_removed"}
+    pairs = known_pairs(list(rows))
+    return [
+        replace(pair, evidence=_missing(pair.passage, removed[row.qid])) if row.label and row.qid in removed else pair
+        for row, pair in zip(rows, pairs, strict=True)
+    ]
+
+
+def _missing(passage: str, removed: str) -> str:
+    """The sentence of `passage` that `removed` lacks, "" where that is not one or two that follow each other."""
+    gone = [(a, b) for a, b in split(passage) if passage[a:b].strip() not in removed]
+    if not gone or len(gone) > 2 or (len(gone) == 2 and gone[1][0] - gone[0][1] > 2):
+        return ""
+    return passage[gone[0][0] : gone[-1][1]].strip()
+
+
+def search_elsewhere(rows: Sequence[Row], random: Random, share: float = 0.15) -> Iterator[Pair]:
+    """That share of the questions, each with one of the best passages of another corpus by keyword search."""
     import bm25s
 
     families = {"squad2": "squad", "nq": "nq", "ares_nq": "ares", "ares_hotpotqa": "ares", "ares_wow": "ares"}
     for family in sorted(set(families.values())):
         asked = sorted({row.question for row in rows if families.get(row.source) == family})
-        asked = random.sample(asked, int(len(asked) * OFF_CORPUS))
+        asked = random.sample(asked, int(len(asked) * share))
         passages = sorted({row.passage for row in rows if families.get(row.source, family) != family})
         if not asked or not passages:
             continue

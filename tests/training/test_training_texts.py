@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from crag_core.base.text.sentences import split
+from training.everyday import FOLDER, Asked, Everyday, everyday_pairs, is_kept_apart, read_everyday
+from training.exchange import exchange
+from training.forms import reword
 from training.wording import make_question, names_of, perturb, stems, without
 
 PASSAGE = (
@@ -80,3 +84,69 @@ def test_stems_join_endings_and_leave_question_words_out() -> None:
 
 def test_names_at_the_start_of_a_sentence_are_no_names() -> None:
     assert names_of(["Tickets cost little. Nobody knew that Ada Berg paid."]) == ["Ada Berg"]
+
+
+def test_a_question_in_another_wording_keeps_what_limits_it() -> None:
+    asked = "How many visitors are not admitted to the harbour office before 1921?"
+    forms = {reword(asked, Random(seed)) for seed in range(200)}
+    assert len(forms) > 50
+    assert all("1921" in form for form in forms)
+    assert all("not" in form.lower().split() for form in forms)
+    assert any(len(form.split()) <= 7 for form in forms), "as in a search box"
+
+
+def test_an_exchange_names_both_things_where_another_sentence_does() -> None:
+    text = "The Heron sailed to Oslo in May. The captain liked the Falcon."
+    made = [exchange("Where did the ship Heron sail?", text, text[:32], ["Ada"], Random(seed)) for seed in range(20)]
+    (found,) = {one for one in made if one}
+    assert found.question == "Where did the ship Falcon sail?"
+    assert found.passage == "The Falcon sailed to Oslo in May. The captain liked the Heron."
+    assert found.evidence == "The Falcon sailed to Oslo in May." and found.both_named
+
+
+def test_an_exchange_by_kind_changes_question_and_passage_alike() -> None:
+    text = "Adults pay nine pounds. The pool is warm."
+    made = [exchange("What do adults pay?", text, "Adults pay nine pounds.", [], Random(seed)) for seed in range(20)]
+    found = {one.question: one for one in made if one}
+    assert "What do students pay?" in found and found["What do students pay?"].evidence == "Students pay nine pounds."
+    assert exchange("Who pays?", text, "Adults pay nine pounds.", [], Random(1)) is None
+
+
+DOCUMENT = Everyday(
+    "Pool",
+    "# Pool\n\nAdults pay nine pounds a visit. "
+    + "The water is changed often and kept warm all year round. " * 6
+    + "\n\n"
+    "Lockers take a coin. " + "Towels hang by the door for all who need them on the day. " * 6,
+    (
+        Asked(
+            ("What do adults pay?", "how much is it", "adult price"),
+            "Adults pay nine pounds a visit.",
+            True,
+            "answered",
+        ),
+        Asked(("What coin do lockers take?", "which coin", "locker coin"), "Lockers take a coin.", False, "missing"),
+    ),
+)
+
+
+def test_everyday_questions_are_answered_only_by_the_chunk_that_holds_the_evidence() -> None:
+    other = replace(DOCUMENT, title="Bath", text="Adults here pay the fee of the bath. A coin opens the lockers.")
+    for seed in range(20):
+        pairs = everyday_pairs([DOCUMENT, other], lambda text: len(text.split()), Random(seed))
+        for pair in pairs:
+            assert (pair.answering == 1.0) == bool(pair.evidence), pair
+            assert pair.evidence in pair.passage
+            assert (pair.topical == 0.0) == pair.kind.endswith("elsewhere")
+        assert {"everyday/answered", "everyday/missing"} <= {pair.kind for pair in pairs}
+
+
+def test_documents_kept_apart_are_some_and_not_all() -> None:
+    apart = [is_kept_apart(replace(DOCUMENT, title=f"Document {number}")) for number in range(120)]
+    assert 8 < sum(apart) < 40
+
+
+def test_every_everyday_document_holds_its_evidence() -> None:
+    for document in read_everyday(FOLDER):
+        assert all(asked.place in document.text and all(asked.wordings) for asked in document.questions), document.title
+        assert {asked.is_answered for asked in document.questions} == {True, False}, document.title

@@ -103,7 +103,7 @@ class ModelSettings:
     """evaluator.json: lengths in pieces of the vocabulary, the SHA-256 of each file, and the calibrated signals.
 
     `tokens` is the longest pair, its frame included. A question is cut at `question_tokens`; of windows of a passage
-    each has `overlap` pieces of the one before.
+    each has `overlap` pieces of the one before. `question_first`: the model reads the question before the passage.
     """
 
     version: int
@@ -112,6 +112,7 @@ class ModelSettings:
     overlap: int
     files: tuple[tuple[str, str], ...]
     signals: Signals
+    question_first: bool = False
 
     def __post_init__(self) -> None:
         if self.version != VERSION:

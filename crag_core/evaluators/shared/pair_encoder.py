@@ -138,9 +138,10 @@ class PairReader:
         return [math.fsum(a * b for a, b in zip(asked, vector, strict=True)) for vector in message]
 
     def frame(self, passage: Ids, question: Ids) -> tuple[list[int], list[int], list[int]]:
-        """(ids, attention, segments) of [CLS] passage [SEP] question [SEP]; the question is segment 1."""
-        ids = [self._first, *passage, self._between, *question, self._between]
-        return ids, [1] * len(ids), [0] * (len(passage) + 2) + [1] * (len(question) + 1)
+        """(ids, attention, segments) of [CLS] one [SEP] other [SEP]; the other of the two texts is segment 1."""
+        one, other = (question, passage) if self.settings.question_first else (passage, question)
+        ids = [self._first, *one, self._between, *other, self._between]
+        return ids, [1] * len(ids), [0] * (len(one) + 2) + [1] * (len(other) + 1)
 
     def _read_one(self, question: Ids, cancel: Cancel, passage: Ids) -> Logits:
         answering, topical = self._run(MODEL, self._session, INPUTS, self.frame(passage, question), cancel)
