@@ -162,6 +162,8 @@ class Policy:
     CORRECT when the overall score is >= `upper` (or > with `upper_is_exclusive`), INCORRECT when it is < `lower` (or <=
     with `lower_is_inclusive`), AMBIGUOUS between. CORRECT is looked at first; that matters only where two signals
     contradict each other, and then a passage that answers is no less an answer for looking off topic.
+    `lower` must not exceed `upper`, unless the policy `compares_two_scores`, each with its own threshold. Where such a
+    policy gets one score only, a `lower` above `upper` decides nothing: CORRECT from `upper`, INCORRECT below it.
     `ungraded_score` is what a passage counts as that could not be graded (None: it does not count), for each of two
     signals. `grade_top` limits the overall score to the first passages. `weights` belong to the aggregation `signals`.
     `refine_web`: web text goes through the same strip filter as passages. `web_on_subject`: web results whose topical
@@ -213,7 +215,7 @@ class Policy:
         for name, value in (*shares.items(), *(("drop_below", route.drop_below) for route in routes)):
             if value is not None and not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name} must lie in 0..1, found {value}")
-        if self.lower > self.upper:
+        if not self.allows(self.lower, self.upper):
             raise ValueError(f"lower must not exceed upper, found lower {self.lower} and upper {self.upper}")
         self._check_signals(routes)
         for name, value, least in (
@@ -238,9 +240,10 @@ class Policy:
         if len(set(names)) < len(names):
             raise ValueError(f"each preset needs a name of its own, found {', '.join(names)}")
         for preset in self.presets:
-            if not 0.0 <= preset.lower <= preset.upper <= 1.0:
+            if not self.allows(preset.lower, preset.upper):
                 found = f"{preset.lower} and {preset.upper}"
-                raise ValueError(f"preset {preset.name!r} needs 0 <= lower <= upper <= 1, found {found}")
+                needed = "lower and upper in 0..1" if self.compares_two_scores else "0 <= lower <= upper <= 1"
+                raise ValueError(f"preset {preset.name!r} needs {needed}, found {found}")
 
     def _check_signals(self, routes: list[Route]) -> None:
         for name, weight in self.weights:
@@ -270,6 +273,16 @@ class Policy:
     def thresholds(self) -> tuple[float, float, float]:
         """Lower, upper and the strip cut-off: what the sliders move."""
         return self.lower, self.upper, self.cutoff
+
+    @property
+    def compares_two_scores(self) -> bool:
+        """Whether each threshold has a score of its own, so that neither bounds the other."""
+        return self.aggregation is Aggregation.TWO_SIGNAL
+
+    def allows(self, lower: float, upper: float) -> bool:
+        """Whether the policy may have these thresholds."""
+        in_range = 0.0 <= lower <= 1.0 and 0.0 <= upper <= 1.0
+        return in_range and (self.compares_two_scores or lower <= upper)
 
     @property
     def reads_grades(self) -> bool:

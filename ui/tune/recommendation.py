@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from crag_core.experiments.thresholds.objective import Costs, Objective, losses, surface, wrong_surface
+from crag_core.experiments.thresholds.objective import Costs, Objective, allowed, losses, surface, wrong_surface
 from crag_core.experiments.thresholds.recommend import STEPS, Recommendation, halves
 from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
 from crag_core.report.thresholds.view import COMPARED, COSTS, compared_on, compared_rows, recommendation_lines
@@ -88,7 +88,7 @@ def _draw_recommended(found: Recommendation) -> None:
 def _use(lower: float, upper: float) -> None:
     """For a callback: move the sidebar's thresholds there, and redraw the whole page."""
     st.session_state["moving"] = None
-    st.session_state["thresholds"] = (lower, upper)
+    app_state.put_marks(lower, upper)
     st.rerun()
 
 
@@ -103,8 +103,8 @@ def _draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
     points.append(charts.Point("now", now.lower, now.upper, "circle", "#3f88c5"))
     plateau = None if found.plateau is None else found.plateau.cells
     st.plotly_chart(
-        charts.heat_map(axis, values, plateau, points, what), key="tune_heat_map", on_select=_clicked,
-        selection_mode="points", config={"displayModeBar": False},
+        charts.heat_map(axis, values, allowed(board, axis, axis), plateau, points, what),
+        key="tune_heat_map", on_select=_clicked, selection_mode="points", config={"displayModeBar": False},
     )  # fmt: skip
     st.caption(
         f"{message} for every pair of thresholds, over the questions chosen on; the white line encloses the plateau. "
@@ -127,7 +127,7 @@ def _clicked() -> None:
     """For the heat map's callback."""
     chosen = st.session_state["tune_heat_map"].selection.points
     cell = next((point.get("customdata") for point in chosen if point.get("customdata")), None)
-    if isinstance(cell, list | tuple) and len(cell) == 2 and 0.0 <= cell[0] <= cell[1] <= 1.0:
+    if isinstance(cell, list | tuple) and len(cell) == 2 and app_state.policy().allows(*cell):
         _use(round(float(cell[0]), 3), round(float(cell[1]), 3))
 
 

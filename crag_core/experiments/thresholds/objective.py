@@ -82,19 +82,19 @@ def losses(board: Board, objective: Objective, prices: Prices) -> Array:
 
 
 def rows(board: Board, loss: Array, lowers: Array, uppers: Array) -> Iterator[tuple[int, Array]]:
-    """For every `lower`, its place and the losses (n, uppers) at each `upper`, those below `lower` as they come."""
+    """For every `lower`, its place and the losses (n, uppers) at each `upper`, `allowed` or not."""
     for place, lower in enumerate(lowers):
         rest = np.where(board.reaches_lower(lower), loss[:, AMBIGUOUS], loss[:, INCORRECT])
         yield place, np.where(board.is_correct(lower, uppers), loss[:, CORRECT, None], rest[:, None])
 
 
 def surface(board: Board, loss: Array, lowers: Array, uppers: Array) -> Array:
-    """(lowers, uppers) the mean loss; NaN where lower exceeds upper, and everywhere without a question."""
+    """(lowers, uppers) the mean loss; NaN where the pair is not `allowed`, and everywhere without a question."""
     found = np.full((len(lowers), len(uppers)), np.nan)
     if len(board):
         for place, each in rows(board, loss, lowers, uppers):
             found[place] = each.mean(axis=0)
-    return np.where(allowed(lowers, uppers), found, np.nan)
+    return np.where(allowed(board, lowers, uppers), found, np.nan)
 
 
 def wrong_surface(board: Board, lowers: Array, uppers: Array) -> Array:
@@ -104,12 +104,13 @@ def wrong_surface(board: Board, lowers: Array, uppers: Array) -> Array:
     if asked.any():
         for place, lower in enumerate(lowers):
             found[place] = board.is_correct(lower, uppers)[asked].mean(axis=0)
-    return np.where(allowed(lowers, uppers), found, np.nan)
+    return np.where(allowed(board, lowers, uppers), found, np.nan)
 
 
-def allowed(lowers: Array, uppers: Array) -> Array:
-    """(lowers, uppers) whether lower does not exceed upper."""
-    return np.asarray(lowers)[:, None] <= np.asarray(uppers)[None, :]
+def allowed(board: Board, lowers: Array, uppers: Array) -> Array:
+    """(lowers, uppers) whether the policy may have that pair."""
+    ordered = np.asarray(lowers)[:, None] <= np.asarray(uppers)[None, :]
+    return ordered | board.policy.compares_two_scores
 
 
 def _is(wanted: Expected) -> Array:
@@ -129,11 +130,13 @@ def _table(action: int, of: Array) -> Array:
 @dataclass(frozen=True)
 class Plateau:
     """`cells` (lowers, uppers) are connected, hold the best, and cost no more than it by one standard error of the
-    paired difference. `middle` is the cell farthest from anything worse."""
+    paired difference. `middle` is the cell farthest from anything worse. `is_everywhere`: every pair that the policy
+    may have is one of them."""
 
     cells: Array
     best: tuple[int, int]
     middle: tuple[int, int]
+    is_everywhere: bool = False
 
     def span(self, axis: int) -> tuple[int, int]:
         """The first and last place of the plateau among lowers (0) or uppers (1)."""
@@ -143,7 +146,8 @@ class Plateau:
 
 def find_plateau(board: Board, loss: Array, lowers: Array, uppers: Array, may: Array) -> Plateau | None:
     """`may` (lowers, uppers): the cells that can be chosen; None where there are none, or no question."""
-    may = may & allowed(lowers, uppers)
+    possible = allowed(board, lowers, uppers)
+    may = may & possible
     if not may.any() or not len(board):
         return None
     means = np.full(may.shape, np.inf)
@@ -158,7 +162,7 @@ def find_plateau(board: Board, loss: Array, lowers: Array, uppers: Array, may: A
         error = apart.std(axis=0, ddof=1) / np.sqrt(len(board)) if len(board) > 1 else np.zeros(len(uppers))
         near[place] = apart.mean(axis=0) <= error + 1e-12
     cells = _connected(near & may, best)
-    return Plateau(cells, best, _middle(cells))
+    return Plateau(cells, best, _middle(cells), bool((cells == possible).all()))
 
 
 def _connected(cells: Array, start: tuple[int, int]) -> Array:

@@ -33,18 +33,23 @@ class TunedPreset:
     calibration: Calibration | None = None
 
     def __post_init__(self) -> None:
-        if not (0.0 <= self.lower <= self.upper <= 1.0 and 0.0 <= self.cutoff <= 1.0):
+        if not all(0.0 <= value <= 1.0 for value in (self.lower, self.upper, self.cutoff)):
             raise ValueError(
-                "expected 0 <= lower <= upper <= 1 and a cutoff in 0..1, found "
-                f"{self.lower}, {self.upper} and {self.cutoff}"
+                f"expected lower, upper and cutoff in 0..1, found {self.lower}, {self.upper} and {self.cutoff}"
             )
 
     def applied_to(self, policy: Policy) -> Policy:
-        """`policy` with these thresholds; `BadRecord` where they were chosen for another."""
+        """`policy` with these thresholds; `BadRecord` where they were chosen for another, or it may not have them."""
         if policy.name != self.policy:
             raise BadRecord(
                 f"The preset {self.name!r} was chosen for the policy {self.policy!r}, not for {policy.name!r}.",
                 hint=f"Use it with {self.policy!r}.",
+            )
+        if not policy.allows(self.lower, self.upper):
+            raise BadRecord(
+                f"The preset {self.name!r} has lower {self.lower} above upper {self.upper}, but the policy "
+                f"{policy.name!r} compares both with one score.",
+                hint="Set lower to upper or less in its file.",
             )
         return policy.with_thresholds(self.lower, self.upper, self.cutoff)
 

@@ -78,7 +78,7 @@ def guarantee(board: Board, lower: float, uppers: Array, limit: float, confidenc
     if needed:
         return found
     tried = np.sort(np.asarray(uppers, dtype=float))[::-1]
-    tried = tried[tried >= lower]
+    tried = tried[allowed(board, np.array([lower]), tried)[0]]
     wrong = board.is_correct(lower, tried)[asked].sum(axis=0)
     for upper, hits in zip(tried, wrong, strict=True):
         bound = clopper_pearson_upper(int(hits), count, delta)
@@ -228,7 +228,7 @@ def bootstrap(
 
 def _within(board: Board, objective: Objective, axis: Array) -> Array:
     """(lowers, uppers) the cells that can be chosen."""
-    may = allowed(axis, axis)
+    may = allowed(board, axis, axis)
     if objective.most_wrong is None:
         return may
     with np.errstate(invalid="ignore"):

@@ -124,7 +124,7 @@ class Board:
         return np.where(known.settled >= 0, known.settled != INCORRECT, reaches)
 
     def is_correct(self, lower: float, uppers: Sequence[float] | Array) -> Array:
-        """(n, uppers) CORRECT at `lower` and each of `uppers`, none below `lower`."""
+        """(n, uppers) CORRECT at `lower` and each of `uppers`."""
         known, at = self.deciding(lower), np.asarray(uppers, dtype=float)
         scores = known.upper[:, None]
         correct = scores > at if self.policy.upper_is_exclusive else scores >= at

@@ -237,7 +237,7 @@ def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
 def _describe_plateau(found: Recommendation, plateau: Plateau) -> str:
     count = int(plateau.cells.sum())
     (low, high), (first, last) = ((float(found.grid[at]) for at in plateau.span(axis)) for axis in (0, 1))
-    if count == len(found.grid) * (len(found.grid) + 1) // 2:
+    if plateau.is_everywhere:
         return (
             "As far as the questions they were chosen on can tell, all thresholds do equally well: none is preferred."
         )

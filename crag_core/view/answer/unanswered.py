@@ -121,7 +121,7 @@ def _by_threshold(view: RunView) -> str:
         now = getattr(policy, flip.threshold)
         for value in _hundredths(flip.at, down=flip.at < now):
             lower, upper = (value, policy.upper) if flip.threshold == "lower" else (policy.lower, value)
-            then = reroute(trace, policy.with_thresholds(lower, upper)) if 0 <= lower <= upper <= 1 else routed
+            then = reroute(trace, policy.with_thresholds(lower, upper)) if policy.allows(lower, upper) else routed
             if then.decision.action is not routed.decision.action and (count := _pieces(then.knowledge)):
                 message, there = readable(now, value)
                 return (
