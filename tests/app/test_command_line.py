@@ -286,7 +286,7 @@ def test_wrong_use_is_exit_code_2(home: Path, capsys: Output, arguments: list[st
 def test_thresholds_the_wrong_way_round_are_wrong_use_not_a_crash(
     home: Path, capsys: Output, arguments: list[str]
 ) -> None:
-    assert main(["ask", QUESTION, *arguments]) == 2
+    assert main(["ask", QUESTION, "--policy", "paper", *arguments]) == 2
     assert "lower must not exceed upper" in capsys.readouterr().err
 
 

@@ -53,7 +53,7 @@ def test_every_policy_is_timed_beside_decide() -> None:
         assert row["Board, s (median of 1)"] > 0 and row["decide, s (from 12 cells)"] > 0
         assert set(row) >= {"target 0.5 s", "times faster"}
     assert all(row["24 questions, s"] > 0 for row in recommended.values())
-    assert measure_surfaces(20, 1).title == "20 questions, 231 cells of 21 x 21"
+    assert measure_surfaces(20, 1).title == "20 questions, a grid of 21 x 21"
 
 
 def test_arrays_that_say_something_else_than_decide_are_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from scipy.stats import beta
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.recommend import guarantee, questions_needed
 from crag_core.experiments.thresholds.threshold_board import grid
+from tests.builders import policy
 from tests.experiments.made_up_sets import board, case
 
 AXIS = grid(21)
@@ -102,6 +103,7 @@ class Uniform:
 
     def __init__(self, scores: np.ndarray) -> None:
         self.scores, self.answerable = scores, np.zeros(len(scores), dtype=bool)
+        self.policy = policy("paper")
 
     def is_correct(self, lower: float, uppers: np.ndarray) -> np.ndarray:
         return np.asarray(self.scores[:, None] >= np.asarray(uppers))

@@ -11,6 +11,7 @@ from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.objective import Costs, Objective, find_plateau, losses, surface
 from crag_core.experiments.thresholds.recommend import bootstrap, halves, recommend
 from crag_core.experiments.thresholds.threshold_board import Prices, grid, rate
+from tests.builders import policy
 from tests.experiments.made_up_sets import board, case, drawn, with_expected
 
 SEEN = drawn(400, seed=1)
@@ -56,6 +57,16 @@ def test_thresholds_beyond_worse_ones_are_no_part_of_the_plateau() -> None:
     assert found is not None
     uppers = AXIS[found.cells.any(axis=0)]
     assert uppers.max() <= 0.3 or uppers.min() > 0.5
+
+
+def test_thresholds_of_two_scores_may_be_recommended_the_other_way_round() -> None:
+    kinds = (Expected.CORRECT, (0.4, 0.95)), (Expected.AMBIGUOUS, (0.1, 0.95)), (Expected.INCORRECT, (0.1, 0.6))
+    seen = board(*(case(n, kinds[n % 3][0], two=(kinds[n % 3][1],)) for n in range(60)), of=policy("two-signal"))
+    found = recommend(seen, replace(OBJECTIVE, most_wrong=0.2), confidence=0.8, steps=21)
+    assert found.lower > found.upper and found.guaranteed and found.plateau
+    assert (seen.actions(found.lower, found.upper) == np.array([0, 1, 2] * 20)).all()
+    assert not np.isnan(surface(seen, losses(seen, OBJECTIVE, Prices()), AXIS, AXIS)).any()
+    assert np.isnan(surface(SEEN, losses(SEEN, OBJECTIVE, Prices()), AXIS, AXIS)[1, 0])
 
 
 def test_the_middle_keeps_its_distance_from_what_is_worse() -> None:
