@@ -140,7 +140,8 @@ def parse_link(parameters: Mapping[str, Sequence[str]], titles: Titles) -> Share
     problem = f"This link was opened without {', '.join(lost)}, which cannot be used here." if lost else ""
     found = {field: value for field, value in read.values() if value is not None}
     lower, upper = found.pop("lower", None), found.pop("upper", None)
-    if lower is not None and upper is not None:
+    is_range = found.get("policy", next(iter(titles.policies), "")) not in titles.two_scores
+    if lower is not None and upper is not None and not (is_range and "thresholds" in found):
         found["thresholds"] = (lower, upper)
     return SharedView(**found, problem=problem)
 
