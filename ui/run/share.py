@@ -57,6 +57,10 @@ class Titles:
     evaluators: Mapping[str, str]
     two_scores: frozenset[str] = frozenset()
 
+    def has_two(self, policy: str | None) -> bool:
+        """Whether the policy, the first one if none is named, compares two scores."""
+        return (policy or next(iter(self.policies), "")) in self.two_scores
+
 
 @dataclass(frozen=True)
 class SharedView:
@@ -108,7 +112,7 @@ def _written(view: SharedView, titles: Titles) -> Parameters:
     if view.thresholds is None:
         return {}
     lower, upper = map(str, view.thresholds)
-    return {LOWER: [lower], UPPER: [upper]} if view.policy in titles.two_scores else {THRESHOLDS: [lower, upper]}
+    return {LOWER: [lower], UPPER: [upper]} if titles.has_two(view.policy) else {THRESHOLDS: [lower, upper]}
 
 
 def link(url: str, parameters: Parameters) -> str:
@@ -140,8 +144,8 @@ def parse_link(parameters: Mapping[str, Sequence[str]], titles: Titles) -> Share
     problem = f"This link was opened without {', '.join(lost)}, which cannot be used here." if lost else ""
     found = {field: value for field, value in read.values() if value is not None}
     lower, upper = found.pop("lower", None), found.pop("upper", None)
-    is_range = found.get("policy", next(iter(titles.policies), "")) not in titles.two_scores
-    if lower is not None and upper is not None and not (is_range and "thresholds" in found):
+    is_wanted = titles.has_two(found.get("policy")) or "thresholds" not in found
+    if lower is not None and upper is not None and is_wanted:
         found["thresholds"] = (lower, upper)
     return SharedView(**found, problem=problem)
 
@@ -281,9 +285,12 @@ def follow() -> None:
         return
     given = {name: st.query_params.get_all(name) for name in st.query_params}
     asked = parse_link(given, _titles())
-    if asked.problem:
-        app_state.report(asked.problem)
-        st.query_params.from_dict(link_parameters(asked, _titles()))  # the widgets would take up what was refused
+    wanted = link_parameters(asked, _titles())
+    is_old = THRESHOLDS in given and LOWER in wanted  # from before two scores had two sliders
+    if asked.problem or is_old:
+        if asked.problem:
+            app_state.report(asked.problem)
+        st.query_params.from_dict(wanted)  # the widgets would take up what was refused
         st.rerun()
     st.session_state["followed"] = True
     for edit in (DROPPED, PINNED):
