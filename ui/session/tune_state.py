@@ -123,13 +123,15 @@ def prices() -> Prices:
 
 def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommendation:
     """Worked out once for a set, a policy and an objective."""
-    now = board(of)
+    now, own = board(of), app_state.policy()
     others = [("start", now.policy.lower, now.policy.upper)]
     others += [(preset.name, preset.lower, preset.upper) for preset in now.policy.presets]
     return app_state.remembered(
         "tune_advice",
-        (now, objective, confidence, prices()),
-        lambda: recommend(now, objective, prices=prices(), others=tuple(others), confidence=confidence),
+        (now, objective, confidence, prices(), own.lower, own.upper),
+        lambda: recommend(
+            now, objective, prices=prices(), own=(own.lower, own.upper), others=tuple(others), confidence=confidence
+        ),
     )
 
 

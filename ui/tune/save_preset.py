@@ -43,7 +43,9 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
             labels=seen.labelled.fingerprint,
             questions=len(seen.graded),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            reason=objective.describe(confidence) if found.is_at(policy.lower, policy.upper) else "set by hand",
+            reason="set by hand"
+            if found.keep or not found.is_at(*policy.thresholds[:2])
+            else objective.describe(confidence),
             calibration=made,
         )
         if access.may(Right.TUNE) and st.button(
