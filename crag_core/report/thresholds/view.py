@@ -212,7 +212,7 @@ def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
     chosen, others = counted(found.chosen_on, "question"), counted(found.judged_on, "other question")
     if found.guaranteed:
         yield (
-            f"{who} are the last that passed of an order chosen on {chosen}; the test and the judgement are of {others}, "
+            f"{who} are the last that passed of an order chosen on {chosen}; tested and judged are they on {others}, "
             "which had no part in that order."
         )
     else:
