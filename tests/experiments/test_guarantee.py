@@ -84,11 +84,11 @@ def test_limits_and_confidence_lie_between_0_and_1(bad: tuple[float, float | Non
 
 
 def test_a_promise_is_broken_no_more_often_than_stated() -> None:
-    """150 sets, each halved, ordered by one half and tested on the other; what is true is seen on 20,000 others."""
+    """40 sets, each halved, ordered by one half and tested on the other; what is true is seen on 20,000 others."""
     truth = drawn(20_000, seed=1234)
     asked, broken, made = ~truth.answerable, 0, 0
     places = np.arange(len(truth))
-    for seed in range(150):
+    for seed in range(40):
         found = recommend(drawn(300, seed=seed), Objective(most_wrong=0.2, most_web=0.8), confidence=0.9, steps=11)
         if found.why_not:
             continue
@@ -96,9 +96,9 @@ def test_a_promise_is_broken_no_more_often_than_stated() -> None:
         actions = truth.actions(found.lower, found.upper)
         wrong, web = (actions[asked] == CORRECT).mean(), truth.web[places, actions].mean()
         broken += wrong > 0.2 or web > 0.8
-    assert made >= 30
-    # Stated: at most 15 of 150; two standard errors of chance on top.
-    assert broken <= 15 + 2 * np.sqrt(150 * 0.1 * 0.9)
+    assert made >= 10
+    # Stated: at most 4 of 40; two standard errors of chance on top.
+    assert broken <= 4 + 2 * np.sqrt(40 * 0.1 * 0.9)
 
 
 @pytest.mark.parametrize("limit", [0.05, 0.2])

@@ -19,7 +19,7 @@ from crag_core.experiments.thresholds.guarantee import Limits
 class TunedPreset:
     """`policy` and `conditions` are what the thresholds were chosen for. `labelled` names the set, `questions` is how
     many of it were graded, `labels` its fingerprint. `reason` tells in words how they were chosen, `promise` which
-    limits passed a test; `scores` are those that the questions were decided by, counted by bin (`monitoring.binned`)."""
+    limits passed a test; `scores`: what the questions were decided by, counted by bin (`monitoring.binned`)."""
 
     name: str
     policy: str

@@ -39,7 +39,7 @@ class Watched:
         if self.drift and self.drift.is_beyond_chance:
             yield (
                 f"Scores have drifted: the last {self.drift.now} runs differ from the {self.drift.before} questions "
-                f"the thresholds were chosen with by {self.drift.distance:.2f} (by chance up to {self.drift.chance:.2f})."
+                f"of the preset by {self.drift.distance:.2f} (by chance up to {self.drift.chance:.2f})."
             )
         elif self.drift:
             yield f"No drift of scores in the last {self.drift.now} runs."
