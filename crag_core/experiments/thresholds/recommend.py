@@ -3,7 +3,7 @@
 With few questions the choice is drawn towards the shipped pair by the credibility factor n / (n + k) of Buehlmann 1967,
 "Experience Rating and Credibility" (ASTIN Bulletin 4), n being the questions chosen on and k `CREDIBILITY`. The half
 that had no part then decides by the one-sided 95 % bound (normal) of the paired difference of costs: where it does not
-exceed 0, the thresholds in use are kept. One question is added for which the change costs the most that is possible,
+exceed 0, the thresholds in use are kept. One question is added for which such a change costs the most that it can,
 since a few dozen questions may well hold none of the rare mistakes that cost most.
 """
 
@@ -158,7 +158,9 @@ def _why_keep(board: Board, objective: Objective, prices: Prices, own: Pair, cho
         loss = board.web.astype(float)
     at, places = [board.actions(*pair) for pair in (own, chosen)], np.arange(len(board))
     mine, theirs = (loss[places, actions] for actions in at)
-    apart = np.append(mine - theirs, loss.min() - loss.max())
+    moves = {(a, b) for a, b in zip(*(actions.tolist() for actions in at), strict=True) if a != b}
+    worst = max((float((loss[:, b] - loss[:, a]).max()) for a, b in moves), default=0.0)
+    apart = np.append(mine - theirs, -worst)
     sure = float(apart.mean()) - ONE_SIDED * float(apart.std(ddof=1)) / np.sqrt(len(apart))
     mine_keeps, other_keeps = (_keeps(board, objective, actions) for actions in at)
     if other_keeps and (sure > 0.0 or not mine_keeps):
