@@ -45,9 +45,7 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
             labels=seen.labelled.fingerprint,
             questions=len(seen.graded),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            reason="set by hand"
-            if found.keep or not found.is_at(*policy.thresholds[:2])
-            else objective.describe(confidence),
+            reason=_reason(objective.describe(confidence), found, found.is_at(policy.lower, policy.upper)),
             calibration=made,
             promise=found.guaranteed.limits if found.guaranteed and promised else None,
             scores=binned(tune_state.board(seen).deciding().upper),
@@ -67,6 +65,12 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
         )  # fmt: skip
     st.caption("On the Ask page it is among the presets of the sidebar; on the command line `--preset`, in Python:")
     st.code(preset.to_python(preset.name), language="python", wrap_lines=True)
+
+
+def _reason(aim: str, found: Recommendation, is_at: bool) -> str:
+    if not is_at:
+        return "set by hand"
+    return f"kept: nothing else was better by {aim}" if found.keep else aim
 
 
 def _keep(preset: TunedPreset) -> None:
