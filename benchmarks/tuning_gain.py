@@ -168,9 +168,11 @@ def _many(found: Sequence[Recommendation], limit: float | None) -> dict[str, Cel
         "web": _spread([one.rates.web.value for one in own if one.rates.web]),
     }
     cells["limit broken"] = None if limit is None else f"{sum(rate > limit for rate in rates)} of {len(rates)}"
-    for place, other in enumerate(made[0].compared[1:], start=1):
-        gains = [gain.value for one in made if (gain := one.compared[place].saved)]
-        cells[f"gain over {other.name}"] = Range(median(gains), min(gains), max(gains))
+    by_name = [{known.name: known.saved for known in one.compared} for one in made]
+    for name in (other.name for other in made[0].compared):
+        gains = [saved.value for saved in (each.get(name) for each in by_name) if saved]
+        if len(gains) == len(made):
+            cells[f"gain over {name}"] = Range(median(gains), min(gains), max(gains))
     return cells
 
 

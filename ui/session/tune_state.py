@@ -18,7 +18,7 @@ from crag_core.experiments.labelled.read import Read, read_questions
 from crag_core.experiments.statistics.calibration import Calibration, calibrated
 from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
-from crag_core.experiments.thresholds.recommend import Recommendation, recommend
+from crag_core.experiments.thresholds.recommend import Recommendation, accept, choose
 from crag_core.experiments.thresholds.threshold_board import Board, Prices
 from crag_core.experiments.thresholds.watch import Watched, watch
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -124,17 +124,16 @@ def prices() -> Prices:
 
 
 def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommendation:
-    """Worked out once for a set, a policy and an objective."""
+    """Chosen once for a set, a policy and an objective; held against the thresholds of the sidebar each time."""
     now, own = board(of), app_state.policy()
     others = [("start", now.policy.lower, now.policy.upper)]
     others += [(preset.name, preset.lower, preset.upper) for preset in now.policy.presets]
-    return app_state.remembered(
+    chosen = app_state.remembered(
         "tune_advice",
-        (now, objective, confidence, prices(), own.lower, own.upper),
-        lambda: recommend(
-            now, objective, prices=prices(), own=(own.lower, own.upper), others=tuple(others), confidence=confidence
-        ),
+        (now, objective, confidence, prices()),
+        lambda: choose(now, objective, prices=prices(), confidence=confidence),
     )
+    return accept(chosen, objective, prices(), (own.lower, own.upper), tuple(others))
 
 
 @st.cache_data(ttl=60, show_spinner=False, max_entries=20)

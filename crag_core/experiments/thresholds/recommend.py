@@ -102,45 +102,76 @@ def recommend(
     unless given; `others` are (name, lower, upper) to compare with. `confidence`: keep the limits of the objective with
     that confidence (`guarantee`), not only on what was seen. The same arguments always give the same.
     """
-    prices, axis = prices or Prices(), grid(steps)
-    own, shipped = own or board.policy.thresholds[:2], shipped or board.policy.thresholds[:2]
+    prices = prices or Prices()
+    chosen = choose(
+        board, objective, prices=prices, shipped=shipped, confidence=confidence, steps=steps, seed=seed
+    )  # fmt: skip
+    return accept(chosen, objective, prices, own or board.policy.thresholds[:2], others)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """`pair` is what one half prefers, None for the reason in `found`; `judged_by` holds the other half."""
+
+    found: Recommendation
+    pair: Pair | None = None
+    judged_by: Board | None = None
+
+
+def choose(
+    board: Board,
+    objective: Objective,
+    *,
+    prices: Prices,
+    shipped: Pair | None = None,
+    confidence: float | None = None,
+    steps: int = STEPS,
+    seed: int = 0,
+) -> Chosen:
+    """The slow part of `recommend`, in which the thresholds in use have no part."""
+    axis, start = grid(steps), board.policy.thresholds[:2]
     first = halves(board, seed)
     refusal = _refusal(board, first)
     if refusal:
-        return Recommendation(*own, 0, 0, axis, why_not=refusal)
+        return Chosen(Recommendation(*start, 0, 0, axis, why_not=refusal))
     chosen_by, judged_by = board.part(first), board.part(~first)
-    made = Recommendation(*own, len(chosen_by), len(judged_by), axis)
+    made = Recommendation(*start, len(chosen_by), len(judged_by), axis)
     loss, may = losses(chosen_by, objective, prices), _within(chosen_by, objective, axis)
     plateau = find_plateau(chosen_by, loss, axis, axis, may)
     if plateau is None:
-        return replace(
-            made, why_not=f"No thresholds keep the limits on the questions chosen on: {objective.describe()}."
-        )
+        why = f"No thresholds keep the limits on the questions chosen on: {objective.describe()}."
+        return Chosen(replace(made, why_not=why))
     made = replace(made, plateau=plateau)
-    chosen = float(axis[plateau.middle[0]]), float(axis[plateau.middle[1]])
+    pair = float(axis[plateau.middle[0]]), float(axis[plateau.middle[1]])
     if objective.most_wrong is None:
         weight = len(chosen_by) / (len(chosen_by) + CREDIBILITY)
-        chosen, made = shrink(chosen, shipped, weight), replace(made, weight=weight)
+        pair, made = shrink(pair, shipped or start, weight), replace(made, weight=weight)
     elif confidence is not None:
         limits = Limits(objective.most_wrong, objective.most_web, confidence)
-        path = find_path(chosen_by, loss, axis, allowed(axis, axis), limits)
-        promised = guarantee(judged_by, path, limits)
+        promised = guarantee(judged_by, find_path(chosen_by, loss, axis, allowed(axis, axis), limits), limits)
         made = replace(made, guaranteed=promised)
         if promised.pair is None:
-            return replace(made, why_not=promised.reason)
-        chosen = promised.pair
-    keep = "" if made.guaranteed else _why_keep(judged_by, objective, prices, own, chosen)
-    named = (("yours", *own), ("best other pair", *chosen)) if keep else (("recommended", *chosen), ("yours", *own))
-    known = {(lower, upper) for _, lower, upper in others}
-    shown = [one for one in named if one is named[0] or (one[1], one[2]) not in known]
-    return replace(
-        made,
-        lower=named[0][1],
-        upper=named[0][2],
-        keep=keep,
-        drawn=bootstrap(chosen_by, loss, axis, may, seed),
-        compared=compare(judged_by, objective, prices, (*shown, *others)),
-    )
+            return Chosen(replace(made, why_not=promised.reason))
+        pair = promised.pair
+    return Chosen(replace(made, drawn=bootstrap(chosen_by, loss, axis, may, seed)), pair, judged_by)
+
+
+def accept(
+    chosen: Chosen,
+    objective: Objective,
+    prices: Prices,
+    own: Pair,
+    others: tuple[tuple[str, float, float], ...] = (),
+) -> Recommendation:
+    """The chosen pair where the half that had no part in choosing bears it out, else `own`."""
+    if chosen.pair is None or chosen.judged_by is None:
+        return replace(chosen.found, lower=own[0], upper=own[1])
+    keep = "" if chosen.found.guaranteed else _why_keep(chosen.judged_by, objective, prices, own, chosen.pair)
+    mine, other = ("yours", *own), ("best other pair" if keep else "recommended", *chosen.pair)
+    first, second = (mine, other) if keep else (other, mine)
+    shown = (first,) if second[1:] in {one[1:] for one in others} else (first, second)
+    compared = compare(chosen.judged_by, objective, prices, (*shown, *others))
+    return replace(chosen.found, lower=first[1], upper=first[2], keep=keep, compared=compared)
 
 
 def shrink(chosen: Pair, shipped: Pair, weight: float) -> Pair:
