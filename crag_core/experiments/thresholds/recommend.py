@@ -198,11 +198,12 @@ def _why_keep(board: Board, objective: Objective, prices: Prices, own: Pair, cho
         return ""
     what = "cost" if objective.most_wrong is None else "searched the web for"
     broke = "" if other_keeps else " and broke a limit"
+    too = "" if mine_keeps else ", which breaks a limit too"
     told = (f"{each.mean():.3f}" if objective.most_wrong is None else f"{each.mean():.1%}" for each in (theirs, mine))
     return (
         f"Keep yours, lower {own[0]:.3f} and upper {own[1]:.3f}. On {len(board)} questions that had no part in "
         f"choosing, the best other pair (lower {chosen[0]:.3f}, upper {chosen[1]:.3f}) {what} {next(told)}{broke} "
-        f"(yours {next(told)}): not better by more than chance."
+        f"(yours {next(told)}{too}): not better by more than chance."
     )
 
 
