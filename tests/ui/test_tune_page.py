@@ -106,14 +106,15 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     said = texts(app)
     assert "What these thresholds do" in said and "AUROC" in said
     assert "Confidently wrong" in [metric.label for metric in app.metric]
-    assert "chosen on 12 questions and judged on 12 other questions" in said
-    press(app, "Use these thresholds")
+    assert "Keep yours" in said and "On 12 questions that had no part in choosing" in said
     lower, upper = thresholds(app)
     assert f"lower **{lower:.3f}**, upper **{upper:.3f}**" in texts(app)
     app.text_input(key="tune_preset_name").set_value("careful").run()
     press(app, "Keep this preset")
     kept = Workbench(Config(home=own)).experiments.load_preset("careful")
-    assert (kept.lower, kept.upper, kept.questions) == (lower, upper, 24) and kept.reason.startswith("least cost of")
+    assert (kept.lower, kept.upper, kept.questions) == (lower, upper, 24) and kept.reason.startswith(
+        "kept: nothing else was better by least cost of"
+    )
     assert kept.conditions.evaluator == "embedding" and kept.calibration is not None
 
     app = start(CRAG_HOME=str(own))
@@ -294,7 +295,7 @@ def test_a_judge_that_needs_a_model_is_told(start: Start, own: Path) -> None:
 
 def test_a_preset_of_other_documents_warns(start: Start, graded: AppTest, own: Path) -> None:
     app = graded
-    press(app, "Use these thresholds")
+    app.slider(key="thresholds").set_value((0.25, 0.65)).run()
     app.text_input(key="tune_preset_name").set_value("careful").run()
     press(app, "Keep this preset")
     Workbench(Config(home=own)).store.ingest([("new.txt", b"A new rule of the harbour: no swimming.")])

@@ -40,9 +40,14 @@ def _draw_limit() -> tuple[Objective, float | None]:
         "The limit holds", [None, 0.9, 0.95, 0.99], 2, key="tune_confidence", width=330,
         format_func=lambda one: f"with {one:.0%} confidence" if one else "for the questions of this set",
         help="With confidence: for questions like these that nobody has seen yet, although the thresholds were "
-        "chosen by looking (fixed-sequence testing with exact binomial bounds).",
+        "chosen by looking (tested with exact binomial bounds on questions that had no part in choosing).",
     )  # fmt: skip
-    return Objective(most_wrong=float(share) / 100), confidence
+    web = st.number_input(
+        "Web searches, at most %", 1.0, 100.0, 100.0, 5.0, key="tune_web_limit", width=210,
+        help="Of all questions. 100: no limit.",
+    )  # fmt: skip
+    most_web = float(web) / 100 if web < 100 else None
+    return Objective(most_wrong=float(share) / 100, most_web=most_web), confidence
 
 
 def _draw_costs() -> Costs:
@@ -73,15 +78,18 @@ def draw_advice(seen: Seen, objective: Objective, confidence: float | None) -> R
 def _draw_recommended(found: Recommendation) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.metric("Recommended lower", f"{found.lower:.3f}", width="content")
-            st.metric("Recommended upper", f"{found.upper:.3f}", width="content")
+            if found.keep:
+                st.markdown(":material/check_circle: **Keep yours**", width="content")
+            who = "Your" if found.keep else "Recommended"
+            st.metric(f"{who} lower", f"{found.lower:.3f}", width="content")
+            st.metric(f"{who} upper", f"{found.upper:.3f}", width="content")
             now = app_state.policy()
             st.button(
                 "Use these thresholds", on_click=_use, args=(found.lower, found.upper), type="primary",
                 icon=":material/check:", key="tune_use", disabled=(now.lower, now.upper) == (found.lower, found.upper),
             )  # fmt: skip
         if found.guaranteed:
-            st.markdown(f":material/verified: {plain(found.guaranteed.reason)}")
+            st.markdown(f":material/verified: {plain(f'{found.guaranteed.reason} {found.guaranteed.odds}')}")
         st.markdown("\n\n".join(map(plain, recommendation_lines(found))))
 
 
@@ -98,7 +106,7 @@ def _draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
     values, what, message = _values(board, objective)
     points = [charts.Point(preset.name, preset.lower, preset.upper, "diamond", "#8d6bc2") for preset in now.presets]
     points.append(charts.Point("start", board.policy.lower, board.policy.upper, "square", "#5c6773"))
-    if not found.why_not:
+    if not found.why_not and not found.keep:
         points.append(charts.Point("recommended", found.lower, found.upper, "star", "#f2c230"))
     points.append(charts.Point("now", now.lower, now.upper, "circle", "#3f88c5"))
     plateau = None if found.plateau is None else found.plateau.cells
@@ -120,6 +128,8 @@ def _values(board: Board, objective: Objective) -> tuple[Array, str, str]:
         return costs, "cost a question", "The mean cost of a question"
     keeps = wrong_surface(board, axis, axis) <= objective.most_wrong
     rates = surface(board, board.web.astype(float), axis, axis)
+    if objective.most_web is not None:
+        keeps &= rates <= objective.most_web
     return np.where(keeps, rates, np.nan), "web rate", "The web rate, where the limit is kept,"
 
 
@@ -134,6 +144,10 @@ def _clicked() -> None:
 def _draw_compared(found: Recommendation) -> None:
     st.dataframe(
         [dict(zip(COMPARED, row, strict=True)) for row in compared_rows(found)], hide_index=True, key="tune_compared",
-        alt="The recommended thresholds beside others, on the other half of the questions",
+        alt=f"{_whose(found)} thresholds beside others, on the other half of the questions",
     )  # fmt: skip
-    st.caption(f"The recommended thresholds beside others, {compared_on(found)}.")
+    st.caption(f"{_whose(found)} thresholds beside others, {compared_on(found)}.")
+
+
+def _whose(found: Recommendation) -> str:
+    return "Your" if found.keep else "The recommended"
