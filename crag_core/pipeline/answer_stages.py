@@ -129,7 +129,10 @@ def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
         for (start, end), sentence, backing in zip(spans, said, found, strict=True)
     )
     usage = sum((backing.usage for backing in found), Usage())
-    return Result({"support": support}, summed_up(support, trace.settings.support), usage)
+    summary = summed_up(support, trace.settings.support)
+    if answer.writer == EXTRACTIVE:
+        summary = "quoted word for word, so there is nothing to check"
+    return Result({"support": support}, summary, usage)
 
 
 def unmeasured(trace: Trace) -> CragError | None:

@@ -67,11 +67,6 @@ class Reroute:
         """Whether nothing here is called an answer: AMBIGUOUS, and nothing of the web is among the evidence."""
         return is_doubtful(self.decision, self.knowledge)
 
-    @property
-    def is_answered(self) -> bool:
-        """Whether there is a whole answer, and not only the nearest sentences."""
-        return self.answer is not None and self.answer.state is AnswerState.COMPLETE and not self.is_doubtful
-
 
 def is_doubtful(decision: Decision, knowledge: Knowledge) -> bool:
     return decision.verdict is Action.AMBIGUOUS and bool(knowledge.internal) and not knowledge.external

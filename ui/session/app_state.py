@@ -21,7 +21,7 @@ from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.protocols import DocumentStore
 from crag_core.base.types import Edits
-from crag_core.decision.policy import Policy
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import default_evaluator, plain_rag, suit
 from crag_core.observability.logs import show_logs
@@ -198,6 +198,7 @@ def start_choices(models: Models) -> None:
     start = suited(chosen["policy"], chosen["evaluator"])
     chosen.setdefault("thresholds", (start.lower, start.upper))
     chosen.setdefault("strips", start.cutoff)
+    chosen.setdefault("doubtful", start.doubtful)
     chosen.setdefault("model", wanted.model or models.choices[0])
     chosen.setdefault("web", WebMode(wanted.web))
 
@@ -230,7 +231,9 @@ def change_settings(**changes: Any) -> None:
 def policy() -> Policy:
     """The policy as the sidebar has it: chosen, with the thresholds on the sliders."""
     lower, upper = sorted(st.session_state.get("moving") or st.session_state["thresholds"])
-    chosen = policies()[st.session_state["policy"]].with_thresholds(lower, upper, st.session_state["strips"])
+    named = policies()[st.session_state["policy"]]
+    doubtful = Doubtful(st.session_state.get("doubtful") or named.doubtful)
+    chosen = replace(named.with_thresholds(lower, upper, st.session_state["strips"]), doubtful=doubtful)
     pinned, search_too = pins()
     return chosen.without_retrieval() if pinned and not search_too else chosen
 
@@ -313,6 +316,7 @@ def start_policy() -> None:
     """After another policy was chosen: its evaluator, if it can work here, and its thresholds."""
     chosen = policies()[st.session_state["policy"]]
     st.session_state["evaluator"] = default_evaluator(chosen, st.session_state["model"])
+    st.session_state["doubtful"] = chosen.doubtful
     start_thresholds()
 
 
@@ -336,12 +340,13 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
     made = found.settings
     switch_plain(found)
     if made.policy.fast_path.always:
-        but = (*but, "policy", "evaluator", "thresholds", "strips")  # it has none of its own
+        but = (*but, "policy", "evaluator", "thresholds", "strips", "doubtful")  # it has none of its own
     wanted = {
         "policy": made.policy.name if made.policy.name in policies() else None,
         "evaluator": made.evaluator.name if made.evaluator.name in EVALUATORS else None,
         "thresholds": (made.policy.lower, made.policy.upper),
         "strips": made.policy.cutoff,
+        "doubtful": made.policy.doubtful,
         "collection": made.collection if made.collection in ("", *collections()) else None,
     }
     named = {"policy": made.policy.name, "evaluator": made.evaluator.name, "collection": made.collection}

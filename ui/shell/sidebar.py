@@ -11,7 +11,7 @@ import streamlit as st
 from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
 from crag_core.base.types import EvaluatorCard, WebOutcome
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.policy import Aggregation, Doubtful, Policy
 from crag_core.evaluators import cards
 from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.experiments.thresholds.preset import TunedPreset
@@ -22,6 +22,8 @@ from ui.shell import presets, sign_in
 from ui.text import plain
 
 _WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}
+
+_DOUBTFUL = {Doubtful.SHOW: "Shows the nearest", Doubtful.ABSTAIN: "Abstains"}
 
 
 def draw() -> None:
@@ -94,6 +96,16 @@ def _draw_thresholds() -> None:
         bind="query-params",
         on_change=current_run.slide,
         help="Sentences that do not score above it are struck out, where the policy refines.",
+    )
+    st.segmented_control(
+        "Without an answer from the web, AMBIGUOUS",
+        list(Doubtful),
+        format_func=lambda one: _DOUBTFUL[Doubtful(one)],
+        required=True,
+        key="doubtful",
+        on_change=current_run.slide,
+        help="A doubtful ending is no answer: it shows the nearest sentences, or says only that the documents do not "
+        "answer with enough certainty.",
     )
     policy = app_state.policy()
     if told := cutoff_source(app_state.policies()[policy.name], known_card(OWN_JUDGE)):

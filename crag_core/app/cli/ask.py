@@ -23,7 +23,7 @@ from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, che
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of
 from crag_core.trace.grounding.citation_check import WORDS
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
@@ -166,11 +166,17 @@ def _describe(trace: Trace) -> str:
         lines.append(f"{trace.decision.label.upper()}: {trace.decision.reason}")
     if trace.failure:
         lines.append(f"Broke off at {trace.failure.name}: {trace.failure.summary} {trace.failure.hint}")
+    routed = reroute(trace, trace.settings.policy)
     if trace.answer:
+        if routed.is_doubtful and trace.answer.state is AnswerState.COMPLETE:
+            lines += ["", doubtful_title(trace.answer.writer), why_doubtful(routed.decision, trace.web)]
         lines += ["", trace.answer.text] if trace.answer.text else []
         lines += ["", trace.answer.message] if trace.answer.state is not AnswerState.COMPLETE else []
+        if not trace.answer.text and routed.is_doubtful:
+            nearest = quote(routed.knowledge, trace.all_strips, nearest=True)
+            lines += ["", doubtful_title(EXTRACTIVE), nearest]
     if trace.decision:
-        lines += [f"note: {note}" for note in reroute(trace, trace.settings.policy).knowledge.notes]
+        lines += [f"note: {note}" for note in routed.knowledge.notes]
     made = summarize(trace)
     lines += [
         "",

@@ -167,6 +167,11 @@ def why_doubtful(decision: Decision, web: WebSearch | None) -> str:
     return f"{message}: {decision.reason}, and {_SEARCHES[web.outcome if web else None]}."
 
 
+def doubtful_title(writer: str) -> str:
+    """The heading of a doubtful ending, whose sentences are no answer."""
+    return "Nearest sentences" if writer == EXTRACTIVE else f"Doubtful: {writer} on the nearest sentences"
+
+
 def left_out(usage: Usage) -> str:
     """That evidence was cut for the model, in a sentence; "" where none was."""
     message = f"About {usage.cut:,} tokens of the evidence were left out, since the model cannot read them all at once."
