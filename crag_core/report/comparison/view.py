@@ -18,7 +18,7 @@ _PART = "… "
 _SCALES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _POINTS = {
     "answered_unanswerable": "Questions that the documents do not answer, and that got an answer without a known one",
-    "abstained_answerable": "Questions that the documents answer, and that got no answer, or only a doubtful one",
+    "abstained_answerable": "Questions that the documents answer, and that got no answer",
     "contains": "Questions with a known answer that stands in the answer given",
     "irrelevant_before": "Share of the text found that has nothing to do with the question",
     "irrelevant_after": "Share of the text given to the answer that has nothing to do with the question",

@@ -206,8 +206,9 @@ class AnswerBlocks:
     @cached_property
     def is_plain(self) -> bool:
         """Whether there is nothing to mark: every sentence stands in the evidence with all its words."""
-        return self.is_quoted or all(
-            one.score == 1.0 and not self._is_opinion(one) and not self.note(one) for one in self.support
+        return not any(
+            self.note(one) or not (self.is_quoted or (one.score == 1.0 and not self._is_opinion(one)))
+            for one in self.support
         )
 
     def note(self, one: Support) -> str:
