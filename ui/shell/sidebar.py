@@ -37,6 +37,7 @@ def draw() -> None:
         _draw_collection()
         draw_live(_draw_writer, models)
         _draw_web_mode()
+        _draw_doubtful()
         draw_health(models)
 
 
@@ -96,16 +97,6 @@ def _draw_thresholds() -> None:
         bind="query-params",
         on_change=current_run.slide,
         help="Sentences that do not score above it are struck out, where the policy refines.",
-    )
-    st.segmented_control(
-        "Without an answer from the web, AMBIGUOUS",
-        list(Doubtful),
-        format_func=lambda one: _DOUBTFUL[Doubtful(one)],
-        required=True,
-        key="doubtful",
-        on_change=current_run.slide,
-        help="A doubtful ending is no answer: it shows the nearest sentences, or says only that the documents do not "
-        "answer with enough certainty.",
     )
     policy = app_state.policy()
     if told := cutoff_source(app_state.policies()[policy.name], known_card(OWN_JUDGE)):
@@ -226,6 +217,18 @@ def _draw_web_mode() -> None:
         key="web",
         persist_state="session",
         help="Auto searches when the policy asks for it. Ask first shows the exact query before it is sent.",
+    )
+
+
+def _draw_doubtful() -> None:
+    st.segmented_control(
+        "Without an answer from the web, AMBIGUOUS",
+        list(Doubtful),
+        format_func=lambda one: _DOUBTFUL[Doubtful(one)],
+        required=True,
+        key="doubtful",
+        help="A doubtful ending is no answer: it shows the nearest sentences, or says only that the documents do not "
+        "answer with enough certainty.",
     )
 
 
