@@ -48,6 +48,17 @@ class WebQuery(StrEnum):
     PHRASES = "phrases"
 
 
+class Doubtful(StrEnum):
+    """What a doubtful ending shows: AMBIGUOUS where the web brought nothing.
+
+    `show`: the nearest sentences, or what the language model makes of them, headed as such. `abstain`: that the
+    documents do not answer with enough certainty; no language model is asked.
+    """
+
+    SHOW = "show"
+    ABSTAIN = "abstain"
+
+
 class Again(StrEnum):
     """Retrieving again: more of the same with refined keywords, or in the next way of `Loop.strategies`."""
 
@@ -172,7 +183,7 @@ class Policy:
     description 002, off by default: between the thresholds, variance <= 0.1 and score > 0.5 make CORRECT.
     `web_query` is what is sent to the web, `web_limit` how many results are asked for.
     `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that must lie between two searches of
-    one user; None: no such limit.
+    one user; None: no such limit. `doubtful` is what becomes of an AMBIGUOUS question without evidence of the web.
     """
 
     name: str
@@ -204,6 +215,7 @@ class Policy:
     web_query_phrases: int = 3
     web_seconds: float | None = None
     web_cooldown: float | None = None
+    doubtful: Doubtful = Doubtful.SHOW
     expansion: Expansion = field(default_factory=Expansion)
     loop: Loop = field(default_factory=Loop)
     presets: tuple[Preset, ...] = ()

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from crag_core.base.types import Action, EvaluatorCard, Handling
-from crag_core.decision.policy import Again, Policy, Strategy, WebQuery, WebUse
+from crag_core.decision.policy import Again, Doubtful, Policy, Strategy, WebQuery, WebUse
 from crag_core.pipeline.page_stages import CHUNKS_OF_A_PAGE
 from crag_core.trace.reroute import Missing
 
@@ -70,8 +70,12 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
     always, maybe = route.web is WebUse.ALWAYS, route.web is WebUse.WHEN_FEW or by_strategy
     can_be_empty = route.passages is Handling.DISCARD and not (route.keep_original_without_web or route.re_retrieve)
     answers = writer and (searches or not can_be_empty)  # from nothing, nobody is asked to answer
-    written = extracting + web * always + int(answers)
-    return Calls(least + written, most + written + web * maybe + pages * (always or maybe))
+    abstains = action is Action.AMBIGUOUS and policy.doubtful is Doubtful.ABSTAIN  # unless the web brings something
+    surely = answers and (not abstains or (searches and always))
+    perhaps = answers and (not abstains or (searches and (always or maybe)))
+    written = extracting + web * always
+    most += written + perhaps + web * maybe + pages * (always or maybe)
+    return Calls(least + written + surely, most)
 
 
 def _grading(judge: EvaluatorCard, passages: int) -> int:

@@ -42,7 +42,7 @@ def test_a_question_shows_verdict_reason_passages_strips_and_quotations(start: S
     assert "Best score 0." in text and "is above upper 0." in text
     assert "Flips to" in text
     assert "harbour-dues.md" in text
-    assert "14 pounds a night" in text and "Extractive" in text
+    assert "14 pounds a night" in text and "Quoted from" in text
     sentences = [row["kept"] for card in parts(app, "sentences") for row in card["rows"]]
     assert True in sentences and False in sentences
 
@@ -97,7 +97,7 @@ def test_an_old_answer_is_not_shown_under_a_new_action(start: Start) -> None:
     put_thresholds(app, (0.98, 0.99))
     app.run()
     text = shown(app)
-    assert "Extractive" not in text
+    assert "Quoted from" not in text
     assert "Not in this record yet" in text
     assert any("Generate this answer" in button.label for button in app.button)
 
@@ -151,7 +151,7 @@ def test_a_route_without_the_web_needs_no_approval(start: Start) -> None:
     assert "CORRECT" in header(app) and "Search the web?" not in shown(app)
     app.button(key="ask_carry_out").click().run()
     settle(app)
-    assert "14 pounds a night" in shown(app) and "Extractive" in shown(app)
+    assert "14 pounds a night" in shown(app) and "Quoted from" in shown(app)
 
 
 def test_refusing_the_search_says_so_and_sends_nothing(start: Start) -> None:
@@ -296,7 +296,7 @@ def test_a_model_server_that_goes_away_leaves_a_working_page(start: Start) -> No
     assert not app.exception and "does not answer or went away" in shown(app)
     choose(app, model="extractive")
     press(app, "Continue with the sidebar's choice")
-    assert "Extractive" in shown(app)
+    assert "Quoted from" in shown(app)
 
 
 def test_the_model_to_start_with_comes_from_the_environment(start: Start) -> None:

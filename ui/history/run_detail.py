@@ -203,7 +203,10 @@ def _policies(first: Policy, second: Policy) -> list[Differing]:
     ):
         if one != other:
             found.append(Differing(setting, f"{one:.3f}", f"{other:.3f}"))
-    rules = [replace(policy.with_thresholds(0.0, 1.0, 0.0), presets=()) for policy in (first, second)]
+    if first.doubtful is not second.doubtful:
+        found.append(Differing("Doubtful endings", first.doubtful, second.doubtful))
+    alike = {"presets": (), "doubtful": second.doubtful}
+    rules = [replace(policy.with_thresholds(0.0, 1.0, 0.0), **alike) for policy in (first, second)]
     has_same_rules = rules[0] == rules[1]
     if first.name == second.name and not has_same_rules:
         found.append(Differing("Rules of the policy", *(f"set {fingerprint(one)[:8]}" for one in (first, second))))

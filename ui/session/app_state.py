@@ -21,7 +21,7 @@ from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.protocols import DocumentStore
 from crag_core.base.types import Edits
-from crag_core.decision.policy import Policy
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import default_evaluator, plain_rag, suit
 from crag_core.observability.logs import show_logs
@@ -201,6 +201,7 @@ def start_choices(models: Models) -> None:
     for key, value in _marks(start.lower, start.upper).items():
         chosen.setdefault(key, value)
     chosen.setdefault("strips", start.cutoff)
+    chosen.setdefault("doubtful", start.doubtful)
     chosen.setdefault("model", wanted.model or models.choices[0])
     chosen.setdefault("web", WebMode(wanted.web))
 
@@ -233,11 +234,12 @@ def change_settings(**changes: Any) -> None:
 def policy() -> Policy:
     """The policy as the sidebar has it: chosen, with the thresholds on the sliders."""
     state = st.session_state
-    chosen = policies()[state["policy"]]
-    on_sliders = (state[LOWER], state[UPPER]) if chosen.compares_two_scores else state[THRESHOLDS]
+    named = policies()[state["policy"]]
+    on_sliders = (state[LOWER], state[UPPER]) if named.compares_two_scores else state[THRESHOLDS]
     pair = state.get("moving") or on_sliders
-    lower, upper = pair if chosen.compares_two_scores else sorted(pair)
-    chosen = chosen.with_thresholds(lower, upper, state["strips"])
+    lower, upper = pair if named.compares_two_scores else sorted(pair)
+    doubtful = Doubtful(state.get("doubtful") or named.doubtful)
+    chosen = replace(named.with_thresholds(lower, upper, state["strips"]), doubtful=doubtful)
     pinned, search_too = pins()
     return chosen.without_retrieval() if pinned and not search_too else chosen
 
@@ -330,6 +332,7 @@ def start_policy() -> None:
     """After another policy was chosen: its evaluator, if it can work here, and its thresholds."""
     chosen = policies()[st.session_state["policy"]]
     st.session_state["evaluator"] = default_evaluator(chosen, st.session_state["model"])
+    st.session_state["doubtful"] = chosen.doubtful
     start_thresholds()
 
 
@@ -353,12 +356,13 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
     made = found.settings
     switch_plain(found)
     if made.policy.fast_path.always:
-        but = (*but, "policy", "evaluator", THRESHOLDS, "strips")  # it has none of its own
+        but = (*but, "policy", "evaluator", THRESHOLDS, "strips", "doubtful")  # it has none of its own
     wanted = {
         "policy": made.policy.name if made.policy.name in policies() else None,
         "evaluator": made.evaluator.name if made.evaluator.name in EVALUATORS else None,
         THRESHOLDS: (made.policy.lower, made.policy.upper),
         "strips": made.policy.cutoff,
+        "doubtful": made.policy.doubtful,
         "collection": made.collection if made.collection in ("", *collections()) else None,
     }
     named = {"policy": made.policy.name, "evaluator": made.evaluator.name, "collection": made.collection}

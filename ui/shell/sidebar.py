@@ -11,7 +11,7 @@ import streamlit as st
 from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
 from crag_core.base.types import Action, EvaluatorCard, WebOutcome
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.policy import Aggregation, Doubtful, Policy
 from crag_core.evaluators import cards
 from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.experiments.thresholds.preset import TunedPreset
@@ -23,6 +23,8 @@ from ui.text import plain
 
 _MOVED = "Moving it decides again at once, from what was recorded. No model is called."
 _WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}
+
+_DOUBTFUL = {Doubtful.SHOW: "Shows the nearest", Doubtful.ABSTAIN: "Abstains"}
 
 
 def draw() -> None:
@@ -36,6 +38,7 @@ def draw() -> None:
         _draw_collection()
         draw_live(_draw_writer, models)
         _draw_web_mode()
+        _draw_doubtful()
         draw_health(models)
 
 
@@ -229,6 +232,18 @@ def _draw_web_mode() -> None:
         key="web",
         persist_state="session",
         help="Auto searches when the policy asks for it. Ask first shows the exact query before it is sent.",
+    )
+
+
+def _draw_doubtful() -> None:
+    st.segmented_control(
+        "Without an answer from the web, AMBIGUOUS",
+        list(Doubtful),
+        format_func=lambda one: _DOUBTFUL[Doubtful(one)],
+        required=True,
+        key="doubtful",
+        help="A doubtful ending is no answer: it shows the nearest sentences, or says only that the documents do not "
+        "answer with enough certainty.",
     )
 
 

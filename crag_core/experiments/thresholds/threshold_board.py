@@ -241,6 +241,15 @@ def rate(board: Board, actions: Array, prices: Prices = Prices()) -> Rates:
     )
 
 
+def trade(board: Board, actions: Array, *, with_doubtful: bool) -> tuple[Estimate | None, Estimate | None]:
+    """(answered although unanswerable, answerable left open) without evidence of the web, with 95 % intervals.
+
+    `with_doubtful`: AMBIGUOUS counts as answered.
+    """
+    answered = (actions == CORRECT) | (with_doubtful & (actions == AMBIGUOUS))
+    return _share(answered, ~board.answerable), _share(~answered, board.answerable)
+
+
 def seconds(board: Board, actions: Array, prices: Prices) -> Array:
     """(n,) what a question takes: retrieval and grading as measured, the rest by `prices`."""
     graded = np.array([case.scored.seconds for case in board.cases])
