@@ -74,7 +74,8 @@ def stability(
     """Exact for every aggregation: between two neighbouring breakpoints the action cannot change.
 
     Breakpoints of a threshold are the overall scores of every iteration (of two signals, both), the ends of its range
-    and, where `lower` drops passages before the mean is taken, what each passage counts as.
+    and, where `lower` drops passages before the mean is taken, what each passage counts as. A second opinion counts by
+    the thresholds themselves: there the breakpoints are the first scores and every hundredth, exact but for means.
     """
 
     def look(lower: float, upper: float) -> DecisionPath:
@@ -87,8 +88,13 @@ def stability(
     if policy.aggregation is Aggregation.MEAN_OF_KEPT:
         counted = (policy.ungraded_score, *(grade.score for grade in grades or ()))
         points |= {score for score in counted if score is not None}
+    if policy.second_opinion:
+        points |= {
+            score for one in grades or () for score in (one.score, *(one.two_signals or ())) if score is not None
+        }
+        points |= {step / 100 for step in range(101)}
     tried: set[float] = set()
-    while todo := _worth_trying(points, between=bool(rounds)) - tried:
+    while not policy.second_opinion and (todo := _worth_trying(points, between=bool(rounds)) - tried):
         tried |= todo
         for value in todo:
             ways = [look(value, policy.upper), look(value, 1.0)] if value <= policy.upper else []

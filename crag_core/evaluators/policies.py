@@ -58,9 +58,10 @@ def load_policies(
 
 
 def _checked(policy: Policy) -> Policy:
-    """A policy whose evaluator there is."""
+    """A policy whose evaluators there are."""
     try:
         known_card(policy.evaluator)
+        second_card(policy)
     except UnknownName as error:
         raise BadRecord(f"policy {policy.name}: {error.message}", hint=error.hint) from error
     return policy
@@ -103,6 +104,12 @@ def suit(policy: Policy, evaluator: str) -> Policy:
 def default_evaluator(policy: Policy, model: str) -> str:
     """The evaluator that the policy was described with; our own when that one needs a model and none is there."""
     return policy.evaluator if model != EXTRACTIVE or not known_card(policy.evaluator).calls_model else OWN_JUDGE
+
+
+def second_card(policy: Policy, first: str = "") -> EvaluatorCard | None:
+    """Of the evaluator that is asked after `first`; None: nobody is, or the same. Raises `UnknownName`."""
+    asked = policy.second_opinion
+    return known_card(asked.evaluator) if asked and asked.evaluator != first else None
 
 
 def known_card(name: str) -> EvaluatorCard:
