@@ -91,7 +91,7 @@ class Choice:
             len(self.pinned) + searched,
             writer=self.model != EXTRACTIVE,
             searches=self.web is not WebMode.OFF,
-            second=second_card(self.policy, self.evaluator),
+            second=second_card(self.policy, self.evaluator, writer=self.model != EXTRACTIVE),
         )
 
 
@@ -280,7 +280,7 @@ class Workbench:
 
         model = self.servers.model(choice.model)
         listeners = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
-        second = second_card(choice.policy, choice.evaluator)
+        second = second_card(choice.policy, choice.evaluator, writer=model is not None)
         postprocessor = CRAGPostprocessor(
             choice.policy,
             self.evaluator(choice.evaluator, model, choice.model, cached=cached),

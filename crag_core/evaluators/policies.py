@@ -106,10 +106,14 @@ def default_evaluator(policy: Policy, model: str) -> str:
     return policy.evaluator if model != EXTRACTIVE or not known_card(policy.evaluator).calls_model else OWN_JUDGE
 
 
-def second_card(policy: Policy, first: str = "") -> EvaluatorCard | None:
-    """Of the evaluator that is asked after `first`; None: nobody is, or the same. Raises `UnknownName`."""
+def second_card(policy: Policy, first: str = "", *, writer: bool = True) -> EvaluatorCard | None:
+    """Of the evaluator that is asked after `first`; None: nobody is, the same, or one without its language model.
+
+    `writer`: a language model is there. Raises `UnknownName`.
+    """
     asked = policy.second_opinion
-    return known_card(asked.evaluator) if asked and asked.evaluator != first else None
+    card = known_card(asked.evaluator) if asked and asked.evaluator != first else None
+    return card if card and (writer or not card.calls_model) else None
 
 
 def known_card(name: str) -> EvaluatorCard:

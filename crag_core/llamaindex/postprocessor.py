@@ -92,7 +92,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         if evaluator in (None, ""):
             evaluator = default_evaluator(chosen, EXTRACTIVE if model is None else model.name)
         judge = parts.evaluator_of(evaluator, model, prompts)
-        asked = second_card(chosen, judge.card.name)
+        asked = second_card(chosen, judge.card.name, writer=model is not None)
         second = second_evaluator or (parts.evaluator_of(asked.name, model, prompts) if asked else None)
         strips = strip_evaluator()
         wording = prompts or shipped()

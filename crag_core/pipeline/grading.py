@@ -44,7 +44,7 @@ def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:
 def read_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """Ask the second evaluator of the policy about the chunks in doubt; where it fails, the first scores stay."""
     evaluator, asked = parts.second_evaluator, trace.settings.policy.second_opinion
-    if asked is None or evaluator is None or evaluator.card.name == trace.settings.evaluator.name:
+    if asked is None or asked.evaluator == trace.settings.evaluator.name:
         return None
     decision_path = decision_path_of(trace, trace.settings.policy)
     given = decision_path.iterations[-1].passages
@@ -52,6 +52,9 @@ def read_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
     doubtful = tuple(passage for passage in judged if passage.id not in trace.edits.pinned)
     if decision_path.decision.rule or not doubtful:
         return None
+    if evaluator is None:
+        text = f"no language model for {asked.evaluator}; the first scores stay"
+        return None if _is_told(trace, text) else Result({}, text, state=StepState.SKIPPED)
     card, writer, own = evaluator.card, trace.settings.writer, _by_id(trace.grades or ())
     known = {one.id: _as_grade(one.id, second) for one in doubtful if (second := _second_of(own[one.id], card, writer))}
     asking = _Asking(StepName.SECOND_READING, card, doubtful, known)
@@ -68,6 +71,10 @@ def read_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
         summary += f"; the first score stays for {len(doubtful) - scored}: {cause}"
     state = asking.state if asking.state is StepState.STOPPED else StepState.DONE
     return Result({"grades": grades}, summary, asking.usage, state, asking.hint, asking.error)
+
+
+def _is_told(trace: Trace, summary: str) -> bool:
+    return any(step.summary == summary for step in trace.steps)
 
 
 def _second_of(grade: Grade, card: EvaluatorCard, writer: str) -> SecondGrade | None:

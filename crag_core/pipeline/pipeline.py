@@ -6,9 +6,9 @@ Whoever runs a question opens a run and takes it from one `OpenRun` method to th
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
-retrieve -> (grade -> second reading -> route -> retrieve again)* -> score strips, extract | rewrite, search,
-read pages -> grade web -> assemble -> answer -> check answer, where the two lanes beside "|" go on at the same time, or one after the other where
-the web is asked only if refinement leaves little (`web = "when-few"`).
+retrieve -> (grade -> second reading -> route -> retrieve again)* -> score strips, extract | rewrite, search, read pages
+-> grade web -> assemble -> answer -> check answer, where the two lanes beside "|" go on at the same time, or one after
+the other where the web is asked only if refinement leaves little (`web = "when-few"`).
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None
             passages,
             judge,
             writer=choice.model != EXTRACTIVE,
-            second=second_card(choice.policy, choice.evaluator),
+            second=second_card(choice.policy, choice.evaluator, writer=choice.model != EXTRACTIVE),
         ),
         searches=Missing.WEB in needs,
         judges=support != WORDS,
@@ -90,6 +90,10 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         Missing.EXPANSION,
         Missing.RE_RETRIEVAL,
     ):
+        if item is Missing.SECOND_OPINION and not second_card(
+            choice.policy, card.name, writer=choice.model != EXTRACTIVE
+        ):
+            continue
         if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
             needs.setdefault(item, item.value.partition(":")[0])
     answered = trace.web is not None and trace.web.outcome in _ANSWERED
