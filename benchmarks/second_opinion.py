@@ -2,7 +2,7 @@
 
 Run: python benchmarks/second_opinion.py --limit 300  (needs the shared evaluation data, see CRAG_SHARED_DATA)
 
-The reader says rightly, with its accuracy, whether a question is answered: 0.9 for the best of its chunks in doubt where
+The reader says rightly, with its accuracy, whether a question is answered: 0.9 for the best of its chunks in doubt if
 it says yes, 0.1 for all others. Intervals are 95 %, of the gain by 2000 resamples of the questions.
 """
 
