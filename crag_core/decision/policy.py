@@ -167,6 +167,19 @@ class FastPath:
 
 
 @dataclass(frozen=True)
+class SecondOpinion:
+    """Asks `evaluator` too about the chunks whose score lies in `band`, both ends included."""
+
+    evaluator: str
+    band: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        low, high = self.band
+        if not 0.0 <= low < high <= 1.0:
+            raise ValueError(f"band needs 0 <= low < high <= 1, found {low} and {high}")
+
+
+@dataclass(frozen=True)
 class Policy:
     """One row of the policy table.
 
@@ -184,6 +197,7 @@ class Policy:
     `web_query` is what is sent to the web, `web_limit` how many results are asked for.
     `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that must lie between two searches of
     one user; None: no such limit. `doubtful` is what becomes of an AMBIGUOUS question without evidence of the web.
+    `second_opinion` None: nobody is asked a second time.
     """
 
     name: str
@@ -219,6 +233,7 @@ class Policy:
     expansion: Expansion = field(default_factory=Expansion)
     loop: Loop = field(default_factory=Loop)
     presets: tuple[Preset, ...] = ()
+    second_opinion: SecondOpinion | None = None
 
     def __post_init__(self) -> None:
         routes = [self.route(action) for action in Action]
@@ -230,6 +245,10 @@ class Policy:
         if not self.allows(self.lower, self.upper):
             raise ValueError(f"lower must not exceed upper, found lower {self.lower} and upper {self.upper}")
         self._check_signals(routes)
+        if self.second_opinion and self.second_opinion.evaluator == self.evaluator:
+            raise ValueError(f"second_opinion needs another evaluator than the policy's own, found {self.evaluator!r}")
+        if self.second_opinion and self.aggregation is Aggregation.SIGNALS:
+            raise ValueError("second_opinion needs chunk scores; aggregation 'signals' measures one retrieval")
         for name, value, least in (
             ("grade_top", self.grade_top, 1),
             ("strips.token_budget", self.strips.token_budget, 1),
@@ -321,8 +340,8 @@ class Policy:
         return replace(self, loop=replace(self.loop, max_iterations=1), **routes)
 
     def for_grading(self) -> Policy:
-        """This policy where every retrieved passage is graded, once: no rule, no limit, no second retrieval."""
-        return replace(self.without_retrieval(), fast_path=FastPath(), grade_top=None)
+        """This policy where every retrieved passage is graded once, by one evaluator: no rule, no limit, no rounds."""
+        return replace(self.without_retrieval(), fast_path=FastPath(), grade_top=None, second_opinion=None)
 
     def suited_to(self, card: EvaluatorCard, strip_card: EvaluatorCard) -> Policy:
         """This policy with the thresholds to start from for `card`, and the strip cut-off for `strip_card`.

@@ -6,9 +6,9 @@ Whoever runs a question opens a run and takes it from one `OpenRun` method to th
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
-retrieve -> (grade -> route -> retrieve again)* -> score strips, extract | rewrite, search, read pages -> grade web ->
-assemble -> answer -> check answer, where the two lanes beside "|" go on at the same time, or one after the other where
-the web is asked only if refinement leaves little (`web = "when-few"`).
+retrieve -> (grade -> second reading -> route -> retrieve again)* -> score strips, extract | rewrite, search, read pages
+-> grade web -> assemble -> answer -> check answer, where the two lanes beside "|" go on at the same time, or one after
+the other where the web is asked only if refinement leaves little (`web = "when-few"`).
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ Stages = tuple[tuple[StepName, Stage], ...]
 FIRST: Stages = ((StepName.RETRIEVE, stages.retrieve),)
 ITERATION: Stages = (
     (StepName.GRADE, grading.grade),
+    (StepName.SECOND_READING, grading.read_again),
     (StepName.ROUTE, stages.route),
     (StepName.RETRIEVE_AGAIN, retrieve_again),
 )
@@ -190,6 +191,7 @@ class Pipeline:
             StepName.SCORE_STRIPS: same_scorer,
             StepName.EXTRACT: True,
             StepName.GRADE: is_same_judge,
+            StepName.SECOND_READING: is_same_judge,
             StepName.SECOND_OPINION: bool(judged.opinions),
             StepName.REWRITE: web is not None,
             StepName.SEARCH: web is not None,

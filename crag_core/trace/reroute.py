@@ -16,6 +16,7 @@ from crag_core.base.types import (
     Handling,
     Knowledge,
     PageOutcome,
+    Passage,
     Round,
     WebOutcome,
     WebSearch,
@@ -24,6 +25,7 @@ from crag_core.decision.plan import EXPAND
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.refine import recompose
 from crag_core.decision.rounds import DecisionPath, replay_rounds
+from crag_core.decision.second_opinion import in_doubt
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, why_doubtful
 from crag_core.trace.trace import Trace, context_key
@@ -37,6 +39,7 @@ class Missing(StrEnum):
     """What this policy would need that the run never did; the value is said to people as it stands."""
 
     GRADES = "grades: this run did not grade these chunks"
+    SECOND_OPINION = "a second opinion: this run did not ask for it on these chunks"
     STRIPS = "strip scores: this run never scored sentences"
     EXTRACTION = "extracted sentences: this run never asked a model for them"
     WEB = "web results: this run made no web search"
@@ -114,6 +117,8 @@ def _missing_evidence(
     missing: list[Missing] = []
     if decision_path.ungraded:
         missing.append(Missing.GRADES)
+    if any(passage.id not in pinned for passage in unread_again(trace, policy, decision_path)):
+        missing.append(Missing.SECOND_OPINION)
     scored = {strip.passage_id for strip in trace.strips or ()}
     if decision.handling in (Handling.REFINE, Handling.EXTRACT) and any(
         passage.id not in scored for passage in decision_path.evidence if passage.text.strip()
@@ -129,6 +134,17 @@ def _missing_evidence(
     if decision_path.wanted:
         missing.append(Missing.EXPANSION if decision_path.wanted[-1] == EXPAND else Missing.RE_RETRIEVAL)
     return missing
+
+
+def unread_again(trace: Trace, policy: Policy, decision_path: DecisionPath) -> tuple[Passage, ...]:
+    """The passages in doubt that the second evaluator of `policy` was not asked about."""
+    decision, asked = decision_path.decision, policy.second_opinion
+    if asked is None or decision.rule or asked.evaluator == trace.settings.evaluator.name:
+        return ()
+    second = {grade.passage_id: grade.second for grade in trace.grades or () if grade.second}
+    read = {passage_id for passage_id, one in second.items() if one.evaluator == asked.evaluator}
+    doubtful = in_doubt(policy, decision_path.iterations[-1].passages, trace.grades)
+    return tuple(passage for passage in doubtful if passage.id not in read)
 
 
 def _has_unread(web: WebSearch) -> bool:

@@ -217,10 +217,12 @@ class Trace:
 
 
 def as_compared(settings: RunSettings) -> dict[str, Any]:
-    """What fingerprints are made of: one that was made before versions of models were known stays the same."""
+    """What fingerprints are made of: one made before a field was known stays the same."""
     plain = dict(serialization.to_plain(settings))
     if not settings.writer_version:
         del plain["writer_version"]
+    if settings.policy.second_opinion is None:
+        del plain["policy"]["second_opinion"]
     return plain
 
 

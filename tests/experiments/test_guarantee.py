@@ -61,7 +61,7 @@ def test_both_limits_must_be_kept_by_the_same_pair() -> None:
     seen, loss = drawn(2000, seed=3), None
     limits = Limits(0.1, 0.75)
     loss = losses(seen, Objective(most_wrong=0.1), Prices())
-    path = find_path(seen, loss, AXIS, allowed(AXIS, AXIS), limits)
+    path = find_path(seen, loss, AXIS, allowed(seen, AXIS, AXIS), limits)
     found = guarantee(drawn(2000, seed=4), path, limits)
     assert found.pair and found.bound <= 0.1 and found.web_bound <= 0.75
     assert "at most 75.0% of all questions search the web" in found.reason
@@ -72,7 +72,7 @@ def test_both_limits_must_be_kept_by_the_same_pair() -> None:
 def test_each_step_of_a_path_is_cheaper_and_less_safe() -> None:
     seen = drawn(400, seed=1)
     loss = losses(seen, Objective(most_wrong=0.1), Prices())
-    path = find_path(seen, loss, AXIS, allowed(AXIS, AXIS), LIMIT)
+    path = find_path(seen, loss, AXIS, allowed(seen, AXIS, AXIS), LIMIT)
     costs = [loss[np.arange(400), seen.actions(*pair)].mean() for pair in path]
     wrong = [(seen.actions(*pair)[~seen.answerable] == CORRECT).sum() for pair in path]
     assert len(path) > 3 and costs == sorted(costs, reverse=True) and wrong == sorted(wrong)

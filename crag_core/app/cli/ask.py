@@ -17,6 +17,7 @@ from crag_core.base.text.display import clean
 from crag_core.base.types import Action, AnswerState, Step, WebPage
 from crag_core.decision.decide import chunk_action
 from crag_core.decision.policy import Doubtful
+from crag_core.decision.second_opinion import second_text
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.call_budget import JUDGING
 from crag_core.pipeline.page_stages import approve_pages, refuse_pages
@@ -194,6 +195,8 @@ def _describe(trace: Trace) -> str:
         both = grade.two_signals if grade else None
         signals = "  (answering {:.2f}, topical {:.2f})".format(*both) if both else ""
         alone = chunk_action(trace.settings.policy, passage, grade)
+        second = second_text(trace.settings.policy, grade)
         lines.append(f"  {score}  {passage.source}{page}{signals}{f'  {alone}' if alone else ''}")
+        lines += [f"        {second}"] if second else []
     lines += [f"  web   {result.source}  {result.url}" for result in (trace.web.results if trace.web else ())]
     return "\n".join(lines)
