@@ -148,7 +148,9 @@ def choose(
         pair, made = shrink(pair, shipped or start, weight), replace(made, weight=weight)
     elif confidence is not None:
         limits = Limits(objective.most_wrong, objective.most_web, confidence)
-        promised = guarantee(judged_by, find_path(chosen_by, loss, axis, allowed(chosen_by, axis, axis), limits), limits)
+        promised = guarantee(
+            judged_by, find_path(chosen_by, loss, axis, allowed(chosen_by, axis, axis), limits), limits
+        )
         made = replace(made, guaranteed=promised)
         if promised.pair is None:
             return Chosen(replace(made, why_not=promised.reason))
