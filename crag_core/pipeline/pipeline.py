@@ -333,14 +333,14 @@ class OpenRun:
 
     def grade(self) -> None:
         """Grades and decision of one iteration."""
-        self.work(ITERATION)
+        self.work(self._iteration())
 
     def correct(self) -> None:
         """Up to the assembled context."""
         looks_again = True
         while self.goes_on and looks_again:  # until no decision asks for another round
             rounds, grades = self.trace.rounds, self.trace.grades
-            self.work(ITERATION)
+            self.work(self._iteration())
             trace = self.trace
             looks_again = trace.rounds != rounds or (trace.grades != grades and _is_partly_graded(trace))
         if self.trace.refines_first:
@@ -370,6 +370,11 @@ class OpenRun:
         """A stop ends a model's judging of the answer and breaks nothing: the answer is there."""
         stage = lambda trace, parts, _: check(trace, parts, self.run)  # noqa: E731
         self.pipeline._step(StepName.CHECK_ANSWER, stage, self, Run(self.run.listener))
+
+    def _iteration(self) -> Stages:
+        """Without the second reading where the policy names nobody for it."""
+        asks = self.trace.settings.policy.second_opinion is not None
+        return tuple((name, stage) for name, stage in ITERATION if asks or name is not StepName.SECOND_READING)
 
     def work(self, todo: Stages) -> None:
         """These stages, in order, up to the first that breaks."""
