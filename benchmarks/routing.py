@@ -105,13 +105,14 @@ def _halves(expected: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def fit(bests: Bests, expected: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """(lower, upper) with the best macro-F1 on these questions; lower not above upper, as every policy wants it."""
+    """(lower, upper) with the best macro-F1 on these questions; lower not above upper where one score serves both."""
     uppers, lowers = (_steps(best) for best in bests)
+    are_two = not np.array_equal(*bests, equal_nan=True)
     _, lower, upper = max(
         (float(macro_f1(confusion(expected, take(bests, lower, upper)))), float(lower), float(upper))
         for lower in lowers
         for upper in uppers
-        if lower <= upper
+        if lower <= upper or are_two
     )
     return lower, upper
 

@@ -72,7 +72,7 @@ def measure_ours(browser: Browser, home: Path) -> dict[str, list[float]]:
         page.get_by_role("heading", name="Scores against thresholds").wait_for()
         page.wait_for_timeout(5000)
         verdict = "[data-testid=stMain] [data-testid=stLayoutWrapper]:has(> div h2)"
-        sidebar = page.get_by_role("slider", name="end Thresholds")
+        sidebar = page.get_by_role("slider", name="Answer threshold")
         mark = page.get_by_role("slider", name="upper threshold")
         return {
             "slider in the sidebar": measure(page, sidebar, verdict),

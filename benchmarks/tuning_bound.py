@@ -18,7 +18,7 @@ from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import find_policy, known_card
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.thresholds.recommend import guarantee
+from crag_core.experiments.thresholds.guarantee import Limits, guarantee
 from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
 
 LIMITS, DELTAS = (0.05, 0.10, 0.20), (0.05, 0.10)
@@ -33,12 +33,13 @@ def measure_bound(sets: int = 1000, questions: int = 200) -> Table:
     """
     draw, asked, policy = np.random.default_rng(SEED), unanswerable(questions), find_policy("paper")
     boards = [board_of(asked, draw.random(questions), policy) for _ in range(sets)]
+    path = tuple((0.0, float(upper)) for upper in UPPERS[::-1])
     rows: dict[str, dict[str, Cell]] = {}
     for limit in LIMITS:
         naive = np.array([1 - naive_choice(board, limit) for board in boards])
         for delta in DELTAS:
-            found = [guarantee(board, 0.0, UPPERS, limit, 1 - delta).upper for board in boards]
-            bound = np.array([0.0 if upper is None else 1 - upper for upper in found])
+            found = [guarantee(board, path, Limits(limit, None, 1 - delta)).pair for board in boards]
+            bound = np.array([0.0 if pair is None else 1 - pair[1] for pair in found])
             rows[f"limit {limit:.0%}, delta {delta:.0%}"] = {
                 "bound: broken": _broken(bound, limit),
                 "bound: mean true rate": float(bound.mean()),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from statistics import median
+
+import numpy as np
 
 from benchmarks.measures import Estimate
 from benchmarks.tables import Cell, Table
@@ -19,12 +21,14 @@ from crag_core.evaluators.policies import find_policy, suit
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Case, cases
 from crag_core.experiments.thresholds.objective import Costs, Objective
-from crag_core.experiments.thresholds.recommend import Compared, Recommendation, recommend
-from crag_core.experiments.thresholds.threshold_board import Board
+from crag_core.experiments.thresholds.recommend import Compared, Recommendation, compare, halves, recommend
+from crag_core.experiments.thresholds.threshold_board import Board, Prices
 
 POLICIES = ("paper", "two-signal")
 LIMIT = 0.10
 SHIPPED = "shipped"
+FEW = 60
+"""Questions, as somebody has them who has just begun."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,37 @@ def measure_gain(graded: GradedSet, name: str, halvings: int = 20) -> dict[str, 
     }
 
 
+def measure_halvings(sets: Mapping[str, GradedSet], name: str, halvings: int = 10) -> Table:
+    """By set, and by how many questions of one half are tuned with: what the other half costs under yours (shipped) and
+    under what is recommended, the mean and the range of all halvings, and how often it costs more."""
+    found: dict[str, dict[str, Cell]] = {}
+    for title, graded in sets.items():
+        board = Board(suit(find_policy(name), graded.judge.name), graded.cases, graded.judge)
+        for few in (FEW, None):
+            rows = [_halved(board, seed, few) for seed in range(halvings)]
+            gains = [own - recommended for own, recommended, _ in rows]
+            found[f"{title}, {len(board) // 2 if few is None else few} questions"] = {
+                "yours": _spread([own for own, _, _ in rows]),
+                "recommended": _spread([recommended for _, recommended, _ in rows]),
+                "gain": Range(sum(gains) / len(gains), min(gains), max(gains)),
+                "keep yours": f"{sum(kept for _, _, kept in rows)} of {halvings}",
+                "worse": f"{sum(gain < -1e-9 for gain in gains)} of {halvings}",
+            }
+    return Table(f"{name}, {halvings} halvings, cost on the half that the tuner never saw", found)
+
+
+def _halved(board: Board, seed: int, few: int | None) -> tuple[float, float, bool]:
+    """The cost of yours and of the recommended pair on the other half, and whether yours is kept."""
+    first = halves(board, seed)
+    seen, unseen = board.part(first), board.part(~first)
+    if few is not None:
+        seen = seen.part(np.random.default_rng(seed).permutation(len(seen)) < few)
+    found, own = recommend(seen, Objective(), seed=seed), board.policy.thresholds[:2]
+    named = (("yours", *own), ("recommended", found.lower, found.upper))
+    costs = [one.cost for one in compare(unseen, Objective(), Prices(), named)]
+    return costs[0], costs[1], (found.lower, found.upper) == own
+
+
 def published(name: str, evaluator: str) -> tuple[tuple[str, float, float], ...]:
     """What the policy starts from with this evaluator, and its presets; those of the same thresholds as one."""
     policy = find_policy(name)
@@ -133,9 +168,11 @@ def _many(found: Sequence[Recommendation], limit: float | None) -> dict[str, Cel
         "web": _spread([one.rates.web.value for one in own if one.rates.web]),
     }
     cells["limit broken"] = None if limit is None else f"{sum(rate > limit for rate in rates)} of {len(rates)}"
-    for place, other in enumerate(made[0].compared[1:], start=1):
-        gains = [gain.value for one in made if (gain := one.compared[place].saved)]
-        cells[f"gain over {other.name}"] = Range(median(gains), min(gains), max(gains))
+    by_name = [{known.name: known.saved for known in one.compared} for one in made]
+    for name in (other.name for other in made[0].compared):
+        gains = [saved.value for saved in (each.get(name) for each in by_name) if saved]
+        if len(gains) == len(made):
+            cells[f"gain over {name}"] = Range(median(gains), min(gains), max(gains))
     return cells
 
 

@@ -22,7 +22,7 @@ from crag_core.base.types import (
 )
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
-from crag_core.evaluators.policies import known_card, suit
+from crag_core.evaluators.policies import known_card, second_card, suit
 from crag_core.pipeline.call_budget import budget
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
@@ -55,7 +55,14 @@ class Verdict:
 
     @property
     def cost(self) -> str:
-        calls = budget(self.policy, self.judge, self.passages, writer=True, searches=True)[self.decision.action]
+        calls = budget(
+            self.policy,
+            self.judge,
+            self.passages,
+            writer=True,
+            searches=True,
+            second=second_card(self.policy, self.judge.name),
+        )[self.decision.action]
         return f"{calls} model {'call' if calls.most == 1 else 'calls'} with a language model to rewrite and answer"
 
 

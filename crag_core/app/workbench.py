@@ -21,7 +21,15 @@ from crag_core.base.types import Action
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
 from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.evaluators.policies import DEFAULT, default_evaluator, find_policy, known_card, load_policies, suit
+from crag_core.evaluators.policies import (
+    DEFAULT,
+    default_evaluator,
+    find_policy,
+    known_card,
+    load_policies,
+    second_card,
+    suit,
+)
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
 from crag_core.evaluators.support import ModelSupport, WordSupport
@@ -83,6 +91,7 @@ class Choice:
             len(self.pinned) + searched,
             writer=self.model != EXTRACTIVE,
             searches=self.web is not WebMode.OFF,
+            second=second_card(self.policy, self.evaluator, writer=self.model != EXTRACTIVE),
         )
 
 
@@ -271,6 +280,7 @@ class Workbench:
 
         model = self.servers.model(choice.model)
         listeners = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
+        second = second_card(choice.policy, choice.evaluator, writer=model is not None)
         postprocessor = CRAGPostprocessor(
             choice.policy,
             self.evaluator(choice.evaluator, model, choice.model, cached=cached),
@@ -281,6 +291,7 @@ class Workbench:
             pause=pause,
             page_reader=None if choice.web is WebMode.OFF else self.page_reader,
             prompts=self.prompts,
+            second_evaluator=self.evaluator(second.name, model, choice.model, cached=cached) if second else None,
             settings={
                 "writer": choice.model,
                 "writer_version": self.servers.version_of(choice.model),

@@ -95,12 +95,39 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class SecondGrade:
+    """What the policy's second evaluator said of one passage, on its own scale; `score` and `cause` as in `Grade`.
+
+    `lower` and `upper` are the thresholds of its card; `writer` is the language model that it asked.
+    """
+
+    evaluator: str
+    lower: float
+    upper: float
+    score: float | None
+    reason: str = ""
+    parts: Scores = ()
+    raw: str | None = None
+    cause: str = ""
+    retryable: bool = False
+    seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    from_cache: bool = False
+    writer: str = ""
+
+    def __post_init__(self) -> None:
+        _check_score(self.score)
+        if not 0.0 <= self.lower <= self.upper <= 1.0:
+            raise ValueError(f"expected 0 <= lower <= upper <= 1, found {self.lower} and {self.upper}")
+
+
+@dataclass(frozen=True)
 class Grade:
     """What an evaluator said of one passage.
 
     `score` lies in 0..1, or is None when the passage could not be graded; then `cause` says why, `raw` holds the reply
     as it came, and `retryable` tells an outage (worth asking again, `error` names its type) from an unreadable reply.
-    `from_cache`: an earlier run paid for it.
+    `from_cache`: an earlier run paid for it. `second` is what the policy's second evaluator said; None: not asked.
     """
 
     passage_id: str
@@ -114,6 +141,7 @@ class Grade:
     usage: Usage = field(default_factory=Usage)
     from_cache: bool = False
     error: str = ""
+    second: SecondGrade | None = None
 
     def __post_init__(self) -> None:
         _check_score(self.score)
@@ -554,6 +582,7 @@ class StepName(StrEnum):
 
     RETRIEVE = "retrieve"
     GRADE = "grade"
+    SECOND_READING = "second reading"
     ROUTE = "route"
     RETRIEVE_AGAIN = "retrieve again"
     SCORE_STRIPS = "score strips"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage, Scores
 from crag_core.decision.plan import EffectiveScores
 from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.second_opinion import counted
 from crag_core.decision.signals import RERANK, weigh
 
 
@@ -38,6 +39,7 @@ def effective_scores(
     scores: EffectiveScores = {}
     for passage in passages:
         grade = by_id.get(passage.id)
+        grade = counted(policy, grade) if grade else None
         if grade is None or grade.score is None:
             scores[passage.id] = policy.ungraded_score if grade else None
         else:

@@ -147,6 +147,9 @@ def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
 
 def _against_both(policy: Policy, score: float, action: Action) -> str:
     value, low, high = readable(score, policy.lower, policy.upper)
+    if policy.lower > policy.upper:
+        relation = _relation(score, policy.upper, action is Action.CORRECT)
+        return f"{value} {relation} upper {high}; with one score, lower {low} above upper decides nothing"
     if action is Action.AMBIGUOUS:
         return f"{value} lies between lower {low} and upper {high}"
     if action is Action.CORRECT:

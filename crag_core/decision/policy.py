@@ -48,6 +48,17 @@ class WebQuery(StrEnum):
     PHRASES = "phrases"
 
 
+class Doubtful(StrEnum):
+    """What a doubtful ending shows: AMBIGUOUS where the web brought nothing.
+
+    `show`: the nearest sentences, or what the language model makes of them, headed as such. `abstain`: that the
+    documents do not answer with enough certainty; no language model is asked.
+    """
+
+    SHOW = "show"
+    ABSTAIN = "abstain"
+
+
 class Again(StrEnum):
     """Retrieving again: more of the same with refined keywords, or in the next way of `Loop.strategies`."""
 
@@ -156,12 +167,27 @@ class FastPath:
 
 
 @dataclass(frozen=True)
+class SecondOpinion:
+    """Asks `evaluator` too about the chunks whose score lies in `band`, both ends included."""
+
+    evaluator: str
+    band: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        low, high = self.band
+        if not 0.0 <= low < high <= 1.0:
+            raise ValueError(f"band needs 0 <= low < high <= 1, found {low} and {high}")
+
+
+@dataclass(frozen=True)
 class Policy:
     """One row of the policy table.
 
     CORRECT when the overall score is >= `upper` (or > with `upper_is_exclusive`), INCORRECT when it is < `lower` (or <=
     with `lower_is_inclusive`), AMBIGUOUS between. CORRECT is looked at first; that matters only where two signals
     contradict each other, and then a passage that answers is no less an answer for looking off topic.
+    `lower` must not exceed `upper`, unless the policy `compares_two_scores`, each with its own threshold. Where such a
+    policy gets one score only, a `lower` above `upper` decides nothing: CORRECT from `upper`, INCORRECT below it.
     `ungraded_score` is what a passage counts as that could not be graded (None: it does not count), for each of two
     signals. `grade_top` limits the overall score to the first passages. `weights` belong to the aggregation `signals`.
     `refine_web`: web text goes through the same strip filter as passages. `web_on_subject`: web results whose topical
@@ -170,7 +196,8 @@ class Policy:
     description 002, off by default: between the thresholds, variance <= 0.1 and score > 0.5 make CORRECT.
     `web_query` is what is sent to the web, `web_limit` how many results are asked for.
     `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that must lie between two searches of
-    one user; None: no such limit.
+    one user; None: no such limit. `doubtful` is what becomes of an AMBIGUOUS question without evidence of the web.
+    `second_opinion` None: nobody is asked a second time.
     """
 
     name: str
@@ -202,9 +229,11 @@ class Policy:
     web_query_phrases: int = 3
     web_seconds: float | None = None
     web_cooldown: float | None = None
+    doubtful: Doubtful = Doubtful.SHOW
     expansion: Expansion = field(default_factory=Expansion)
     loop: Loop = field(default_factory=Loop)
     presets: tuple[Preset, ...] = ()
+    second_opinion: SecondOpinion | None = None
 
     def __post_init__(self) -> None:
         routes = [self.route(action) for action in Action]
@@ -213,9 +242,13 @@ class Policy:
         for name, value in (*shares.items(), *(("drop_below", route.drop_below) for route in routes)):
             if value is not None and not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name} must lie in 0..1, found {value}")
-        if self.lower > self.upper:
+        if not self.allows(self.lower, self.upper):
             raise ValueError(f"lower must not exceed upper, found lower {self.lower} and upper {self.upper}")
         self._check_signals(routes)
+        if self.second_opinion and self.second_opinion.evaluator == self.evaluator:
+            raise ValueError(f"second_opinion needs another evaluator than the policy's own, found {self.evaluator!r}")
+        if self.second_opinion and self.aggregation is Aggregation.SIGNALS:
+            raise ValueError("second_opinion needs chunk scores; aggregation 'signals' measures one retrieval")
         for name, value, least in (
             ("grade_top", self.grade_top, 1),
             ("strips.token_budget", self.strips.token_budget, 1),
@@ -238,9 +271,10 @@ class Policy:
         if len(set(names)) < len(names):
             raise ValueError(f"each preset needs a name of its own, found {', '.join(names)}")
         for preset in self.presets:
-            if not 0.0 <= preset.lower <= preset.upper <= 1.0:
+            if not self.allows(preset.lower, preset.upper):
                 found = f"{preset.lower} and {preset.upper}"
-                raise ValueError(f"preset {preset.name!r} needs 0 <= lower <= upper <= 1, found {found}")
+                needed = "lower and upper in 0..1" if self.compares_two_scores else "0 <= lower <= upper <= 1"
+                raise ValueError(f"preset {preset.name!r} needs {needed}, found {found}")
 
     def _check_signals(self, routes: list[Route]) -> None:
         for name, weight in self.weights:
@@ -272,6 +306,16 @@ class Policy:
         return self.lower, self.upper, self.cutoff
 
     @property
+    def compares_two_scores(self) -> bool:
+        """Whether each threshold has a score of its own, so that neither bounds the other."""
+        return self.aggregation is Aggregation.TWO_SIGNAL
+
+    def allows(self, lower: float, upper: float) -> bool:
+        """Whether the policy may have these thresholds."""
+        in_range = 0.0 <= lower <= 1.0 and 0.0 <= upper <= 1.0
+        return in_range and (self.compares_two_scores or lower <= upper)
+
+    @property
     def reads_grades(self) -> bool:
         """Whether passage grades have any part in the overall score."""
         return self.aggregation is not Aggregation.SIGNALS or any(name == signals.RERANK for name, _ in self.weights)
@@ -296,8 +340,8 @@ class Policy:
         return replace(self, loop=replace(self.loop, max_iterations=1), **routes)
 
     def for_grading(self) -> Policy:
-        """This policy where every retrieved passage is graded, once: no rule, no limit, no second retrieval."""
-        return replace(self.without_retrieval(), fast_path=FastPath(), grade_top=None)
+        """This policy where every retrieved passage is graded once, by one evaluator: no rule, no limit, no rounds."""
+        return replace(self.without_retrieval(), fast_path=FastPath(), grade_top=None, second_opinion=None)
 
     def suited_to(self, card: EvaluatorCard, strip_card: EvaluatorCard) -> Policy:
         """This policy with the thresholds to start from for `card`, and the strip cut-off for `strip_card`.

@@ -74,7 +74,9 @@ def stability(
     """Exact for every aggregation: between two neighbouring breakpoints the action cannot change.
 
     Breakpoints of a threshold are the overall scores of every iteration (of two signals, both), the ends of its range
-    and, where `lower` drops passages before the mean is taken, what each passage counts as.
+    and, where `lower` drops passages before the mean is taken, what each passage counts as. A threshold ranges up to
+    the other one, or over 0..1 where each has a score of its own. A second opinion counts by the thresholds themselves:
+    there the breakpoints are the first scores and every hundredth, exact but for means.
     """
 
     def look(lower: float, upper: float) -> DecisionPath:
@@ -83,22 +85,28 @@ def stability(
     def act(lower: float, upper: float) -> Action:
         return look(lower, upper).decision.action
 
+    least, most = (0.0, 1.0) if policy.compares_two_scores else (policy.lower, policy.upper)
     points = {policy.lower, policy.upper, 0.0, 1.0}
     if policy.aggregation is Aggregation.MEAN_OF_KEPT:
         counted = (policy.ungraded_score, *(grade.score for grade in grades or ()))
         points |= {score for score in counted if score is not None}
+    if policy.second_opinion:
+        points |= {
+            score for one in grades or () for score in (one.score, *(one.two_signals or ())) if score is not None
+        }
+        points |= {step / 100 for step in range(101)}
     tried: set[float] = set()
-    while todo := _worth_trying(points, between=bool(rounds)) - tried:
+    while not policy.second_opinion and (todo := _worth_trying(points, between=bool(rounds)) - tried):
         tried |= todo
         for value in todo:
-            ways = [look(value, policy.upper), look(value, 1.0)] if value <= policy.upper else []
-            ways += [look(policy.lower, value)] if value >= policy.lower else []
+            ways = [look(value, policy.upper), look(value, 1.0)] if value <= most else []
+            ways += [look(policy.lower, value)] if value >= least else []
             met = (one.decision for way in ways for one in way.iterations)
             points |= {score for made in met for score in (made.score, made.topical) if score is not None}
     now = act(policy.lower, policy.upper)
     return Stability(
-        lower=_interval(policy.lower, 0.0, policy.upper, points, lambda v: act(v, policy.upper), now),
-        upper=_interval(policy.upper, policy.lower, 1.0, points, lambda v: act(policy.lower, v), now),
+        lower=_interval(policy.lower, 0.0, most, points, lambda v: act(v, policy.upper), now),
+        upper=_interval(policy.upper, least, 1.0, points, lambda v: act(policy.lower, v), now),
     )
 
 

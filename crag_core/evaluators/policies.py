@@ -58,9 +58,10 @@ def load_policies(
 
 
 def _checked(policy: Policy) -> Policy:
-    """A policy whose evaluator there is."""
+    """A policy whose evaluators there are."""
     try:
         known_card(policy.evaluator)
+        second_card(policy)
     except UnknownName as error:
         raise BadRecord(f"policy {policy.name}: {error.message}", hint=error.hint) from error
     return policy
@@ -103,6 +104,16 @@ def suit(policy: Policy, evaluator: str) -> Policy:
 def default_evaluator(policy: Policy, model: str) -> str:
     """The evaluator that the policy was described with; our own when that one needs a model and none is there."""
     return policy.evaluator if model != EXTRACTIVE or not known_card(policy.evaluator).calls_model else OWN_JUDGE
+
+
+def second_card(policy: Policy, first: str = "", *, writer: bool = True) -> EvaluatorCard | None:
+    """Of the evaluator that is asked after `first`; None: nobody is, the same, or one without its language model.
+
+    `writer`: a language model is there. Raises `UnknownName`.
+    """
+    asked = policy.second_opinion
+    card = known_card(asked.evaluator) if asked and asked.evaluator != first else None
+    return card if card and (writer or not card.calls_model) else None
 
 
 def known_card(name: str) -> EvaluatorCard:

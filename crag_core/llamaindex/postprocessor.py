@@ -21,7 +21,7 @@ from crag_core.base.errors import WrongUse
 from crag_core.base.prompts.messages import Prompts, shipped
 from crag_core.base.protocols import Evaluator, LanguageModel, PageReader, SupportMeter, WebSearcher
 from crag_core.decision.policy import Policy
-from crag_core.evaluators.policies import DEFAULT, default_evaluator
+from crag_core.evaluators.policies import DEFAULT, default_evaluator, second_card
 from crag_core.evaluators.shipped import signal_meter, strip_evaluator, synonyms
 from crag_core.llamaindex import parts
 from crag_core.llamaindex.nodes import is_text, kept_nodes, to_passages
@@ -52,7 +52,8 @@ class CRAGPostprocessor(BaseNodePostprocessor):
 
     The other arguments are for an application: who checks answers (`support`), listens to runs (`observers`), remembers
     the last web search (`pause`) and reads the pages that it found (`page_reader`; None: snippets alone are used), the
-    wording of requests (`prompts`), and what the record says of them (`settings`, fields of `RunSettings`).
+    wording of requests (`prompts`), who gives the second opinions that the policy asks for (`second_evaluator`; None:
+    the evaluator that the policy names), and what the record says of them (`settings`, fields of `RunSettings`).
     """
 
     policy: str = ""
@@ -79,6 +80,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         pause: Cooldown | None = None,
         page_reader: PageReader | None = None,
         prompts: Prompts | None = None,
+        second_evaluator: Evaluator | None = None,
         settings: Mapping[str, Any] | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:
@@ -90,6 +92,8 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         if evaluator in (None, ""):
             evaluator = default_evaluator(chosen, EXTRACTIVE if model is None else model.name)
         judge = parts.evaluator_of(evaluator, model, prompts)
+        asked = second_card(chosen, judge.card.name, writer=model is not None)
+        second = second_evaluator or (parts.evaluator_of(asked.name, model, prompts) if asked else None)
         strips = strip_evaluator()
         wording = prompts or shipped()
         if not isinstance(policy, Policy):
@@ -129,6 +133,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
                 support=support,
                 prompts=wording,
                 page_reader=page_reader,
+                second_evaluator=second,
             ),
             replace(made, **settings or {}),
             clock=time.perf_counter,

@@ -52,6 +52,8 @@ KNOWN: dict[str, tuple[str, str]] = {
 }
 """Meaning and label of each gauge that can be watched; "": it has none."""
 SLOW_S = 30.0
+DOUBTFUL = "doubtful"
+"""Label of a whole text that is no answer: AMBIGUOUS, and nothing came from the web."""
 """A slow figure is read at most so often, beside the scrape, which takes the last one."""
 
 
@@ -204,7 +206,9 @@ class Metrics(Listener):
         self._cached.inc(sum(count for grade, count in made.items() if grade.from_cache))
         self._count_web(attempt.since.web, attempt.trace.web)
         if attempt.trace.answer is not None and attempt.trace.answer is not attempt.since.answer:
-            self._answers.labels(_label(attempt.trace.answer.state.value)).inc()
+            state = attempt.trace.answer.state
+            is_doubtful = state is AnswerState.COMPLETE and summarize(attempt.trace).doubtful
+            self._answers.labels(DOUBTFUL if is_doubtful else _label(state.value)).inc()
 
     def _observe(self, summary: Summary, run: str) -> None:
         decision = self._bounded(summary.decision)
@@ -281,6 +285,7 @@ class Metrics(Listener):
             self._carried_on.labels(ending.value)
         for state in AnswerState:
             self._answers.labels(_label(state.value))
+        self._answers.labels(DOUBTFUL)
         for step in StepName:
             self._calls.labels(step)
             for kind in ("prompt", "completion"):

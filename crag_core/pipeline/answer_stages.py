@@ -23,7 +23,7 @@ from crag_core.trace.grounding.quoted_answer import (
     quote,
     why_no_evidence,
 )
-from crag_core.trace.reroute import Reroute, reroute
+from crag_core.trace.reroute import Reroute, reroute, withheld
 from crag_core.trace.trace import Trace, context_key
 
 _FINAL = (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
@@ -42,6 +42,11 @@ def write(trace: Trace, parts: Parts, run: Run) -> Result | None:
 def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
     """The pieces of the answer as they come, and the `Result` last; nothing when the trace has its answer already."""
     routed = reroute(trace, trace.settings.policy)
+    abstention = withheld(trace, trace.settings.policy, routed.decision, routed.knowledge)
+    if abstention is not None:
+        if trace.answer != abstention:
+            yield Result({"answer": abstention}, "no answer: the policy abstains where it is in doubt")
+        return
     if routed.answer and routed.answer.state in _FINAL:
         return
     key = context_key(trace.question, routed.decision.action, routed.knowledge.excerpts)
@@ -50,7 +55,7 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
         answer = Answer("", AnswerState.CANNOT_ANSWER, EXTRACTIVE, key, why)
         yield Result({"answer": answer}, "cannot be answered from this evidence")
     elif parts.model is None:
-        text = quote(routed.knowledge, trace.all_strips)
+        text = quote(routed.knowledge, trace.all_strips, nearest=routed.is_doubtful)
         yield text
         answer = Answer(text, AnswerState.COMPLETE, EXTRACTIVE, key)
         yield Result({"answer": answer}, "quoted word for word, no language model")
@@ -124,7 +129,10 @@ def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
         for (start, end), sentence, backing in zip(spans, said, found, strict=True)
     )
     usage = sum((backing.usage for backing in found), Usage())
-    return Result({"support": support}, summed_up(support, trace.settings.support), usage)
+    summary = summed_up(support, trace.settings.support)
+    if answer.writer == EXTRACTIVE:
+        summary = "quoted word for word, so there is nothing to check"
+    return Result({"support": support}, summary, usage)
 
 
 def unmeasured(trace: Trace) -> CragError | None:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from crag_core.base.types import Action, EvaluatorCard, Handling
-from crag_core.decision.policy import Again, Policy, Strategy, WebQuery, WebUse
+from crag_core.decision.policy import Again, Doubtful, Policy, Strategy, WebQuery, WebUse
 from crag_core.pipeline.page_stages import CHUNKS_OF_A_PAGE
 from crag_core.trace.reroute import Missing
 
@@ -25,21 +25,42 @@ class Calls:
         return str(self.most) if self.least == self.most else f"{self.least} to {self.most}"
 
 
-def budget(policy: Policy, judge: EvaluatorCard, passages: int, *, writer: bool, searches: bool) -> dict[Action, Calls]:
+def budget(
+    policy: Policy,
+    judge: EvaluatorCard,
+    passages: int,
+    *,
+    writer: bool,
+    searches: bool,
+    second: EvaluatorCard | None = None,
+) -> dict[Action, Calls]:
     """The calls of a whole run that ends with each action, for `passages` retrieved at a time.
 
     `writer`: a language model is there to rewrite, extract and answer. `searches`: the web may be asked, and is taken
-    to find something. A policy that retrieves again counts later rounds from none that brings new passages to all.
+    to find something. `second`: the evaluator of `policy.second_opinion`, asked about every judged passage at most.
+    A policy that retrieves again counts later rounds from none that brings new passages to all.
     """
-    return {action: _calls(policy, action, judge, passages, writer, searches) for action in Action}
+    calls = {action: _calls(policy, action, judge, passages, writer, searches) for action in Action}
+    if second is None:
+        return calls
+    rounds = policy.loop.max_iterations if any(policy.route(one).re_retrieve for one in Action) else 1
+    more = rounds * _second_reading(policy, second, passages)
+    return {action: replace(one, most=one.most + more) for action, one in calls.items()}
 
 
 def calls_needed(
-    missing: tuple[Missing, ...], policy: Policy, passages: int, judge: EvaluatorCard, *, writer: bool
+    missing: tuple[Missing, ...],
+    policy: Policy,
+    passages: int,
+    judge: EvaluatorCard,
+    *,
+    writer: bool,
+    second: EvaluatorCard | None = None,
 ) -> int:
     """Model calls to supply what is missing from a recorded run, one more round of retrieval at most."""
     costs = {
         Missing.GRADES: _grading(judge, min(passages, policy.grade_top or passages)),
+        Missing.SECOND_OPINION: _second_reading(policy, second, passages) if second else 0,
         Missing.EXTRACTION: passages * writer,
         Missing.WEB: web_calls(policy, judge, writer=writer),
         Missing.PAGES: _grading(judge, policy.web_pages * CHUNKS_OF_A_PAGE) * policy.refine_web,
@@ -70,8 +91,17 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
     always, maybe = route.web is WebUse.ALWAYS, route.web is WebUse.WHEN_FEW or by_strategy
     can_be_empty = route.passages is Handling.DISCARD and not (route.keep_original_without_web or route.re_retrieve)
     answers = writer and (searches or not can_be_empty)  # from nothing, nobody is asked to answer
-    written = extracting + web * always + int(answers)
-    return Calls(least + written, most + written + web * maybe + pages * (always or maybe))
+    abstains = action is Action.AMBIGUOUS and policy.doubtful is Doubtful.ABSTAIN  # unless the web brings something
+    surely = answers and (not abstains or (searches and always))
+    perhaps = answers and (not abstains or (searches and (always or maybe)))
+    written = extracting + web * always
+    most += written + perhaps + web * maybe + pages * (always or maybe)
+    return Calls(least + written + surely, most)
+
+
+def _second_reading(policy: Policy, second: EvaluatorCard, passages: int) -> int:
+    """Asked together at most `second.batch` at a time, of the passages that the policy judges."""
+    return _grading(second, min(passages, policy.grade_top or passages))
 
 
 def _grading(judge: EvaluatorCard, passages: int) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crag_core.base.concurrency.cancellation import REPLIED
 from crag_core.base.errors import CragError, EvaluatorUnavailable, ModelUnavailable, Stopped
 from crag_core.base.protocols import Evaluator
-from crag_core.base.types import EvaluatorCard, Grade, Opinion, Passage, StepName, StepState, Usage
+from crag_core.base.types import EvaluatorCard, Grade, Opinion, Passage, SecondGrade, StepName, StepState, Usage
+from crag_core.decision.second_opinion import in_doubt
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.opinions import graded_by, grades_under, with_opinion
@@ -38,6 +39,82 @@ def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:
     asking.ask(parts.evaluator, trace.question, todo, run)
     kept = asking.grades_of(trace.all_passages)
     return asking.result({"grades": kept} if kept or not todo else {})
+
+
+def read_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Ask the second evaluator of the policy about the chunks in doubt; where it fails, the first scores stay."""
+    evaluator, asked = parts.second_evaluator, trace.settings.policy.second_opinion
+    if asked is None or asked.evaluator == trace.settings.evaluator.name:
+        return None
+    decision_path = decision_path_of(trace, trace.settings.policy)
+    given = decision_path.iterations[-1].passages
+    judged = in_doubt(trace.settings.policy, given, trace.grades)
+    doubtful = tuple(passage for passage in judged if passage.id not in trace.edits.pinned)
+    if decision_path.decision.rule or not doubtful:
+        return None
+    if evaluator is None:
+        text = f"no language model for {asked.evaluator}; the first scores stay"
+        return None if _is_told(trace, text) else Result({}, text, state=StepState.SKIPPED)
+    card, writer, own = evaluator.card, trace.settings.writer, _by_id(trace.grades or ())
+    known = {one.id: _as_grade(one.id, second) for one in doubtful if (second := _second_of(own[one.id], card, writer))}
+    asking = _Asking(StepName.SECOND_READING, card, doubtful, known)
+    todo = asking.open_among(doubtful)
+    if not todo:
+        return None
+    asking.ask(evaluator, trace.question, todo, run)
+    read = {id_: replace(own[id_], second=_as_second(one, card, writer)) for id_, one in asking.known.items()}
+    grades = tuple(read.get(grade.passage_id, grade) for grade in trace.grades or ())
+    scored = sum(one.score is not None for one in asking.known.values())
+    summary = f"{scored} of {len(given)} chunks by {card.title}"
+    if scored < len(doubtful):
+        cause = asking.broken or next((one.cause for one in asking.known.values() if one.score is None), "")
+        summary += f"; the first score stays for {len(doubtful) - scored}: {cause}"
+    state = asking.state if asking.state is StepState.STOPPED else StepState.DONE
+    return Result({"grades": grades}, summary, asking.usage, state, asking.hint, asking.error)
+
+
+def _is_told(trace: Trace, summary: str) -> bool:
+    return any(step.summary == summary for step in trace.steps)
+
+
+def _second_of(grade: Grade, card: EvaluatorCard, writer: str) -> SecondGrade | None:
+    """What this evaluator has said already; of one that asks a model, with the same model."""
+    second = grade.second
+    is_same = second and second.evaluator == card.name and (not card.calls_model or second.writer == writer)
+    return second if is_same else None
+
+
+def _as_second(grade: Grade, card: EvaluatorCard, writer: str) -> SecondGrade:
+    return SecondGrade(
+        evaluator=card.name,
+        lower=card.lower,
+        upper=card.upper,
+        score=grade.score,
+        reason=grade.reason,
+        parts=grade.parts,
+        raw=grade.raw,
+        cause=grade.cause,
+        retryable=grade.retryable,
+        seconds=grade.seconds,
+        usage=grade.usage,
+        from_cache=grade.from_cache,
+        writer=writer if card.calls_model else "",
+    )
+
+
+def _as_grade(passage_id: str, second: SecondGrade) -> Grade:
+    return Grade(
+        passage_id,
+        second.score,
+        second.reason,
+        second.parts,
+        second.raw,
+        second.cause,
+        second.retryable,
+        second.seconds,
+        second.usage,
+        second.from_cache,
+    )
 
 
 def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) -> Result | None:

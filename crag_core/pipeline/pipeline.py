@@ -6,9 +6,9 @@ Whoever runs a question opens a run and takes it from one `OpenRun` method to th
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
-retrieve -> (grade -> route -> retrieve again)* -> score strips, extract | rewrite, search, read pages -> grade web ->
-assemble -> answer -> check answer, where the two lanes beside "|" go on at the same time, or one after the other where
-the web is asked only if refinement leaves little (`web = "when-few"`).
+retrieve -> (grade -> second reading -> route -> retrieve again)* -> score strips, extract | rewrite, search, read pages
+-> grade web -> assemble -> answer -> check answer, where the two lanes beside "|" go on at the same time, or one after
+the other where the web is asked only if refinement leaves little (`web = "when-few"`).
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ Stages = tuple[tuple[StepName, Stage], ...]
 FIRST: Stages = ((StepName.RETRIEVE, stages.retrieve),)
 ITERATION: Stages = (
     (StepName.GRADE, grading.grade),
+    (StepName.SECOND_READING, grading.read_again),
     (StepName.ROUTE, stages.route),
     (StepName.RETRIEVE_AGAIN, retrieve_again),
 )
@@ -190,6 +191,7 @@ class Pipeline:
             StepName.SCORE_STRIPS: same_scorer,
             StepName.EXTRACT: True,
             StepName.GRADE: is_same_judge,
+            StepName.SECOND_READING: is_same_judge,
             StepName.SECOND_OPINION: bool(judged.opinions),
             StepName.REWRITE: web is not None,
             StepName.SEARCH: web is not None,
@@ -331,14 +333,14 @@ class OpenRun:
 
     def grade(self) -> None:
         """Grades and decision of one iteration."""
-        self.work(ITERATION)
+        self.work(self._iteration())
 
     def correct(self) -> None:
         """Up to the assembled context."""
         looks_again = True
         while self.goes_on and looks_again:  # until no decision asks for another round
             rounds, grades = self.trace.rounds, self.trace.grades
-            self.work(ITERATION)
+            self.work(self._iteration())
             trace = self.trace
             looks_again = trace.rounds != rounds or (trace.grades != grades and _is_partly_graded(trace))
         if self.trace.refines_first:
@@ -368,6 +370,11 @@ class OpenRun:
         """A stop ends a model's judging of the answer and breaks nothing: the answer is there."""
         stage = lambda trace, parts, _: check(trace, parts, self.run)  # noqa: E731
         self.pipeline._step(StepName.CHECK_ANSWER, stage, self, Run(self.run.listener))
+
+    def _iteration(self) -> Stages:
+        """Without the second reading where the policy names nobody for it."""
+        asks = self.trace.settings.policy.second_opinion is not None
+        return tuple((name, stage) for name, stage in ITERATION if asks or name is not StepName.SECOND_READING)
 
     def work(self, todo: Stages) -> None:
         """These stages, in order, up to the first that breaks."""

@@ -67,6 +67,7 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         web_text=describe_web(trace, view.routed),
         web_pages=[(one.url, describe_page(one)) for one in (trace.web.pages if trace.web else None) or ()],
         comparisons=comparisons(view, lambda card: view.policy.suited_to(card, trace.settings.strip_evaluator)),
+        abstains=view.abstains,
         headline=headline,
         cost_of=cost_of,
         settings=settings_of(trace),

@@ -7,22 +7,27 @@ from enum import StrEnum
 
 from crag_core.base.types import (
     AS_ASKED,
+    Action,
     Answer,
+    AnswerState,
     Correction,
     CorrectionKind,
     Decision,
     Handling,
     Knowledge,
     PageOutcome,
+    Passage,
     Round,
     WebOutcome,
     WebSearch,
 )
 from crag_core.decision.plan import EXPAND
-from crag_core.decision.policy import Policy
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.refine import recompose
 from crag_core.decision.rounds import DecisionPath, replay_rounds
+from crag_core.decision.second_opinion import in_doubt
 from crag_core.trace.edits import edited
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, why_doubtful
 from crag_core.trace.trace import Trace, context_key
 
 _UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
@@ -34,6 +39,7 @@ class Missing(StrEnum):
     """What this policy would need that the run never did; the value is said to people as it stands."""
 
     GRADES = "grades: this run did not grade these chunks"
+    SECOND_OPINION = "a second opinion: this run did not ask for it on these chunks"
     STRIPS = "strip scores: this run never scored sentences"
     EXTRACTION = "extracted sentences: this run never asked a model for them"
     WEB = "web results: this run made no web search"
@@ -45,7 +51,10 @@ class Missing(StrEnum):
 
 @dataclass(frozen=True)
 class Reroute:
-    """`answer` is the recorded one only if it was written from exactly this action and knowledge."""
+    """`answer` is the recorded one only if it was written from exactly this action and knowledge.
+
+    Where a policy abstains, a doubtful ending has the answer that says so.
+    """
 
     decision_path: DecisionPath
     knowledge: Knowledge
@@ -55,6 +64,23 @@ class Reroute:
     @property
     def decision(self) -> Decision:
         return self.decision_path.decision
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether nothing here is called an answer: AMBIGUOUS, and nothing of the web is among the evidence."""
+        return is_doubtful(self.decision, self.knowledge)
+
+
+def is_doubtful(decision: Decision, knowledge: Knowledge) -> bool:
+    return decision.verdict is Action.AMBIGUOUS and bool(knowledge.internal) and not knowledge.external
+
+
+def withheld(trace: Trace, policy: Policy, decision: Decision, knowledge: Knowledge) -> Answer | None:
+    """What a policy that abstains says in place of a doubtful answer; None where there is nothing to withhold."""
+    if policy.doubtful is not Doubtful.ABSTAIN or not is_doubtful(decision, knowledge):
+        return None
+    key = context_key(trace.question, decision.action, knowledge.excerpts, withheld=True)
+    return Answer("", AnswerState.CANNOT_ANSWER, EXTRACTIVE, key, why_doubtful(decision, trace.web))
 
 
 def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
@@ -71,9 +97,14 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
     decision_path = decision_path_of(trace, policy)
     decision = decision_path.decision
     knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
-    key = context_key(trace.question, decision.action, knowledge.excerpts)
-    answer = trace.answer if trace.answer and trace.answer.context_key == key else None
     missing = _missing_evidence(trace, policy, decision_path, pinned)
+    key = context_key(trace.question, decision.action, knowledge.excerpts)
+    recorded = trace.answer.context_key if trace.answer else None
+    answer = trace.answer if recorded == key else None
+    if abstention := withheld(trace, policy, decision, knowledge):
+        # What the run went on without, as a search that had to wait, is missing beside an answer too.
+        is_ended = not missing or recorded in (key, abstention.context_key)
+        answer = abstention if is_ended else None
     if answer is None:
         missing.append(Missing.ANSWER)
     return Reroute(decision_path, knowledge, tuple(missing), answer)
@@ -86,6 +117,8 @@ def _missing_evidence(
     missing: list[Missing] = []
     if decision_path.ungraded:
         missing.append(Missing.GRADES)
+    if any(passage.id not in pinned for passage in unread_again(trace, policy, decision_path)):
+        missing.append(Missing.SECOND_OPINION)
     scored = {strip.passage_id for strip in trace.strips or ()}
     if decision.handling in (Handling.REFINE, Handling.EXTRACT) and any(
         passage.id not in scored for passage in decision_path.evidence if passage.text.strip()
@@ -101,6 +134,17 @@ def _missing_evidence(
     if decision_path.wanted:
         missing.append(Missing.EXPANSION if decision_path.wanted[-1] == EXPAND else Missing.RE_RETRIEVAL)
     return missing
+
+
+def unread_again(trace: Trace, policy: Policy, decision_path: DecisionPath) -> tuple[Passage, ...]:
+    """The passages in doubt that the second evaluator of `policy` was not asked about."""
+    decision, asked = decision_path.decision, policy.second_opinion
+    if asked is None or decision.rule or asked.evaluator == trace.settings.evaluator.name:
+        return ()
+    second = {grade.passage_id: grade.second for grade in trace.grades or () if grade.second}
+    read = {passage_id for passage_id, one in second.items() if one.evaluator == asked.evaluator}
+    doubtful = in_doubt(policy, decision_path.iterations[-1].passages, trace.grades)
+    return tuple(passage for passage in doubtful if passage.id not in read)
 
 
 def _has_unread(web: WebSearch) -> bool:

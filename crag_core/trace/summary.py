@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import Action, CorrectionKind, Grade, Passage, StepName, StepState, WebOutcome
+from crag_core.base.types import Action, AnswerState, CorrectionKind, Grade, Passage, StepName, StepState, WebOutcome
 from crag_core.decision.decide import chunk_action
 from crag_core.decision.rounds import DecisionPath
 from crag_core.decision.signals import weigh
@@ -25,7 +25,7 @@ _STRATEGIES = {
 }
 _FROM_THE_WEB = frozenset({StepName.SEARCH, StepName.READ_PAGES})
 _UNASKED = (WebOutcome.OFF, WebOutcome.COOLING, WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.REFUSED)
-_UNTIL_DECIDED = (StepName.RETRIEVE, StepName.GRADE, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
+_UNTIL_DECIDED = (StepName.RETRIEVE, StepName.GRADE, StepName.SECOND_READING, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class Summary:
     those of description 000, each in 0..1, None where it could not be measured. `retrieval_ms` covers everything but
     the answer. `score_after`: with a policy that weighs signals, the same sum over the evidence after an expansion.
     `chunk_actions`: the action of each chunk by its own score (description 004), with its id, () where the policy
-    compares no single chunk with its thresholds.
+    compares no single chunk with its thresholds. `answered`: there is a whole answer; `doubtful`: what there is, is no
+    answer but the nearest sentences, or nothing where the policy abstains.
     """
 
     decision: str
@@ -66,6 +67,8 @@ class Summary:
     score_after: float | None = None
     topical: float | None = None
     chunk_actions: tuple[tuple[str, Action], ...] = ()
+    answered: bool = False
+    doubtful: bool = False
 
 
 def summarize(trace: Trace) -> Summary:
@@ -98,6 +101,8 @@ def summarize(trace: Trace) -> Summary:
         score_after=_score_after(trace, decision_path),
         topical=decision.topical,
         chunk_actions=_chunk_actions(edited(trace), decision_path),
+        answered=trace.answer is not None and trace.answer.state is AnswerState.COMPLETE and not routed.is_doubtful,
+        doubtful=routed.is_doubtful,
     )
 
 

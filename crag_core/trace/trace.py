@@ -217,10 +217,12 @@ class Trace:
 
 
 def as_compared(settings: RunSettings) -> dict[str, Any]:
-    """What fingerprints are made of: one that was made before versions of models were known stays the same."""
+    """What fingerprints are made of: one made before a field was known stays the same."""
     plain = dict(serialization.to_plain(settings))
     if not settings.writer_version:
         del plain["writer_version"]
+    if settings.policy.second_opinion is None:
+        del plain["policy"]["second_opinion"]
     return plain
 
 
@@ -285,10 +287,13 @@ def _check_suspicions(trace: Trace) -> None:
             raise BadRecord(f"run.suspicions[{index}]: this place does not stand in a chunk of the run.")
 
 
-def context_key(question: str, action: Action, excerpts: tuple[Excerpt, ...]) -> str:
-    """Ties an answer to what it was written from; the action is part of it, so that no answer outlives its route."""
+def context_key(question: str, action: Action, excerpts: tuple[Excerpt, ...], *, withheld: bool = False) -> str:
+    """Ties an answer to what it was written from; the action is part of it, so that no answer outlives its route.
+
+    `withheld`: nothing was written, since the policy abstains.
+    """
     seen = tuple((excerpt.passage.id, excerpt.text) for excerpt in excerpts)
-    return serialization.fingerprint((question, action, seen))
+    return serialization.fingerprint((question, action, seen, *(("withheld",) if withheld else ())))
 
 
 def context_ids(excerpts: tuple[Excerpt, ...]) -> tuple[str, ...]:

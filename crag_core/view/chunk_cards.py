@@ -10,6 +10,7 @@ from functools import cached_property
 from crag_core.base.text.display import counted
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, Scores, StripVerdict
 from crag_core.decision.decide import chunk_action
+from crag_core.decision.second_opinion import second_text
 from crag_core.trace.injection_scan import warnings
 from crag_core.view.run_view import Label, RunView
 from crag_core.view.score_words import edit_text, own_reason
@@ -193,6 +194,8 @@ def _scores(grade: Grade | None, has_two: bool) -> tuple[Scores, Scores]:
 
 def _notes(view: RunView, id_: str) -> Iterator[str]:
     path = view.routed.decision_path
+    second = second_text(view.policy, view.trace.grade_of(id_))
+    yield from [second] if second else []
     if id_ not in {one.id for one in view.trace.passages or ()}:
         found = next((one.path for one in view.trace.rounds if id_ in _ids(one)), ())
         yield from [f"found by a later retrieval: {' → '.join(found)}"] if found else []

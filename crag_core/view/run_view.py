@@ -7,7 +7,7 @@ from functools import cached_property
 
 from crag_core.base.text.display import clean, shortened
 from crag_core.base.types import EvaluatorCard, Origin, Passage
-from crag_core.decision.policy import Policy
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.stability import Stability, stability
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import Reroute, reroute
@@ -63,6 +63,11 @@ class RunView:
         """Whether the run came far enough for a decision to mean anything."""
         is_open = self.trace.decision is None and self.routed.decision_path.ungraded
         return self.trace.passages is not None and not is_open
+
+    @property
+    def abstains(self) -> bool:
+        """Whether the policy withholds what could only be doubtful."""
+        return self.policy.doubtful is Doubtful.ABSTAIN and self.routed.is_doubtful
 
     @cached_property
     def labels(self) -> dict[str, Label]:

@@ -140,7 +140,9 @@ def _lines(view: RunView, cards: Sequence[ChunkCard]) -> tuple[Line, ...]:
     if decision.score is None or decision.topical is None:
         compared = None if decision.rule else decision.score
         how = "" if compared is None else f"overall {_describe(policy, compared)}, {_HOW[policy.aggregation]}"
-        bands = (incorrect, ambiguous, correct)
+        bands: tuple[Band, ...] = (incorrect, ambiguous, correct)
+        if policy.lower > policy.upper:  # which decides nothing with one score
+            bands = (replace(incorrect, high="upper"), correct)
         return (Line("", ("lower", "upper"), bands, _points(view, cards), compared, how),)
     unsettled = Band(None, f"{TOPICAL} decides", "zero", "upper")
 

@@ -98,8 +98,7 @@ def flip_lines(view: RunView) -> tuple[str, ...]:
 def no_flip(view: RunView) -> str:
     if view.routed.decision.verdict is None:
         return "No threshold is looked at."
-    bound = ", since they cannot pass each other" if view.routed.decision.topical is not None else ""
-    return f"No single threshold can change this decision{bound}."
+    return "No single threshold can change this decision."
 
 
 def notes(view: RunView) -> tuple[str, ...]:

@@ -286,7 +286,7 @@ def test_wrong_use_is_exit_code_2(home: Path, capsys: Output, arguments: list[st
 def test_thresholds_the_wrong_way_round_are_wrong_use_not_a_crash(
     home: Path, capsys: Output, arguments: list[str]
 ) -> None:
-    assert main(["ask", QUESTION, *arguments]) == 2
+    assert main(["ask", QUESTION, "--policy", "paper", *arguments]) == 2
     assert "lower must not exceed upper" in capsys.readouterr().err
 
 
@@ -373,6 +373,16 @@ def test_thresholds_decide(indexed: Path, capsys: Output) -> None:
         capsys.readouterr()
         assert main(["ask", QUESTION, *arguments]) == 0
         assert capsys.readouterr().out.startswith(label)
+
+
+def test_a_doubtful_ending_is_printed_as_no_answer(indexed: Path, capsys: Output) -> None:
+    middle = ["ask", QUESTION, "--lower", "0", "--upper", "1"]
+    assert main(middle) == 0
+    shown = capsys.readouterr().out
+    assert "Nearest sentences\nThe documents do not answer this with enough certainty" in shown
+    assert main([*middle, "--doubtful", "abstain"]) == 0
+    withheld = capsys.readouterr().out
+    assert withheld.index("The documents do not answer this") < withheld.index("Nearest sentences\n“")
 
 
 def test_json_is_the_whole_record_and_nothing_else(indexed: Path, capsys: Output) -> None:

@@ -205,6 +205,11 @@ def test_a_refusal_is_an_error_of_the_project_and_no_bug(text: str, workbench: W
     assert isinstance(refused(text, workbench), WrongUse | UnknownName)
 
 
+def test_thresholds_of_two_scores_may_cross(workbench: Workbench) -> None:
+    policy = read_configuration("two-signal,lower=0.9,upper=0.2", workbench).choice.policy
+    assert (policy.lower, policy.upper) == (0.9, 0.2)
+
+
 def test_a_policy_whose_file_is_broken_says_what_is_wrong_with_it(folder: Path, workbench: Workbench) -> None:
     (folder / "mine.toml").write_text(paper_with("upper =", "uper ="), "utf-8")
     assert "policy mine.uper: unknown key" in str(refused("mine", workbench))

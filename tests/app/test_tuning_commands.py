@@ -112,7 +112,7 @@ def test_tune_writes_a_preset_that_everything_reads(labelled: Path, home: Path, 
 def test_too_few_questions_for_a_guarantee_are_an_exit_code(labelled: Path, capsys: Output) -> None:
     arguments = ["--set", str(labelled), "--evaluator", "embedding", "--objective", "confidently wrong <= 5%"]
     assert main(["tune", *arguments, "--confidence", "0.95"]) == NOT_KEPT
-    assert "39 more are needed at least" in capsys.readouterr().err
+    assert "49 more are needed at least" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("confidence", ["0", "1", "95", "x"])
@@ -191,6 +191,7 @@ def test_a_folder_brings_its_own_documents_and_leaves_the_index_alone(home: Path
         ("wrong=5, web=0.5", Objective(Costs(wrong=5, web=0.5))),
         ("confidently wrong <= 5%", Objective(most_wrong=0.05)),
         ("confidently_wrong at most 0.1", Objective(most_wrong=0.1)),
+        ("confidently wrong <= 5%, web <= 60%", Objective(most_wrong=0.05, most_web=0.6)),
         ("", Objective()),
     ],
 )

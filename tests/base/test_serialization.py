@@ -31,6 +31,7 @@ from crag_core.base.types import (
     Passage,
     Retrieval,
     Round,
+    SecondGrade,
     Step,
     Strip,
     StripVerdict,
@@ -39,7 +40,17 @@ from crag_core.base.types import (
     WebAttempt,
     WebSearch,
 )
-from crag_core.decision.policy import Aggregation, Expansion, FastPath, Loop, Policy, Preset, Route, StripRules
+from crag_core.decision.policy import (
+    Aggregation,
+    Expansion,
+    FastPath,
+    Loop,
+    Policy,
+    Preset,
+    Route,
+    SecondOpinion,
+    StripRules,
+)
 from crag_core.trace.trace import RunSettings, Trace
 from tests.builders import POLICIES, policy
 
@@ -109,6 +120,12 @@ def records_of(kind: type) -> st.SearchStrategy[Any]:
         spans = st.tuples(st.integers(0, 99), st.integers(0, 99)).map(sorted)
         rest = {name: values for name, values in fields.items() if name not in ("start", "end")}
         return spans.flatmap(lambda span: st.builds(Support, start=st.just(span[0]), end=st.just(span[1]), **rest))
+    if kind is SecondGrade:
+        rest = {name: values for name, values in fields.items() if name not in ("lower", "upper")}
+        ends = st.tuples(shares, shares).map(sorted)
+        return ends.flatmap(lambda two: st.builds(SecondGrade, lower=st.just(two[0]), upper=st.just(two[1]), **rest))
+    if kind is SecondOpinion:
+        fields["evaluator"], fields["band"] = st.just("llm"), st.tuples(st.floats(0.0, 0.4), st.floats(0.5, 1.0))
     if kind is Edits:
         fields["dropped"], fields["pinned"] = (st.sets(texts.map(mark.__add__), max_size=2).map(tuple) for mark in "-+")
     return policies(fields) if kind is Policy else st.builds(kind, **fields)
@@ -147,7 +164,7 @@ def by_signals(of: Policy) -> Policy:
     routes: dict[str, Any] = {
         str(action).lower(): dataclasses.replace(of.route(action), re_retrieve=None) for action in Action
     }
-    return dataclasses.replace(of, aggregation=Aggregation.SIGNALS, **routes)
+    return dataclasses.replace(of, aggregation=Aggregation.SIGNALS, second_opinion=None, **routes)
 
 
 @pytest.mark.parametrize("kind", RECORDS)

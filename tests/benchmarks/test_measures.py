@@ -88,12 +88,15 @@ def test_fitting_finds_thresholds_that_route_all_without_a_fault() -> None:
     assert macro_f1(confusion(expected, take((best, best), lower, upper))) == 1.0
 
 
-def test_fitting_never_puts_lower_above_upper() -> None:
+def test_fitting_puts_lower_above_upper_only_where_they_are_compared_with_two_scores() -> None:
     expected = np.repeat([0, 1, 2], 30)
     answering = np.repeat([0.3, 0.1, 0.1], 30)
-    topical = np.repeat([0.9, 0.9, 0.5], 30)  # the best would be lower 0.9 and upper 0.3
+    topical = np.repeat([0.9, 0.9, 0.5], 30)  # the best is lower 0.9 and upper 0.3
     lower, upper = fit((answering, topical), expected)
-    assert lower <= upper
+    assert macro_f1(confusion(expected, take((answering, topical), lower, upper))) == 1.0
+    for one in (answering, topical):
+        lower, upper = fit((one, one), expected)
+        assert lower <= upper
 
 
 def test_fitting_bears_questions_without_a_score() -> None:

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.embedding]
 
 
 def slide(page: Page, thumb: int, key: str) -> None:
-    """Lower threshold, upper threshold or strip cut-off, with a key of the keyboard."""
+    """The threshold for answering, that for the subject, or the strip cut-off, with a key of the keyboard."""
     page.get_by_role("slider").nth(thumb).focus()
     page.keyboard.press(key)
 
@@ -43,14 +43,14 @@ def test_upload_ask_and_slide(page: Page, empty_app: str, lighthouse: Path, tmp_
     slide(page, 0, "Home")
     slide(page, 1, "Home")
     expect(verdict).to_contain_text(re.compile(r"\bCORRECT"))
-    slide(page, 1, "End")
+    slide(page, 0, "End")
     expect(verdict).to_contain_text("AMBIGUOUS")
     slide(page, 2, "End")
     expect(page.locator("del", has_text="42 metres")).to_be_visible()
-    slide(page, 0, "End")
+    slide(page, 1, "End")
     expect(verdict).to_contain_text("INCORRECT")
     expect(page.get_by_text("No model was called.")).to_be_visible()
-    expect(page).to_have_url(re.compile("thresholds="))
+    expect(page).to_have_url(re.compile("upper="))
 
     # The link with these thresholds opens with them, in another session.
     shared = page.url.split("#")[0]
@@ -66,9 +66,9 @@ def test_a_suggested_question_runs_once(page: Page, empty_app: str) -> None:
     page.get_by_text("How this run went").click()
     run = page.get_by_text(re.compile("Run [0-9a-f]{12}, "))
     told = run.inner_text()
-    page.get_by_role("slider").nth(1).focus()
+    page.get_by_role("slider").nth(0).focus()
     page.keyboard.press("End")
-    expect(page).to_have_url(re.compile("thresholds="))
+    expect(page).to_have_url(re.compile("upper="))
     assert run.inner_text() == told
 
 

@@ -183,7 +183,7 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
     expect(page.get_by_text("How this run went")).to_be_visible()
     page.get_by_text("How this run went").click()
     check(page, watch, "Ask", links=4)
-    upper = page.get_by_role("slider", name="end Thresholds")
+    upper = page.get_by_role("slider", name="Answer threshold")
     upper.focus()
     page.keyboard.press("End")  # AMBIGUOUS: refined, and the web too
     check(page, watch, "Ask, thresholds moved", links=4)
@@ -223,7 +223,10 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
     # The link to the run, and one whose every part is hostile.
     page.goto(shared)
     check(page, watch, "a shared link", links=4)
-    bad = {name: EVIL for name in ("run", "policy", "evaluator", "thresholds", "strips", "dropped", "pinned", "web")}
+    bad = {
+        name: EVIL
+        for name in ("run", "policy", "evaluator", "thresholds", "lower", "upper", "strips", "dropped", "pinned", "web")
+    }
     page.goto(f"{app}/?{urlencode(bad)}")
     expect(page.get_by_text("This link was opened without").first).to_be_visible()
     check(page, watch, "a hostile link", is_seen=False)

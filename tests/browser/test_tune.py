@@ -43,7 +43,7 @@ def graded(page: Page, url: str, lighthouse: Path, questions: Path) -> None:
     page.get_by_role("button", name="Use 24 questions").click()
     expect(page.get_by_text("lighthouse questions: 24 questions")).to_be_visible()
     grade = page.get_by_role("button", name="Grade 24 questions")
-    recommended = page.get_by_text("Recommended upper")
+    recommended = page.get_by_text(re.compile("(Recommended|Your) upper"))
     expect(grade.or_(recommended)).to_be_visible()
     if grade.is_visible():  # else another test has graded them in this home
         grade.click()
@@ -56,7 +56,9 @@ def test_from_an_uploaded_table_to_a_preset_in_use(
     graded(page, empty_app, lighthouse, questions)
     expect(page.get_by_text("of all pairs")).to_be_visible()
     check(page, "thresholds")
-    page.get_by_role("button", name="Use these thresholds").click()
+    use = page.get_by_role("button", name="Use these thresholds")
+    if use.is_enabled():  # else the present ones are best kept
+        use.click()
     expect(page.get_by_role("button", name="Use these thresholds")).to_be_disabled()
     settled(page)  # else the name is typed into a field that is drawn anew
     page.get_by_role("textbox", name="Name", exact=True).fill("harbour")

@@ -297,6 +297,10 @@ def test_what_a_file_leaves_out_takes_its_default() -> None:
         ('loop.strategies = ["keyword", "google"]', "expected one of keyword, rewritten, expanded, web"),
         ("expansion.max_passages = 0", "expansion.max_passages must be 1 or more, found 0"),
         ('presets = [{name = "odd", lower = 0.9, upper = 0.1}]', "preset 'odd' needs 0 <= lower <= upper <= 1"),
+        (
+            'aggregation = "two-signal"\npresets = [{name = "odd", lower = 1.2, upper = 0.1}]',
+            "preset 'odd' needs lower and upper in 0..1",
+        ),
         ('presets = [{name = "odd", lower = 0.1}]', "policy mine.presets[0].upper: missing"),
     ],
 )

@@ -165,9 +165,10 @@ def test_inside_an_interval_the_action_stays_and_just_beyond_it_changes(
     of, evidence = situation
     now = replay_rounds(of, *evidence).decision.action
     found = stability(of, *evidence)
+    lowest, highest = (0.0, 1.0) if of.compares_two_scores else (of.lower, of.upper)
     for interval, least, most, is_lower in (
-        (found.lower, 0.0, of.upper, True),
-        (found.upper, of.lower, 1.0, False),
+        (found.lower, 0.0, highest, True),
+        (found.upper, lowest, 1.0, False),
     ):
 
         def action_at(value: float, is_lower: bool = is_lower) -> Action:

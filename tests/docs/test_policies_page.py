@@ -6,7 +6,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from crag_core.decision.policy import Again, Aggregation, Handling, Policy, Strategy, WebUse, parse_policy
+from crag_core.decision.policy import Again, Aggregation, Doubtful, Handling, Policy, Strategy, WebUse, parse_policy
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import load_policies
 
@@ -27,7 +27,7 @@ def test_every_name_is_told() -> None:
     presets = [preset.name for policy in policies.values() for preset in policy.presets]
     for name in (*policies, *EVALUATORS, *presets):
         assert f"`{name}`" in PAGE, name
-    for kind in (Aggregation, Handling, WebUse, Again, Strategy):
+    for kind in (Aggregation, Handling, WebUse, Again, Strategy, Doubtful):
         assert all(value in PAGE for value in kind), kind
 
 

@@ -1,4 +1,4 @@
-"""The bound: exact, refused where it cannot hold, and violated no more often than stated."""
+"""The promise: exact, refused where it cannot hold, for both limits together, and broken no more often than stated."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ import pytest
 from scipy.stats import beta
 
 from crag_core.experiments.labelled.questions import Expected
-from crag_core.experiments.thresholds.recommend import guarantee, questions_needed
-from crag_core.experiments.thresholds.threshold_board import grid
-from tests.experiments.made_up_sets import board, case
+from crag_core.experiments.thresholds.guarantee import Limits, find_path, guarantee, questions_needed
+from crag_core.experiments.thresholds.objective import Objective, allowed, losses
+from crag_core.experiments.thresholds.recommend import recommend
+from crag_core.experiments.thresholds.threshold_board import CORRECT, Board, Prices, grid
+from tests.builders import policy
+from tests.experiments.made_up_sets import board, case, drawn
 
 AXIS = grid(21)
+DOWN = tuple((0.0, float(upper)) for upper in AXIS[::-1])
+LIMIT = Limits(0.1)
 
 
 @pytest.mark.parametrize(("limit", "confidence", "count"), [(0.05, 0.95, 59), (0.1, 0.9, 22), (0.01, 0.99, 459)])
@@ -22,69 +27,92 @@ def test_the_number_of_questions_that_a_limit_needs(limit: float, confidence: fl
     assert (1 - limit) ** count <= 1 - confidence < (1 - limit) ** (count - 1)
 
 
-def spread(count: int) -> list[float]:
-    return [(n + 0.5) / count for n in range(count)]
+def unanswerable(*scores: float) -> Board:
+    return board(*(case(n, Expected.INCORRECT, score) for n, score in enumerate(scores)))
 
 
-def test_the_lowest_threshold_that_passes_and_its_bound() -> None:
-    seen = board(*(case(n, Expected.INCORRECT, score) for n, score in enumerate(spread(200))))
-    found = guarantee(seen, 0.0, AXIS, 0.1, 0.95)
-    assert found.upper == 0.95 and found.wrong == 10 and found.unanswerable == 200
+def test_the_last_pair_that_passes_and_its_bound() -> None:
+    found = guarantee(unanswerable(*((n + 0.5) / 200 for n in range(200))), DOWN, LIMIT)
+    assert found.pair == (0.0, 0.95) and found.wrong == 10 and found.unanswerable == 200
     assert found.bound == pytest.approx(float(beta.ppf(0.95, 11, 190)), abs=1e-12)
-    at_most_20 = sum(comb(200, k) * 0.1**k * 0.9 ** (200 - k) for k in range(21))
-    assert at_most_20 > 0.05  # so 0.90, with 20 of 200, does not pass
-    assert "10 of 200 at upper 0.950" in found.reason and "95% confidence" in found.reason
+    assert sum(comb(200, k) * 0.1**k * 0.9 ** (200 - k) for k in range(21)) > 0.05  # so 0.90, with 20, does not pass
+    assert "at lower 0.000 and upper 0.950" in found.reason and "10 of 200" in found.reason
+    assert found.odds == "Of 20 such promises, 1 may be broken."
+    assert found.covers(0.0, 1.0) and not found.covers(0.0, 0.9)
 
 
-def test_the_first_failure_ends_it_although_a_later_one_might_pass() -> None:
-    """Whatever a rate does further down: nothing after a failure may be used."""
-
-    class Falling(Uniform):
-        def is_correct(self, lower: float, uppers: np.ndarray) -> np.ndarray:
-            return np.tile(np.isclose(uppers, 0.8), (len(self.scores), 1))  # all wrong at 0.8, none anywhere else
-
-    found = guarantee(Falling(np.zeros(200)), 0.0, AXIS, 0.1)  # type: ignore[arg-type]
-    assert found.upper == 0.85
+def test_the_first_failure_ends_it_although_a_later_pair_would_pass() -> None:
+    found = guarantee(unanswerable(*[0.5] * 100), ((0.0, 0.9), (0.0, 0.4), (0.0, 0.8)), LIMIT)
+    assert found.passed == ((0.0, 0.9),)
 
 
-def test_where_even_the_safest_threshold_fails_there_is_none() -> None:
-    seen = board(*(case(n, Expected.INCORRECT, 0.99) for n in range(100)))
-    assert guarantee(seen, 0.0, AXIS, 0.1).upper == 1.0
-    certain = board(*(case(n, Expected.INCORRECT, 1.0) for n in range(100)))
-    found = guarantee(certain, 0.0, AXIS, 0.1)
-    assert found.upper is None and "even the highest" in found.reason
+def test_where_even_the_first_pair_fails_there_is_none() -> None:
+    found = guarantee(unanswerable(*[1.0] * 100), DOWN, LIMIT)
+    assert found.pair is None and "the safest thresholds did not pass" in found.reason
 
 
 def test_too_few_questions_are_refused_with_the_number_that_is_missing() -> None:
-    seen = board(*(case(n, Expected.INCORRECT, 0.1) for n in range(20)), *(case(99, Expected.CORRECT, 0.9),))
-    found = guarantee(seen, 0.0, AXIS, 0.05)
-    assert found.upper is None and found.needed == 39 and found.unanswerable == 20
-    assert "20 unanswerable questions cannot show it, 39 more are needed" in found.reason
+    found = guarantee(unanswerable(*[0.1] * 20), DOWN, Limits(0.05))
+    assert found.pair is None and found.needed == 39
+    assert "20 unanswerable questions to test with cannot show it, 39 more are needed" in found.reason
 
 
-def test_no_threshold_below_lower_is_tried() -> None:
-    seen = board(*(case(n, Expected.INCORRECT, 0.1) for n in range(100)))
-    assert guarantee(seen, 0.6, AXIS, 0.1).upper == 0.6
+def test_both_limits_must_be_kept_by_the_same_pair() -> None:
+    seen, loss = drawn(2000, seed=3), None
+    limits = Limits(0.1, 0.75)
+    loss = losses(seen, Objective(most_wrong=0.1), Prices())
+    path = find_path(seen, loss, AXIS, allowed(seen, AXIS, AXIS), limits)
+    found = guarantee(drawn(2000, seed=4), path, limits)
+    assert found.pair and found.bound <= 0.1 and found.web_bound <= 0.75
+    assert "at most 75.0% of all questions search the web" in found.reason
+    impossible = guarantee(drawn(2000, seed=4), path, Limits(0.1, 0.05))
+    assert impossible.pair is None
 
 
-@pytest.mark.parametrize("bad", [(0.0, 0.95), (1.0, 0.95), (0.1, 0.0), (0.1, 1.0)])
-def test_limits_and_confidence_lie_between_0_and_1(bad: tuple[float, float]) -> None:
+def test_each_step_of_a_path_is_cheaper_and_less_safe() -> None:
+    seen = drawn(400, seed=1)
+    loss = losses(seen, Objective(most_wrong=0.1), Prices())
+    path = find_path(seen, loss, AXIS, allowed(seen, AXIS, AXIS), LIMIT)
+    costs = [loss[np.arange(400), seen.actions(*pair)].mean() for pair in path]
+    wrong = [(seen.actions(*pair)[~seen.answerable] == CORRECT).sum() for pair in path]
+    assert len(path) > 3 and costs == sorted(costs, reverse=True) and wrong == sorted(wrong)
+
+
+@pytest.mark.parametrize("bad", [(0.0, None, 0.95), (1.0, None, 0.95), (0.1, 1.0, 0.95), (0.1, None, 1.0)])
+def test_limits_and_confidence_lie_between_0_and_1(bad: tuple[float, float | None, float]) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
-        guarantee(board(), 0.0, AXIS, *bad)
+        Limits(*bad)
 
 
-@pytest.mark.parametrize("limit", [0.05, 0.1, 0.2])
+def test_a_promise_is_broken_no_more_often_than_stated() -> None:
+    """40 sets, each halved, ordered by one half and tested on the other; what is true is seen on 20,000 others."""
+    truth = drawn(20_000, seed=1234)
+    asked, broken, made = ~truth.answerable, 0, 0
+    places = np.arange(len(truth))
+    for seed in range(40):
+        found = recommend(drawn(300, seed=seed), Objective(most_wrong=0.2, most_web=0.8), confidence=0.9, steps=11)
+        if found.why_not:
+            continue
+        made += 1
+        actions = truth.actions(found.lower, found.upper)
+        wrong, web = (actions[asked] == CORRECT).mean(), truth.web[places, actions].mean()
+        broken += wrong > 0.2 or web > 0.8
+    assert made >= 10
+    # Stated: at most 4 of 40; two standard errors of chance on top.
+    assert broken <= 4 + 2 * np.sqrt(40 * 0.1 * 0.9)
+
+
+@pytest.mark.parametrize("limit", [0.05, 0.2])
 def test_the_bound_is_violated_no_more_often_than_stated(limit: float) -> None:
-    """1,000 sets of 120 unanswerable questions with uniform scores: the true rate at `upper` is 1 - upper."""
+    """600 sets of 120 unanswerable questions with uniform scores: the true rate at `upper` is 1 - upper."""
     random, violated, passed = np.random.default_rng(11), 0, 0
-    for _ in range(1000):
-        scores = random.uniform(size=120)
-        found = guarantee(Uniform(scores), 0.0, grid(101), limit, 0.9)  # type: ignore[arg-type]
-        passed += found.upper is not None
-        violated += found.upper is not None and 1.0 - found.upper > limit + 1e-9
-    assert passed > 950
-    # Stated: at most 100 of 1,000; three standard errors of chance on top.
-    assert violated <= 100 + 3 * np.sqrt(1000 * 0.1 * 0.9)
+    path = tuple((0.0, float(upper)) for upper in grid(101)[::-1])
+    for _ in range(600):
+        found = guarantee(Uniform(random.uniform(size=120)), path, Limits(limit, None, 0.9))  # type: ignore[arg-type]
+        passed += found.pair is not None
+        violated += found.pair is not None and 1.0 - found.pair[1] > limit + 1e-9
+    assert passed > 570
+    assert violated <= 60 + 3 * np.sqrt(600 * 0.1 * 0.9)
 
 
 def test_the_simulation_can_fail() -> None:
@@ -102,6 +130,11 @@ class Uniform:
 
     def __init__(self, scores: np.ndarray) -> None:
         self.scores, self.answerable = scores, np.zeros(len(scores), dtype=bool)
+        self.policy = policy("paper")
+        self.web = np.zeros((len(scores), 3), dtype=bool)
 
-    def is_correct(self, lower: float, uppers: np.ndarray) -> np.ndarray:
-        return np.asarray(self.scores[:, None] >= np.asarray(uppers))
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def actions(self, lower: float, upper: float) -> np.ndarray:
+        return np.where(self.scores >= upper, CORRECT, 1)

@@ -83,7 +83,7 @@ texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
 
 @given(reason=texts, labelled=texts, numbers=st.tuples(*[st.floats(0, 1)] * 3))
 def test_any_preset_reads_back(reason: str, labelled: str, numbers: tuple[float, float, float]) -> None:
-    lower, upper = sorted(numbers[:2])
+    lower, upper = numbers[:2]
     made = replace(PRESET, reason=reason, labelled=labelled, lower=lower, upper=upper, cutoff=numbers[2])
     assert parse_preset(made.to_toml(), "careful") == made
 
@@ -93,7 +93,7 @@ def test_any_preset_reads_back(reason: str, labelled: str, numbers: tuple[float,
     [
         ("lower = ", "not valid TOML"),
         ("lower = 0.3", "missing"),
-        (PRESET.to_toml().replace("lower = 0.3", "lower = 0.9"), "0 <= lower <= upper <= 1"),
+        (PRESET.to_toml().replace("lower = 0.3", "lower = 1.9"), "expected lower, upper and cutoff in 0..1, found 1.9"),
         (PRESET.to_toml().replace("lower = 0.3", 'lower = "0.3"'), "expected float"),
         (PRESET.to_toml().replace("lower = ", "lowre = "), "Did you mean 'lower'"),
         ('name = "other"\n' + PRESET.to_toml(), "has the name of its file"),
@@ -109,6 +109,11 @@ def test_a_preset_belongs_to_its_policy() -> None:
     assert PRESET.applied_to(policy("paper")).thresholds == (0.3, 0.7, 0.1)
     with pytest.raises(BadRecord, match="chosen for the policy 'paper', not for 'signals'"):
         PRESET.applied_to(policy("signals"))
+    crossed = replace(PRESET, lower=0.9)
+    with pytest.raises(BadRecord, match=r"lower 0\.9 above upper 0\.7, but the policy 'paper' compares both"):
+        crossed.applied_to(policy("paper"))
+    two = replace(crossed, policy="two-signal").applied_to(policy("two-signal"))
+    assert two.thresholds == (0.9, 0.7, 0.1)
 
 
 def test_what_has_changed_since_is_told_in_one_sentence() -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.objective import Costs, Objective, find_plateau, losses, surface
-from crag_core.experiments.thresholds.recommend import bootstrap, halves, recommend
+from crag_core.experiments.thresholds.recommend import bootstrap, halves, recommend, shrink
 from crag_core.experiments.thresholds.threshold_board import Prices, grid, rate
+from tests.builders import policy
 from tests.experiments.made_up_sets import board, case, drawn, with_expected
 
 SEEN = drawn(400, seed=1)
@@ -58,6 +59,16 @@ def test_thresholds_beyond_worse_ones_are_no_part_of_the_plateau() -> None:
     assert uppers.max() <= 0.3 or uppers.min() > 0.5
 
 
+def test_thresholds_of_two_scores_may_be_recommended_the_other_way_round() -> None:
+    kinds = (Expected.CORRECT, (0.4, 0.95)), (Expected.AMBIGUOUS, (0.1, 0.95)), (Expected.INCORRECT, (0.1, 0.6))
+    seen = board(*(case(n, kinds[n % 3][0], two=(kinds[n % 3][1],)) for n in range(60)), of=policy("two-signal"))
+    found = recommend(seen, replace(OBJECTIVE, most_wrong=0.2), confidence=0.8, steps=21)
+    assert found.lower > found.upper and found.guaranteed and found.plateau
+    assert (seen.actions(found.lower, found.upper) == np.array([0, 1, 2] * 20)).all()
+    assert not np.isnan(surface(seen, losses(seen, OBJECTIVE, Prices()), AXIS, AXIS)).any()
+    assert np.isnan(surface(SEEN, losses(SEEN, OBJECTIVE, Prices()), AXIS, AXIS)[1, 0])
+
+
 def test_the_middle_keeps_its_distance_from_what_is_worse() -> None:
     steep = board(
         *(case(n, Expected.CORRECT if n % 2 else Expected.INCORRECT, 0.8 if n % 2 else 0.2) for n in range(40))
@@ -67,10 +78,11 @@ def test_the_middle_keeps_its_distance_from_what_is_worse() -> None:
 
 
 def test_what_is_recommended_is_judged_on_questions_that_had_no_part_in_it() -> None:
-    found = recommend(SEEN, OBJECTIVE, others=(("current", 0.3, 0.7),), steps=21, seed=5)
+    found = recommend(SEEN, OBJECTIVE, own=(0.0, 0.1), others=(("current", 0.3, 0.7),), steps=21, seed=5)
     first = halves(SEEN, 5)
     judged = SEEN.part(~first)
-    own, current = found.compared
+    own, yours, current = found.compared
+    assert not found.keep and yours.saved and yours.saved.low > 0
     assert (found.chosen_on, found.judged_on) == (200, 200)
     assert own.rates == rate(judged, judged.actions(found.lower, found.upper))
     each = losses(judged, OBJECTIVE, Prices())[np.arange(200), judged.actions(0.3, 0.7)]
@@ -90,8 +102,8 @@ def test_labels_of_the_other_half_have_no_part_in_choosing() -> None:
     chosen = other.part(first)
     loss = losses(chosen, OBJECTIVE, Prices())
     found = find_plateau(chosen, loss, AXIS, AXIS, np.full((21, 21), True))
-    wanted = recommend(SEEN, OBJECTIVE, steps=21)
-    assert found is not None and (AXIS[found.middle[0]], AXIS[found.middle[1]]) == (wanted.lower, wanted.upper)
+    wanted = recommend(SEEN, OBJECTIVE, steps=21).plateau
+    assert found is not None and wanted is not None and found.middle == wanted.middle
 
 
 def test_the_same_question_set_gives_the_same_thresholds() -> None:
@@ -115,25 +127,26 @@ def test_a_large_set_is_drawn_anew_in_bounded_memory() -> None:
 
 
 def test_a_limit_is_kept_with_the_fewest_searches() -> None:
-    found = recommend(SEEN, Objective(most_wrong=0.1), steps=21)
-    chosen = SEEN.part(halves(SEEN, 0))
+    found = recommend(SEEN, Objective(most_wrong=0.1), own=(0.0, 0.1), steps=21, seed=1)
+    chosen = SEEN.part(halves(SEEN, 1))
     told = rate(chosen, chosen.actions(found.lower, found.upper)).confidently_wrong
     assert told and told.value <= 0.1
     lower_by_a_step = rate(chosen, chosen.actions(found.lower, found.upper - 0.1)).confidently_wrong
     assert lower_by_a_step and lower_by_a_step.value > 0.1  # nothing would be gained by a much higher one
 
 
-def test_with_a_guarantee_the_upper_threshold_is_the_one_that_passed() -> None:
+def test_with_a_guarantee_the_pair_is_the_last_that_passed() -> None:
     found = recommend(drawn(2000, seed=4), Objective(most_wrong=0.1), confidence=0.95, steps=21)
-    assert found.guaranteed and found.guaranteed.upper == found.upper and found.guaranteed.bound <= 0.1
+    assert found.guaranteed and found.guaranteed.pair == (found.lower, found.upper) and found.guaranteed.bound <= 0.1
+    assert found.guaranteed.questions == found.judged_on == 1000
     few = recommend(drawn(40, seed=4), Objective(most_wrong=0.05), confidence=0.95, steps=21)
-    assert few.guaranteed and few.guaranteed.needed == 39 and "39 more are needed" in few.why_not
+    assert few.guaranteed and few.guaranteed.needed == 49 and "49 more are needed" in few.why_not
 
 
 def test_where_the_limit_cannot_be_kept_nothing_is_recommended() -> None:
     sure = board(*(case(n, Expected.CORRECT if n % 2 else Expected.INCORRECT, 1.0) for n in range(40)))
     found = recommend(sure, Objective(most_wrong=0.1), steps=21)
-    assert "No thresholds keep the limit" in found.why_not and found.plateau is None
+    assert "No thresholds keep the limits" in found.why_not and found.plateau is None
     assert (found.lower, found.upper) == sure.policy.thresholds[:2]
 
 
@@ -167,3 +180,34 @@ def test_of_equal_scores_everything_is_one_plateau() -> None:
     same = board(*(case(n, Expected.CORRECT if n % 2 else Expected.INCORRECT, 0.5) for n in range(60)))
     found = recommend(same, replace(OBJECTIVE, costs=Costs(0, 0, 0, 0, 0, 0)), steps=11)
     assert found.plateau and found.plateau.cells.sum() == 66 and found.why_not == ""
+
+
+def test_with_few_questions_the_choice_is_drawn_towards_the_shipped_pair() -> None:
+    assert shrink((0.2, 0.9), (0.4, 0.6), 0.5) == (0.3, 0.75)
+    weights = [recommend(drawn(count, seed=1), OBJECTIVE, steps=11).weight for count in (40, 400)]
+    assert weights == pytest.approx([20 / 70, 200 / 250])
+
+
+def test_what_is_not_better_by_more_than_chance_on_other_questions_leaves_yours() -> None:
+    best = recommend(drawn(4000, seed=2), OBJECTIVE, own=(0.0, 0.1), steps=21)
+    own = (best.lower, best.upper)
+    found = recommend(drawn(200, seed=3), OBJECTIVE, own=own, shipped=(0.3, 0.7), steps=21)
+    yours, other = found.compared[:2]
+    assert (found.lower, found.upper) == own and found.keep.startswith("Keep yours") and yours.name == "yours"
+    assert f"{other.cost:.3f} (yours {yours.cost:.3f})" in found.keep and "On 100 questions" in found.keep
+
+
+@pytest.mark.parametrize(("count", "own"), [(60, (0.3, 0.7)), (60, (0.5, 0.75)), (300, (0.4, 0.6))])
+def test_what_is_recommended_costs_no_more_than_yours_on_questions_never_seen(
+    count: int, own: tuple[float, float]
+) -> None:
+    fresh = drawn(4000, seed=77)
+    loss = losses(fresh, OBJECTIVE, Prices())
+
+    def cost(lower: float, upper: float) -> float:
+        return float(loss[np.arange(len(fresh)), fresh.actions(lower, upper)].mean())
+
+    found = [recommend(drawn(count, seed=seed), OBJECTIVE, own=own, steps=11) for seed in range(20)]
+    gains = np.array([cost(*own) - cost(one.lower, one.upper) for one in found])
+    assert gains.mean() >= 0.0 and (gains < -0.01).sum() <= 1
+    assert count < 300 or any(not one.keep for one in found)

@@ -14,7 +14,7 @@ from crag_core.decision.decide import decide
 from crag_core.decision.policy import FastPath, WebQuery
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.thresholds.threshold_board import ACTIONS, AMBIGUOUS, CORRECT, INCORRECT, Board, grid
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, AMBIGUOUS, CORRECT, INCORRECT, Board, grid, trade
 from tests.builders import CARD, POLICIES, policy
 from tests.experiments.made_up_sets import board, case, grade, passage
 from tests.matrix import diagonal
@@ -48,7 +48,7 @@ def test_every_cell_is_what_decide_says(name: str, promotes: bool, found: list[C
     of = replace(policy(name), low_variance_promotes=promotes)
     seen = Board(of, found, CARD)
     for lower in AXIS:
-        uppers = AXIS[lower <= AXIS]
+        uppers = np.array([upper for upper in AXIS if of.allows(lower, upper)])
         good, fair = seen.is_correct(lower, uppers), seen.reaches_lower(lower)
         for at, upper in enumerate(uppers):
             told = [
@@ -127,6 +127,14 @@ def test_ungraded_means_a_passage_that_counts_without_a_score() -> None:
 def test_no_question_at_all() -> None:
     seen = board()
     assert len(seen) == 0 and seen.actions().shape == (0,) and seen.web.shape == (0, 3) and seen.calls.shape == (0, 3)
+
+
+def test_a_doubtful_ending_is_counted_as_an_answer_or_not() -> None:
+    expected = (Expected.CORRECT, Expected.CORRECT, Expected.AMBIGUOUS, Expected.AMBIGUOUS)
+    found = board(*(case(n, one, 0.5) for n, one in enumerate(expected)))
+    actions = np.array([CORRECT, AMBIGUOUS, AMBIGUOUS, INCORRECT])
+    shares = [trade(found, actions, with_doubtful=counted) for counted in (False, True)]
+    assert [[one and one.value for one in pair] for pair in shares] == [[0.0, 0.5], [0.5, 0.0]]
 
 
 def test_the_grid_falls_on_hundredths() -> None:

@@ -109,7 +109,7 @@ def test_values_of_labels_that_are_picked_out_can_come() -> None:
     """Those of closed sets: a wrong one would be a panel that stays empty for ever."""
     closed = {"action", "path", "outcome", "state", "window", "ending", "figure"}
     known = {
-        "state": {"failed", "stopped", "waiting", "cannot_answer"},
+        "state": {"failed", "stopped", "waiting", "cannot_answer", "doubtful"},
         "outcome": {"improved", "used", "empty", "failed", "timed_out", "rate_limited"},
         "path": {"fast", "corrected", "all"},
     }

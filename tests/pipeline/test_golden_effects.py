@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from crag_core.base.protocols import Evaluator, LanguageModel, Messages, WebReply
 from crag_core.base.types import Engine, Passage, WebOutcome
+from crag_core.decision.policy import Doubtful
 from crag_core.evaluators.llm import LLMEvaluator
 from crag_core.evaluators.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.llm_list import LLMListEvaluator
@@ -92,8 +94,9 @@ def _name(block: str) -> str:
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_effects_worked_out_by_hand(case: Case) -> None:
     name, web, model = case["policy"], case.get("web"), model_of(case)
+    policy = policy_file(name).with_thresholds(*case.get("thresholds", (None, None)))
     bench = Bench(
-        policy_file(name).with_thresholds(*case.get("thresholds", (None, None))),
+        replace(policy, doubtful=Doubtful(case.get("doubtful", policy.doubtful))),
         scoring=lambda one: case["scores"][int(one.id[1:]) - 1] if one.id[0] == "p" else 0.5,
         finding=finding(case),
         synonyms={"ferry": ("boat",)},

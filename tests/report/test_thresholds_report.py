@@ -19,7 +19,7 @@ from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import Expected, Origin
 from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
-from crag_core.experiments.thresholds.recommend import Guarantee, Recommendation, recommend
+from crag_core.experiments.thresholds.recommend import Recommendation, recommend
 from crag_core.experiments.thresholds.threshold_board import Board, Prices, confusion, rate
 from crag_core.report.thresholds.charts import of_hundred
 from crag_core.report.thresholds.page import render_thresholds
@@ -32,7 +32,7 @@ from tests.report.test_report_hostile import ATTRIBUTES, DISGUISED, EVIL, SHOWN,
 MADE = Conditions("hand", "2", "llama", "prompts-7", "minilm", 5, "corpus-9")
 COSTS, LIMIT = Objective(), Objective(most_wrong=0.1)
 SEEN, MANY = drawn(160, seed=1), drawn(400, seed=1)
-FOUND = recommend(SEEN, COSTS, others=(("start", 0.4, 0.6),))
+FOUND = recommend(SEEN, COSTS, own=(0.0, 0.1), others=(("start", 0.4, 0.6),))
 PROMISED = recommend(MANY, LIMIT, others=(("start", 0.4, 0.6),), confidence=0.95)
 
 
@@ -174,7 +174,7 @@ def test_trust_is_told_in_the_figures_of_the_recommendation() -> None:
 
 def test_the_comparison_is_the_recommendations() -> None:
     rows = page_of().rows("#trust tbody tr")
-    assert len(rows) == len(FOUND.compared) == 2
+    assert len(rows) == len(FOUND.compared) == 3
     for row, one in zip(rows, FOUND.compared, strict=True):
         assert (
             row.startswith(one.name)
@@ -305,31 +305,33 @@ def test_thresholds_set_by_hand_are_said_to_be_so() -> None:
 
 def test_a_preset_that_is_in_the_comparison_is_marked_there() -> None:
     rows = page_of(thresholds=(0.4, 0.6)).rows("#trust tbody tr")
-    assert ["this preset" in row for row in rows] == [False, True]
+    assert ["this preset" in row for row in rows] == [False, False, True]
 
 
-def test_a_promise_stands_in_its_own_words_and_no_half_is_said_to_be_apart_from_it() -> None:
-    assert PROMISED.guaranteed and PROMISED.guaranteed.upper == PROMISED.upper
+def test_a_promise_stands_in_its_own_words() -> None:
+    assert PROMISED.guaranteed and PROMISED.guaranteed.pair == (PROMISED.lower, PROMISED.upper)
     page = page_of(MANY, PROMISED, objective=LIMIT)
     told = page.told("#trust")
-    assert PROMISED.guaranteed.reason in told and "no more than 10.0% would be taken for answered" in told
-    assert "wrong at most 5% of the times" in told
-    assert "had no part in choosing the lower one, but one in choosing the upper." in told
-    assert "had no part in choosing." not in told and "are the middle of a plateau" not in told
+    assert PROMISED.guaranteed.reason in told and "Of 20 such promises, 1 may be broken." in told
+    assert "which had no part in that order." in told and "are the middle of a plateau" not in told
     assert "does not hold" not in told and "flatters" in page.told("#rates")
 
 
 def test_a_promise_is_held_against_the_thresholds_of_the_preset() -> None:
-    below, above = (page_of(MANY, PROMISED, (PROMISED.lower, PROMISED.upper + by)).told("#trust") for by in (-0.1, 0.1))
-    assert "does not hold for the thresholds of this preset" in below
-    assert "This holds for the thresholds of this preset, too." in above
+    assert PROMISED.guaranteed and len(PROMISED.guaranteed.passed) > 1
+    untested = page_of(MANY, PROMISED, (PROMISED.lower, PROMISED.upper - 0.1)).told("#trust")
+    safer = page_of(MANY, PROMISED, PROMISED.guaranteed.passed[0]).told("#trust")
+    assert "does not hold for the thresholds of this preset" in untested
+    assert "This holds for the thresholds of this preset, too." in safer
 
 
-def test_a_promise_that_depends_on_lower_holds_for_its_own_lower_only() -> None:
-    seen = drawn(80, seed=2, of=policy("agentic"))
-    found = replace(recommend(seen, COSTS), guaranteed=Guarantee(0.1, 0.95, 0.3, 0.7, 40))
-    same, other = (page_of(seen, found, (lower, 0.8)).told("#trust") for lower in (0.3, 0.4))
-    assert "This holds" in same and "does not hold" in other
+def test_keeping_yours_is_said_with_its_figures() -> None:
+    found = recommend(SEEN, COSTS, own=(0.3, 0.7))
+    assert found.keep
+    page = page_of(SEEN, found)
+    assert found.keep in page.told("#trust") and "Your thresholds beside others" in page.told("#trust")
+    assert "These are the thresholds that are recommended" not in page.told("main")
+    assert found.keep in page_of(SEEN, found, (0.1, 0.9)).told("#by-hand")
 
 
 def test_no_promise_and_one_that_cannot_be_made_are_told() -> None:
@@ -343,7 +345,7 @@ def test_no_promise_and_one_that_cannot_be_made_are_told() -> None:
 
 def test_thresholds_that_make_no_difference_are_not_said_to_be_good() -> None:
     nothing = Objective(Costs(0, 0, 0, 0, 0, 0))
-    assert "all thresholds do equally well: none is preferred" in page_of(SEEN, recommend(SEEN, nothing)).told("#trust")
+    assert "Keep yours" in page_of(SEEN, recommend(SEEN, nothing)).told("#trust")
     ungraded = board(*(case(n, Expected.CORRECT if n % 2 else Expected.INCORRECT, None) for n in range(40)))
     told = page_of(ungraded, recommend(ungraded, COSTS)).told("#scores")
     assert "No question has a score, so there is nothing to draw and no threshold has a say." in told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from crag_core.base.types import Action, Decision, Excerpt, Knowledge, WebOutcome, WebSearch
@@ -20,12 +22,24 @@ def known(*excerpts: Excerpt, notes: tuple[str, ...] = ()) -> Knowledge:
     return Knowledge(excerpts, (), (), notes)
 
 
-def test_the_best_three_sentences_are_quoted_with_their_excerpts_number() -> None:
-    knowledge = known(
-        Excerpt(FARES, "…", ("p1#0", "p1#1", "p1#2")),
-        Excerpt(TIMES, "…", ("p2#0", "p2#1")),
-    )
-    assert quote(knowledge, STRIPS) == (
+BOTH = known(Excerpt(FARES, "…", ("p1#0", "p1#1", "p1#2")), Excerpt(TIMES, "…", ("p2#0", "p2#1")))
+
+
+def test_the_best_sentence_is_quoted_alone_and_others_only_where_they_score_close_to_it() -> None:
+    assert quote(BOTH, STRIPS) == "“Dogs pay half.” [1]"
+    near = tuple(replace(one, score=0.86) if one.id == "p2#0" else one for one in STRIPS)
+    assert quote(BOTH, near) == "“Dogs pay half.” [1]\n\n“The ferry leaves at eight.” [2]"
+
+
+def test_a_row_of_a_table_is_quoted_with_its_headers() -> None:
+    table = passage("t", "Fares:\n\n| Who | Fare |\n|---|---|\n| Adults | 9 |\n| Dogs | half |\n\nCats | birds.")
+    strips = strips_of(table, ("| Adults | 9 |", 0.1), ("| Dogs | half |", 0.9), ("Cats | birds.", 0.2))
+    assert quote(known(Excerpt(table, table.text, ("t#1",))), strips) == "“Who: Dogs; Fare: half” [1]"
+    assert quote(known(Excerpt(table, table.text, ("t#2",))), strips) == "“Cats | birds.” [1]"
+
+
+def test_the_three_nearest_sentences_are_quoted_with_their_excerpts_number() -> None:
+    assert quote(BOTH, STRIPS, nearest=True) == (
         "“Dogs pay half.” [1]\n\n“The ferry leaves at eight.” [2]\n\n“Adults pay nine euros.” [1]"
     )
 
@@ -35,7 +49,7 @@ def test_only_kept_sentences_are_quoted() -> None:
 
 
 def test_of_a_whole_passage_its_best_sentences_are_quoted() -> None:
-    assert quote(known(Excerpt(TIMES, TIMES.text)), STRIPS) == (
+    assert quote(known(Excerpt(TIMES, TIMES.text)), STRIPS, nearest=True) == (
         "“The ferry leaves at eight.” [1]\n\n“It is white.” [1]"
     )
 
@@ -47,7 +61,7 @@ def test_of_a_passage_without_strips_the_beginning_is_quoted() -> None:
 
 def test_the_web_is_numbered_after_the_corpus() -> None:
     knowledge = Knowledge((Excerpt(FARES, "", ("p1#2",)),), (Excerpt(TIMES, "", ("p2#0",)),), ())
-    assert quote(knowledge, STRIPS) == "“The ferry leaves at eight.” [2]\n\n“Cats pay nothing.” [1]"
+    assert quote(knowledge, STRIPS, nearest=True) == "“The ferry leaves at eight.” [2]\n\n“Cats pay nothing.” [1]"
 
 
 def test_without_evidence_nothing_is_quoted() -> None:

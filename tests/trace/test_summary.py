@@ -74,6 +74,7 @@ def test_every_field_of_a_partly_relevant_run() -> None:
         iterations=1,
         rule=None,
         score_after=0.9,
+        doubtful=True,
     )
 
 

@@ -138,6 +138,22 @@ def choose(app: AppTest, **choices: Any) -> AppTest:
     return app
 
 
+def put_thresholds(app: AppTest, at: tuple[float, float]) -> AppTest:
+    """Lower and upper, on the sliders that the policy has."""
+    if any(slider.key == "thresholds" for slider in app.slider):
+        app.slider(key="thresholds").set_value(at)
+    else:
+        app.slider(key="lower").set_value(at[0])
+        app.slider(key="upper").set_value(at[1])
+    return app
+
+
+def thresholds(app: AppTest) -> tuple[float, float]:
+    """Lower and upper, as the sliders have them."""
+    sliders = {slider.key: slider.value for slider in app.slider}
+    return sliders["thresholds"] if "thresholds" in sliders else (sliders["lower"], sliders["upper"])
+
+
 def header(app: AppTest) -> str:
     """The verdict, escapes taken out."""
     return str(app.header[0].value).replace("\\", "")

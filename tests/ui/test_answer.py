@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.base.protocols import SupportMeter
 from crag_core.base.types import Answer, AnswerState, Grade, Step, StepName, StepState, Usage
+from crag_core.decision.policy import Doubtful
 from crag_core.decision.refine import decompose
 from crag_core.evaluators.support import ModelSupport, WordSupport
 from crag_core.pipeline.answer_stages import check
@@ -157,7 +158,7 @@ def test_a_plain_quotation_stays_compact(meter: WordSupport) -> None:
     app = shown(answered(meter, text, writer="extractive"))
     assert {one["standing"] for one in sentences(app)} == {"plain"}
     assert not any(one["sign"] for one in sentences(app))
-    assert data(app)["sum"] == "" and "Extractive: the best kept sentences word for word" in said(app)
+    assert data(app)["sum"] == "" and "Quoted from faq.html and dues.pdf, page 3, word for word" in said(app)
     written = data(shown(answered(meter, text)))
     assert written["sum"] == "Both sentences are supported by the evidence.", "of a model that is worth saying"
 
@@ -343,6 +344,21 @@ def test_a_question_that_cannot_be_answered_has_a_card_of_its_own(meter: WordSup
     ):
         assert told in text, told
     assert "<b>" not in "".join(str(one.value) for one in app.markdown).replace("\\<b\\>", "")
+
+
+def test_a_doubtful_ending_is_headed_as_no_answer(meter: WordSupport) -> None:
+    quoted = said(shown(answered(meter, "“A yacht pays 14 pounds a night.” [2]", "extractive", grades=0.5)))
+    written = said(shown(answered(meter, "A yacht pays 14 pounds [2].", grades=0.5)))
+    assert quoted.startswith("Nearest sentences") and written.startswith("Doubtful: llama3.2 on the nearest sentences")
+    assert all("do not answer this with enough certainty: best score 0.50" in one for one in (quoted, written))
+
+
+def test_a_policy_that_abstains_shows_the_nearest_sentences_only_when_opened(meter: WordSupport) -> None:
+    run = answered(meter, "A yacht pays 14 pounds [2].", grades=0.5)
+    abstaining = replace(run.settings.policy, doubtful=Doubtful.ABSTAIN)
+    app = shown(replace(run, settings=replace(run.settings, policy=abstaining)))
+    assert parts(app, "answer") == [] and "Not answered with enough certainty" in said(app)
+    assert [one.label for one in app.expander] == ["Nearest sentences"]
 
 
 def test_the_words_of_a_model_that_declined_are_shown(meter: WordSupport) -> None:

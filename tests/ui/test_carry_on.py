@@ -13,7 +13,7 @@ from crag_core.storage.history import HistoryStore
 from crag_core.storage.history.runs import Selection
 from crag_core.trace.summary import Ending
 from crag_core.trace.trace import Trace
-from tests.ui.conftest import ask, press, settle, shown
+from tests.ui.conftest import ask, press, put_thresholds, settle, shown
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -70,7 +70,7 @@ def test_where_nothing_is_kept_a_run_goes_on_as_the_same_one(start: Start) -> No
 def test_another_route_tells_what_it_took_over(start: Start) -> None:
     app = ask(start(), "How many pounds does a yacht of ten metres pay a night?")
     assert "taken over from an earlier run" not in shown(app)
-    app.slider(key="thresholds").set_value((0.98, 0.99)).run()
+    put_thresholds(app, (0.98, 0.99)).run()
     app.button(key="ask_carry_out").click()
     settle(app.run())
     assert "taken over from an earlier run" in shown(app)

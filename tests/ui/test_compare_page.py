@@ -35,7 +35,7 @@ from crag_core.retrieval.hybrid import HybridRetriever
 from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from tests.ui.conftest import DOCUMENTS, choose, header, press, shown
+from tests.ui.conftest import DOCUMENTS, choose, header, press, put_thresholds, shown, thresholds
 from ui.compare import compare_state
 from ui.session import app_state, tune_state
 from ui.text import plain
@@ -78,7 +78,7 @@ def names(app: AppTest) -> list[str]:
 
 
 def move(app: AppTest, lower: float, upper: float) -> AppTest:
-    app.slider(key="thresholds").set_value((lower, upper)).run()
+    put_thresholds(app, (lower, upper)).run()
     assert not app.exception
     return app
 
@@ -232,7 +232,7 @@ def test_the_page_opens_with_plain_rag_and_the_sidebars_choice(start: Start) -> 
     app = compare(start)
     assert names(app) == ["A · Plain RAG", "B · Paper"]
     assert cards(app)["A · Plain RAG"] == "Grades nothing, corrects nothing. 6 chunks. Quotations."
-    lower, upper = app.session_state["thresholds"]
+    lower, upper = thresholds(app)
     assert cards(app)["B · Paper"].startswith(f"{lower:.3f} and {upper:.3f}, 6 chunks, sentences above ")
     assert "Trained evaluator, no web search. Quotations." in cards(app)["B · Paper"]
     assert shown(app).count("Follows the sidebar") == 1

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from tests.judge import heard, judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.ui.conftest import ask, choose, header, settle, shown
+from tests.ui.conftest import ask, choose, header, put_thresholds, settle, shown
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -63,7 +63,7 @@ def test_rule_for_few_passages_comes_from_the_environment(start: Start, most: st
 
 def test_expansion_shows_its_terms_and_where_they_come_from(start: Start) -> None:
     app = choose(start(CRAG_TOP_K="1"), policy="heuristic")
-    app.slider(key="thresholds").set_value((0.0, 1.0)).run()
+    put_thresholds(app, (0.0, 1.0)).run()
     ask(app, PRICE)
     first, expanded = decision_path(app)
     assert "1 chunk → :orange[" in first
@@ -75,7 +75,7 @@ def test_expansion_shows_its_terms_and_where_they_come_from(start: Start) -> Non
 
 def test_passages_of_a_later_retrieval_are_marked_and_passed_over_ones_too(start: Start) -> None:
     app = choose(start(CRAG_TOP_K="1", KB_AGENT_AUTO_APPROVE_MAX_ITEMS="0"), policy="agentic")
-    app.slider(key="thresholds").set_value((0.9, 0.95)).run()
+    put_thresholds(app, (0.9, 0.95)).run()
     ask(app, STANDING)
     trace = app.session_state["trace"]
     assert [passage.source for passage in trace.all_passages] == ["berths.csv", "crane.txt"]
@@ -84,7 +84,7 @@ def test_passages_of_a_later_retrieval_are_marked_and_passed_over_ones_too(start
 
 def test_another_policy_leaves_later_retrievals_in_the_record_and_says_so(start: Start) -> None:
     app = choose(start(CRAG_TOP_K="1"), policy="heuristic")
-    app.slider(key="thresholds").set_value((0.0, 1.0)).run()
+    put_thresholds(app, (0.0, 1.0)).run()
     ask(app, PRICE)
     kept = app.session_state["trace"]
     choose(app, policy="paper")
@@ -97,7 +97,7 @@ def test_round_that_a_slider_asks_for_is_offered_and_then_made_without_grading_a
     with OllamaServer(ScriptedModel(judging(0.8))) as server:
         app = ask(choose(start(policy="", OLLAMA_HOST=server.url), policy="agentic"), PRICE)
         assert decision_path(app) == [] and heard(server) == {"list": 1, "answer": 1}
-        app.slider(key="thresholds").set_value((0.3, 0.9)).run()
+        put_thresholds(app, (0.3, 0.9)).run()
         assert "AMBIGUOUS · Refine" in header(app)
         assert heard(server) == {"list": 1, "answer": 1}, "moving a slider asks nobody"
         assert "another round of retrieval" in shown(app)

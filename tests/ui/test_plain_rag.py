@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import ask, header, press, shown
+from tests.ui.conftest import ask, header, press, shown, thresholds
 from tests.ui.drawn import parts
 
 pytestmark = pytest.mark.embedding
@@ -72,7 +72,7 @@ def test_an_earlier_run_is_opened_as_it_was_asked(start: Start, own: Path) -> No
     ask(switch(app, False), PRICE)
     app.button(key=f"earlier_{plain.id}").click().run()
     assert app.session_state["ask_plain"] and "Not graded" in header(app)
-    assert app.session_state["thresholds"] != (0.0, 0.0), "plain RAG has no thresholds to put the sliders to"
+    assert thresholds(app) != (0.0, 0.0), "plain RAG has no thresholds to put the sliders to"
     again = start(address={"run": plain.id}, CRAG_HOME=str(own))
     assert again.session_state["ask_plain"] and "Not graded" in header(again)
     assert "not to be had here" not in shown(again)

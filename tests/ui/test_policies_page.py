@@ -15,7 +15,7 @@ from crag_core.view.verdict_lines import is_one_for_both
 from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.ui.conftest import ask, choose, shown
+from tests.ui.conftest import ask, choose, put_thresholds, shown
 from ui.policies import Verdict, judge_scores, read_rows
 
 pytestmark = pytest.mark.embedding
@@ -100,7 +100,7 @@ def test_what_the_last_run_lacks_is_told(start: Start) -> None:
 def test_sliders_of_the_sidebar_leave_the_cards_alone(start: Start) -> None:
     app = show_policies(ask(start(), PRICE))
     before = cards(app)
-    app.slider(key="thresholds").set_value((0.98, 0.99)).run()
+    put_thresholds(app, (0.98, 0.99)).run()
     assert cards(app) == before, "each policy starts with the thresholds that suit it"
 
 

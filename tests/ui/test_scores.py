@@ -366,12 +366,13 @@ def test_the_table_says_the_same_to_those_who_do_not_see_the_picture() -> None:
     ],
 )
 def test_thresholds_that_are_none_are_not_taken_from_a_browser(sent: Any) -> None:
-    assert read_move(sent) is None
+    assert read_move(sent, policy("paper")) is None
 
 
 def test_thresholds_are_taken_as_they_are_sent() -> None:
-    assert read_move({"lower": 0, "upper": 0.7, "done": True}) == (0.0, 0.7, True)
-    assert read_move({"lower": 0.45, "upper": 0.45}) == (0.45, 0.45, False)
+    assert read_move({"lower": 0, "upper": 0.7, "done": True}, policy("paper")) == (0.0, 0.7, True)
+    assert read_move({"lower": 0.45, "upper": 0.45}, policy("paper")) == (0.45, 0.45, False)
+    assert read_move({"lower": 0.6, "upper": 0.5}, policy("two-signal")) == (0.6, 0.5, False)
 
 
 def page() -> None:

@@ -26,6 +26,7 @@ from crag_core.trace.trace import Trace
 from tests.builders import graded, passage, policy, searched, strips_of, trace, web_page
 from tests.made_up_runs import edits_of as made_up_edits
 from tests.made_up_runs import facts
+from tests.ui.conftest import thresholds as thresholds_of
 from ui.run.share import (
     Parameters,
     SharedView,
@@ -39,7 +40,11 @@ from ui.run.share import (
 from ui.session import uploads
 from ui.session.uploads import read_record
 
-TITLES = Titles({"paper": "Paper", "two-signal": "Two signals", "mine": "<b>Mine</b> & 東京"}, {"hand": "By hand"})
+TITLES = Titles(
+    {"paper": "Paper", "two-signal": "Two signals", "mine": "<b>Mine</b> & 東京"},
+    {"hand": "By hand"},
+    frozenset({"two-signal"}),
+)
 PAPER = policy("paper")
 HOSTILE = "<img src=x onerror=alert(1)> [click](https://evil.example) :red[boo]"
 
@@ -76,6 +81,15 @@ views = st.builds(
 @given(views)
 def test_whatever_a_link_can_say_comes_back_the_same(view: SharedView) -> None:
     assert round_trip(view) == view
+
+
+def test_thresholds_of_two_scores_may_cross_in_a_link() -> None:
+    two = policy("two-signal").with_thresholds(0.9, 0.2)
+    parameters = link_parameters(view_of(recorded(), two), TITLES)
+    assert (parameters["lower"], parameters["upper"], "thresholds" in parameters) == (["0.9"], ["0.2"], False)
+    assert parse_link(parameters, TITLES).thresholds == (0.9, 0.2)
+    broken = parse_link(parameters | {"lower": ["1.2"]}, TITLES)
+    assert broken.thresholds is None and "its lower threshold" in broken.problem
 
 
 @hypothesis.settings(deadline=None)  # making a run up takes long, above all while other tests are at work
@@ -371,7 +385,7 @@ def test_a_file_that_cannot_be_opened_says_why_as_text() -> None:
 
 def titles_here() -> Titles:
     policies = {name: one.title for name, one in Workbench(Config()).policies.items()}
-    return Titles(policies, {name: card.title for name, card in cards().items()})
+    return Titles(policies, {name: card.title for name, card in cards().items()}, frozenset({"two-signal"}))
 
 
 def test_no_two_choices_have_the_same_title() -> None:
@@ -427,7 +441,7 @@ def test_a_fresh_session_opened_with_a_link_has_its_settings(
     app = session(link_parameters(view, titles_here()))
     for _ in range(2):
         assert [app.selectbox(key=key).value for key in ("policy", "evaluator")] == [name, judge]
-        assert (app.slider(key="thresholds").value, app.slider(key="strips").value) == (thresholds, 0.77)
+        assert (thresholds_of(app), app.slider(key="strips").value) == (thresholds, 0.77)
         app.run()
 
 
@@ -443,9 +457,9 @@ def test_names_in_the_place_of_titles_and_thresholds_the_wrong_way_round_are_put
 
 @pytest.mark.parametrize("value", ["nan", "", HOSTILE, "1e999", "\x00", "٠"])
 def test_a_link_full_of_nonsense_opens_with_the_defaults(session: Callable[[Parameters], AppTest], value: str) -> None:
-    names = ("run", "policy", "evaluator", "thresholds", "strips", "dropped", "pinned")
+    names = ("run", "policy", "evaluator", "thresholds", "lower", "upper", "strips", "dropped", "pinned")
     app, usual = session({name: [value] for name in names}), session({})
     for key in ("policy", "evaluator"):
         assert app.selectbox(key=key).value == usual.selectbox(key=key).value
-    for key in ("thresholds", "strips"):
-        assert app.slider(key=key).value == usual.slider(key=key).value
+    assert thresholds_of(app) == thresholds_of(usual)
+    assert app.slider(key="strips").value == usual.slider(key="strips").value

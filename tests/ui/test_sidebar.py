@@ -69,6 +69,15 @@ def test_budget_tells_of_a_model_that_judges_the_answer(start: Start) -> None:
         assert f"No model call on any route{told}." in shown(app)
 
 
+def test_abstaining_costs_no_answer_in_doubt_and_follows_the_policy(start: Start) -> None:
+    with OllamaServer(ScriptedModel(judging())) as server:
+        app = start(OLLAMA_HOST=server.url, CRAG_TOP_K="6")
+        app.segmented_control(key="doubtful").set_value("abstain").run()
+        assert ":green[Correct] 1 · :orange[Ambiguous] 0" in shown(app)
+        choose(app, policy="worst-chunk")
+        assert app.segmented_control(key="doubtful").value == "show"
+
+
 # --- presets --------------------------------------------------------------------------------------------------------
 
 

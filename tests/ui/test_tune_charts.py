@@ -7,7 +7,7 @@ import pytest
 
 from crag_core.experiments.statistics import curves
 from crag_core.experiments.statistics.calibration import reliability
-from crag_core.experiments.thresholds.objective import Objective, losses, surface
+from crag_core.experiments.thresholds.objective import Objective, allowed, losses, surface
 from crag_core.experiments.thresholds.recommend import recommend
 from crag_core.experiments.thresholds.threshold_board import Prices, grid
 from tests.experiments.made_up_sets import drawn
@@ -32,7 +32,8 @@ def test_a_click_on_the_map_names_its_thresholds_and_none_lies_where_lower_excee
     costs = surface(SEEN, losses(SEEN, objective, Prices()), axis, axis)
     found = recommend(SEEN, objective, steps=11)
     assert found.plateau is not None
-    figure = charts.heat_map(axis, costs, found.plateau.cells, [Point("now", 0.3, 0.7, "circle", "#000000")], "cost")
+    now = Point("now", 0.3, 0.7, "circle", "#000000")
+    figure = charts.heat_map(axis, costs, allowed(SEEN, axis, axis), found.plateau.cells, [now], "cost")
     cells = next(trace for trace in figure.data if trace.name == "cells")
     assert len(cells.x) == 66 and all(lower <= upper for lower, upper in cells.customdata)
     assert cells.text[0] == f"{costs[0, 0]:.3f}"
@@ -44,7 +45,7 @@ def test_the_line_goes_around_the_plateau_and_is_closed_at_the_edge() -> None:
     axis = grid(11)
     cells = np.zeros((11, 11), dtype=bool)
     cells[0:4, 5:11] = True
-    figure = charts.heat_map(axis, np.zeros((11, 11)), cells, [], "cost")
+    figure = charts.heat_map(axis, np.zeros((11, 11)), cells, cells, [], "cost")
     line = next(trace for trace in figure.data if trace.name == "plateau")
     assert (len(line.x), line.x[0], line.x[-1]) == (13, pytest.approx(-0.1), pytest.approx(1.1))
     assert np.array_equal(line.z[1:-1, 1:-1], cells.T)

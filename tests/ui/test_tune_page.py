@@ -17,7 +17,7 @@ from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.trace.feedback import Mark, of_route
-from tests.ui.conftest import ask, choose, press, shown
+from tests.ui.conftest import ask, choose, press, put_thresholds, shown, thresholds
 
 Start = Callable[..., AppTest]
 
@@ -106,20 +106,21 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     said = texts(app)
     assert "What these thresholds do" in said and "AUROC" in said
     assert "Confidently wrong" in [metric.label for metric in app.metric]
-    assert "chosen on 12 questions and judged on 12 other questions" in said
-    press(app, "Use these thresholds")
-    lower, upper = app.session_state["thresholds"]
+    assert "Keep yours" in said and "On 12 questions that had no part in choosing" in said
+    lower, upper = thresholds(app)
     assert f"lower **{lower:.3f}**, upper **{upper:.3f}**" in texts(app)
     app.text_input(key="tune_preset_name").set_value("careful").run()
     press(app, "Keep this preset")
     kept = Workbench(Config(home=own)).experiments.load_preset("careful")
-    assert (kept.lower, kept.upper, kept.questions) == (lower, upper, 24) and kept.reason.startswith("least cost of")
+    assert (kept.lower, kept.upper, kept.questions) == (lower, upper, 24) and kept.reason.startswith(
+        "kept: nothing else was better by least cost of"
+    )
     assert kept.conditions.evaluator == "embedding" and kept.calibration is not None
 
     app = start(CRAG_HOME=str(own))
     choose(app, evaluator="embedding")
     press(app, f"careful: {lower:g} and {upper:g}")
-    assert app.session_state["thresholds"] == (lower, upper)
+    assert thresholds(app) == (lower, upper)
     assert "Preset “careful”" in texts(app)
     ask(app, ANSWERED[0])
     assert "of the questions that score like this were answerable" in texts(app)
@@ -142,9 +143,9 @@ def test_nothing_is_graded_or_retrieved_after_the_grading(graded: AppTest, monke
 
 def test_moved_thresholds_are_what_every_figure_is_of(graded: AppTest) -> None:
     app = graded
-    app.slider(key="thresholds").set_value((0.0, 0.0)).run()
+    put_thresholds(app, (0.0, 0.0)).run()
     assert {metric.label: metric.value for metric in app.metric}["Confidently wrong"] == "100.0%"
-    app.slider(key="thresholds").set_value((0.99, 1.0)).run()
+    put_thresholds(app, (0.99, 1.0)).run()
     values = {metric.label: metric.value for metric in app.metric}
     assert values["Confidently wrong"] == "0.0%" and values["Answer discarded"] == "100.0%"
 
@@ -152,7 +153,7 @@ def test_moved_thresholds_are_what_every_figure_is_of(graded: AppTest) -> None:
 def test_a_number_of_the_table_lists_its_questions(graded: AppTest) -> None:
     app = graded
     look(app, "tune_look", "Routes")
-    app.slider(key="thresholds").set_value((0.0, 0.0)).run()
+    put_thresholds(app, (0.0, 0.0)).run()
     press(app, "12 · 100%")
     listed = app.dataframe[0].value["question"].tolist()
     assert listed == ANSWERED
@@ -294,7 +295,7 @@ def test_a_judge_that_needs_a_model_is_told(start: Start, own: Path) -> None:
 
 def test_a_preset_of_other_documents_warns(start: Start, graded: AppTest, own: Path) -> None:
     app = graded
-    press(app, "Use these thresholds")
+    app.slider(key="thresholds").set_value((0.25, 0.65)).run()
     app.text_input(key="tune_preset_name").set_value("careful").run()
     press(app, "Keep this preset")
     Workbench(Config(home=own)).store.ingest([("new.txt", b"A new rule of the harbour: no swimming.")])

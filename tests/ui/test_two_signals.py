@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
 from crag_core.evaluators.embedding import EmbeddingEvaluator
-from tests.ui.conftest import ask, choose, header, shown
+from tests.ui.conftest import ask, choose, header, put_thresholds, shown, thresholds
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -42,7 +42,7 @@ def scoring(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 def asked(start: Start, policy: str) -> AppTest:
     app = choose(start(), policy=policy, evaluator="embedding")
-    app.slider(key="thresholds").set_value((0.3, 0.5)).run()
+    put_thresholds(app, (0.3, 0.5)).run()
     ask(app, PRICE)
     assert not app.exception
     return app
@@ -70,8 +70,7 @@ def test_a_question_on_the_subject_that_nothing_answers(start: Start, scoring: C
     assert "decides: best answering" in text and "decides: best topical" in text
     assert "First the best answering score: CORRECT if it reaches upper." in text
     assert "Flips to CORRECT if upper moves from 0.50 down to 0.31" in text
-    app.slider(key="thresholds").set_value((0.4, 0.5)).run()
-    assert "No single threshold can change this decision, since they cannot pass each other." in shown(app)
+    assert "Flips to INCORRECT if lower moves from 0.30 above 0.82" in text
 
 
 def test_every_passage_shows_both_signals_in_words(start: Start, scoring: Callable[..., None]) -> None:
@@ -117,10 +116,36 @@ def test_moving_the_thresholds_moves_two_signals(start: Start, scoring: Callable
     scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2))
     app = asked(start, "two-signal")
     found = []
-    for thresholds in ((0.2, 0.3), (0.85, 0.9), (0.82, 0.9)):
-        app.slider(key="thresholds").set_value(thresholds).run()
+    for pair in ((0.2, 0.3), (0.85, 0.9), (0.85, 0.4), (0.82, 0.9)):
+        put_thresholds(app, pair).run()
         found.append(next(action for action in ("AMBIGUOUS", "INCORRECT", "CORRECT") if action in header(app)))
-    assert found == ["CORRECT", "INCORRECT", "AMBIGUOUS"]
+    assert found == ["CORRECT", "INCORRECT", "INCORRECT", "AMBIGUOUS"]
+
+
+def test_thresholds_of_two_scores_have_sliders_that_cross_and_others_one_range(
+    start: Start, scoring: Callable[..., None]
+) -> None:
+    scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2))
+    app = put_thresholds(asked(start, "two-signal"), (0.9, 0.4)).run()
+    assert [slider.label for slider in app.slider][:2] == ["Answer threshold (upper)", "Subject threshold (lower)"]
+    told = "Best answering score 0.31 is below upper 0.40 and best topical score 0.82 is below lower 0.90."
+    assert told in shown(app)
+    assert "INCORRECT" in header(app)
+    assert [(mark["name"], mark["value"]) for mark in picture(app)["marks"]] == [("lower", 0.9), ("upper", 0.4)]
+    choose(app.run(), policy="paper", evaluator="embedding")
+    assert not app.exception and app.slider(key="thresholds").label == "Thresholds, lower and upper"
+    assert {slider.key for slider in app.slider}.isdisjoint({"lower", "upper"})
+    choose(app, policy="two-signal", evaluator="embedding")
+    assert not app.exception and thresholds(app)[0] <= thresholds(app)[1], "those to start from"
+
+
+def test_a_lower_above_upper_decides_nothing_with_one_score(start: Start) -> None:
+    app = asked(start, "two-signal")
+    score = float(metrics(app)["Overall score"].split()[0])
+    for upper, action in ((score + 0.05, "INCORRECT"), (score - 0.05, "CORRECT")):
+        put_thresholds(app, (1.0, round(upper, 2))).run()
+        assert action in header(app) and "with one score, lower 1.00 above upper decides nothing" in shown(app)
+        assert [band["action"] for band in picture(app)["lines"][0]["bands"]] == ["INCORRECT", "CORRECT"]
 
 
 def test_an_evaluator_of_one_score_is_compared_with_both_thresholds(start: Start) -> None:
@@ -133,7 +158,7 @@ def test_an_evaluator_of_one_score_is_compared_with_both_thresholds(start: Start
 
 def test_the_sidebar_says_which_signal_goes_with_which_threshold(start: Start) -> None:
     app = choose(start(), policy="two-signal")
-    app.slider(key="thresholds").set_value((0.3, 0.5)).run()
+    put_thresholds(app, (0.3, 0.5)).run()
     text = shown(app)
     assert "Correct] · answering from 0.5" in text
     assert "Ambiguous] · else topical from 0.3" in text

@@ -49,7 +49,8 @@ def is_kept(one: Configuration) -> bool:
 def sidebar() -> Configuration:
     """The sidebar's choice, with nothing pinned, and without a web search that somebody would have to approve."""
     chosen = app_state.choice()
-    policy = app_state.policies()[chosen.policy.name].with_thresholds(*chosen.policy.thresholds)
+    named = app_state.policies()[chosen.policy.name].with_thresholds(*chosen.policy.thresholds)
+    policy = replace(named, doubtful=chosen.policy.doubtful)
     web = chosen.web if chosen.web is WebMode.AUTO else WebMode.OFF
     made = replace(chosen, policy=policy, pinned=(), search_too=False, web=web)
     return Configuration(name_of(made), made)

@@ -203,7 +203,11 @@ def _policies(first: Policy, second: Policy) -> list[Differing]:
     ):
         if one != other:
             found.append(Differing(setting, f"{one:.3f}", f"{other:.3f}"))
-    has_same_rules = replace(first.with_thresholds(*second.thresholds), presets=second.presets) == second
+    if first.doubtful is not second.doubtful:
+        found.append(Differing("Doubtful endings", first.doubtful, second.doubtful))
+    bare = (policy.with_thresholds(0.0, 1.0, 0.0) for policy in (first, second))
+    rules = [replace(policy, presets=(), doubtful=second.doubtful) for policy in bare]
+    has_same_rules = rules[0] == rules[1]
     if first.name == second.name and not has_same_rules:
         found.append(Differing("Rules of the policy", *(f"set {fingerprint(one)[:8]}" for one in (first, second))))
     return found

@@ -269,7 +269,7 @@ class Picture {
     for (const mark of this.data.marks) {
       const { flag, text } = this.flags[mark.name] ?? {};
       if (!flag) continue;
-      const [least, most] = mark.name === "lower" ? [0, this.at.upper] : [this.at.lower, 1];
+      const [least, most] = this.reach(mark.name);
       const value = exact(this.at[mark.name]);
       text.textContent = `${mark.name} ${value}`;
       flag.title = mark.meaning;
@@ -349,9 +349,14 @@ class Picture {
     this.move(name, Math.min(Math.max(this.at[name] + by, 0), 1));
   }
 
-  // A threshold stops at the other one.
+  // A threshold stops at the other one, unless each has a line of its own.
+  reach(name) {
+    if (this.data.lines.length > 1) return [0, 1];
+    return name === "lower" ? [0, this.at.upper] : [this.at.lower, 1];
+  }
+
   move(name, value) {
-    const [least, most] = name === "lower" ? [0, this.at.upper] : [this.at.lower, 1];
+    const [least, most] = this.reach(name);
     const snapped = Number((Math.round(value / this.data.step) * this.data.step).toFixed(6));
     const next = Math.min(Math.max(snapped, least), most);
     if (next === this.at[name]) return;

@@ -11,7 +11,7 @@ from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import shortened
 from crag_core.base.types import Answer, AnswerState
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote
-from crag_core.view.answer.answer_blocks import AnswerBlocks, Source
+from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of
 from crag_core.view.answer.unanswered import Nearest, unanswered
 from crag_core.view.run_view import RunView, name_of
 from ui import PARTS
@@ -24,6 +24,7 @@ _component = st.components.v2.component(
     js=(PARTS / "answer.js").read_text("utf-8"),
 )
 _NOTES = {
+    "doubtful": ":orange[:material/help: {}]",
     "stopped": ":material/stop_circle: {}",
     "failed": ":orange[:material/error: {}]",
     "quoted": ":material/format_quote: {}",
@@ -56,14 +57,14 @@ def draw_answer(view: RunView) -> None:
         answer, support = _quoted(view, answer), ()
     blocks = AnswerBlocks(view, answer, support)
     with st.container(border=True, gap="small"):
-        st.subheader("Answer", anchor=False)
+        st.subheader(plain(blocks.title), anchor=False)
         if answer.text:
             data = {name: to_plain(getattr(blocks, name)) for name in ("blocks", "sum", "about", "marks")}
             _component(data=data, key=f"answer_{run_id}")
         for kind, note in blocks.notes:
             st.caption(_NOTES[kind].format(plain(note)))
         if answer.state is AnswerState.COMPLETE:
-            _draw_sources(blocks.sources)
+            _draw_sources(blocks)
 
 
 def _draw_offer(answer: Answer, trace_id: str) -> None:
@@ -77,18 +78,24 @@ def _draw_offer(answer: Answer, trace_id: str) -> None:
 
 
 def _quoted(view: RunView, refused: Answer) -> Answer:
-    text = quote(view.routed.knowledge, view.changed.all_strips)
+    text = quote(view.routed.knowledge, view.changed.all_strips, nearest=view.routed.is_doubtful)
     return replace(refused, text=text, state=AnswerState.COMPLETE, writer=EXTRACTIVE)
 
 
-def _draw_sources(sources: Sequence[Source]) -> None:
-    """The cited excerpts; all that the writer was given where it cites none."""
-    shown = [one for one in sources if one.is_cited] or sources
+def _draw_sources(blocks: AnswerBlocks) -> None:
+    """The cited excerpts, beside quotations the others too; all that the writer was given where it cites none."""
+    cited, others = ([one for one in blocks.sources if one.is_cited is given] for given in (True, False))
+    _draw_list("Sources", cited or others)
+    if cited and others and blocks.is_quoted:
+        _draw_list("Further evidence", others)
+
+
+def _draw_list(title: str, shown: Sequence[Source]) -> None:
     lines = (
         f"[\\[{one.number}\\]](#{one.label.anchor}) {plain(str(one.label.name))} :gray[· {plain(one.quoted)}]"
         for one in shown
     )
-    st.markdown("**Sources**  \n" + "  \n".join(lines))
+    st.markdown(f"**{title}**  \n" + "  \n".join(lines))
 
 
 # --- no answer ------------------------------------------------------------------------------------------------------
@@ -98,7 +105,8 @@ def _draw_unanswered(view: RunView, answer: Answer) -> None:
     """What was looked for and where, what came nearest, and what can be done."""
     found = unanswered(view)
     with st.container(border=True, gap="small"):
-        st.subheader(":material/do_not_disturb_on: Cannot be answered from this evidence", anchor=False)
+        title = "Not answered with enough certainty" if view.abstains else "Cannot be answered from this evidence"
+        st.subheader(f":material/do_not_disturb_on: {title}", anchor=False)
         st.markdown(plain(answer.message))
         if answer.text:
             st.markdown(f"Its words: “{plain(shortened(answer.text, _LONGEST))}”")
@@ -108,6 +116,9 @@ def _draw_unanswered(view: RunView, answer: Answer) -> None:
         if found.nearest:
             _draw_row("Nearest miss", [_nearest(found.nearest)])
         _draw_row("What you can do", [plain(way) for way in found.ways])
+        if view.abstains:
+            with st.expander("Nearest sentences", icon=":material/format_quote:"):
+                _draw_list("They may not answer the question.", sources_of(view))
 
 
 def _draw_row(title: str, lines: list[str]) -> None:

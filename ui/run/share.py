@@ -1,7 +1,8 @@
 """Shares a run as a link, a record or a report, and opens what was shared.
 
 In a link settings stand as the sidebar's widgets write them into the address: a choice by its title, a range as the
-same name twice. What comes back is anybody's text, so every part is checked here.
+same name twice, and the thresholds of a policy that compares two scores by a name each. What comes back is anybody's
+text, so every part is checked here.
 """
 
 from __future__ import annotations
@@ -31,22 +32,34 @@ from ui.session.demos import demo_of
 from ui.session.uploads import LARGEST_MB, empty_uploader, read_record, uploader_key
 from ui.text import plain
 
-RUN, POLICY, EVALUATOR, THRESHOLDS, STRIPS = "run", "policy", "evaluator", "thresholds", "strips"
+RUN, POLICY, EVALUATOR, STRIPS = "run", "policy", "evaluator", "strips"
+THRESHOLDS, LOWER, UPPER = app_state.THRESHOLDS, app_state.LOWER, app_state.UPPER
 DROPPED, PINNED = "dropped", "pinned"
 RUN_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _EDITS = re.compile(r"[0-9a-f]{8}(\.[0-9a-f]{8}){0,999}")
 _NUMBER = re.compile(r"[0-9]{0,30}\.?[0-9]{1,30}([eE][+-]?[0-9]{1,3})?")
-_CALLED = {STRIPS: "sentence cut-off", DROPPED: "dropped chunks", PINNED: "pinned chunks"}
+_CALLED = {
+    STRIPS: "sentence cut-off",
+    LOWER: "lower threshold",
+    UPPER: "upper threshold",
+    DROPPED: "dropped chunks",
+    PINNED: "pinned chunks",
+}
 
 Parameters = dict[str, list[str]]
 
 
 @dataclass(frozen=True)
 class Titles:
-    """What can be chosen here: names with their titles."""
+    """What can be chosen here: names with their titles, and which of the policies compare two scores."""
 
     policies: Mapping[str, str]
     evaluators: Mapping[str, str]
+    two_scores: frozenset[str] = frozenset()
+
+    def has_two(self, policy: str | None) -> bool:
+        """Whether the policy, the first one if none is named, compares two scores."""
+        return (policy or next(iter(self.policies), "")) in self.two_scores
 
 
 @dataclass(frozen=True)
@@ -87,12 +100,19 @@ def link_parameters(view: SharedView, titles: Titles) -> Parameters:
         RUN: [view.run_id or ""],
         POLICY: [titles.policies.get(view.policy or "", "")],
         EVALUATOR: [titles.evaluators.get(view.evaluator or "", "")],
-        THRESHOLDS: [str(value) for value in view.thresholds or ()],
+        **_written(view, titles),
         STRIPS: [] if view.strips is None else [str(view.strips)],
         DROPPED: [".".join(view.dropped)],
         PINNED: [".".join(view.pinned)],
     }
     return {name: values for name, values in pairs.items() if any(values)}
+
+
+def _written(view: SharedView, titles: Titles) -> Parameters:
+    if view.thresholds is None:
+        return {}
+    lower, upper = map(str, view.thresholds)
+    return {LOWER: [lower], UPPER: [upper]} if titles.has_two(view.policy) else {THRESHOLDS: [lower, upper]}
 
 
 def link(url: str, parameters: Parameters) -> str:
@@ -113,6 +133,8 @@ def parse_link(parameters: Mapping[str, Sequence[str]], titles: Titles) -> Share
         POLICY: ("policy", lambda values: _read_choice(values, titles.policies)),
         EVALUATOR: ("evaluator", lambda values: _read_choice(values, titles.evaluators)),
         THRESHOLDS: ("thresholds", _read_thresholds),
+        LOWER: ("lower", lambda values: _number(_only(values))),
+        UPPER: ("upper", lambda values: _number(_only(values))),
         STRIPS: ("strips", lambda values: _number(_only(values))),
         DROPPED: ("dropped", _read_edits),
         PINNED: ("pinned", _read_edits),
@@ -120,7 +142,12 @@ def parse_link(parameters: Mapping[str, Sequence[str]], titles: Titles) -> Share
     read = {name: (field, of(parameters[name])) for name, (field, of) in readers.items() if name in parameters}
     lost = [f"its {_CALLED.get(name, name)}" for name, (_, value) in read.items() if value is None]
     problem = f"This link was opened without {', '.join(lost)}, which cannot be used here." if lost else ""
-    return SharedView(**{field: value for field, value in read.values() if value is not None}, problem=problem)
+    found = {field: value for field, value in read.values() if value is not None}
+    lower, upper = found.pop("lower", None), found.pop("upper", None)
+    is_wanted = titles.has_two(found.get("policy")) or "thresholds" not in found
+    if lower is not None and upper is not None and is_wanted:
+        found["thresholds"] = (lower, upper)
+    return SharedView(**found, problem=problem)
 
 
 def edits_of(view: SharedView, trace: Trace) -> tuple[Edits, str]:
@@ -258,16 +285,21 @@ def follow() -> None:
         return
     given = {name: st.query_params.get_all(name) for name in st.query_params}
     asked = parse_link(given, _titles())
-    if asked.problem:
-        app_state.report(asked.problem)
-        st.query_params.from_dict(link_parameters(asked, _titles()))  # the widgets would take up what was refused
+    wanted = link_parameters(asked, _titles())
+    is_old = THRESHOLDS in given and LOWER in wanted  # from before two scores had two sliders
+    if asked.problem or is_old:
+        if asked.problem:
+            app_state.report(asked.problem)
+        st.query_params.from_dict(wanted)  # the widgets would take up what was refused
         st.rerun()
     st.session_state["followed"] = True
     for edit in (DROPPED, PINNED):
         st.query_params.pop(edit, None)
-    for name in (POLICY, EVALUATOR, THRESHOLDS, STRIPS):
+    for name in (POLICY, EVALUATOR, STRIPS):
         if (value := getattr(asked, name)) is not None:
             st.session_state[name] = value
+    if asked.thresholds is not None:
+        app_state.put_marks(*asked.thresholds)
     if asked.run_id is None:
         return
     if run_job.rejoin(asked.run_id):
@@ -334,4 +366,5 @@ def _open(found: Trace, asked: SharedView) -> None:
 
 def _titles() -> Titles:
     policies = {name: policy.title for name, policy in app_state.policies().items()}
-    return Titles(policies, {name: known_card(name).title for name in EVALUATORS})
+    two_scores = frozenset(name for name, policy in app_state.policies().items() if policy.compares_two_scores)
+    return Titles(policies, {name: known_card(name).title for name in EVALUATORS}, two_scores)

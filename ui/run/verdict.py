@@ -11,6 +11,7 @@ import streamlit as st
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import sentence
 from crag_core.base.types import Action, Decision
+from crag_core.decision.policy import Policy
 from crag_core.trace.injection_scan import remark
 from crag_core.view import verdict_lines
 from crag_core.view.record import spent
@@ -102,7 +103,7 @@ def draw_scores(view: RunView, on_move: Callable[[float, float, bool], None] | N
         st.caption(TWO_IN_ORDER)
 
     def moved() -> None:
-        thresholds = read_move(st.session_state["scores"].moved)
+        thresholds = read_move(st.session_state["scores"].moved, view.policy)
         if on_move and thresholds:
             on_move(*thresholds)
 
@@ -110,13 +111,13 @@ def draw_scores(view: RunView, on_move: Callable[[float, float, bool], None] | N
     _score_line(key="scores", data=to_plain(drawn) | more, on_moved_change=moved)
 
 
-def read_move(sent: Any) -> tuple[float, float, bool] | None:
-    """Thresholds as a browser sends them; None for what are none."""
+def read_move(sent: Any, policy: Policy) -> tuple[float, float, bool] | None:
+    """Thresholds as a browser sends them; None for what `policy` may not have."""
     if not isinstance(sent, dict):
         return None
     values = (sent.get("lower"), sent.get("upper"))
     numbers = (value for value in values if isinstance(value, int | float) and not isinstance(value, bool))
     found = [float(value) for value in numbers if math.isfinite(value)]
-    if len(found) < len(values) or not 0.0 <= found[0] <= found[1] <= 1.0:
+    if len(found) < len(values) or not policy.allows(*found):
         return None
     return found[0], found[1], bool(sent.get("done"))

@@ -10,7 +10,7 @@ import streamlit as st
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import model_calls, sentence, shortened
 from crag_core.base.types import Usage, WebOutcome
-from crag_core.evaluators.policies import known_card
+from crag_core.evaluators.policies import known_card, second_card
 from crag_core.pipeline.call_budget import calls_needed
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.citation_check import WORDS
@@ -51,7 +51,14 @@ def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None
     passages = len(routed.decision_path.evidence)
     return Offer(
         reasons=tuple(needs.values()),
-        calls=calls_needed(tuple(needs), choice.policy, passages, judge, writer=choice.model != EXTRACTIVE),
+        calls=calls_needed(
+            tuple(needs),
+            choice.policy,
+            passages,
+            judge,
+            writer=choice.model != EXTRACTIVE,
+            second=second_card(choice.policy, choice.evaluator, writer=choice.model != EXTRACTIVE),
+        ),
         searches=Missing.WEB in needs,
         judges=support != WORDS,
     )
@@ -75,7 +82,18 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         needs[Missing.GRADES] = f"grades by {model_name(choice.model)} instead of {model_name(made.writer)}"
     elif not is_plain and now is not None and not same_judge(made, now):
         needs[Missing.GRADES] = f"grades by {card.title.lower()} in another version"
-    for item in (Missing.GRADES, Missing.STRIPS, Missing.EXTRACTION, Missing.EXPANSION, Missing.RE_RETRIEVAL):
+    for item in (
+        Missing.GRADES,
+        Missing.SECOND_OPINION,
+        Missing.STRIPS,
+        Missing.EXTRACTION,
+        Missing.EXPANSION,
+        Missing.RE_RETRIEVAL,
+    ):
+        if item is Missing.SECOND_OPINION and not second_card(
+            choice.policy, card.name, writer=choice.model != EXTRACTIVE
+        ):
+            continue
         if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
             needs.setdefault(item, item.value.partition(":")[0])
     answered = trace.web is not None and trace.web.outcome in _ANSWERED

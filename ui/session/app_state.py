@@ -21,7 +21,7 @@ from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.protocols import DocumentStore
 from crag_core.base.types import Edits
-from crag_core.decision.policy import Policy
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import default_evaluator, plain_rag, suit
 from crag_core.observability.logs import show_logs
@@ -38,6 +38,8 @@ T = TypeVar("T")
 
 PLAIN = "ask_plain"
 """Key of the switch by which a question is asked as plain RAG."""
+THRESHOLDS, LOWER, UPPER = "thresholds", "lower", "upper"
+"""Keys of the sliders: one range for both thresholds, or one each where the policy compares two scores."""
 SAMPLE_MARKER = "sample-indexed"
 SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
 """Settings of a session that only those may change who may set up."""
@@ -196,8 +198,10 @@ def start_choices(models: Models) -> None:
         if chosen.get(key) not in known:
             chosen[key] = known[0]
     start = suited(chosen["policy"], chosen["evaluator"])
-    chosen.setdefault("thresholds", (start.lower, start.upper))
+    for key, value in _marks(start.lower, start.upper).items():
+        chosen.setdefault(key, value)
     chosen.setdefault("strips", start.cutoff)
+    chosen.setdefault("doubtful", start.doubtful)
     chosen.setdefault("model", wanted.model or models.choices[0])
     chosen.setdefault("web", WebMode(wanted.web))
 
@@ -229,8 +233,13 @@ def change_settings(**changes: Any) -> None:
 
 def policy() -> Policy:
     """The policy as the sidebar has it: chosen, with the thresholds on the sliders."""
-    lower, upper = sorted(st.session_state.get("moving") or st.session_state["thresholds"])
-    chosen = policies()[st.session_state["policy"]].with_thresholds(lower, upper, st.session_state["strips"])
+    state = st.session_state
+    named = policies()[state["policy"]]
+    on_sliders = (state[LOWER], state[UPPER]) if named.compares_two_scores else state[THRESHOLDS]
+    pair = state.get("moving") or on_sliders
+    lower, upper = pair if named.compares_two_scores else sorted(pair)
+    doubtful = Doubtful(state.get("doubtful") or named.doubtful)
+    chosen = replace(named.with_thresholds(lower, upper, state["strips"]), doubtful=doubtful)
     pinned, search_too = pins()
     return chosen.without_retrieval() if pinned and not search_too else chosen
 
@@ -300,8 +309,18 @@ def pause() -> Cooldown:
 
 def set_thresholds(lower: float, upper: float, cutoff: float) -> None:
     """Put the sliders there."""
-    st.session_state["thresholds"] = (lower, upper)
+    put_marks(lower, upper)
     st.session_state["strips"] = cutoff
+
+
+def put_marks(lower: float, upper: float) -> None:
+    """Put the sliders of the two thresholds there, whichever of them the policy has."""
+    for key, value in _marks(lower, upper).items():
+        st.session_state[key] = value
+
+
+def _marks(lower: float, upper: float) -> dict[str, Any]:
+    return {THRESHOLDS: (min(lower, upper), max(lower, upper)), LOWER: lower, UPPER: upper}
 
 
 def start_thresholds() -> None:
@@ -313,6 +332,7 @@ def start_policy() -> None:
     """After another policy was chosen: its evaluator, if it can work here, and its thresholds."""
     chosen = policies()[st.session_state["policy"]]
     st.session_state["evaluator"] = default_evaluator(chosen, st.session_state["model"])
+    st.session_state["doubtful"] = chosen.doubtful
     start_thresholds()
 
 
@@ -336,12 +356,13 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
     made = found.settings
     switch_plain(found)
     if made.policy.fast_path.always:
-        but = (*but, "policy", "evaluator", "thresholds", "strips")  # it has none of its own
+        but = (*but, "policy", "evaluator", THRESHOLDS, "strips", "doubtful")  # it has none of its own
     wanted = {
         "policy": made.policy.name if made.policy.name in policies() else None,
         "evaluator": made.evaluator.name if made.evaluator.name in EVALUATORS else None,
-        "thresholds": (made.policy.lower, made.policy.upper),
+        THRESHOLDS: (made.policy.lower, made.policy.upper),
         "strips": made.policy.cutoff,
+        "doubtful": made.policy.doubtful,
         "collection": made.collection if made.collection in ("", *collections()) else None,
     }
     named = {"policy": made.policy.name, "evaluator": made.evaluator.name, "collection": made.collection}
@@ -351,7 +372,11 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
             f"This run was made with {' and '.join(gone)}, not to be had here now: see it under the sidebar's choice."
         )
     for key, value in wanted.items():
-        if value is not None and key not in but:
+        if value is None or key in but:
+            continue
+        if key == THRESHOLDS:
+            put_marks(made.policy.lower, made.policy.upper)
+        else:
             st.session_state[key] = value
 
 

@@ -109,7 +109,7 @@ def move(lower: float, upper: float, done: bool) -> None:
     """
     st.session_state["moving"] = None if done else (lower, upper)
     if done:
-        st.session_state["thresholds"] = (lower, upper)
+        app_state.put_marks(lower, upper)
         st.rerun()
     redraw(but=(THRESHOLDS,))
 

@@ -27,6 +27,8 @@ def fault(preset: TunedPreset) -> str:
     ):
         if name not in known:
             return f"its {kind} {name!r} is not known here"
+    if not app_state.policies()[preset.policy].allows(preset.lower, preset.upper):
+        return "its lower threshold exceeds its upper one"
     return ""
 
 

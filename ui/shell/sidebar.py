@@ -10,8 +10,8 @@ import streamlit as st
 
 from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
-from crag_core.base.types import EvaluatorCard, WebOutcome
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.base.types import Action, EvaluatorCard, WebOutcome
+from crag_core.decision.policy import Aggregation, Doubtful, Policy
 from crag_core.evaluators import cards
 from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.experiments.thresholds.preset import TunedPreset
@@ -21,7 +21,10 @@ from ui.session import app_state, current_run
 from ui.shell import presets, sign_in
 from ui.text import plain
 
+_MOVED = "Moving it decides again at once, from what was recorded. No model is called."
 _WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}
+
+_DOUBTFUL = {Doubtful.SHOW: "Shows the nearest", Doubtful.ABSTAIN: "Abstains"}
 
 
 def draw() -> None:
@@ -35,6 +38,7 @@ def draw() -> None:
         _draw_collection()
         draw_live(_draw_writer, models)
         _draw_web_mode()
+        _draw_doubtful()
         draw_health(models)
 
 
@@ -72,18 +76,17 @@ def _draw_policy() -> None:
 def _draw_thresholds() -> None:
     """A moved threshold redraws this and what it decides, not the page."""
     start = app_state.suited(st.session_state["policy"], st.session_state["evaluator"])
-    st.slider(
-        "Thresholds, lower and upper",
-        0.0,
-        1.0,
-        (start.lower, start.upper),
-        0.005,
-        format="%.3f",
-        key="thresholds",
-        bind="query-params",
-        on_change=current_run.slide,
-        help="Moving them decides again at once, from what was recorded. No model is called.",
-    )
+    if start.compares_two_scores:
+        _threshold_slider(
+            "Answer threshold (upper)", start.upper, app_state.UPPER,
+            f"The best answering score from here: {Action.CORRECT}. {_MOVED}",
+        )  # fmt: skip
+        _threshold_slider(
+            "Subject threshold (lower)", start.lower, app_state.LOWER,
+            f"If not {Action.CORRECT}, the best topical score below this: {Action.INCORRECT}. {_MOVED}",
+        )  # fmt: skip
+    else:
+        _threshold_slider("Thresholds, lower and upper", (start.lower, start.upper), app_state.THRESHOLDS, _MOVED)
     st.slider(
         "Sentence cut-off",
         0.0,
@@ -108,6 +111,21 @@ def _draw_thresholds() -> None:
             st.button(
                 "Back to the defaults", on_click=_set_thresholds, args=(start,), type="tertiary", icon=":material/undo:"
             )
+
+
+def _threshold_slider(label: str, start: float | tuple[float, float], key: str, hint: str) -> None:
+    st.slider(
+        label,
+        0.0,
+        1.0,
+        start,
+        0.005,
+        format="%.3f",
+        key=key,
+        bind="query-params",
+        on_change=current_run.slide,
+        help=hint,
+    )
 
 
 def cutoff_source(policy: Policy, scorer: EvaluatorCard) -> str:
@@ -214,6 +232,18 @@ def _draw_web_mode() -> None:
         key="web",
         persist_state="session",
         help="Auto searches when the policy asks for it. Ask first shows the exact query before it is sent.",
+    )
+
+
+def _draw_doubtful() -> None:
+    st.segmented_control(
+        "Without an answer from the web, AMBIGUOUS",
+        list(Doubtful),
+        format_func=lambda one: _DOUBTFUL[Doubtful(one)],
+        required=True,
+        key="doubtful",
+        help="A doubtful ending is no answer: it shows the nearest sentences, or says only that the documents do not "
+        "answer with enough certainty.",
     )
 
 

@@ -122,8 +122,10 @@ def reliability(rows: Sequence[Bin], title: str) -> go.Figure:
     return figure
 
 
-def heat_map(axis: Array, costs: Array, plateau: Array | None, points: Sequence[Point], what: str) -> go.Figure:
-    """Lower against upper; each cell can be clicked: its `customdata` is (lower, upper)."""
+def heat_map(
+    axis: Array, costs: Array, possible: Array, plateau: Array | None, points: Sequence[Point], what: str
+) -> go.Figure:
+    """Lower against upper; each `possible` cell can be clicked: its `customdata` is (lower, upper)."""
     figure = _figure(470)
     figure.add_heatmap(
         x=axis, y=axis, z=costs.T, colorscale=_COST_SCALE, hoverinfo="skip", colorbar={"title": what, "thickness": 12}
@@ -136,7 +138,7 @@ def heat_map(axis: Array, costs: Array, plateau: Array | None, points: Sequence[
             showlegend=False, contours={"start": 0.5, "end": 0.5, "size": 1, "coloring": "none"},
             line={"color": "#ffffff", "width": 2.5, "smoothing": 0},
         )  # fmt: skip
-    places = [(i, j) for i in range(len(axis)) for j in range(len(axis)) if axis[i] <= axis[j]]
+    places = [(int(i), int(j)) for i, j in np.argwhere(possible)]
     figure.add_scatter(
         x=[axis[i] for i, _ in places], y=[axis[j] for _, j in places], mode="markers", showlegend=False, name="cells",
         marker={"symbol": "square", "size": 9, "opacity": 0.0}, customdata=[(axis[i], axis[j]) for i, j in places],

@@ -23,6 +23,7 @@ from crag_core.experiments.thresholds.threshold_board import (
     macro_f1,
     rate,
     sentence_curve,
+    trade,
 )
 from crag_core.report.thresholds.view import compared_scores, describe_effort, rate_figures
 from ui.run.verdict import COLOURS, ICONS
@@ -32,6 +33,10 @@ from ui.text import plain
 from ui.tune import charts
 
 SCORES, ROUTES, CURVES, TRUST = "Scores", "Routes", "Curves", "Can scores be trusted?"
+_TRADE = (
+    "Without the web, AMBIGUOUS is a doubtful ending: the nearest sentences are shown, or the policy abstains. Neither "
+    "counts as an answer, so the left pair is what holds; the right pair is what calling it an answer would do."
+)
 SENTENCES, POLICIES = "Sentences", "All policies"
 
 
@@ -122,6 +127,7 @@ def draw_figures(seen: Seen) -> None:
     rates = rate(board, actions, tune_state.prices())
     _draw_separation(board)
     _draw_rates(board, rates)
+    _draw_trade(board, actions)
     views = {
         SCORES: lambda: _draw_scores(board),
         ROUTES: lambda: draw_routes(seen, board, actions),
@@ -171,6 +177,16 @@ def _draw_rates(board: Board, rates: Rates) -> None:
             _draw_metric(one.name, one.value or "–", one.interval, one.meaning)
         effort = describe_effort(rates, tune_state.prices())
         _draw_metric("Seconds, calls", f"{rates.seconds:.1f} s", f"{rates.calls:.1f} model calls", effort)
+
+
+def _draw_trade(board: Board, actions: Array) -> None:
+    """What it costs to call a doubtful ending an answer, and what not to."""
+    with st.container(horizontal=True, key="tune_trade"):
+        for title, with_doubtful in (("AMBIGUOUS not an answer", False), ("AMBIGUOUS an answer", True)):
+            shares = trade(board, actions, with_doubtful=with_doubtful)
+            wrong, left_open = ("–" if one is None else f"{one.value:.1%}" for one in shares)
+            below = "answered although unanswerable / answerable left open"
+            _draw_metric(title, f"{wrong} / {left_open}", below, _TRADE)
 
 
 def _draw_metric(title: str, value: str, below: str, meaning: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from crag_core.experiments.thresholds.objective import Costs, Objective, losses, surface, wrong_surface
+from crag_core.experiments.thresholds.objective import Costs, Objective, allowed, losses, surface, wrong_surface
 from crag_core.experiments.thresholds.recommend import STEPS, Recommendation, halves
 from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
 from crag_core.report.thresholds.view import COMPARED, COSTS, compared_on, compared_rows, recommendation_lines
@@ -40,9 +40,14 @@ def _draw_limit() -> tuple[Objective, float | None]:
         "The limit holds", [None, 0.9, 0.95, 0.99], 2, key="tune_confidence", width=330,
         format_func=lambda one: f"with {one:.0%} confidence" if one else "for the questions of this set",
         help="With confidence: for questions like these that nobody has seen yet, although the thresholds were "
-        "chosen by looking (fixed-sequence testing with exact binomial bounds).",
+        "chosen by looking (tested with exact binomial bounds on questions that had no part in choosing).",
     )  # fmt: skip
-    return Objective(most_wrong=float(share) / 100), confidence
+    web = st.number_input(
+        "Web searches, at most %", 1.0, 100.0, 100.0, 5.0, key="tune_web_limit", width=210,
+        help="Of all questions. 100: no limit.",
+    )  # fmt: skip
+    most_web = float(web) / 100 if web < 100 else None
+    return Objective(most_wrong=float(share) / 100, most_web=most_web), confidence
 
 
 def _draw_costs() -> Costs:
@@ -73,22 +78,25 @@ def draw_advice(seen: Seen, objective: Objective, confidence: float | None) -> R
 def _draw_recommended(found: Recommendation) -> None:
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.metric("Recommended lower", f"{found.lower:.3f}", width="content")
-            st.metric("Recommended upper", f"{found.upper:.3f}", width="content")
+            if found.keep:
+                st.markdown(":material/check_circle: **Keep yours**", width="content")
+            who = "Your" if found.keep else "Recommended"
+            st.metric(f"{who} lower", f"{found.lower:.3f}", width="content")
+            st.metric(f"{who} upper", f"{found.upper:.3f}", width="content")
             now = app_state.policy()
             st.button(
                 "Use these thresholds", on_click=_use, args=(found.lower, found.upper), type="primary",
                 icon=":material/check:", key="tune_use", disabled=(now.lower, now.upper) == (found.lower, found.upper),
             )  # fmt: skip
         if found.guaranteed:
-            st.markdown(f":material/verified: {plain(found.guaranteed.reason)}")
+            st.markdown(f":material/verified: {plain(f'{found.guaranteed.reason} {found.guaranteed.odds}')}")
         st.markdown("\n\n".join(map(plain, recommendation_lines(found))))
 
 
 def _use(lower: float, upper: float) -> None:
     """For a callback: move the sidebar's thresholds there, and redraw the whole page."""
     st.session_state["moving"] = None
-    st.session_state["thresholds"] = (lower, upper)
+    app_state.put_marks(lower, upper)
     st.rerun()
 
 
@@ -98,13 +106,13 @@ def _draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
     values, what, message = _values(board, objective)
     points = [charts.Point(preset.name, preset.lower, preset.upper, "diamond", "#8d6bc2") for preset in now.presets]
     points.append(charts.Point("start", board.policy.lower, board.policy.upper, "square", "#5c6773"))
-    if not found.why_not:
+    if not found.why_not and not found.keep:
         points.append(charts.Point("recommended", found.lower, found.upper, "star", "#f2c230"))
     points.append(charts.Point("now", now.lower, now.upper, "circle", "#3f88c5"))
     plateau = None if found.plateau is None else found.plateau.cells
     st.plotly_chart(
-        charts.heat_map(axis, values, plateau, points, what), key="tune_heat_map", on_select=_clicked,
-        selection_mode="points", config={"displayModeBar": False},
+        charts.heat_map(axis, values, allowed(board, axis, axis), plateau, points, what),
+        key="tune_heat_map", on_select=_clicked, selection_mode="points", config={"displayModeBar": False},
     )  # fmt: skip
     st.caption(
         f"{message} for every pair of thresholds, over the questions chosen on; the white line encloses the plateau. "
@@ -120,6 +128,8 @@ def _values(board: Board, objective: Objective) -> tuple[Array, str, str]:
         return costs, "cost a question", "The mean cost of a question"
     keeps = wrong_surface(board, axis, axis) <= objective.most_wrong
     rates = surface(board, board.web.astype(float), axis, axis)
+    if objective.most_web is not None:
+        keeps &= rates <= objective.most_web
     return np.where(keeps, rates, np.nan), "web rate", "The web rate, where the limit is kept,"
 
 
@@ -127,13 +137,17 @@ def _clicked() -> None:
     """For the heat map's callback."""
     chosen = st.session_state["tune_heat_map"].selection.points
     cell = next((point.get("customdata") for point in chosen if point.get("customdata")), None)
-    if isinstance(cell, list | tuple) and len(cell) == 2 and 0.0 <= cell[0] <= cell[1] <= 1.0:
+    if isinstance(cell, list | tuple) and len(cell) == 2 and app_state.policy().allows(*cell):
         _use(round(float(cell[0]), 3), round(float(cell[1]), 3))
 
 
 def _draw_compared(found: Recommendation) -> None:
     st.dataframe(
         [dict(zip(COMPARED, row, strict=True)) for row in compared_rows(found)], hide_index=True, key="tune_compared",
-        alt="The recommended thresholds beside others, on the other half of the questions",
+        alt=f"{_whose(found)} thresholds beside others, on the other half of the questions",
     )  # fmt: skip
-    st.caption(f"The recommended thresholds beside others, {compared_on(found)}.")
+    st.caption(f"{_whose(found)} thresholds beside others, {compared_on(found)}.")
+
+
+def _whose(found: Recommendation) -> str:
+    return "Your" if found.keep else "The recommended"

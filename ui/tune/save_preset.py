@@ -8,6 +8,7 @@ from functools import partial
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.experiments.statistics.monitoring import binned
 from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation
@@ -26,6 +27,7 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
         f"The thresholds of the sidebar, lower **{policy.lower:.3f}**, upper **{policy.upper:.3f}** and sentence "
         f"cut-off **{policy.cutoff:.2f}**, for {plain(policy.title)} with {plain(seen.conditions.evaluator)}."
     )
+    promised = found.guaranteed is not None and found.guaranteed.covers(policy.lower, policy.upper)
     made, message = tune_state.calibration(seen)
     st.caption(f":material/straighten: {plain(message)}")
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -43,8 +45,10 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
             labels=seen.labelled.fingerprint,
             questions=len(seen.graded),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            reason=objective.describe(confidence) if found.is_at(policy.lower, policy.upper) else "set by hand",
+            reason=_reason(objective.describe(confidence), found, found.is_at(policy.lower, policy.upper)),
             calibration=made,
+            promise=found.guaranteed.limits if found.guaranteed and promised else None,
+            scores=binned(tune_state.board(seen).deciding().upper),
         )
         if access.may(Right.TUNE) and st.button(
             "Keep this preset", type="primary", icon=":material/bookmark_add:", key="tune_preset_keep"
@@ -61,6 +65,12 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
         )  # fmt: skip
     st.caption("On the Ask page it is among the presets of the sidebar; on the command line `--preset`, in Python:")
     st.code(preset.to_python(preset.name), language="python", wrap_lines=True)
+
+
+def _reason(aim: str, found: Recommendation, is_at: bool) -> str:
+    if not is_at:
+        return "set by hand"
+    return f"kept: nothing else was better by {aim}" if found.keep else aim
 
 
 def _keep(preset: TunedPreset) -> None:
@@ -98,7 +108,11 @@ def _describe(name: str) -> str:
     message += f": {plain(preset.reason)}"
     now = tune_state.conditions()
     warning = preset.warning(now) if preset.conditions.evaluator == now.evaluator else ""
-    return f"{message}  \n:orange[:material/warning: {plain(warning)}]" if warning else message
+    if warning:
+        return f"{message}  \n:orange[:material/warning: {plain(warning)}]"
+    seen = tune_state.watched(preset)
+    icon = ":material/monitoring:" if seen.is_well else ":orange[:material/warning:]"
+    return "  \n".join([message, *(f"{icon} {plain(line)}" for line in seen.lines)])
 
 
 @app_state.reporting()

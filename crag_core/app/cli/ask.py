@@ -16,6 +16,8 @@ from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
 from crag_core.base.text.display import clean
 from crag_core.base.types import Action, AnswerState, Step, WebPage
 from crag_core.decision.decide import chunk_action
+from crag_core.decision.policy import Doubtful
+from crag_core.decision.second_opinion import second_text
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.call_budget import JUDGING
 from crag_core.pipeline.page_stages import approve_pages, refuse_pages
@@ -23,7 +25,7 @@ from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, che
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of
 from crag_core.trace.grounding.citation_check import WORDS
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
@@ -35,6 +37,8 @@ def add_commands(commands: Any) -> None:
     add_choice(query)
     query.add_argument("--plain", action="store_true", help="plain RAG: what is retrieved is used as it is, ungraded")
     query.add_argument("--web", default="off", choices=[mode.value for mode in WebMode], help="ask: confirm each query")
+    shown = "AMBIGUOUS without the web: show the nearest sentences, or abstain; default: that of the policy"
+    query.add_argument("--doubtful", choices=[one.value for one in Doubtful], help=shown)
     query.add_argument("--pin", action="append", default=[], metavar="FILE", help="read this indexed file whole")
     query.add_argument("--search-too", action="store_true", help="search the other documents as well")
     query.add_argument("--json", action="store_true", help="print the whole record of the run")
@@ -72,12 +76,13 @@ def ask(options: argparse.Namespace) -> int:
 
 def _corrective(options: argparse.Namespace, workbench: Workbench) -> Choice:
     choice = choose(workbench, options.policy, options.evaluator, options.model, options.preset)
-    return replace(choice, policy=with_thresholds(choice.policy, options))
+    policy = with_thresholds(choice.policy, options)
+    return replace(choice, policy=replace(policy, doubtful=Doubtful(options.doubtful or policy.doubtful)))
 
 
 def _plain(options: argparse.Namespace, workbench: Workbench) -> Choice:
     """Raises `WrongUse` for options that would change nothing."""
-    given = {name: getattr(options, name) for name in ("policy", "preset", "evaluator", "lower", "upper")}
+    given = {name: getattr(options, name) for name in ("policy", "preset", "evaluator", "lower", "upper", "doubtful")}
     idle = [f"--{name}" for name, value in given.items() if value is not None]
     idle += ["--web"] * (options.web != WebMode.OFF)
     if idle:
@@ -166,11 +171,17 @@ def _describe(trace: Trace) -> str:
         lines.append(f"{trace.decision.label.upper()}: {trace.decision.reason}")
     if trace.failure:
         lines.append(f"Broke off at {trace.failure.name}: {trace.failure.summary} {trace.failure.hint}")
+    routed = reroute(trace, trace.settings.policy)
     if trace.answer:
+        if routed.is_doubtful and trace.answer.state is AnswerState.COMPLETE:
+            lines += ["", doubtful_title(trace.answer.writer), why_doubtful(routed.decision, trace.web)]
         lines += ["", trace.answer.text] if trace.answer.text else []
         lines += ["", trace.answer.message] if trace.answer.state is not AnswerState.COMPLETE else []
+        if not trace.answer.text and routed.is_doubtful:
+            nearest = quote(routed.knowledge, trace.all_strips, nearest=True)
+            lines += ["", doubtful_title(EXTRACTIVE), nearest]
     if trace.decision:
-        lines += [f"note: {note}" for note in reroute(trace, trace.settings.policy).knowledge.notes]
+        lines += [f"note: {note}" for note in routed.knowledge.notes]
     made = summarize(trace)
     lines += [
         "",
@@ -184,6 +195,8 @@ def _describe(trace: Trace) -> str:
         both = grade.two_signals if grade else None
         signals = "  (answering {:.2f}, topical {:.2f})".format(*both) if both else ""
         alone = chunk_action(trace.settings.policy, passage, grade)
+        second = second_text(trace.settings.policy, grade)
         lines.append(f"  {score}  {passage.source}{page}{signals}{f'  {alone}' if alone else ''}")
+        lines += [f"        {second}"] if second else []
     lines += [f"  web   {result.source}  {result.url}" for result in (trace.web.results if trace.web else ())]
     return "\n".join(lines)

@@ -76,7 +76,7 @@ def count(text: str) -> int:
 
 
 def with_thresholds(policy: Policy, options: argparse.Namespace) -> Policy:
-    """`policy` with the thresholds that the options give; raises `WrongUse` where lower exceeds upper."""
+    """`policy` with the thresholds that the options give; raises `WrongUse` where the policy may not have them."""
     try:
         return policy.with_thresholds(options.lower, options.upper, getattr(options, "cutoff", None))
     except ValueError as error:

@@ -36,10 +36,12 @@ from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.calibration import calibrated
 from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
+from crag_core.experiments.statistics.monitoring import binned
 from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation, recommend
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Rates, confusion, rate
+from crag_core.experiments.thresholds.watch import watch
 from crag_core.pipeline.run import now
 from crag_core.report.thresholds.view import recommendation_lines
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -49,7 +51,8 @@ NOT_KEPT = 3
 MOST = ("confidently_wrong", "needless_web", "missed_web", "discarded", "ungraded", "web")
 LEAST = ("right",)
 """Rates that a limit can be put on, from above and from below."""
-_LIMIT = re.compile(r"confidently wrong *(?:<=|at most) *([0-9.]+) *(%?)")
+_MOST = r" *(?:<=|at most) *([0-9.]+) *(%?)"
+_LIMIT = re.compile(rf"confidently wrong{_MOST}(?: *, *web{_MOST})?")
 
 
 def add_commands(commands: Any) -> None:
@@ -67,7 +70,7 @@ def add_commands(commands: Any) -> None:
     names = ", ".join(f"{field.name}={field.default:g}" for field in fields(Costs))
     better.add_argument(
         "--objective", type=objective, default=Objective(), metavar="WHAT",
-        help=f'costs such as "wrong=10,web=1" (default: {names}), or "confidently wrong <= 5%%"',
+        help=f'costs such as "wrong=10,web=1" (default: {names}), or "confidently wrong <= 5%%, web <= 60%%"',
     )  # fmt: skip
     better.add_argument(
         "--confidence", type=confidence, metavar="0..1",
@@ -111,18 +114,36 @@ def tune(options: argparse.Namespace) -> int:
     policy = graded.board.policy
     start = suit(find_policy(policy.name, graded.opened.workbench.config), graded.choice.evaluator)
     others = (("shipped", start.lower, start.upper), *((one.name, one.lower, one.upper) for one in policy.presets))
-    found = recommend(graded.board, options.objective, others=others, confidence=options.confidence)
+    found = recommend(
+        graded.board,
+        options.objective,
+        shipped=(start.lower, start.upper),
+        others=others,
+        confidence=options.confidence,
+    )
     if found.why_not:
         print(found.why_not, file=sys.stderr)
         return NOT_KEPT
     print(advice(found))
+    for line in _watched(options.preset, graded):
+        print(line)
     name = options.save or (options.out.stem if options.out else graded.opened.labelled.name)
-    preset = _preset(name, graded, found, options.objective.describe(options.confidence))
+    told = options.objective.describe(options.confidence)
+    preset = _preset(name, graded, found, f"kept: nothing else was better by {told}" if found.keep else told)
     if options.out:
         write_file(options.out, preset.to_toml(), "preset")
     if options.save:
         print(f"kept as {graded.opened.workbench.experiments.save_preset(preset)}")
     return 0
+
+
+def _watched(name: str | None, graded: Graded) -> tuple[str, ...]:
+    """Whether the kept preset that was started from still keeps what it promised."""
+    workbench = graded.opened.workbench
+    if name not in workbench.experiments.preset_names():
+        return ()
+    history = workbench.history
+    return watch(workbench.experiments.load_preset(name), history.all_labels(), history.export()).lines
 
 
 def grade(options: argparse.Namespace) -> Graded:
@@ -171,6 +192,8 @@ def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> Tuned
         created=created,
         reason=why,
         calibration=curve,
+        promise=found.guaranteed.limits if found.guaranteed else None,
+        scores=binned(graded.board.deciding().upper),
     )
 
 
@@ -192,7 +215,10 @@ def objective(text: str) -> Objective:
     """Costs by name, the others at their defaults, or a limit on what is confidently wrong."""
     try:
         if limit := _LIMIT.fullmatch(text.strip().lower().replace("_", " ")):
-            return Objective(most_wrong=float(limit[1]) / (100 if limit[2] else 1))
+            wrong = float(limit[1]) / (100 if limit[2] else 1)
+            return Objective(
+                most_wrong=wrong, most_web=float(limit[3]) / (100 if limit[4] else 1) if limit[3] else None
+            )
         return Objective(Costs(**dict(_cost(part) for part in text.split(",") if part.strip())))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
@@ -261,9 +287,12 @@ def plain(
 
 def advice(found: Recommendation) -> str:
     """Thresholds that are recommended, with how far they can be trusted."""
-    lines = [f"lower {found.lower:.3f}, upper {found.upper:.3f}", *recommendation_lines(found)]
+    lines = [
+        f"{'keep yours: ' if found.keep else ''}lower {found.lower:.3f}, upper {found.upper:.3f}",
+        *recommendation_lines(found),
+    ]
     if found.guaranteed:
-        lines.append(found.guaranteed.reason)
+        lines += [found.guaranteed.reason, found.guaranteed.odds]
     lines += [
         "",
         f"{f'on {found.judged_on} other questions':<24}{'lower':>7}{'upper':>7}{'cost':>8}  confidently wrong",

@@ -233,7 +233,7 @@ _ANSWERS = (
     ),
     Measure(
         "abstained_answerable", "Abstained although answerable", Group.ANSWERS, Unit.SHARE, -1,
-        "answerable questions that got no answer",
+        "answerable questions that got no answer, or only a doubtful one",
         lambda asked, found: _answerable(asked, not found.is_answered),
     ),
     Measure(

@@ -174,10 +174,10 @@ def outcome_of(trace: Trace, asked: LabelledQuestion, judged: Mapping[str, int] 
     routed = reroute(trace, trace.settings.policy)
     excerpts = routed.knowledge.excerpts
     answer = trace.answer
-    is_answered = answer is not None and answer.state is AnswerState.COMPLETE
+    is_answered = answer is not None and answer.state is AnswerState.COMPLETE and not routed.is_doubtful
     text = answer.text if answer and is_answered else ""
     known = tuple(sorted(of_documents(asked, judged).values(), reverse=True)) or None
-    standings = [standing(one.score) for one in trace.support or ()]
+    standings = [standing(one.score) for one in trace.support or ()] if is_answered else []
     retrieved = trace.passages or ()
     return Outcome(
         key=asked.key,

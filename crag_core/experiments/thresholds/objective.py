@@ -48,20 +48,26 @@ class Costs:
 @dataclass(frozen=True)
 class Objective:
     """The least mean cost; with `most_wrong`, the fewest web searches among the thresholds that keep that limit on the
-    share of unanswerable questions that are CORRECT, and the least cost among equals."""
+    share of unanswerable questions that are CORRECT, and the least cost among equals. `most_web`: a second limit, on
+    the share of all questions that search the web."""
 
     costs: Costs = Costs()
     most_wrong: float | None = None
+    most_web: float | None = None
 
     def __post_init__(self) -> None:
-        if self.most_wrong is not None and not 0.0 < self.most_wrong < 1.0:
-            raise ValueError(f"expected a limit between 0 and 1, found {self.most_wrong}")
+        for limit in (self.most_wrong, self.most_web):
+            if limit is not None and not 0.0 < limit < 1.0:
+                raise ValueError(f"expected a limit between 0 and 1, found {limit}")
+        if self.most_web is not None and self.most_wrong is None:
+            raise ValueError("a limit on web searches goes with one on wrong answers")
 
     def describe(self, confidence: float | None = None) -> str:
         """In words, for a preset; `confidence`: that the limit was to be kept with."""
         if self.most_wrong is not None:
             sure = f" with {confidence:.0%} confidence" if confidence else ""
-            return f"fewest web searches with at most {self.most_wrong:.1%} confidently wrong{sure}"
+            web = "" if self.most_web is None else f" and at most {self.most_web:.1%} web searches"
+            return f"fewest web searches with at most {self.most_wrong:.1%} confidently wrong{web}{sure}"
         return "least cost of " + ", ".join(
             f"{one.name.replace('_', ' ')} {getattr(self.costs, one.name):g}" for one in fields(Costs)
         )
@@ -82,19 +88,19 @@ def losses(board: Board, objective: Objective, prices: Prices) -> Array:
 
 
 def rows(board: Board, loss: Array, lowers: Array, uppers: Array) -> Iterator[tuple[int, Array]]:
-    """For every `lower`, its place and the losses (n, uppers) at each `upper`, those below `lower` as they come."""
+    """For every `lower`, its place and the losses (n, uppers) at each `upper`, `allowed` or not."""
     for place, lower in enumerate(lowers):
         rest = np.where(board.reaches_lower(lower), loss[:, AMBIGUOUS], loss[:, INCORRECT])
         yield place, np.where(board.is_correct(lower, uppers), loss[:, CORRECT, None], rest[:, None])
 
 
 def surface(board: Board, loss: Array, lowers: Array, uppers: Array) -> Array:
-    """(lowers, uppers) the mean loss; NaN where lower exceeds upper, and everywhere without a question."""
+    """(lowers, uppers) the mean loss; NaN where the pair is not `allowed`, and everywhere without a question."""
     found = np.full((len(lowers), len(uppers)), np.nan)
     if len(board):
         for place, each in rows(board, loss, lowers, uppers):
             found[place] = each.mean(axis=0)
-    return np.where(allowed(lowers, uppers), found, np.nan)
+    return np.where(allowed(board, lowers, uppers), found, np.nan)
 
 
 def wrong_surface(board: Board, lowers: Array, uppers: Array) -> Array:
@@ -104,12 +110,13 @@ def wrong_surface(board: Board, lowers: Array, uppers: Array) -> Array:
     if asked.any():
         for place, lower in enumerate(lowers):
             found[place] = board.is_correct(lower, uppers)[asked].mean(axis=0)
-    return np.where(allowed(lowers, uppers), found, np.nan)
+    return np.where(allowed(board, lowers, uppers), found, np.nan)
 
 
-def allowed(lowers: Array, uppers: Array) -> Array:
-    """(lowers, uppers) whether lower does not exceed upper."""
-    return np.asarray(lowers)[:, None] <= np.asarray(uppers)[None, :]
+def allowed(board: Board, lowers: Array, uppers: Array) -> Array:
+    """(lowers, uppers) whether the policy may have that pair."""
+    ordered = np.asarray(lowers)[:, None] <= np.asarray(uppers)[None, :]
+    return ordered | board.policy.compares_two_scores
 
 
 def _is(wanted: Expected) -> Array:
@@ -129,11 +136,13 @@ def _table(action: int, of: Array) -> Array:
 @dataclass(frozen=True)
 class Plateau:
     """`cells` (lowers, uppers) are connected, hold the best, and cost no more than it by one standard error of the
-    paired difference. `middle` is the cell farthest from anything worse."""
+    paired difference. `middle` is the cell farthest from anything worse. `is_everywhere`: every pair that the policy
+    may have is one of them."""
 
     cells: Array
     best: tuple[int, int]
     middle: tuple[int, int]
+    is_everywhere: bool = False
 
     def span(self, axis: int) -> tuple[int, int]:
         """The first and last place of the plateau among lowers (0) or uppers (1)."""
@@ -143,7 +152,8 @@ class Plateau:
 
 def find_plateau(board: Board, loss: Array, lowers: Array, uppers: Array, may: Array) -> Plateau | None:
     """`may` (lowers, uppers): the cells that can be chosen; None where there are none, or no question."""
-    may = may & allowed(lowers, uppers)
+    possible = allowed(board, lowers, uppers)
+    may = may & possible
     if not may.any() or not len(board):
         return None
     means = np.full(may.shape, np.inf)
@@ -158,7 +168,7 @@ def find_plateau(board: Board, loss: Array, lowers: Array, uppers: Array, may: A
         error = apart.std(axis=0, ddof=1) / np.sqrt(len(board)) if len(board) > 1 else np.zeros(len(uppers))
         near[place] = apart.mean(axis=0) <= error + 1e-12
     cells = _connected(near & may, best)
-    return Plateau(cells, best, _middle(cells))
+    return Plateau(cells, best, _middle(cells), bool((cells == possible).all()))
 
 
 def _connected(cells: Array, start: tuple[int, int]) -> Array:

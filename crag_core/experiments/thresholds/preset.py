@@ -12,12 +12,14 @@ from crag_core.base.serialization import from_plain, to_plain
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.statistics.calibration import Calibration
+from crag_core.experiments.thresholds.guarantee import Limits
 
 
 @dataclass(frozen=True)
 class TunedPreset:
     """`policy` and `conditions` are what the thresholds were chosen for. `labelled` names the set, `questions` is how
-    many of it were graded, `labels` its fingerprint. `reason` tells in words how they were chosen."""
+    many of it were graded, `labels` its fingerprint. `reason` tells in words how they were chosen, `promise` which
+    limits passed a test; `scores`: what the questions were decided by, counted by bin (`monitoring.binned`)."""
 
     name: str
     policy: str
@@ -31,20 +33,27 @@ class TunedPreset:
     created: str = ""
     reason: str = ""
     calibration: Calibration | None = None
+    promise: Limits | None = None
+    scores: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if not (0.0 <= self.lower <= self.upper <= 1.0 and 0.0 <= self.cutoff <= 1.0):
+        if not all(0.0 <= value <= 1.0 for value in (self.lower, self.upper, self.cutoff)):
             raise ValueError(
-                "expected 0 <= lower <= upper <= 1 and a cutoff in 0..1, found "
-                f"{self.lower}, {self.upper} and {self.cutoff}"
+                f"expected lower, upper and cutoff in 0..1, found {self.lower}, {self.upper} and {self.cutoff}"
             )
 
     def applied_to(self, policy: Policy) -> Policy:
-        """`policy` with these thresholds; `BadRecord` where they were chosen for another."""
+        """`policy` with these thresholds; `BadRecord` where they were chosen for another, or it may not have them."""
         if policy.name != self.policy:
             raise BadRecord(
                 f"The preset {self.name!r} was chosen for the policy {self.policy!r}, not for {policy.name!r}.",
                 hint=f"Use it with {self.policy!r}.",
+            )
+        if not policy.allows(self.lower, self.upper):
+            raise BadRecord(
+                f"The preset {self.name!r} has lower {self.lower} above upper {self.upper}, but the policy "
+                f"{policy.name!r} compares both with one score.",
+                hint="Set lower to upper or less in its file.",
             )
         return policy.with_thresholds(self.lower, self.upper, self.cutoff)
 
@@ -61,9 +70,13 @@ class TunedPreset:
         plain: dict[str, Any] = to_plain(replace(self, name=""))
         head = [f"{key} = {_value(value)}" for key, value in plain.items() if _is_simple(key, value)]
         parts = ["# Thresholds of CRAG Explorer, chosen with labelled questions.", *head]
-        for table in ("conditions", "calibration"):
+        for table in ("conditions", "calibration", "promise"):
             if plain[table] is not None:
-                parts += ["", f"[{table}]", *(f"{key} = {_value(value)}" for key, value in plain[table].items())]
+                parts += [
+                    "",
+                    f"[{table}]",
+                    *(f"{key} = {_value(value)}" for key, value in plain[table].items() if value is not None),
+                ]
         return "\n".join([*parts, ""])
 
     def to_python(self, where: str) -> str:
@@ -91,7 +104,7 @@ def parse_preset(text: str, name: str) -> TunedPreset:
 
 
 def _is_simple(key: str, value: Any) -> bool:
-    return key != "name" and not isinstance(value, dict) and value is not None
+    return key != "name" and not isinstance(value, dict) and value is not None and value != []
 
 
 def _value(value: Any) -> str:

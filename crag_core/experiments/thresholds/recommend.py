@@ -1,20 +1,21 @@
-"""Recommends thresholds: chosen on one half of the questions, judged on the other.
+"""Recommends thresholds: chosen on one half of the questions, accepted only if they are better on the other.
 
-A limit on confident mistakes can be promised although the threshold was selected, by fixed-sequence testing
-(Angelopoulos et al. 2021, Learn then Test, arXiv 2110.01052): the thresholds are tried from the safest one on, in an
-order that was fixed before the labels were looked at, each by an exact binomial test of "the rate of mistakes exceeds
-the limit", and the first that fails ends it. So all that passed hold together, with the stated confidence. A test
-passes exactly when the one-sided Clopper-Pearson bound does not exceed the limit.
+With few questions the choice is drawn towards the shipped pair by the credibility factor n / (n + k) of Buehlmann 1967,
+"Experience Rating and Credibility" (ASTIN Bulletin 4), n being the questions chosen on and k `CREDIBILITY`. The half
+that had no part then decides by the one-sided 95 % bound (normal) of the paired difference of costs: where it does not
+exceed 0, the thresholds in use are kept. One question is added for which such a change costs the most that it can,
+since a few dozen questions may well hold none of the rare mistakes that cost most.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 
-from crag_core.experiments.statistics.intervals import Z95, Estimate, clopper_pearson_upper
+from crag_core.experiments.statistics.intervals import Z95, Estimate
+from crag_core.experiments.thresholds.guarantee import Guarantee, Limits, Pair, find_path, guarantee
 from crag_core.experiments.thresholds.objective import (
     Objective,
     Plateau,
@@ -22,6 +23,7 @@ from crag_core.experiments.thresholds.objective import (
     find_plateau,
     losses,
     rows,
+    surface,
     wrong_surface,
 )
 from crag_core.experiments.thresholds.threshold_board import Array, Board, Prices, Rates, grid, rate
@@ -29,68 +31,11 @@ from crag_core.experiments.thresholds.threshold_board import Array, Board, Price
 STEPS = 41
 LEAST = 20
 """Questions of which thresholds can be chosen at all."""
+CREDIBILITY = 50
+"""Questions chosen on of which the choice counts half, the shipped pair the other half."""
+ONE_SIDED = NormalDist().inv_cdf(0.95)
 _DRAWS = 200
 _NUMBERS = 4_000_000  # of a bootstrap at a time, so that a large set takes no more memory than a small one
-
-
-@dataclass(frozen=True)
-class Guarantee:
-    """`upper` is the lowest one for which the limit holds with `confidence`, None where it does for none.
-
-    `unanswerable` questions were there to test with, `wrong` of them are CORRECT at `upper`; `bound` is what the rate
-    does not exceed. `needed`: so many more unanswerable questions there must be before any threshold could pass.
-    """
-
-    limit: float
-    confidence: float
-    lower: float
-    upper: float | None
-    unanswerable: int
-    wrong: int = 0
-    bound: float = 1.0
-    needed: int = 0
-
-    @property
-    def reason(self) -> str:
-        limit = (
-            f"at most {self.limit:.1%} of the unanswerable questions are CORRECT, with {self.confidence:.0%} confidence"
-        )
-        if self.needed:
-            have = f"{self.unanswerable} unanswerable question{'' if self.unanswerable == 1 else 's'}"
-            return f"Cannot promise that {limit}: {have} cannot show it, {self.needed} more are needed at least."
-        if self.upper is None:
-            return f"Cannot promise that {limit}: even the highest upper threshold lets too many through."
-        found = f"{self.wrong} of {self.unanswerable} at upper {self.upper:.3f}"
-        return f"From upper {self.upper:.3f} on, {limit} ({found}, so at most {self.bound:.1%})."
-
-
-def guarantee(board: Board, lower: float, uppers: Array, limit: float, confidence: float = 0.95) -> Guarantee:
-    """The lowest of `uppers` that keeps `limit` at this `lower`, of the questions of `board`.
-
-    Where `lower` has a part in what is CORRECT, it must have been chosen with other questions.
-    """
-    if not 0.0 < limit < 1.0 or not 0.0 < confidence < 1.0:
-        raise ValueError(f"expected a limit and a confidence between 0 and 1, found {limit} and {confidence}")
-    asked = ~board.answerable
-    count, delta = int(asked.sum()), 1.0 - confidence
-    needed = max(questions_needed(limit, confidence) - count, 0)
-    found = Guarantee(limit, confidence, lower, None, count, needed=needed)
-    if needed:
-        return found
-    tried = np.sort(np.asarray(uppers, dtype=float))[::-1]
-    tried = tried[tried >= lower]
-    wrong = board.is_correct(lower, tried)[asked].sum(axis=0)
-    for upper, hits in zip(tried, wrong, strict=True):
-        bound = clopper_pearson_upper(int(hits), count, delta)
-        if bound > limit:
-            break
-        found = Guarantee(limit, confidence, lower, float(upper), count, int(hits), bound)
-    return found
-
-
-def questions_needed(limit: float, confidence: float = 0.95) -> int:
-    """Unanswerable questions without which not even a threshold that lets none through could pass."""
-    return math.ceil(math.log(1.0 - confidence) / math.log1p(-limit) - 1e-12)
 
 
 # --- recommendation ---------------------------------------------------------------------------------------------------
@@ -113,8 +58,10 @@ class Compared:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """`lower` and `upper` are the middle of the plateau; `why_not` says why there are none.
+    """`lower` and `upper` are what to use; `why_not` says why there is no choice.
 
+    `keep` says, with figures, why these are the thresholds in use; "" where they are others, better on questions that
+    had no part in choosing. `weight` is how far the choice was trusted against the shipped pair.
     `chosen_on` and `judged_on` count questions. `plateau` is over `grid`. `drawn` holds the 2.5 % and 97.5 % quantiles
     of the best lower and the best upper over resampled questions. `compared` has the recommended thresholds first.
     """
@@ -129,6 +76,8 @@ class Recommendation:
     compared: tuple[Compared, ...] = ()
     guaranteed: Guarantee | None = None
     why_not: str = ""
+    keep: str = ""
+    weight: float = 1.0
 
     def is_at(self, lower: float, upper: float) -> bool:
         """Whether these are the recommended thresholds, but for the rounding of a file."""
@@ -140,45 +89,135 @@ def recommend(
     objective: Objective,
     *,
     prices: Prices | None = None,
+    own: Pair | None = None,
+    shipped: Pair | None = None,
     others: tuple[tuple[str, float, float], ...] = (),
     confidence: float | None = None,
     steps: int = STEPS,
     seed: int = 0,
 ) -> Recommendation:
-    """The best thresholds of `board` under `objective`; `others` are (name, lower, upper) to compare them with.
+    """The best thresholds of `board` under `objective`, or `own`, where others are not shown to be better.
 
-    `confidence`: keep the limit of the objective with that confidence (`guarantee`), not only on what was seen. The
-    same arguments always give the same.
+    `own` are the thresholds in use and `shipped` those that few questions are drawn towards, both those of the policy
+    unless given; `others` are (name, lower, upper) to compare with. `confidence`: keep the limits of the objective with
+    that confidence (`guarantee`), not only on what was seen. The same arguments always give the same.
     """
-    prices, axis = prices or Prices(), grid(steps)
+    prices = prices or Prices()
+    chosen = choose(
+        board, objective, prices=prices, shipped=shipped, confidence=confidence, steps=steps, seed=seed
+    )  # fmt: skip
+    return accept(chosen, objective, prices, own or board.policy.thresholds[:2], others)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """`pair` is what one half prefers, None for the reason in `found`; `judged_by` holds the other half."""
+
+    found: Recommendation
+    pair: Pair | None = None
+    judged_by: Board | None = None
+
+
+def choose(
+    board: Board,
+    objective: Objective,
+    *,
+    prices: Prices,
+    shipped: Pair | None = None,
+    confidence: float | None = None,
+    steps: int = STEPS,
+    seed: int = 0,
+) -> Chosen:
+    """The slow part of `recommend`, in which the thresholds in use have no part."""
+    axis, start = grid(steps), board.policy.thresholds[:2]
     first = halves(board, seed)
     refusal = _refusal(board, first)
-    policy = board.policy
     if refusal:
-        return Recommendation(policy.lower, policy.upper, 0, 0, axis, why_not=refusal)
+        return Chosen(Recommendation(*start, 0, 0, axis, why_not=refusal))
     chosen_by, judged_by = board.part(first), board.part(~first)
-    loss = losses(chosen_by, objective, prices)
-    may = _within(chosen_by, objective, axis)
+    made = Recommendation(*start, len(chosen_by), len(judged_by), axis)
+    loss, may = losses(chosen_by, objective, prices), _within(chosen_by, objective, axis)
     plateau = find_plateau(chosen_by, loss, axis, axis, may)
     if plateau is None:
-        limit = f"{objective.most_wrong:.1%}" if objective.most_wrong is not None else ""
-        why = f"No thresholds keep the limit: at upper 1.0 more than {limit} of the unanswerable questions are CORRECT."
-        return Recommendation(policy.lower, policy.upper, len(chosen_by), len(judged_by), axis, why_not=why)
-    lower, upper = (float(axis[place]) for place in plateau.middle)
-    promised = None
-    if objective.most_wrong is not None and confidence is not None:
-        # What is CORRECT does not depend on a lower threshold chosen here, unless the policy counts by it.
-        tested = judged_by if board.depends_on_lower or policy.low_variance_promotes else board
-        promised = guarantee(tested, lower, axis, objective.most_wrong, confidence)
-        if promised.upper is None:
-            return Recommendation(
-                policy.lower, policy.upper, len(chosen_by), len(judged_by), axis, plateau, guaranteed=promised,
-                why_not=promised.reason,
-            )  # fmt: skip
-        upper = promised.upper
-    compared = compare(judged_by, objective, prices, (("recommended", lower, upper), *others))
-    drawn = bootstrap(chosen_by, loss, axis, may, seed)
-    return Recommendation(lower, upper, len(chosen_by), len(judged_by), axis, plateau, drawn, compared, promised)
+        why = f"No thresholds keep the limits on the questions chosen on: {objective.describe()}."
+        return Chosen(replace(made, why_not=why))
+    made = replace(made, plateau=plateau)
+    pair = float(axis[plateau.middle[0]]), float(axis[plateau.middle[1]])
+    if objective.most_wrong is None:
+        weight = len(chosen_by) / (len(chosen_by) + CREDIBILITY)
+        pair, made = shrink(pair, shipped or start, weight), replace(made, weight=weight)
+    elif confidence is not None:
+        limits = Limits(objective.most_wrong, objective.most_web, confidence)
+        promised = guarantee(
+            judged_by, find_path(chosen_by, loss, axis, allowed(chosen_by, axis, axis), limits), limits
+        )
+        made = replace(made, guaranteed=promised)
+        if promised.pair is None:
+            return Chosen(replace(made, why_not=promised.reason))
+        pair = promised.pair
+    return Chosen(replace(made, drawn=bootstrap(chosen_by, loss, axis, may, seed)), pair, judged_by)
+
+
+def accept(
+    chosen: Chosen,
+    objective: Objective,
+    prices: Prices,
+    own: Pair,
+    others: tuple[tuple[str, float, float], ...] = (),
+) -> Recommendation:
+    """The chosen pair where the half that had no part in choosing bears it out, else `own`."""
+    if chosen.pair is None or chosen.judged_by is None:
+        return replace(chosen.found, lower=own[0], upper=own[1])
+    keep = "" if chosen.found.guaranteed else _why_keep(chosen.judged_by, objective, prices, own, chosen.pair)
+    mine, other = ("yours", *own), ("best other pair" if keep else "recommended", *chosen.pair)
+    first, second = (mine, other) if keep else (other, mine)
+    shown = (first,) if second[1:] in {one[1:] for one in others} else (first, second)
+    compared = compare(chosen.judged_by, objective, prices, (*shown, *others))
+    return replace(chosen.found, lower=first[1], upper=first[2], keep=keep, compared=compared)
+
+
+def shrink(chosen: Pair, shipped: Pair, weight: float) -> Pair:
+    """`weight` of the way from the shipped pair to the chosen one, in thousandths."""
+    lower, upper = (round(weight * to + (1.0 - weight) * start, 3) for to, start in zip(chosen, shipped, strict=True))
+    return lower, upper
+
+
+def _why_keep(board: Board, objective: Objective, prices: Prices, own: Pair, chosen: Pair) -> str:
+    """In words and figures; "" where `chosen` is `own`, or better on these questions by more than chance."""
+    if own == chosen:
+        return ""
+    loss = losses(board, replace(objective, most_wrong=None, most_web=None), prices)
+    if objective.most_wrong is not None:
+        loss = board.web.astype(float)
+    at, places = [board.actions(*pair) for pair in (own, chosen)], np.arange(len(board))
+    mine, theirs = (loss[places, actions] for actions in at)
+    moves = {(a, b) for a, b in zip(*(actions.tolist() for actions in at), strict=True) if a != b}
+    worst = max((float((loss[:, b] - loss[:, a]).max()) for a, b in moves), default=0.0)
+    apart = np.append(mine - theirs, -worst)
+    sure = float(apart.mean()) - ONE_SIDED * float(apart.std(ddof=1)) / np.sqrt(len(apart))
+    mine_keeps, other_keeps = (_keeps(board, objective, actions) for actions in at)
+    if other_keeps and (sure > 0.0 or not mine_keeps):
+        return ""
+    what = "cost" if objective.most_wrong is None else "searched the web for"
+    broke = "" if other_keeps else " and broke a limit"
+    too = "" if mine_keeps else ", which breaks a limit too"
+    told = (f"{each.mean():.3f}" if objective.most_wrong is None else f"{each.mean():.1%}" for each in (theirs, mine))
+    return (
+        f"Keep yours, lower {own[0]:.3f} and upper {own[1]:.3f}. On {len(board)} questions that had no part in "
+        f"choosing, the best other pair (lower {chosen[0]:.3f}, upper {chosen[1]:.3f}) {what} {next(told)}{broke} "
+        f"(yours {next(told)}{too}): not better by more than chance."
+    )
+
+
+def _keeps(board: Board, objective: Objective, actions: Array) -> bool:
+    if objective.most_wrong is None:
+        return True
+    found = rate(board, actions)
+    wrong, web = found.confidently_wrong, found.web
+    return bool(
+        (wrong is None or wrong.value <= objective.most_wrong)
+        and (web is None or objective.most_web is None or web.value <= objective.most_web)
+    )
 
 
 def halves(board: Board, seed: int = 0) -> Array:
@@ -194,7 +233,7 @@ def compare(
     board: Board, objective: Objective, prices: Prices, named: tuple[tuple[str, float, float], ...]
 ) -> tuple[Compared, ...]:
     """Each of `named` (name, lower, upper) over the questions of `board`, the differences to the first."""
-    loss = losses(board, replace(objective, most_wrong=None), prices)
+    loss = losses(board, replace(objective, most_wrong=None, most_web=None), prices)
     found: list[Compared] = []
     own: Array | None = None
     for name, lower, upper in named:
@@ -228,11 +267,14 @@ def bootstrap(
 
 def _within(board: Board, objective: Objective, axis: Array) -> Array:
     """(lowers, uppers) the cells that can be chosen."""
-    may = allowed(axis, axis)
+    may = allowed(board, axis, axis)
     if objective.most_wrong is None:
         return may
     with np.errstate(invalid="ignore"):
-        return np.asarray(may & (wrong_surface(board, axis, axis) <= objective.most_wrong))
+        may = may & (wrong_surface(board, axis, axis) <= objective.most_wrong)
+        if objective.most_web is not None:
+            may = may & (surface(board, board.web.astype(float), axis, axis) <= objective.most_web)
+    return np.asarray(may)
 
 
 def _refusal(board: Board, first: Array) -> str:

@@ -124,7 +124,7 @@ class Board:
         return np.where(known.settled >= 0, known.settled != INCORRECT, reaches)
 
     def is_correct(self, lower: float, uppers: Sequence[float] | Array) -> Array:
-        """(n, uppers) CORRECT at `lower` and each of `uppers`, none below `lower`."""
+        """(n, uppers) CORRECT at `lower` and each of `uppers`."""
         known, at = self.deciding(lower), np.asarray(uppers, dtype=float)
         scores = known.upper[:, None]
         correct = scores > at if self.policy.upper_is_exclusive else scores >= at
@@ -239,6 +239,15 @@ def rate(board: Board, actions: Array, prices: Prices = Prices()) -> Rates:
         seconds=float(seconds(board, actions, prices).mean()) if n else 0.0,
         macro_f1=macro_f1(confusion(board, actions)),
     )
+
+
+def trade(board: Board, actions: Array, *, with_doubtful: bool) -> tuple[Estimate | None, Estimate | None]:
+    """(answered although unanswerable, answerable left open) without evidence of the web, with 95 % intervals.
+
+    `with_doubtful`: AMBIGUOUS counts as answered.
+    """
+    answered = (actions == CORRECT) | (with_doubtful & (actions == AMBIGUOUS))
+    return _share(answered, ~board.answerable), _share(~answered, board.answerable)
 
 
 def seconds(board: Board, actions: Array, prices: Prices) -> Array:

@@ -122,7 +122,7 @@ def histograms(tuned: Tuned) -> tuple[Histogram, ...]:
     lower, upper = tuned.own
     good, fair, bad = (one.tone for one in tuned.outcomes)
     bands: tuple[tuple[tuple[str, float, float], ...], ...]
-    bands = (((bad, 0.0, lower), (fair, lower, upper), (good, upper, 1.0)),)
+    bands = (((bad, 0.0, min(lower, upper)), (fair, lower, upper), (good, upper, 1.0)),)
     notes = ("", "It is asked only where the first has not settled it.")
     scores = compared_scores(tuned.board, lower, upper)
     if len(scores) > 1:

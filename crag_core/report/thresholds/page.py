@@ -118,14 +118,16 @@ def _rules(tuned: Tuned) -> tuple[tuple[Outcome, str], ...]:
     policy = tuned.policy
     good, fair, bad = tuned.outcomes
     is_high = f"more than {policy.upper:.3f}" if policy.upper_is_exclusive else f"{policy.upper:.3f} or more"
-    is_low = f"{policy.lower:.3f} or less" if policy.lower_is_inclusive else f"less than {policy.lower:.3f}"
-    if has_two_scores(tuned.board, tuned.preset.lower):
+    has_two = has_two_scores(tuned.board, tuned.preset.lower)
+    lower = policy.lower if has_two else min(policy.lower, policy.upper)
+    is_low = f"{lower:.3f} or less" if policy.lower_is_inclusive else f"less than {lower:.3f}"
+    if has_two:
         return (
             (good, f"The score for answering is {is_high}"),
             (bad, f"Otherwise, the score for the subject is {is_low}"),
             (fair, "Everything else"),
         )
-    between = () if policy.lower == policy.upper else ((fair, "In between"),)
+    between = () if lower == policy.upper else ((fair, "In between"),)
     return (good, f"The score is {is_high}"), *between, (bad, f"The score is {is_low}")
 
 
@@ -134,6 +136,8 @@ def _by_hand(tuned: Tuned) -> str:
     own = f"The thresholds of this preset, {describe_pair(*tuned.own)}, were set by hand or chosen in another way"
     if found.why_not:
         return f"For these questions no thresholds can be recommended. {found.why_not} {own}."
+    if found.keep:
+        return f"For these questions: {found.keep} {own}."
     return (
         f"For these questions {describe_pair(found.lower, found.upper)} are recommended. {own}. Nothing on this page "
         "says that they are the best; what it says of choosing holds for the recommended ones."

@@ -13,7 +13,7 @@ from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Objective, Plateau
 from crag_core.experiments.thresholds.preset import TunedPreset
-from crag_core.experiments.thresholds.recommend import Guarantee, Recommendation
+from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.experiments.thresholds.threshold_board import Array, Board, Prices, Rates, confusion, rate
 
 Pair = tuple[float, float]
@@ -48,7 +48,7 @@ COSTS = (
 """(field of `Costs`, title, meaning)"""
 COMPARED = (
     *("Thresholds", "Lower", "Upper", "Confidently wrong", "Needless web", "Answer discarded", "Web rate", "Cost"),
-    "Costs more than recommended",
+    "Costs more than the first",
 )
 _NEARLY_ALL = 0.99
 """A web rate from which on the thresholds hardly decide anything."""
@@ -180,9 +180,7 @@ def describe_rates(tuned: Tuned) -> str:
         f"Counted over the {counted(len(tuned.board), 'question')} judged here. A share that is seen in some questions "
         "is not exact: the interval below it holds the true one in 95% of cases, if later questions are like these."
     )
-    if tuned.is_recommended and tuned.found.guaranteed:
-        text += " The same questions had a part in choosing the thresholds, which flatters the shares."
-    elif tuned.is_recommended:
+    if tuned.is_recommended and not tuned.found.keep:
         text += (
             f" Among them are the {tuned.found.chosen_on} that the thresholds were chosen on, which flatters the "
             "shares; the table further down is of the others alone."
@@ -207,13 +205,15 @@ def recommendation_lines(found: Recommendation, is_own: bool = True) -> tuple[st
 
 
 def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
+    if found.keep:
+        yield found.keep
+        return
     who = "These thresholds" if is_own else f"The recommended thresholds, {describe_pair(found.lower, found.upper)},"
     chosen, others = counted(found.chosen_on, "question"), counted(found.judged_on, "other question")
     if found.guaranteed:
         yield (
-            f"{'The' if is_own else 'The recommended'} lower threshold, {found.lower:.3f}, was chosen on {chosen}; the "
-            f"upper one, {found.upper:.3f}, is the lowest for which the promise could be made. They are judged "
-            f"on {others}, which had no part in choosing the lower one, but one in choosing the upper."
+            f"{who} are the last that passed of an order chosen on {chosen}; tested and judged are they on {others}, "
+            "which had no part in that order."
         )
     else:
         yield f"{who} were chosen on {chosen} and judged on {others}, which had no part in choosing."
@@ -237,12 +237,17 @@ def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
 def _describe_plateau(found: Recommendation, plateau: Plateau) -> str:
     count = int(plateau.cells.sum())
     (low, high), (first, last) = ((float(found.grid[at]) for at in plateau.span(axis)) for axis in (0, 1))
-    if count == len(found.grid) * (len(found.grid) + 1) // 2:
+    if plateau.is_everywhere:
         return (
             "As far as the questions they were chosen on can tell, all thresholds do equally well: none is preferred."
         )
     if found.guaranteed:
-        start = "The promise left aside, as far as the questions that the lower one was chosen on can tell,"
+        start = "The promise left aside, as far as the questions that the order was chosen on can tell,"
+    elif found.weight < 1.0:
+        start = (
+            f"They lie {found.weight:.0%} of the way from the shipped thresholds to the middle of a plateau: as far as "
+            "the questions it was chosen on can tell,"
+        )
     elif count == 1:
         return "They are best alone: the questions they were chosen on tell them from all beside them."
     else:
@@ -265,30 +270,14 @@ def promise_of(tuned: Tuned) -> tuple[str, ...]:
     promised = tuned.found.guaranteed
     if promised is None:
         return ("No limit on mistakes is promised: the shares on this page are what was seen, with their intervals.",)
-    if promised.upper is None:
+    if promised.pair is None:
         return (promised.reason,)
-    lines = [promised.reason, _plainly(promised)]
-    if not _covers(tuned, promised):
+    lines = [promised.reason, f"The promise is for questions like these. {promised.odds}"]
+    if not promised.covers(*tuned.own):
         lines.append("This does not hold for the thresholds of this preset.")
     elif not tuned.is_recommended:
         lines.append("This holds for the thresholds of this preset, too.")
     return tuple(lines)
-
-
-def _plainly(promised: Guarantee) -> str:
-    fails = 1.0 - promised.confidence
-    return (
-        f"In plain words: of questions like these that the documents do not answer, no more than {promised.limit:.1%} "
-        f"would be taken for answered. A promise of this kind is wrong at most {fails:.0%} of the times it is made."
-    )
-
-
-def _covers(tuned: Tuned, promised: Guarantee) -> bool:
-    """A higher upper lets no more through; where `lower` has a part in what is CORRECT, it must be the one tested."""
-    policy, (lower, upper) = tuned.policy, tuned.own
-    has_part = tuned.board.depends_on_lower or policy.low_variance_promotes
-    is_high = promised.upper is not None and upper >= promised.upper - 1e-6
-    return is_high and (not has_part or abs(lower - promised.lower) < 1e-6)
 
 
 def compared_rows(found: Recommendation) -> tuple[tuple[str, ...], ...]:
@@ -305,8 +294,7 @@ def compared_rows(found: Recommendation) -> tuple[tuple[str, ...], ...]:
 
 
 def compared_on(found: Recommendation) -> str:
-    apart = "the lower one was not chosen on" if found.guaranteed else "had no part in choosing"
-    return f"on the {counted(found.judged_on, 'question')} that {apart}, with 95% intervals"
+    return f"on the {counted(found.judged_on, 'question')} that had no part in choosing, with 95% intervals"
 
 
 def describe_costs(objective: Objective) -> str:

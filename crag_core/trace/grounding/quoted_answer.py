@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 
 from crag_core.base.prompts.replies import CANNOT_ANSWER
-from crag_core.base.types import Action, Decision, Knowledge, Strip, Usage, WebOutcome, WebSearch
+from crag_core.base.types import Action, Decision, Knowledge, Passage, Strip, Usage, WebOutcome, WebSearch
 
 EXTRACTIVE = "extractive"
 """The writer's name when no language model is used."""
@@ -14,6 +15,24 @@ CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """[1], or [1, 2]; its group holds the numbers."""
 
 _QUOTES = 3
+_CLOSE = 0.05
+"""How far below the best score a sentence may be that is quoted beside it in an answer."""
+_SEARCHES = {
+    None: "the web was not searched",
+    WebOutcome.OFF: "web search is off",
+    WebOutcome.COOLING: "the web was not searched, since the last search was just made",
+    WebOutcome.APPROVED: "the web was not searched yet",
+    WebOutcome.PENDING: "the web search waits for your approval",
+    WebOutcome.REFUSED: "you refused the web search",
+    WebOutcome.EMPTY: "the web search found nothing",
+    WebOutcome.FAILED: "the web search failed",
+    WebOutcome.RATE_LIMITED: "the web search was rate-limited",
+    WebOutcome.TIMED_OUT: "the web search timed out",
+    WebOutcome.USED: "no web result was kept",
+}
+_ROW = re.compile(r"\s*\|.*\|\s*")
+_RULE = re.compile(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*")
+"""The line below the headers of a Markdown table."""
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _UNOPENED = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _TAG_BEGUN = re.compile(r"</?(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?\Z", re.IGNORECASE)
@@ -22,10 +41,11 @@ _SENTINEL = "".join(CANNOT_ANSWER.split()).lower()
 _DECIDED = 200  # characters; whoever declines says so at once
 
 
-def quote(knowledge: Knowledge, strips: tuple[Strip, ...]) -> str:
-    """The best kept sentences word for word with their citations, best first; '' when there is no evidence.
+def quote(knowledge: Knowledge, strips: tuple[Strip, ...], *, nearest: bool = False) -> str:
+    """The best kept sentence word for word with its citation, and what scores close to it; '' without evidence.
 
-    `strips` are the scored strips of corpus and web; of an excerpt without scored strips the beginning is quoted.
+    `nearest`: the best three, whatever they score, of which none is called an answer. `strips` are the scored strips of
+    corpus and web; of an excerpt without scored strips the beginning is quoted. A row of a table has its headers.
     """
     scores = {strip.id: strip for strip in strips}
     quotes: list[tuple[float, int, str]] = []
@@ -33,14 +53,36 @@ def quote(knowledge: Knowledge, strips: tuple[Strip, ...]) -> str:
         ids = excerpt.strip_ids or tuple(s.id for s in strips if s.passage_id == excerpt.passage.id)
         for strip_id in ids:
             strip = scores[strip_id]
-            quotes.append((strip.score or 0.0, number, strip.text))
+            quotes.append((strip.score or 0.0, number, with_headers(strip, excerpt.passage)))
         if not ids:
             quotes.append((0.0, number, excerpt.text[:300]))
     shown = [(score, number, " ".join(quotable(text).split())) for score, number, text in quotes]
     # A heading alone says nothing; it is quoted only where there is nothing else.
     said = [one for one in shown if one[2]] or [(score, number, text.strip("# \n")) for score, number, text in quotes]
     best = sorted(said, key=lambda item: -item[0])[:_QUOTES]
+    if not nearest:
+        best = best[:1] + [one for one in best[1:] if one[0] >= best[0][0] - _CLOSE]
     return "\n\n".join(f"“{text}” [{number}]" for _, number, text in best)
+
+
+def with_headers(strip: Strip, passage: Passage) -> str:
+    """A row of a Markdown table as "header: cell; header: cell"; any other strip as it stands.
+
+    Rows of other tables have their headers since they were read.
+    """
+    above = passage.text[: strip.start].splitlines()
+    rule = next((at for at in range(len(above) - 1, 0, -1) if _RULE.fullmatch(above[at])), None)
+    rows = strip.text.strip().splitlines()
+    between = above[rule + 1 :] if rule else []
+    if rule is None or not all(_ROW.fullmatch(line) for line in (*rows, *between)):
+        return strip.text
+    headers = _cells(above[rule - 1])
+    pairs = [zip_longest(headers, _cells(row)[: len(headers)], fillvalue="") for row in rows]
+    return "\n".join("; ".join(f"{name}: {cell}" for name, cell in row if cell) for row in pairs)
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip().strip("|").split("|")]
 
 
 def citations(text: str, count: int) -> tuple[int, ...]:
@@ -115,21 +157,19 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
         )
     else:
         corpus = "no sentence of the retrieved chunks was kept"
-    searches = {
-        None: "the web was not searched",
-        WebOutcome.OFF: "web search is off",
-        WebOutcome.COOLING: "the web was not searched, since the last search was just made",
-        WebOutcome.APPROVED: "the web was not searched yet",
-        WebOutcome.PENDING: "the web search waits for your approval",
-        WebOutcome.REFUSED: "you refused the web search",
-        WebOutcome.EMPTY: "the web search found nothing",
-        WebOutcome.FAILED: "the web search failed",
-        WebOutcome.RATE_LIMITED: "the web search was rate-limited",
-        WebOutcome.TIMED_OUT: "the web search timed out",
-        WebOutcome.USED: "no web result was kept",
-    }
     tail = f" {' '.join(knowledge.notes)}" if knowledge.notes else ""
-    return f"This cannot be answered from the evidence: {corpus}, and {searches[web.outcome if web else None]}.{tail}"
+    return f"This cannot be answered from the evidence: {corpus}, and {_SEARCHES[web.outcome if web else None]}.{tail}"
+
+
+def why_doubtful(decision: Decision, web: WebSearch | None) -> str:
+    """Why what is shown is no answer."""
+    message = "The documents do not answer this with enough certainty"
+    return f"{message}: {decision.reason}, and {_SEARCHES[web.outcome if web else None]}."
+
+
+def doubtful_title(writer: str) -> str:
+    """The heading of a doubtful ending, whose sentences are no answer."""
+    return "Nearest sentences" if writer == EXTRACTIVE else f"Doubtful: {writer} on the nearest sentences"
 
 
 def left_out(usage: Usage) -> str:

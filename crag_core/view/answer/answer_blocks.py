@@ -9,7 +9,7 @@ from functools import cached_property
 
 from crag_core.base.protocols import Piece
 from crag_core.base.text.display import clean, sentence, shortened
-from crag_core.base.types import Action, Answer, AnswerState, Excerpt, Support
+from crag_core.base.types import Answer, AnswerState, Excerpt, Support
 from crag_core.trace.grounding.citation_check import (
     LACKING,
     SUPPORTED,
@@ -25,7 +25,15 @@ from crag_core.trace.grounding.citation_check import (
     supported_elsewhere,
 )
 from crag_core.trace.grounding.claims import claim_of, is_prose
-from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations, left_out, quotable
+from crag_core.trace.grounding.quoted_answer import (
+    CITATION,
+    EXTRACTIVE,
+    citations,
+    doubtful_title,
+    left_out,
+    quotable,
+    why_doubtful,
+)
 from crag_core.view.path.stages import PLACES
 from crag_core.view.run_view import Label, RunView
 
@@ -124,10 +132,21 @@ class AnswerBlocks:
         return self.view.routed.knowledge.excerpts
 
     @property
+    def is_doubtful(self) -> bool:
+        return self.view.routed.is_doubtful
+
+    @property
+    def is_quoted(self) -> bool:
+        return self.answer.writer == EXTRACTIVE
+
+    @property
+    def title(self) -> str:
+        return doubtful_title(clean(self.answer.writer)) if self.is_doubtful else "Answer"
+
+    @property
     def sum(self) -> str:
-        """How many sentences are supported. All word for word, as in a quotation, needs no word more than that."""
-        is_said = self.support and not (self.is_plain and self.answer.writer == EXTRACTIVE)
-        return summed_up(self.support, self.judge or WORDS) if is_said else ""
+        """How many sentences are supported; of quotations, which stand in the evidence word for word, nothing."""
+        return summed_up(self.support, self.judge or WORDS) if self.support and not self.is_quoted else ""
 
     @property
     def about(self) -> str:
@@ -150,15 +169,16 @@ class AnswerBlocks:
 
     def _notes(self) -> Iterator[tuple[str, str]]:
         answer, trace = self.answer, self.view.trace
+        if self.is_doubtful:
+            yield "doubtful", why_doubtful(self.view.routed.decision, trace.web)
         if answer.state is AnswerState.STOPPED:
             yield "stopped", f"{answer.message or 'Stopped.'} This is what was written until then, unchecked."
         elif answer.state is AnswerState.FAILED:
             message = "The answer broke off here; this is what was written until then, unchecked."
             yield "failed", f"{message} {answer.message}".strip()
         elif answer.writer == EXTRACTIVE:
-            is_sure = self.view.routed.decision.action is Action.CORRECT
-            doubt = "" if is_sure else " They are the nearest, and may not answer the question."
-            yield "quoted", f"Extractive: the best kept sentences word for word, no model wrote this.{doubt}"
+            names = dict.fromkeys(str(source.label.name) for source in self.sources if source.is_cited)
+            yield "quoted", f"Quoted from {' and '.join(names)}, word for word; no model wrote this."
         else:
             yield "written", f"Written by {answer.writer} from the evidence below."
         if cut := left_out(answer.usage):
@@ -186,7 +206,10 @@ class AnswerBlocks:
     @cached_property
     def is_plain(self) -> bool:
         """Whether there is nothing to mark: every sentence stands in the evidence with all its words."""
-        return all(one.score == 1.0 and not self._is_opinion(one) and not self.note(one) for one in self.support)
+        return not any(
+            self.note(one) or not (self.is_quoted or (one.score == 1.0 and not self._is_opinion(one)))
+            for one in self.support
+        )
 
     def note(self, one: Support) -> str:
         """What is odd about the citations of a sentence."""

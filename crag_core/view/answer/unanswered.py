@@ -91,7 +91,10 @@ def _nearest(view: RunView) -> Nearest | None:
     if not scored:
         return None
     score, best = max(scored, key=lambda pair: pair[0])
-    why = "the writer had it, and found no answer in it" if best.kept else best.reason
+    asked = (
+        "the policy abstains where it is in doubt" if view.abstains else "the writer had it, and found no answer in it"
+    )
+    why = asked if best.kept else best.reason
     if any(one.kind is CorrectionKind.DISCARD and one.passage_id is None for one in routed.decision.plan):
         why = f"set aside with all others, since {routed.decision.reason}"
     return Nearest(best.strip.text, passages[best.strip.passage_id], score, why)
@@ -110,7 +113,9 @@ def _ways(view: RunView) -> Iterator[str]:
     if routed.decision.wants(CorrectionKind.WEB_SEARCH) and outcome in _WEB_WAYS:
         yield _WEB_WAYS[outcome]
     yield "Add documents that hold the answer, on the Documents page."
-    if routed.knowledge.excerpts:
+    if view.abstains:
+        yield "Show doubtful endings: then the nearest sentences are shown, headed as such."
+    elif routed.knowledge.excerpts:
         yield "Ask another model, or none: then the best sentences are quoted as they stand."
 
 
@@ -121,7 +126,7 @@ def _by_threshold(view: RunView) -> str:
         now = getattr(policy, flip.threshold)
         for value in _hundredths(flip.at, down=flip.at < now):
             lower, upper = (value, policy.upper) if flip.threshold == "lower" else (policy.lower, value)
-            then = reroute(trace, policy.with_thresholds(lower, upper)) if 0 <= lower <= upper <= 1 else routed
+            then = reroute(trace, policy.with_thresholds(lower, upper)) if policy.allows(lower, upper) else routed
             if then.decision.action is not routed.decision.action and (count := _pieces(then.knowledge)):
                 message, there = readable(now, value)
                 return (

@@ -34,7 +34,7 @@ class RunPath:
 
 _SURE = ("retrieve", "grade", "route")
 """Stages of every path."""
-_DECIDING = (StepName.RETRIEVE, StepName.GRADE, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
+_DECIDING = (StepName.RETRIEVE, StepName.GRADE, StepName.SECOND_READING, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
 """Steps after which the decision may be another one."""
 _IDLE = (StageState.NOT_TAKEN, StageState.SKIPPED, StageState.WOULD_BE, StageState.TO_COME)
 
@@ -129,7 +129,7 @@ def _answer(trace: Trace, routed: Reroute) -> Stage:
         return stage("answer", StageState.WOULD_BE)
     by = "quoted word for word" if answer.writer == EXTRACTIVE else f"by {answer.writer}"
     return {
-        AnswerState.COMPLETE: stage("answer", StageState.TAKEN, by),
+        AnswerState.COMPLETE: stage("answer", StageState.TAKEN, f"doubtful, {by}" if routed.is_doubtful else by),
         AnswerState.STOPPED: stage("answer", StageState.STOPPED, "stopped", answer.message),
         AnswerState.FAILED: stage("answer", StageState.FAILED, "broke off", answer.message),
         AnswerState.CANNOT_ANSWER: stage("answer", StageState.TAKEN, "not answered by this evidence", answer.message),
@@ -140,6 +140,8 @@ def _check(trace: Trace, routed: Reroute) -> Stage:
     support = trace.support or ()
     if routed.answer is None:
         return stage("check", StageState.WOULD_BE)
+    if routed.answer.writer == EXTRACTIVE:
+        return stage("check", StageState.TAKEN, "quoted, so nothing to check")
     found = [standing(one.score) for one in support]
     text = f"{found.count(Standing.SUPPORTED)} of {counted(len(found), 'sentence')} supported"
     unchecked = found.count(Standing.UNCHECKED)

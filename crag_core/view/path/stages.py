@@ -80,7 +80,7 @@ _ROUNDS = {
 _UNASKED = {WebOutcome.OFF: "web search is off", WebOutcome.COOLING: "too soon after the last"}
 PLACES = {
     "retrieve": ("Retrieve", "passages", (StepName.RETRIEVE,)),
-    "grade": ("Grade", "scores", (StepName.GRADE,)),
+    "grade": ("Grade", "scores", (StepName.GRADE, StepName.SECOND_READING)),
     "route": ("Route", "scores", (StepName.ROUTE,)),
     "again": ("Look again", "record", (StepName.RETRIEVE_AGAIN,)),
     "refine": ("Refine", "passages", (StepName.SCORE_STRIPS, StepName.EXTRACT)),
@@ -159,7 +159,12 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
     count = f"{len(scores)}" if len(scores) == len(grades) else f"{len(scores) or 'none'} of {len(grades)}"
     # Where two signals decide, the combined score is none of the numbers that the route tells.
     best = f", best {readable(max(scores))[0]}" if scores and routed.decision.topical is None else ""
-    return stage("grade", StageState.TAKEN, f"{count} graded{best}", f"by {trace.settings.evaluator.title}")
+    again = sum(grade.second is not None and grade.second.score is not None for grade in grades)
+    by = f"by {trace.settings.evaluator.title}"
+    if again:
+        name = next(grade.second.evaluator for grade in grades if grade.second and grade.second.score is not None)
+        by += f". Second opinion: {again} of {len(grades)} chunks, by {name}"
+    return stage("grade", StageState.TAKEN, f"{count} graded{best}", by)
 
 
 def route(trace: Trace, routed: Reroute) -> Stage:

@@ -1,0 +1,151 @@
+"""Promises limits on wrong answers and web searches for a pair of thresholds, by learn-then-test.
+
+Angelopoulos et al. 2021, "Learn then Test" (arXiv 2110.01052), with the path of Laufer-Goldshtein et al. 2023,
+"Efficiently Controlling Multiple Risks with Pareto Testing" (arXiv 2210.07913): one part of the questions orders the
+pairs from the safest on, another part, which had no part in that, tests them in this order until the first fails.
+A pair passes when the one-sided Clopper-Pearson bound of every rate keeps its limit (an intersection-union test, so
+each bound takes the whole error). All that passed hold together with the stated confidence.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from crag_core.experiments.statistics.intervals import clopper_pearson_upper
+from crag_core.experiments.thresholds.objective import surface, wrong_surface
+from crag_core.experiments.thresholds.threshold_board import CORRECT, Array, Board
+
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Shares that must not be exceeded: `wrong` of the unanswerable questions are CORRECT, `web` of all search it."""
+
+    wrong: float
+    web: float | None = None
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        for share in (self.wrong, self.web, self.confidence):
+            if share is not None and not 0.0 < share < 1.0:
+                raise ValueError(f"expected limits and a confidence between 0 and 1, found {share}")
+
+    @property
+    def delta(self) -> float:
+        return 1.0 - self.confidence
+
+    def __str__(self) -> str:
+        web = "" if self.web is None else f" and at most {self.web:.1%} of all questions search the web"
+        return f"at most {self.wrong:.1%} of the unanswerable questions are CORRECT{web}"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """`passed`: the pairs that keep `limits`, the cheapest last; none where nothing can be promised.
+
+    Of that last pair, `wrong` of `unanswerable` and `searches` of `questions` were seen when it was tested; `bound` and
+    `web_bound` are what these rates do not exceed. `needed`: so many more unanswerable questions must be there to
+    test with before any pair could pass.
+    """
+
+    limits: Limits
+    unanswerable: int
+    questions: int
+    passed: tuple[Pair, ...] = ()
+    wrong: int = 0
+    searches: int = 0
+    bound: float = 1.0
+    web_bound: float = 1.0
+    needed: int = 0
+
+    @property
+    def pair(self) -> Pair | None:
+        return self.passed[-1] if self.passed else None
+
+    def covers(self, lower: float, upper: float) -> bool:
+        """Whether the promise was made for these thresholds, but for the rounding of a file."""
+        return any(max(abs(lower - one), abs(upper - other)) < 1e-6 for one, other in self.passed)
+
+    @property
+    def reason(self) -> str:
+        confidence = f"{self.limits.confidence:.0%} confidence"
+        if self.needed:
+            have = f"{self.unanswerable} unanswerable question{'' if self.unanswerable == 1 else 's'}"
+            return (
+                f"Cannot promise with {confidence} that {self.limits}: {have} to test with cannot show it, "
+                f"{self.needed} more are needed at least."
+            )
+        if self.pair is None:
+            return (
+                f"Cannot promise with {confidence} that {self.limits}: the safest thresholds did not pass on "
+                f"{self.questions} questions that had no part in choosing."
+            )
+        lower, upper = self.pair
+        web = "" if self.limits.web is None else f"; {self.searches} of {self.questions}, at most {self.web_bound:.1%}"
+        return (
+            f"With {confidence}, at lower {lower:.3f} and upper {upper:.3f} {self.limits} ({self.wrong} of "
+            f"{self.unanswerable}, so at most {self.bound:.1%}{web}), tested on questions that had no part in choosing."
+        )
+
+    @property
+    def odds(self) -> str:
+        """What the confidence means."""
+        return f"Of {round(1 / self.limits.delta)} such promises, 1 may be broken."
+
+
+def guarantee(board: Board, path: tuple[Pair, ...], limits: Limits) -> Guarantee:
+    """The pairs of `path` that pass on `board`; the order must not depend on its questions."""
+    asked = ~board.answerable
+    count = int(asked.sum())
+    needed = max(questions_needed(limits.wrong, limits.confidence) - count, 0)
+    found = Guarantee(limits, count, len(board), needed=needed)
+    if needed:
+        return found
+    for lower, upper in path:
+        actions = board.actions(lower, upper)
+        wrong = int((actions[asked] == CORRECT).sum())
+        searches = int(board.web[np.arange(len(board)), actions].sum())
+        bound = clopper_pearson_upper(wrong, count, limits.delta)
+        web_bound = clopper_pearson_upper(searches, len(board), limits.delta)
+        if bound > limits.wrong or (limits.web is not None and web_bound > limits.web):
+            break
+        passed = (*found.passed, (lower, upper))
+        found = replace(
+            found, passed=passed, wrong=wrong, searches=searches, bound=bound, web_bound=web_bound
+        )  # fmt: skip
+    return found
+
+
+def find_path(board: Board, loss: Array, axis: Array, may: Array, limits: Limits) -> tuple[Pair, ...]:
+    """From the pair that is most likely to pass on, each next one cheaper; of the cells of `may` (lowers, uppers)."""
+    asked = int((~board.answerable).sum())
+    unlikely = _chance(wrong_surface(board, axis, axis), asked, limits.wrong)
+    if limits.web is not None:
+        unlikely = np.maximum(
+            unlikely, _chance(surface(board, board.web.astype(float), axis, axis), len(board), limits.web)
+        )
+    costs = surface(board, loss, axis, axis)
+    places = np.argwhere(may & np.isfinite(costs))
+    path: list[Pair] = []
+    least = math.inf
+    for i, j in sorted(map(tuple, places.tolist()), key=lambda at: (unlikely[at], costs[at])):
+        if costs[i, j] < least - 1e-12:
+            least = costs[i, j]
+            path.append((float(axis[i]), float(axis[j])))
+    return tuple(path)
+
+
+def questions_needed(limit: float, confidence: float = 0.95) -> int:
+    """Unanswerable questions without which not even thresholds that let none through could pass."""
+    return math.ceil(math.log(1.0 - confidence) / math.log1p(-limit) - 1e-12)
+
+
+def _chance(rates: Array, count: int, limit: float) -> Array:
+    """The chance of so few hits, or fewer, of `count` where the true rate is the limit."""
+    from scipy.special import bdtr  # a third of a second, which the first page of the application need not wait
+
+    return np.asarray(bdtr(np.rint(np.nan_to_num(rates, nan=1.0) * count), count, limit))

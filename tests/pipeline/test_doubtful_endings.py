@@ -1,0 +1,88 @@
+"""AMBIGUOUS without evidence of the web: the nearest sentences, or withheld, and never counted as an answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crag_core.base.protocols import WebReply
+from crag_core.base.types import Action, AnswerState, WebOutcome
+from crag_core.decision.policy import Doubtful, Policy
+from crag_core.experiments.comparison.outcome import outcome_of
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.pipeline.call_budget import Calls, budget
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.summary import summarize
+from crag_core.trace.trace import Trace
+from tests.builders import policy
+from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, card
+
+EMPTY = WebReply(WebOutcome.EMPTY, "Fake search")
+ASKED = LabelledQuestion(QUESTION, Expected.CORRECT, answers=("nine",))
+
+
+def under(doubtful: Doubtful, of: Policy | None = None) -> Policy:
+    return replace(of or policy("paper"), doubtful=doubtful)
+
+
+def ran(doubtful: Doubtful, best: float = 0.5, web: WebMode = WebMode.OFF, **bench: object) -> tuple[Bench, Trace]:
+    made = Bench(under(doubtful), best=best, web=web, model=FakeModel(), **bench)  # type: ignore[arg-type]
+    return made, made.pipeline.run(QUESTION)
+
+
+@pytest.mark.parametrize(("web", "reply"), [(WebMode.OFF, None), (WebMode.AUTO, EMPTY)])
+def test_a_policy_that_abstains_asks_no_model_and_says_why(web: WebMode, reply: WebReply | None) -> None:
+    bench, trace = ran(Doubtful.ABSTAIN, web=web, **({"reply": reply} if reply else {}))
+    assert trace.failure is None and trace.answer is not None and bench.counts["answer"] == 0
+    assert (trace.answer.state, trace.answer.text) == (AnswerState.CANNOT_ANSWER, "")
+    why = "the web search found nothing" if reply else "web search is off"
+    assert trace.answer.message.startswith("The documents do not answer this with enough certainty: best score 0.50")
+    assert trace.answer.message.endswith(f"and {why}.")
+
+
+def test_evidence_of_the_web_or_a_decision_that_is_sure_is_answered_all_the_same() -> None:
+    for best, web in ((0.5, WebMode.AUTO), (0.9, WebMode.OFF)):
+        _, trace = ran(Doubtful.ABSTAIN, best, web)
+        assert trace.answer is not None and trace.answer.text == ANSWER
+        assert outcome_of(trace, ASKED).is_answered and summarize(trace).answered and not summarize(trace).doubtful
+
+
+@pytest.mark.parametrize("doubtful", list(Doubtful))
+def test_a_doubtful_ending_counts_as_not_answered(doubtful: Doubtful) -> None:
+    _, trace = ran(doubtful)
+    found, summary = outcome_of(trace, ASKED), summarize(trace)
+    assert (found.is_answered, found.contains, found.sentences) == (False, 0.0, 0)
+    assert (summary.answered, summary.doubtful) == (False, True)
+
+
+def test_what_was_shown_is_withheld_without_a_call_and_comes_back() -> None:
+    bench, trace = ran(Doubtful.SHOW)
+    abstaining = reroute(trace, under(Doubtful.ABSTAIN))
+    assert abstaining.missing == reroute(trace, under(Doubtful.SHOW)).missing
+    assert abstaining.answer is not None and abstaining.answer.state is AnswerState.CANNOT_ANSWER
+    assert reroute(trace, under(Doubtful.SHOW)).answer == trace.answer
+    _, withheld = ran(Doubtful.ABSTAIN)
+    assert withheld.answer == abstaining.answer, "the same ending as when the run had abstained"
+    assert bench.counts["answer"] == 1
+
+
+def test_what_was_withheld_needs_an_answer_to_be_shown() -> None:
+    _, trace = ran(Doubtful.ABSTAIN)
+    routed = reroute(trace, under(Doubtful.SHOW))
+    assert routed.answer is None and Missing.ANSWER in routed.missing
+    sure = reroute(trace, under(Doubtful.ABSTAIN).with_thresholds(0.1, 0.2))
+    assert sure.decision.action is Action.CORRECT and sure.answer is None
+
+
+def test_a_search_that_waits_for_approval_is_no_ending_yet() -> None:
+    _, trace = ran(Doubtful.ABSTAIN, web=WebMode.ASK)
+    assert trace.answer is None and reroute(trace, under(Doubtful.ABSTAIN)).answer is None
+
+
+def test_the_answer_is_promised_only_where_the_web_may_bring_something() -> None:
+    for searches, calls in ((False, Calls(0, 0)), (True, Calls(2, 2))):
+        found = budget(under(Doubtful.ABSTAIN), card(), 6, writer=True, searches=searches)
+        assert found[Action.AMBIGUOUS] == calls
+    assert budget(under(Doubtful.SHOW), card(), 6, writer=True, searches=False)[Action.AMBIGUOUS] == Calls(1, 1)

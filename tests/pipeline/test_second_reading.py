@@ -1,0 +1,116 @@
+"""A second evaluator for the chunks in doubt: who is asked, what it costs, what counts, and what reroute says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crag_core.base.errors import BadRecord, ModelUnavailable
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Grade, SecondGrade, StepName
+from crag_core.decision.policy import Policy, SecondOpinion, parse_policy
+from crag_core.decision.second_opinion import counted, in_doubt, on_first_scale
+from crag_core.decision.stability import stability
+from crag_core.pipeline.call_budget import budget
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.trace import Trace
+from tests import builders
+from tests.fakes import QUESTION, Bench, FakeEvaluator, by_id, card, passages
+from tests.policy_files import PAPER, paper_with
+
+SECOND = card("llm", calls_model=True)  # lower 0.4, upper 0.6
+
+
+def doubting(name: str = "paper", low: float = 0.3, high: float = 0.7, **changes: object) -> Policy:
+    own = replace(builders.policy(name), second_opinion=SecondOpinion("llm", (low, high)), **changes)
+    return own.with_thresholds(0.2, 0.65)
+
+
+def bench(policy: Policy, second: FakeEvaluator, **scores: float | None) -> tuple[Bench, Trace]:
+    made = Bench(policy=policy, scoring=by_id(**scores))
+    return made, made.under(parts={"second_evaluator": second}).run(QUESTION)
+
+
+def test_only_chunks_in_the_band_are_asked_about_and_every_call_is_counted() -> None:
+    second = FakeEvaluator(by_id(p1=0.9, p2=0.2), SECOND)
+    made, trace = bench(doubting(), second, p1=0.5, p2=0.3, p3=0.1)
+    assert second.graded == ["p1", "p2"]
+    assert trace.decision is not None and trace.decision.action is Action.CORRECT
+    step = next(step for step in trace.steps if step.name == StepName.SECOND_READING)
+    assert step.usage.calls == 2 and step.summary == "2 of 3 chunks by Llm"
+    promised = budget(doubting(), made.judge, 3, writer=False, searches=True, second=SECOND)[Action.CORRECT]
+    assert promised.least <= trace.usage.calls <= promised.most == 3
+    assert Trace.from_dict(trace.to_dict()) == trace
+
+
+def test_nobody_is_asked_where_a_chunk_above_the_band_is_correct_already() -> None:
+    second = FakeEvaluator(by_id(p1=0.9), SECOND)
+    bench(doubting(), second, p1=0.5, p2=0.9, p3=0.1)
+    assert second.asked == []
+
+
+def test_an_outage_of_the_second_leaves_the_first_score_and_the_run_goes_on() -> None:
+    second = FakeEvaluator(by_id(), SECOND)
+
+    def fail() -> None:
+        raise ModelUnavailable("The model is away.")
+
+    second.before = fail
+    _, trace = bench(doubting(), second, p1=0.5, p2=0.1, p3=0.1)
+    assert trace.decision is not None and trace.decision.action is Action.AMBIGUOUS and trace.failure is None
+    assert any("the first score stays for 1: The model is away." in step.summary for step in trace.steps)
+
+
+def test_reroute_counts_recorded_readings_at_the_thresholds_in_force_and_tells_what_is_missing() -> None:
+    second = FakeEvaluator(by_id(p1=0.9), SECOND)
+    _, trace = bench(doubting(), second, p1=0.5, p2=0.1, p3=0.1)
+    second.asked.clear()
+    higher = reroute(trace, doubting().with_thresholds(upper=0.95))
+    assert higher.decision.score == pytest.approx(0.95 + 0.05 * 0.75) and Missing.SECOND_OPINION not in higher.missing
+    wider = doubting(low=0.05)
+    assert Missing.SECOND_OPINION in reroute(trace, wider.with_thresholds(upper=0.95)).missing
+    other = replace(doubting(), second_opinion=SecondOpinion("llm-batch", (0.3, 0.7)))
+    changed = reroute(trace, other)
+    assert changed.decision.action is Action.AMBIGUOUS and Missing.SECOND_OPINION in changed.missing
+    assert second.asked == []
+    graded = replace(trace, settings=replace(trace.settings, policy=doubting()))
+    stable = stability(doubting(), graded.passages or (), graded.grades)
+    assert (stable.upper.below, stable.upper.above) == (None, None)
+
+
+def test_a_record_from_before_second_opinions_loads_and_keeps_its_fingerprint() -> None:
+    trace = Bench(best=0.9).pipeline.run(QUESTION)
+    old = trace.to_dict()
+    del old["settings"]["policy"]["second_opinion"]
+    for grade in old["grades"]:
+        del grade["second"]
+    assert Trace.from_dict(old) == trace and Trace.from_dict(old).fingerprint == trace.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("score", "counts"), [(0.0, 0.0), (0.2, 0.1), (0.4, 0.2), (0.5, 0.425), (0.6, 0.65), (0.8, 0.825), (1.0, 1.0)]
+)
+def test_the_second_scale_is_mapped_piece_by_piece_onto_the_thresholds(score: float, counts: float) -> None:
+    assert on_first_scale(doubting(), SecondGrade("llm", 0.4, 0.6, score)) == pytest.approx(counts)
+
+
+def test_of_two_signals_the_second_replaces_answering_alone() -> None:
+    first = Grade("p1", 0.5, parts=((ANSWERING, 0.5), (TOPICAL, 0.9)), second=SecondGrade("llm", 0.4, 0.6, 1.0))
+    found = counted(doubting("two-signal"), first)
+    assert found.two_signals == (1.0, 0.9) and found.score == 0.5
+    outside = doubting("two-signal", low=0.6, high=0.7)
+    assert counted(outside, first) is first and in_doubt(outside, passages(1), (first,)) == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ('{ evaluator = "llm", band = [0.8, 0.4] }', "0 <= low < high <= 1"),
+        ('{ evaluator = "embedding", band = [0.4, 0.8] }', "another evaluator"),
+        ('{ evaluator = "llm", bands = [0.4, 0.8] }', "unknown key"),
+    ],
+)
+def test_a_wrong_second_opinion_is_refused_with_what_was_expected(value: str, message: str) -> None:
+    with pytest.raises(BadRecord, match=message):
+        parse_policy(paper_with("refine_web", f"second_opinion = {value}\nrefine_web"), "paper")
+    assert parse_policy(PAPER, "paper").second_opinion is None
