@@ -240,6 +240,7 @@ def _draw_doubtful() -> None:
         "Without an answer from the web, AMBIGUOUS",
         list(Doubtful),
         format_func=lambda one: _DOUBTFUL[Doubtful(one)],
+        default=Doubtful.SHOW,
         required=True,
         key="doubtful",
         help="A doubtful ending is no answer: it shows the nearest sentences, or says only that the documents do not "
