@@ -14,8 +14,8 @@ import numpy as np
 from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sets import Question, Task
 from crag_core.base.data_files import DATA
-from crag_core.base.protocols import Embedder, Evaluator
-from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
+from crag_core.base.protocols import Cancel, Embedder, Evaluator
+from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage, Strip
 from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators import EVALUATORS, cards
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
@@ -42,7 +42,7 @@ def build(name: str, embedder: Embedder, folder: Path = MODEL, *, trusts_cosines
     """As the application builds it, but that the trained one works out every cosine itself unless told otherwise."""
     stop_words = frozenset((DATA / "stopwords.txt").read_text("utf-8").split())
     if name == CROSS_ENCODER:
-        return CrossEncoderEvaluator(folder, stop_words, trusts_cosines=trusts_cosines)
+        return CrossEncoderEvaluator(folder, trusts_cosines=trusts_cosines)
     return EVALUATORS[name].build(EvaluatorParts(embedder, SignalMeter(stop_words), folder))
 
 
@@ -87,7 +87,7 @@ def grade(
 ) -> Graded:
     """Each question's passages graded in one call, with the cosine that a retriever would have recorded.
 
-    Strips go without, as in a run; the trained evaluator works it out itself.
+    Strips go without, as in a run; the trained evaluator scores those of a text from one reading of it.
     """
     name = evaluator.card.name
     needs_cosines = reads_cosines(name) and not task.is_strips
@@ -95,10 +95,25 @@ def grade(
     grades = []
     for place, question in enumerate(task.questions, start=1):
         passages = _with_cosines(question, embedder) if needs_cosines else question.passages
-        grades.append(tuple(evaluator.grade(question.text, passages, cancel)))
+        if task.is_strips and isinstance(evaluator, CrossEncoderEvaluator):
+            grades.append(_score_strips(evaluator, question, cancel))
+        else:
+            grades.append(tuple(evaluator.grade(question.text, passages, cancel)))
         if place % 500 == 0:
             tell(f"  {name}: {place} of {len(task.questions)} questions")
     return Graded(evaluator, tuple(grades))
+
+
+def _score_strips(evaluator: CrossEncoderEvaluator, question: Question, cancel: Cancel) -> tuple[Grade, ...]:
+    text, strips = "", []
+    for index, passage in enumerate(question.passages):
+        strips.append(Strip("text", index, len(text), len(text) + len(passage.text), passage.text))
+        text += f"{passage.text} "
+    scored, why = evaluator.score(question.text, [(Passage("text", text, ""), strips)], cancel)
+    return tuple(
+        Grade(passage.id, strip.score, parts=((ANSWERING, strip.score),) if strip.score is not None else (), cause=why)
+        for passage, strip in zip(question.passages, scored, strict=True)
+    )
 
 
 def reads_cosines(name: str) -> bool:

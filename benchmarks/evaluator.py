@@ -24,7 +24,7 @@ from benchmarks import contenders, cost
 from benchmarks.findings import measure_task
 from benchmarks.nearest import RememberingEmbedder
 from benchmarks.readers import LIMITS, READERS, USUAL_LIMIT
-from benchmarks.sets import Source, Task
+from benchmarks.sets import Source, Task, open_source
 from benchmarks.tables import Table
 from crag_core.base.protocols import Evaluator
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
@@ -33,8 +33,7 @@ DATA = Path(os.environ.get("CRAG_SHARED_DATA", Path(__file__).parents[2] / "shar
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    sets = DATA / "dev" / "sets"
-    if not sets.is_dir():
+    if not (DATA / "dev" / "sets").is_dir():
         print("skipped: shared data not found")
         return
     chosen = _parse(arguments)
@@ -48,9 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     evaluators = {name: contenders.build(name, embedder, chosen.model) for name in names}
     report: dict[str, Any] = {"sets": {}}
     for name in chosen.sets:
-        if (sets / name).is_dir():
-            limit = chosen.limit or LIMITS.get(name, USUAL_LIMIT)
-            report["sets"][name] = measure_set(Source(sets / name, limit, embedder), name, evaluators, embedder)
+        source = open_source(DATA / "dev", name, chosen.limit or LIMITS.get(name, USUAL_LIMIT), embedder)
+        if source:
+            report["sets"][name] = measure_set(source, name, evaluators, embedder)
         else:
             print(f"\n## {name}\n\nskipped: this set is not in the shared data")
     if not chosen.no_cost:

@@ -25,9 +25,12 @@ def measure_task(task: Task, graded: Mapping[str, Graded]) -> dict[str, Table]:
         tables["routes"] = Table(f"routing {len(task.questions)} questions", {one.title: one.row() for one in routed})
     if task.is_strips:
         strips = {
-            column: measure_strips(scores, task, each.evaluator.card.strip_cutoff if column == name else None)
+            f"{column}{', one answer' if alone else ''}": measure_strips(
+                scores, task, each.evaluator.card.strip_cutoff if column == name else None, alone=alone
+            )
             for name, each in graded.items()
             for column, scores in each.columns.items()
+            for alone in (False, True)
         }
         tables["strips"] = Table(f"strips of {len(task.questions)} texts", strips)
     return tables

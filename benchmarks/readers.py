@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.nearest import Nearest
+from benchmarks.routing import ROUTES
 from benchmarks.sets import Comparison, Question, Source, Task, make_question
 from crag_core.base.types import Passage
 from crag_core.decision.refine import as_passage, decompose
@@ -24,6 +25,32 @@ def read_routes(source: Source) -> list[Task]:
     return [Task(_retrieved(source, "route"), comparisons, is_routing=True)]
 
 
+def read_everyday(source: Source) -> list[Task]:
+    """As `read_routes`, and by kind of wording and of what is missing."""
+    kinds = {route: sorted({row["kind"] for row in source.rows if row["route"] == route}) for route in ROUTES}
+    answered, on_topic, off_corpus = (tuple(kinds[route]) for route in ROUTES)
+    comparisons = (
+        Comparison("answered from on topic", answered, on_topic, by_best=True),
+        Comparison("on the subject from off it", answered + on_topic, off_corpus, by_best=True),
+        *(Comparison(f"answered, {kind}, from on topic", (kind,), on_topic, by_best=True) for kind in answered),
+        *(Comparison(f"answered from on topic, {kind}", answered, (kind,), by_best=True) for kind in on_topic),
+    )
+    return [Task(_retrieved(source, "route"), (), is_routing=True), Task(_retrieved(source, "kind"), comparisons)]
+
+
+def read_pairs(source: Source) -> list[Task]:
+    """Each source by itself: what answers from what does not."""
+    labels = {1: "{} answers", 0: "{} does not"}
+    questions = tuple(
+        make_question(row, [(row["passage"], "")], labels[row["label"]].format(row["from"])) for row in source.rows
+    )
+    names = sorted({row["from"] for row in source.rows})
+    comparisons = tuple(
+        Comparison(name, (labels[1].format(name),), (labels[0].format(name),), by_best=True) for name in names
+    )
+    return [Task(questions, comparisons)]
+
+
 def read_turns(source: Source) -> list[Task]:
     """The last turn of a talk, without the talk, as a run would see it; unanswerable ones bring no passages."""
     told = Comparison("answerable from unanswerable turn", ("ANSWERABLE",), ("UNANSWERABLE",), by_best=True)
@@ -38,10 +65,7 @@ def _retrieved(source: Source, field: str) -> tuple[Question, ...]:
     questions = []
     for row in source.rows:
         found = nearest.by_meaning(row["query"])[:TOP]
-        passages = tuple(
-            Passage(documents[place], source.text(documents[place]), documents[place], scores=(("cosine", cosine),))
-            for place, cosine in found
-        )
+        passages = tuple(source.passage(documents[place], scores=(("cosine", cosine),)) for place, cosine in found)
         questions.append(Question(row["query"], passages, ("",) * len(passages), row[field]))
     return tuple(questions)
 
@@ -140,7 +164,9 @@ _SUPPORTING = read_candidates(Comparison("supporting from distracting", ("1",), 
 
 READERS: dict[str, Callable[[Source], list[Task]]] = {
     "route_dev": read_routes,
+    "everyday": read_everyday,
     "squad2_dev": read_squad,
+    "pairs": read_pairs,
     "nomiracl_en_dev": _ANSWERABLE,
     "nomiracl_de": _ANSWERABLE,
     "nomiracl_fr": _ANSWERABLE,
@@ -162,5 +188,12 @@ READERS: dict[str, Callable[[Source], list[Task]]] = {
 """How each set is read, in the order of the report."""
 
 USUAL_LIMIT = 800
-LIMITS = {"route_dev": 1446, "squad2_dev": 2502, "nomiracl_de": 200, "nomiracl_fr": 200, "medquad_dev": 400}
+LIMITS = {
+    "route_dev": 1446,
+    "squad2_dev": 2502,
+    "nomiracl_de": 200,
+    "nomiracl_fr": 200,
+    "medquad_dev": 400,
+    "pairs": 4000,
+}
 """Questions drawn from a set, so that the whole report takes minutes; the usual limit for those not named."""

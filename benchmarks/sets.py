@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from collections.abc import Iterable
@@ -13,6 +14,8 @@ from typing import Any
 from benchmarks.measures import SEED
 from benchmarks.nearest import RememberingEmbedder
 from crag_core.base.types import Passage
+from crag_core.retrieval.chunking.split import cut_pages
+from crag_core.retrieval.readers import read_document
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,57 @@ class Source:
     def text(self, document: str) -> str:
         return str(self.corpus[document]["text"])
 
+    def passage(self, document: str, **more: Any) -> Passage:
+        """The document with its title as the heading above it, where it has one."""
+        return Passage(
+            document, self.text(document), document, section=self.corpus[document].get("title") or "", **more
+        )
+
     def _read(self, name: str) -> list[dict[str, Any]]:
         with (self._folder / f"{name}.jsonl").open(encoding="utf-8") as lines:
             return [json.loads(line) for line in lines]
+
+
+class EverydaySource(Source):
+    """Everyday documents, read and cut as the application does, and questions with the route that they should take."""
+
+    def _read(self, name: str) -> list[dict[str, Any]]:
+        if name == "queries":
+            with (self._folder / "questions.jsonl").open(encoding="utf-8") as lines:
+                rows = [json.loads(line) for line in lines]
+            return [row | {"query": row["question"], "route": _EXPECTED[row["expected"]]} for row in rows]
+        documents = sorted((self._folder / "documents").iterdir())
+        return [
+            {"doc_id": f"{path.name}#{number}", "text": chunk.text, "title": chunk.section}
+            for path in documents
+            for number, chunk in enumerate(cut_pages(read_document(path), path.name))
+        ]
+
+
+class PairsSource(Source):
+    """Pairs of a question and a passage from many sources, at most `PAIRS` of each that answer and that do not."""
+
+    def _read(self, name: str) -> list[dict[str, Any]]:
+        draw = random.Random(SEED)
+        found = []
+        for path in sorted(self._folder.glob("*.jsonl.gz")):
+            with gzip.open(path, "rt", encoding="utf-8") as lines:
+                rows = [json.loads(line) | {"from": path.name.split(".")[0]} for line in lines]
+            for label in (1, 0):
+                own = [row for row in rows if row["label"] == label]
+                found += draw.sample(own, min(PAIRS, len(own)))
+        return found
+
+
+PAIRS = 80
+_EXPECTED = {"CORRECT": "correct", "AMBIGUOUS": "ambiguous_or_incorrect", "INCORRECT": "incorrect"}
+
+
+def open_source(data: Path, name: str, limit: int, embedder: RememberingEmbedder) -> Source | None:
+    """None where the shared data have no such set."""
+    make = {"everyday": EverydaySource, "pairs": PairsSource}.get(name, Source)
+    folder = data / name if make is not Source else data / "sets" / name
+    return make(folder, limit, embedder) if folder.is_dir() else None
 
 
 def make_question(row: dict[str, Any], labelled: Iterable[tuple[str, str]], label: str = "") -> Question:

@@ -15,8 +15,10 @@ KEPT = 0.95
 """Of the sentences that answer: what a good cut-off keeps."""
 
 
-def measure_strips(column: Column, task: Task, cutoff: float | None) -> dict[str, Cell]:
+def measure_strips(column: Column, task: Task, cutoff: float | None, *, alone: bool = False) -> dict[str, Cell]:
     """Over texts with a sentence that answers and one that does not; `cutoff` None: no cut-off ships for this score.
+
+    `alone`: only where one sentence answers. The words of an answer may stand in others that answer nothing.
 
     As in a run, a strip is kept when it scores above the cut-off; what could not be graded is struck out.
     """
@@ -24,6 +26,7 @@ def measure_strips(column: Column, task: Task, cutoff: float | None) -> dict[str
         (np.nan_to_num(scores, nan=-1.0), answers, lengths)
         for scores, question in zip(column, task.questions, strict=True)
         if (answers := np.array([label == "answer" for label in question.labels], dtype=bool)).any()
+        and (answers.sum() == 1 or not alone)
         and not answers.all()
         and (lengths := np.array([len(passage.text) for passage in question.passages])).any()
     ]

@@ -90,7 +90,7 @@ class _Models:
     """What the trained evaluator and the embedding model say of the sentences that words have found."""
 
     def __init__(self) -> None:
-        self._reader = CrossEncoderStripEvaluator(EVALUATOR_FOLDER, STOP_WORDS)
+        self._reader = CrossEncoderStripEvaluator(EVALUATOR_FOLDER)
         self._embedder = RememberingEmbedder(HuggingFaceEmbedder())
 
     def score(self, claim: str, found: Sequence[str], shipped: float) -> Scores:

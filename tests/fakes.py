@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from crag_core.base.errors import DocumentMissing, Stopped
 from crag_core.base.protocols import Cancel, Found, LanguageModel, Messages, Reply, WebReply
-from crag_core.base.types import Engine, EvaluatorCard, Grade, Origin, Passage, Step, Usage, WebOutcome
+from crag_core.base.types import Engine, EvaluatorCard, Grade, Origin, Passage, Step, Strip, Usage, WebOutcome
 from crag_core.decision.policy import Policy
+from crag_core.decision.refine import as_passage
 from crag_core.decision.signals import SignalMeter
 from crag_core.pipeline.pipeline import SEARCHING, Pipeline
 from crag_core.pipeline.run import Cooldown, Listener, Parts, WebMode
@@ -125,6 +126,18 @@ class FakeEvaluator:
             return found
         usage = Usage(1, 10, 2) if self.card.calls_model else Usage()
         return Grade(passage.id, found, "as scored" if found is not None else "", usage=usage)
+
+
+class FakeStripEvaluator(FakeEvaluator):
+    """Scores each strip as a passage of its own."""
+
+    def score(
+        self, question: str, chunks: Sequence[tuple[Passage, Sequence[Strip]]], cancel: Cancel
+    ) -> tuple[tuple[Strip, ...], str]:
+        pieces = [(strip, passage) for passage, strips in chunks for strip in strips]
+        grades = self.grade(question, [as_passage(*piece) for piece in pieces], cancel)
+        scored = tuple(replace(strip, score=grade.score) for (strip, _), grade in zip(pieces, grades, strict=True))
+        return scored, next((grade.cause for grade in grades if grade.score is None), "")
 
 
 class FakeModel:
@@ -262,7 +275,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.retriever = FakeRetriever(self.finding or (lambda query, engine: self.found), self.files)
         self.evaluator = FakeEvaluator(self.scoring or (lambda _: self.best), self.judge)
-        self.strip_evaluator = FakeEvaluator(score_strip, card("strips"))
+        self.strip_evaluator = FakeStripEvaluator(score_strip, card("strips"))
         self.searcher = FakeSearcher(self.reply)
         self.clock = Clock()
         parts = Parts(

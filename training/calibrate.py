@@ -2,12 +2,16 @@
 
 Writes everything that ships but the model card: both quantised graphs, the tokenizer, the rarity of words, and
 evaluator.json with the digests of the four and the two signals. They are made of logistic regressions: one for being on
-the subject, over the two logits, the coverage of the question's words, and the cosine of the embedding model's vectors;
-one for answering, over its logit alone, learnt from pairs of which each answers or nearly does; and a third that makes
-the signal *answering* of both. All are fitted on half of the questions of the validation pairs and of the everyday
-documents kept apart, none of which was trained on, and reported on the other half. Each is fitted at even odds: as much
-weight on pairs that have it as on pairs that do not, and within each the same on passages that answer, are on topic
-only, and are off topic.
+the subject, over its logit and the cosine of the embedding model's vectors; one for answering, over its logit, learnt
+from pairs of which each answers or nearly does; and a third that makes the signal *answering* of both. All are fitted
+on half of the questions of the validation pairs and of the everyday documents kept apart, none of which was trained on,
+and reported on the other half. Each is fitted at even odds: as much weight on pairs that have it as on pairs that do
+not, within each the same on passages that answer, are on topic only, and are off topic, and within those the same on
+everyday documents as on the other sources.
+
+A fourth regression makes of how far the log-odds of a sentence, by the places that it holds, lie behind those of the
+best sentence of its passage the chance that it holds the answer, where the passage does; it learns from passages in
+which the sentence that answers is known.
 """
 
 from __future__ import annotations
@@ -15,9 +19,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -27,6 +32,8 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from crag_core.base.types import Passage
+from crag_core.decision.refine import decompose
 from crag_core.evaluators.shared.model_files import (
     EMBEDDER,
     FRAME,
@@ -35,20 +42,21 @@ from crag_core.evaluators.shared.model_files import (
     SETTINGS,
     TOKENIZER,
     VERSION,
-    Fusion,
-    Joint,
+    Answering,
+    Sentence,
     Signals,
-    coverage,
+    Topical,
     log_chance,
 )
 from crag_core.evaluators.shared.pair_encoder import cut_windows, open_reader
+from crag_core.evaluators.shared.strip_places import chances, readable
 from training.encoding import MAX_TOKENS, counter
 from training.everyday import FOLDER, UNANSWERED, Count, everyday_pairs, is_kept_apart, read_everyday
 from training.export import export, export_embedder, quantize
 from training.mixture import search_elsewhere
 from training.model import RetrievalEvaluator, TextEmbedder
 from training.options import embedder_folder, parser
-from training.pairs import Pair, known_pairs, read_rows
+from training.pairs import Pair, Row, known_pairs, read_rows
 from training.rarity import write_rarity
 
 QUESTION_TOKENS, OVERLAP = 96, 48
@@ -63,18 +71,16 @@ NEAR = (
     *(f"/{kind}" for kind in UNANSWERED),
 )
 """Kinds of pairs that tell apart what answers from what is only near."""
-LOGIT_ALONE = np.array([1.0, 0.0, 0.0, 0.0])
-"""Of the features, what tells an answer from what is near: the other three move with the wording of a question."""
-_PLAIN = Fusion(0.0, 1.0, 0.0, 0.0, 0.0)
+_PLAIN = Signals(Answering(0.0, 1.0, 0.0), Topical(0.0, 1.0, 0.0))
+_PLAIN_SENTENCE = Sentence(0.0, 1.0)
 _SHIPPED = (MODEL, EMBEDDER, TOKENIZER, RARITY)
-STOP_WORDS = Path(__file__).parent.parent / "data" / "stopwords.txt"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the shipped graphs say of pairs: (pairs, 4), answering logit, topical logit, coverage, cosine.
+    """What the shipped graphs say of pairs: (pairs, 3), answering logit, topical logit, cosine.
 
-    `is_near`: answered, or made on purpose to be nearly answered.
+    `is_near`: answered, or made on purpose to be nearly answered; `is_everyday`: of an everyday document.
     """
 
     features: np.ndarray
@@ -82,6 +88,17 @@ class Reading:
     topical: np.ndarray
     halves: np.ndarray
     is_near: np.ndarray
+    is_everyday: np.ndarray
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """How far the log-odds of a sentence lie behind the best of its passage, whether it holds the answer, and the half
+    of its question."""
+
+    behind: np.ndarray
+    holds: np.ndarray
+    halves: np.ndarray
 
 
 def main() -> None:
@@ -91,28 +108,33 @@ def main() -> None:
         _write_graphs(options.base, options.weights, options.out)
         (options.out / TOKENIZER).write_bytes((embedder_folder() / "tokenizer.json").read_bytes())
         write_rarity(read_rows(options.data / "train" / "train_en.jsonl.gz"), options.out / RARITY)
-    _write_settings(options.out, Signals(_PLAIN, _PLAIN, Joint(0.0, 1.0, 0.0)))
+    _write_settings(options.out, _PLAIN, _PLAIN_SENTENCE)
     pairs = _validation(options.data, options.limit)
     pairs += _everyday(options.everyday, counter(options.base / "tokenizer.json"))
     reading = read_pairs(options.out, pairs)
     signals = fit(reading)
-    _write_settings(options.out, signals)
+    sentences = read_sentences(options.out, pairs)
+    sentence = fit_sentence(sentences)
+    _write_settings(options.out, signals, sentence)
+    report_sentences(sentences)
     scores = np.array([signals.scores(*row) for row in reading.features])
     for place, (name, labels) in enumerate((("answering", reading.answering), ("topical", reading.topical))):
         report(name, scores[:, place], reading, labels)
 
 
 def fit(reading: Reading) -> Signals:
-    """Logistic regressions on the first half of the questions; pairs whose label is not known are left out."""
-    given = _fusion(reading, reading.features * LOGIT_ALONE, reading.answering, reading.is_near)
-    topical = _fusion(reading, reading.features, reading.topical, np.ones(len(reading.topical), bool))
-    odds = np.array([(given.odds(*row), log_chance(topical.odds(*row))) for row in reading.features])
-    everything = np.ones(len(odds), bool)
-    return Signals(given, topical, Joint(*_weights_of(odds, reading, reading.answering, everything)))
+    """Logistic regressions on the first half of the questions; pairs whose label is not known are left out.
 
-
-def _fusion(reading: Reading, features: np.ndarray, labels: np.ndarray, among: np.ndarray) -> Fusion:
-    return Fusion(*_weights_of(features, reading, labels, among))
+    Given that a passage is on the subject, its logit alone tells whether it answers: cosine and the share of the
+    question's words move with the wording.
+    """
+    everything = np.ones(len(reading.topical), bool)
+    topical = Topical(*_weights_of(reading.features[:, 1:], reading, reading.topical, everything))
+    bias, logit = _weights_of(reading.features[:, :1], reading, reading.answering, reading.is_near)
+    on_subject = topical.bias + reading.features[:, 1:] @ np.array([topical.logit, topical.cosine])
+    odds = np.stack([bias + logit * reading.features[:, 0], [log_chance(one) for one in on_subject]], axis=1)
+    joint, given, subject = _weights_of(odds, reading, reading.answering, everything)
+    return Signals(Answering(round(joint + given * bias, 4), round(given * logit, 4), subject), topical)
 
 
 def _weights_of(features: np.ndarray, reading: Reading, labels: np.ndarray, among: np.ndarray) -> tuple[float, ...]:
@@ -121,6 +143,21 @@ def _weights_of(features: np.ndarray, reading: Reading, labels: np.ndarray, amon
     model = LogisticRegression(C=10.0, max_iter=1000)
     model.fit(features[chosen], labels[chosen], sample_weight=_balance(reading, labels, chosen)[chosen])
     return tuple(round(float(weight), 4) for weight in (model.intercept_[0], *model.coef_[0]))
+
+
+def fit_sentence(sentences: Sentences) -> Sentence:
+    """A logistic regression on the first half of the questions."""
+    chosen = sentences.halves == 0
+    model = LogisticRegression(C=10.0, max_iter=1000)
+    model.fit(sentences.behind[chosen, None], sentences.holds[chosen])
+    return Sentence(round(float(model.intercept_[0]), 4), round(-float(model.coef_[0][0]), 4))
+
+
+def report_sentences(sentences: Sentences) -> None:
+    """AUROC on the second half."""
+    chosen = sentences.halves == 1
+    area = roc_auc_score(sentences.holds[chosen], -sentences.behind[chosen])
+    print(f"sentences  {chosen.sum()}: AUROC {area:.3f}")
 
 
 def report(name: str, scores: np.ndarray, reading: Reading, labels: np.ndarray) -> None:
@@ -141,30 +178,47 @@ def report(name: str, scores: np.ndarray, reading: Reading, labels: np.ndarray) 
 def read_pairs(folder: Path, pairs: Sequence[Pair]) -> Reading:
     """Each pair as the application reads it; of a long passage the window that answers best."""
     reader = open_reader(folder, (folder / SETTINGS).read_bytes())
-    stop_words = frozenset(STOP_WORDS.read_text("utf-8").split())
     rows = []
     for pair in pairs:
         asked = reader.pieces(pair.question)
         question = asked.ids[:QUESTION_TOKENS]
         windows = cut_windows(reader.pieces(pair.passage), MAX_TOKENS - FRAME - len(question), OVERLAP)
-        weights = reader.rarity.weigh(pair.question, stop_words)
         ids = [window.ids for window in windows]
         read, cosines = reader.read(question, ids, Event()), reader.cosines(question, ids, Event())
-        found = zip(read, windows, cosines, strict=True)
-        rows.append(max((a, t, coverage(weights, window.text), cosine) for (a, t), window, cosine in found))
+        found = zip(read, cosines, strict=True)
+        rows.append(max((one.answering, one.topical, cosine) for one, cosine in found))
     return Reading(
         np.array(rows),
         np.array([np.nan if pair.answering is None else pair.answering for pair in pairs]),
         np.array([np.nan if pair.topical is None else pair.topical for pair in pairs]),
         np.array([zlib.crc32(pair.question.encode()) % 2 for pair in pairs]),
         np.array([pair.kind.endswith(NEAR) for pair in pairs]),
+        np.array([pair.kind.startswith("everyday/") for pair in pairs]),
     )
 
 
+def read_sentences(folder: Path, pairs: Sequence[Pair]) -> Sentences:
+    """Of the passages in which the answer has a known place."""
+    reader = open_reader(folder, (folder / SETTINGS).read_bytes())
+    rows = []
+    for pair in pairs:
+        passage = Passage("p", pair.passage, "")
+        texts = list(readable(passage, decompose(passage), reader)) if pair.evidence else []
+        start = pair.passage.find(pair.evidence)
+        for text, some in zip(texts, chances(texts, reader, reader.pieces(pair.question), Event()), strict=True):
+            # Half is the chance of the best one by the plain settings.
+            behind = [math.log((1.0 - chance) / max(chance, 1e-12)) for chance in some]
+            for strip, far in zip(text.strips, behind, strict=True):
+                holds = strip.start < start + len(pair.evidence) and start < strip.end
+                rows.append((far, holds, zlib.crc32(pair.question.encode()) % 2))
+    behind, holds, halves = np.array(rows, float).T
+    return Sentences(behind, holds, halves)
+
+
 def _balance(reading: Reading, labels: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """As much weight on pairs that have the label as on those that have it not, and within each the same on passages
-    that answer, that are on topic only, and that are off topic."""
-    kinds = np.where(reading.answering == 1.0, 2, np.where(reading.topical == 0.0, 0, 1))
+    """As much weight on pairs that have the label as on those that have it not, within each the same on passages that
+    answer, that are on topic only, and that are off topic, and within those on everyday documents as on others."""
+    kinds = 2 * np.where(reading.answering == 1.0, 2, np.where(reading.topical == 0.0, 0, 1)) + reading.is_everyday
     weights = np.zeros(len(labels))
     for label in (0.0, 1.0):
         own = chosen & (labels == label)
@@ -177,9 +231,26 @@ def _balance(reading: Reading, labels: np.ndarray, chosen: np.ndarray) -> np.nda
 
 def _validation(data: Path, limit: int) -> list[Pair]:
     random = Random(0)
-    rows = [row for row in read_rows(data / "train" / "valid_en.jsonl.gz") if row.source in SOURCES]
-    pairs = known_pairs(rows) + list(search_elsewhere(rows, random))
+    every = read_rows(data / "train" / "valid_en.jsonl.gz")
+    rows, sentences = [row for row in every if row.source in SOURCES], _sentences_of(every)
+    pairs = [_located(pair, sentences.get(pair.question, [])) for pair in known_pairs(rows)]
+    pairs += search_elsewhere(rows, random)
     return random.sample(pairs, min(limit, len(pairs)))
+
+
+def _located(pair: Pair, sentences: Sequence[str]) -> Pair:
+    """With its evidence, where one of the sentences that answer stands in its passage."""
+    evidence = next((text for text in sentences if text in pair.passage), "") if pair.answering else ""
+    return replace(pair, evidence=evidence)
+
+
+def _sentences_of(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """By question, the sentences that people say answer it."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.source.endswith("_sent") and row.label:
+            found.setdefault(row.question, []).append(row.passage)
+    return found
 
 
 def _everyday(folder: Path, count: Count) -> list[Pair]:
@@ -197,7 +268,7 @@ def _write_graphs(base: Path, weights: Path, out: Path) -> None:
     full.unlink()
 
 
-def _write_settings(folder: Path, signals: Signals) -> None:
+def _write_settings(folder: Path, signals: Signals, sentence: Sentence) -> None:
     digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in _SHIPPED}
     settings = {
         "version": VERSION,
@@ -206,7 +277,7 @@ def _write_settings(folder: Path, signals: Signals) -> None:
         "overlap": OVERLAP,
         "files": digests,
         "signals": asdict(signals),
-        "question_first": True,
+        "sentence": asdict(sentence),
     }
     (folder / SETTINGS).write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
 

@@ -9,29 +9,17 @@ import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor
 
-from crag_core.evaluators.shared.pair_encoder import EMBEDDER_INPUTS, EMBEDDER_OUTPUTS, INPUTS, OUTPUTS
+from crag_core.evaluators.shared.pair_encoder import EMBEDDER_INPUTS, EMBEDDER_OUTPUTS, INPUTS, OUTPUTS, PLACES
 from training.model import RetrievalEvaluator, TextEmbedder
 
 _OPSET = 17
-
-
-class _Scores(torch.nn.Module):
-    """The two scores of a pair, without those of its places."""
-
-    def __init__(self, model: RetrievalEvaluator) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> tuple[Tensor, Tensor]:
-        answering, topical, _ = self.model(input_ids, attention_mask, token_type_ids)
-        return answering, topical
 
 
 def export(model: RetrievalEvaluator, path: Path) -> None:
     """Write `model` as 32-bit ONNX with free batch and length."""
     ids = torch.tensor([[101, 2003, 102, 2054, 102], [101, 2003, 102, 2054, 102]])
     segments = torch.tensor([[0, 0, 0, 1, 1], [0, 0, 0, 1, 1]])
-    _export(_Scores(model), (ids, torch.ones_like(ids), segments), INPUTS, OUTPUTS, path)
+    _export(model, (ids, torch.ones_like(ids), segments), INPUTS, OUTPUTS, path)
 
 
 def export_embedder(embedder: TextEmbedder, path: Path) -> None:
@@ -44,7 +32,8 @@ def _export(
     model: torch.nn.Module, example: tuple[Tensor, ...], inputs: Sequence[str], outputs: Sequence[str], path: Path
 ) -> None:
     model.eval()
-    free = {name: {0: "rows", 1: "tokens"} for name in inputs} | {name: {0: "rows"} for name in outputs}
+    by_token = {*inputs, PLACES}
+    free = {name: {0: "rows", 1: "tokens"} if name in by_token else {0: "rows"} for name in (*inputs, *outputs)}
     torch.onnx.export(
         model,
         example,

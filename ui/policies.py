@@ -12,7 +12,7 @@ from crag_core.base.text.display import sentence
 from crag_core.base.types import (
     ANSWERING,
     TOPICAL,
-    Correction,
+    Action,
     CorrectionKind,
     Decision,
     EvaluatorCard,
@@ -28,6 +28,7 @@ from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.verdict_lines import ONE_FOR_BOTH, is_one_for_both
 from ui.run.verdict import headline
+from ui.session import app_state
 from ui.text import plain
 
 _ICONS = {
@@ -102,7 +103,7 @@ def _draw(verdict: Verdict) -> None:
     st.markdown(_numbers(policy, decision))
     one = f"  \n:small[:gray[{ONE_FOR_BOTH}]]" if is_one_for_both(policy, decision) else ""
     st.markdown(plain(sentence(decision.reason)) + one)
-    st.markdown("  \n".join(f":small[{line}]" for line in _describe(decision.plan)))
+    st.markdown("  \n".join(f":small[{line}]" for line in _describe(decision, policy)))
     st.caption(f":material/receipt: {verdict.cost}{_needed(verdict)}")
 
 
@@ -116,15 +117,17 @@ def _numbers(policy: Policy, decision: Decision) -> str:
     return f"{answering}  \n{topical}  \n:gray[{sure}]"
 
 
-def _describe(plan: tuple[Correction, ...]) -> list[str]:
+def _describe(decision: Decision, policy: Policy) -> list[str]:
     """One line a kind; single passages discarded are counted."""
-    lines = []
+    lines, plan = [], decision.plan
     single = [one for one in plan if one.kind is CorrectionKind.DISCARD and one.passage_id is not None]
     if single:
         lines.append(f":material/delete: discard {len(single)}: {plain(single[0].reason)}{' …' * (len(single) > 1)}")
     for one in plan:
         if one not in single:
             lines.append(f":material/{_ICONS[one.kind]}: {_NAMES.get(one.kind, one.kind.value)}: {plain(one.reason)}")
+    if decision.verdict is Action.AMBIGUOUS:
+        lines.append(f":material/help: without web evidence: {app_state.DOUBTFUL_TITLES[policy.doubtful].lower()}")
     return lines
 
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from crag_core.app.workbench import Choice, Workbench, preset_choice
 from crag_core.base.errors import UnknownName, WrongUse, as_typed
-from crag_core.decision.policy import Policy
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.evaluators.policies import DEFAULT, PLAIN, default_evaluator, find_policy, load_policies, plain_rag, suit
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
@@ -23,7 +23,7 @@ class Configuration:
     choice: Choice
 
 
-KEYS = ("name", "evaluator", "model", "preset", "lower", "upper", "cutoff", "web", "top_k")
+KEYS = ("name", "evaluator", "model", "preset", "lower", "upper", "cutoff", "doubtful", "web", "top_k")
 _OF_PLAIN = ("name", "model", "top_k")
 
 
@@ -45,6 +45,7 @@ def read_configuration(text: str, workbench: Workbench) -> Configuration:
         policy = choice.policy.with_thresholds(*(_number(key, given.get(key)) for key in ("lower", "upper", "cutoff")))
     except ValueError as error:
         raise WrongUse(f"The configuration {text!r} cannot be used: {error}.") from None
+    policy = replace(policy, doubtful=_doubtful(given.get("doubtful", policy.doubtful)))
     top_k = _count(given["top_k"]) if "top_k" in given else choice.top_k
     chosen = replace(choice, policy=policy, web=_web(given.get("web", WebMode.OFF)), top_k=top_k)
     return Configuration(given.get("name", text.strip()), chosen)
@@ -139,6 +140,12 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 20:
         raise WrongUse(f"top_k: expected a whole number from 1 to 20, found {text!r}.")
     return int(text)
+
+
+def _doubtful(text: str) -> Doubtful:
+    if text not in list(Doubtful):
+        raise WrongUse(f"doubtful: expected {' or '.join(Doubtful)}, found {text!r}.")
+    return Doubtful(text)
 
 
 def _web(text: str) -> WebMode:

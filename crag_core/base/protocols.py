@@ -8,7 +8,7 @@ from threading import Event
 from typing import Any, Protocol
 
 from crag_core.base.documents import Document, IndexVersion, OnProgress, Rebuilt
-from crag_core.base.types import Engine, EvaluatorCard, Grade, Passage, Usage, WebAttempt, WebOutcome
+from crag_core.base.types import Engine, EvaluatorCard, Grade, Passage, Strip, Usage, WebAttempt, WebOutcome
 
 Messages = Sequence[tuple[str, str]]
 """A chat as (role, text) pairs; roles are system, user and assistant."""
@@ -132,6 +132,13 @@ class Evaluator(Protocol):
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
         """One grade a passage, in the passages' order; what cannot be graded comes back with score None and a cause."""
+
+
+class StripEvaluator(Evaluator, Protocol):
+    def score(
+        self, question: str, chunks: Sequence[tuple[Passage, Sequence[Strip]]], cancel: Cancel
+    ) -> tuple[tuple[Strip, ...], str]:
+        """The strips of all chunks in order, scored in the light of their chunk, and why some are not; "": all are."""
 
 
 class Embedder(Protocol):

@@ -98,7 +98,7 @@ class Usage:
 class SecondGrade:
     """What the policy's second evaluator said of one passage, on its own scale; `score` and `cause` as in `Grade`.
 
-    `lower` and `upper` are the thresholds of its card; `writer` is the language model that it asked.
+    `title`, `lower` and `upper` are those of its card; `writer` is the language model that it asked.
     """
 
     evaluator: str
@@ -114,11 +114,17 @@ class SecondGrade:
     usage: Usage = field(default_factory=Usage)
     from_cache: bool = False
     writer: str = ""
+    title: str = ""
 
     def __post_init__(self) -> None:
         _check_score(self.score)
         if not 0.0 <= self.lower <= self.upper <= 1.0:
             raise ValueError(f"expected 0 <= lower <= upper <= 1, found {self.lower} and {self.upper}")
+
+    @property
+    def called(self) -> str:
+        """The evaluator by its title, or by its name in a record that has no title."""
+        return self.title or self.evaluator
 
 
 @dataclass(frozen=True)

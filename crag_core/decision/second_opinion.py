@@ -61,10 +61,10 @@ def second_text(policy: Policy, grade: Grade | None) -> str:
     if grade is None or second is None:
         return ""
     if second.score is None:
-        return f"second opinion by {clean(second.evaluator)}: not graded, the first score counts"
-    text = f"second opinion by {clean(second.evaluator)}: {second.score:.2f}"
+        return f"second opinion by {clean(second.called)}: not graded; first score kept"
+    text = f"second opinion by {clean(second.called)}: {second.score:.2f}"
     if counted(policy, grade) is grade:
-        return f"{text}, not counted: the first score is outside the band of this policy"
+        return f"{text}, not counted: first score outside the band"
     return f"{text}, counts as {on_first_scale(policy, second):.2f}"
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from crag_core.base.protocols import Cancel, Evaluator, GradeCache
 from crag_core.base.types import Grade, Passage, Usage
+from crag_core.evaluators.shared.pair_encoder import heading_of
 
 KEY_VERSION = 1
 
@@ -39,9 +40,9 @@ class CachedEvaluator:
         )
 
     def _key(self, question: str, passage: Passage) -> str:
-        # Without a model the grade may be made of the cosine that the retriever found.
-        cosine = None if self.card.calls_model else passage.score("cosine")
-        named = json.dumps([KEY_VERSION, self._identity, question, passage.text, cosine], ensure_ascii=False)
+        # Without a model the grade may be made of the cosine that the retriever found, and of the headings.
+        seen = [None] if self.card.calls_model else [passage.score("cosine"), heading_of(passage)]
+        named = json.dumps([KEY_VERSION, self._identity, question, passage.text, *seen], ensure_ascii=False)
         return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
 
 

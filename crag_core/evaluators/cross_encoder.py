@@ -13,10 +13,19 @@ from typing import Self
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.protocols import Cancel
 from crag_core.base.text.words import words
-from crag_core.base.types import EvaluatorCard, Grade, Passage
-from crag_core.evaluators.shared.model_files import FRAME, SETTINGS, coverage, read_file
-from crag_core.evaluators.shared.pair_encoder import PairReader, Pieces, cut_windows, open_reader, why_unread
+from crag_core.base.types import ANSWERING, EvaluatorCard, Grade, Passage, Strip
+from crag_core.evaluators.shared import coarse
+from crag_core.evaluators.shared.model_files import FRAME, SETTINGS, read_file
+from crag_core.evaluators.shared.pair_encoder import (
+    PairReader,
+    Pieces,
+    cut_windows,
+    heading_of,
+    open_reader,
+    why_unread,
+)
 from crag_core.evaluators.shared.parts import EvaluatorParts
+from crag_core.evaluators.shared.strip_places import chances, readable
 
 _EMBEDDING = "all-MiniLM-L6-v2"
 
@@ -24,9 +33,9 @@ _EMBEDDING = "all-MiniLM-L6-v2"
 class CrossEncoderEvaluator:
     """Grades by the model in `folder`, loaded at the first use; `grade` raises `EvaluatorUnavailable` or `Stopped`.
 
-    A long passage is read in windows, and each part is that of its best window. `stop_words` do not count in how much
-    of the question stands in a passage. `trusts_cosines`: the cosines that a retriever recorded are of the embedding
-    model that ships here too, all-MiniLM-L6-v2, and save working them out again.
+    A passage is read with the headings above it; a long one in windows, and each part is that of its best window.
+    `trusts_cosines`: the cosines that a retriever recorded are of the embedding model that ships here,
+    all-MiniLM-L6-v2, and save working them out again.
     """
 
     card = EvaluatorCard(
@@ -34,19 +43,18 @@ class CrossEncoderEvaluator:
         title="Trained evaluator",
         scale="expected relevance, 0 to 1: half for being about the question, half for holding the answer",
         lower=0.52,
-        upper=0.78,
-        strip_cutoff=0.19,
+        upper=0.83,
+        strip_cutoff=0.05,
         calls_model=False,
-        cost="no model call, about 15 ms a passage",
+        cost="no model call, about 20 ms a passage",
     )
     scored_by: tuple[str, ...] = ("answering", "topical")
     """The parts whose mean is the score."""
     advice: str = " Choose the evaluator “Language model”, or “Heuristic” where there is none."
     """For texts that it cannot read, at the end of the cause."""
 
-    def __init__(self, folder: Path, stop_words: frozenset[str], *, trusts_cosines: bool = False) -> None:
+    def __init__(self, folder: Path, *, trusts_cosines: bool = False) -> None:
         self._folder = folder
-        self._stop_words = stop_words
         self._trusts_cosines = trusts_cosines
         # Read now: every grade is then made by the version that a cache keeps it under, whatever becomes of the files.
         self._settings = _read_settings(folder)
@@ -54,56 +62,79 @@ class CrossEncoderEvaluator:
 
     @classmethod
     def build(cls, parts: EvaluatorParts) -> Self:
-        return cls(parts.trained, parts.meter.stop_words, trusts_cosines=parts.embedder.name == _EMBEDDING)
+        return cls(parts.trained, trusts_cosines=parts.embedder.name == _EMBEDDING)
 
     def _version(self) -> str:
-        """Names what a grade is made with: another model or other stop words have another version.
+        """Names what a grade is made with: another model has another version.
 
         Who worked out the cosine is left out: it moves a score by less than what a threshold can mean.
         """
         if isinstance(self._settings, EvaluatorUnavailable):
             return "absent"
-        ignored = "\n".join(sorted(self._stop_words)).encode("utf-8", "surrogatepass")
-        return hashlib.sha256(self._settings + ignored).hexdigest()[:16]
+        return hashlib.sha256(self._settings + coarse.VERSION.encode()).hexdigest()[:16]
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
         if not passages:
             return ()
-        if isinstance(self._settings, EvaluatorUnavailable):
-            raise EvaluatorUnavailable(self._settings.message, hint=self._settings.hint)
         started = time.perf_counter()
-        reader = open_reader(self._folder, self._settings)
-        asked = reader.pieces(question)
-        refused = self._why_unread(asked, "question") if words(asked.text) else "The question has no words."
-        if refused:
-            return tuple(Grade(passage.id, None, cause=refused) for passage in passages)
-        grades = self._judge(asked, passages, reader, cancel)
+        reader, asked, refused = self._open(question)
+        grades = (
+            [Grade(passage.id, None, cause=refused) for passage in passages]
+            if refused
+            else self._judge(asked, passages, reader, cancel)
+        )
+        grades = coarse.grade_unread(question, passages, grades, self.scored_by, cancel)
         each = (time.perf_counter() - started) / len(passages)
         return tuple(replace(grade, seconds=each) for grade in grades)
+
+    def score(
+        self, question: str, chunks: Sequence[tuple[Passage, Sequence[Strip]]], cancel: Cancel
+    ) -> tuple[tuple[Strip, ...], str]:
+        """The chance that each strip holds the answer: that its chunk does, times that it stands in this one then.
+
+        Both come from one reading of the chunk, the one that graded it where it was graded just before. Second, why
+        some strips have no score; raises as `grade` does.
+        """
+        strips = tuple(strip for _, some in chunks for strip in some)
+        if not strips:
+            return (), ""
+        reader, asked, refused = self._open(question)
+        texts = [] if refused else [text for chunk in chunks for text in readable(*chunk, reader)]
+        grades = self._judge(asked, [text.passage for text in texts], reader, cancel)
+        scored = {
+            strip.id: replace(strip, score=chance * (grade.part(ANSWERING) or 0.0))
+            for text, grade, some in zip(texts, grades, chances(texts, reader, asked, cancel), strict=True)
+            for strip, chance in zip(text.strips, some, strict=True)
+        }
+        strips = coarse.score_unread(question, tuple(scored.get(strip.id, strip) for strip in strips), cancel)
+        unread = (why_unread(reader.pieces(strip.text), "text") for strip in strips if strip.score is None)
+        return strips, next((refused or why for why in unread), "")
+
+    def _open(self, question: str) -> tuple[PairReader, Pieces, str]:
+        """The models, the question in pieces, and why it is not read; "": it is. Raises `EvaluatorUnavailable`."""
+        if isinstance(self._settings, EvaluatorUnavailable):
+            raise EvaluatorUnavailable(self._settings.message, hint=self._settings.hint)
+        reader = open_reader(self._folder, self._settings)
+        asked = reader.pieces(question)
+        return reader, asked, self._why_unread(asked, "question") if words(asked.text) else "The question has no words."
 
     def _judge(self, asked: Pieces, passages: Sequence[Passage], reader: PairReader, cancel: Cancel) -> list[Grade]:
         settings = reader.settings
         question = asked.ids[: settings.question_tokens]
         room = settings.tokens - FRAME - len(question)
-        texts = [reader.pieces(passage.text) for passage in passages]
+        texts = [reader.pieces(heading_of(passage) + passage.text) for passage in passages]
         refused = [self._why_unread(text, "text") for text in texts]
         windows = [
             [] if why else cut_windows(text, room, settings.overlap) for text, why in zip(texts, refused, strict=True)
         ]
-        logits = iter(reader.read(question, [window.ids for some in windows for window in some], cancel))
+        readings = iter(reader.read(question, [window.ids for some in windows for window in some], cancel))
         known = [passage.score("cosine") if self._trusts_cosines else None for passage in passages]
         unknown = [window.ids for some, one in zip(windows, known, strict=True) if one is None for window in some]
         cosines = iter(reader.cosines(question, unknown, cancel))
-        weights = reader.rarity.weigh(asked.text, self._stop_words)
-        scores = [
-            [
-                settings.signals.scores(
-                    *next(logits), coverage(weights, window.text), next(cosines) if one is None else one
-                )
-                for window in some
-            ]
-            for some, one in zip(windows, known, strict=True)
-        ]
+        scores = []
+        for some, one in zip(windows, known, strict=True):
+            seen = [(next(readings), next(cosines) if one is None else one) for _ in some]
+            scores.append([settings.signals.scores(read.answering, read.topical, cosine) for read, cosine in seen])
         cut = (
             f", question cut at {len(question)} of its {len(asked.ids)} tokens"
             if len(question) < len(asked.ids)
@@ -129,7 +160,7 @@ class CrossEncoderEvaluator:
 
 
 class CrossEncoderStripEvaluator(CrossEncoderEvaluator):
-    """For strips: a sentence is judged by whether it holds the answer, not by what it is about."""
+    """For strips: a text is judged by whether it holds the answer, not by what it is about."""
 
     scored_by = ("answering",)
     advice = ""  # nobody chooses who scores strips

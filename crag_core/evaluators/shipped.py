@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from crag_core.base.data_files import DATA
-from crag_core.base.protocols import Evaluator
+from crag_core.base.protocols import StripEvaluator
 from crag_core.decision.query_expansion import parse_synonyms
 from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
@@ -24,6 +24,6 @@ def synonyms() -> Mapping[str, tuple[str, ...]]:
     return parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
 
 
-def strip_evaluator() -> Evaluator:
+def strip_evaluator() -> StripEvaluator:
     """Who scores the sentences of every run."""
-    return CrossEncoderStripEvaluator(EVALUATOR_FOLDER, signal_meter().stop_words)
+    return CrossEncoderStripEvaluator(EVALUATOR_FOLDER)

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
 from crag_core.base.serialization import from_plain, to_plain
-from crag_core.experiments.comparison.outcome import Outcome
+from crag_core.experiments.comparison.outcome import MEANING, Outcome
 from crag_core.experiments.comparison.setups import KeptSetup, Setup
 from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion
 from crag_core.experiments.labelled.questions import LabelledSet
@@ -55,13 +55,15 @@ Facts = TypeVar("Facts", bound=Keyed)
 class OutcomeLog(Generic[Facts]):
     """The questions that were run under `conditions`, with facts of type `kind` and the whole record of each.
 
+    Rows whose facts mean something else, by their `meaning`, cannot be read; one that names none has 1.
     Safe to use from several threads and processes; constructing it touches no disk, and only writing makes a file.
     Every method raises `ScoresUnavailable`.
     """
 
-    def __init__(self, path: Path, conditions: Under, kind: type[Facts]) -> None:
+    def __init__(self, path: Path, conditions: Under, kind: type[Facts], meaning: int = 1) -> None:
         self._path = path
         self._kind = kind
+        self._meaning = meaning
         self.conditions = conditions
         self._fingerprint = conditions.fingerprint
 
@@ -74,10 +76,16 @@ class OutcomeLog(Generic[Facts]):
         found = {}
         for key, facts in self._rows("SELECT key, facts FROM scored WHERE conditions = ?", self._fingerprint):
             try:
-                found[key] = from_plain(self._kind, json.loads(facts), "facts")
+                found[key] = self._read(json.loads(facts))
             except (BadRecord, ValueError):
                 continue
         return found
+
+    def _read(self, told: Any) -> Facts:
+        meaning = told.pop("meaning", 1) if isinstance(told, dict) else 1
+        if meaning != self._meaning:
+            raise BadRecord(f"Facts of version {meaning!r}, expected {self._meaning}.", hint="Run the set again.")
+        return from_plain(self._kind, told, "facts")
 
     def record(self, key: str) -> Trace | None:
         """The whole run behind a row; `BadRecord` for one that this version cannot read."""
@@ -89,7 +97,8 @@ class OutcomeLog(Generic[Facts]):
 
     def add(self, facts: Facts, trace: Trace) -> None:
         """In place of an earlier row of the same question."""
-        written = json.dumps(to_plain(facts))
+        meaning = {"meaning": self._meaning} if self._meaning > 1 else {}
+        written = json.dumps(to_plain(facts) | meaning)
         record = zlib.compress(json.dumps(trace.to_dict()).encode("ascii"))
         with _open(self._path, writes=True) as database, database:
             conditions = (self._fingerprint, json.dumps(to_plain(self.conditions)))
@@ -235,7 +244,7 @@ class ExperimentFolder:
         return ScoreLog(self._folder / SCORES, conditions)
 
     def outcomes(self, setup: Setup | KeptSetup) -> OutcomeLog[Outcome]:
-        return OutcomeLog(self._folder / OUTCOMES, setup, Outcome)
+        return OutcomeLog(self._folder / OUTCOMES, setup, Outcome, MEANING)
 
     def setups(self) -> tuple[KeptSetup, ...]:
         """Those that outcomes are kept under, the newest first, of one second by title of the policy.

@@ -37,7 +37,8 @@ class CRAGQueryEngine(RetrieverQueryEngine):
     it, between correction and answer. Rounds of retrieval use the retriever that is given here, whichever it is.
 
     A `Response` has the kept passages as `source_nodes` and the record of the run, as plain data, in
-    `metadata["crag"]` (`Trace.from_dict` rebuilds it) and in short in `metadata["crag_summary"]` (see `Summary`). With
+    `metadata["crag"]` (`Trace.from_dict` rebuilds it) and in short in `metadata["crag_summary"]` (see `Summary`).
+    A doubtful ending has a heading above its text, and the reason in `metadata["crag_doubtful"]`, else "". With
     `streaming=True` a `StreamingResponse` comes back at once; its `metadata["crag"]` holds the answer too when the
     stream has ended. `query` raises `CragError` when a step fails; `run`, `resume`, `correct` and `grade`, which take
     and give records, tell a failure by the record's last step.

@@ -18,9 +18,10 @@ from llama_index.core.types import RESPONSE_TEXT_TYPE
 from llama_index_instrumentation import get_dispatcher
 
 from crag_core.base.serialization import to_plain
-from crag_core.base.types import Answer
 from crag_core.llamaindex.run_query import RunQuery
 from crag_core.pipeline.pipeline import OpenRun, raise_failure
+from crag_core.trace.grounding.quoted_answer import doubtful_title, why_doubtful
+from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 
@@ -83,21 +84,21 @@ class CRAGSynthesizer(BaseSynthesizer):
             return StreamingResponse(_pieces(under_way, metadata), source_nodes=nodes, metadata=metadata)
         under_way.write()
         trace = under_way.trace
-        return Response(shown(trace.answer), source_nodes=nodes, metadata=metadata_of(trace))
+        return Response(shown(trace), source_nodes=nodes, metadata=metadata_of(trace))
 
 
 def _pieces(under_way: OpenRun, metadata: dict[str, Any]) -> Generator[str, None, None]:
     """The attempt that corrected the evidence is over when these are taken, and the answer is one of its own."""
-    written = False
+    written, heading = False, doubtful_heading(under_way.trace)
     for piece in under_way.pipeline.stream_answer(under_way.trace):
         if isinstance(piece, str):
+            yield piece if written else heading + piece
             written = True
-            yield piece
             continue
         metadata |= metadata_of(piece)
         raise_failure(piece)
         if not written:
-            yield shown(piece.answer)
+            yield shown(piece)
 
 
 def as_async(response: RESPONSE_TYPE) -> RESPONSE_TYPE:
@@ -114,10 +115,23 @@ def as_async(response: RESPONSE_TYPE) -> RESPONSE_TYPE:
 
 
 def metadata_of(trace: Trace) -> dict[str, Any]:
-    """The record of the run as plain data, and in short."""
-    return {"crag": trace.to_dict(), "crag_summary": to_plain(summarize(trace))}
+    """The record of the run as plain data, and in short; `crag_doubtful` says why nothing of it is called an answer."""
+    routed = reroute(trace, trace.settings.policy)
+    doubtful = why_doubtful(routed.decision, trace.web) if routed.is_doubtful else ""
+    return {"crag": trace.to_dict(), "crag_summary": to_plain(summarize(trace)), "crag_doubtful": doubtful}
 
 
-def shown(answer: Answer | None) -> str:
+def shown(trace: Trace) -> str:
     """The text of the answer, or why there is none."""
-    return (answer.text or answer.message) if answer else ""
+    answer = trace.answer
+    if answer is None:
+        return ""
+    return doubtful_heading(trace) + answer.text if answer.text else answer.message
+
+
+def doubtful_heading(trace: Trace) -> str:
+    """What stands above the text of a doubtful ending; "" above an answer."""
+    routed = reroute(trace, trace.settings.policy)
+    if not routed.is_doubtful:
+        return ""
+    return f"{doubtful_title(trace.settings.writer)}\n{why_doubtful(routed.decision, trace.web)}\n\n"

@@ -45,7 +45,7 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
     abstention = withheld(trace, trace.settings.policy, routed.decision, routed.knowledge)
     if abstention is not None:
         if trace.answer != abstention:
-            yield Result({"answer": abstention}, "no answer: the policy abstains where it is in doubt")
+            yield Result({"answer": abstention}, "no answer: the policy abstains when in doubt")
         return
     if routed.answer and routed.answer.state in _FINAL:
         return

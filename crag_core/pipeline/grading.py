@@ -53,7 +53,7 @@ def read_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if decision_path.decision.rule or not doubtful:
         return None
     if evaluator is None:
-        text = f"no language model for {asked.evaluator}; the first scores stay"
+        text = "no language model to ask; first scores kept"
         return None if _is_told(trace, text) else Result({}, text, state=StepState.SKIPPED)
     card, writer, own = evaluator.card, trace.settings.writer, _by_id(trace.grades or ())
     known = {one.id: _as_grade(one.id, second) for one in doubtful if (second := _second_of(own[one.id], card, writer))}
@@ -68,7 +68,7 @@ def read_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
     summary = f"{scored} of {len(given)} chunks by {card.title}"
     if scored < len(doubtful):
         cause = asking.broken or next((one.cause for one in asking.known.values() if one.score is None), "")
-        summary += f"; the first score stays for {len(doubtful) - scored}: {cause}"
+        summary += f"; first score kept for {len(doubtful) - scored}: {cause}"
     state = asking.state if asking.state is StepState.STOPPED else StepState.DONE
     return Result({"grades": grades}, summary, asking.usage, state, asking.hint, asking.error)
 
@@ -99,6 +99,7 @@ def _as_second(grade: Grade, card: EvaluatorCard, writer: str) -> SecondGrade:
         usage=grade.usage,
         from_cache=grade.from_cache,
         writer=writer if card.calls_model else "",
+        title=card.title,
     )
 
 

@@ -21,6 +21,7 @@ from crag_core.base.protocols import (
     LanguageModel,
     PageReader,
     Retriever,
+    StripEvaluator,
     SupportMeter,
     WebSearcher,
 )
@@ -95,7 +96,7 @@ class Parts:
     """
 
     evaluator: Evaluator
-    strip_evaluator: Evaluator
+    strip_evaluator: StripEvaluator
     meter: SignalMeter
     retriever: Retriever | None = None
     model: LanguageModel | None = None

@@ -15,7 +15,7 @@ from crag_core.base.protocols import Found
 from crag_core.base.reply_parsing import without_thoughts
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Extraction, Handling, Passage, StepState, Strip, Usage
-from crag_core.decision.refine import as_passage, decompose
+from crag_core.decision.refine import decompose
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import carried_out, decision_path_of, reroute
@@ -132,14 +132,13 @@ def scored_strips(
     question: str, passages: tuple[Passage, ...], parts: Parts, run: Run
 ) -> tuple[tuple[Strip, ...], str]:
     """The strips of `passages` with their scores, and what came of scoring them."""
-    pieces = [(strip, passage) for passage in passages for strip in decompose(passage)]
-    grades = parts.strip_evaluator.grade(question, [as_passage(*piece) for piece in pieces], run.cancel)
-    strips = tuple(replace(strip, score=grade.score) for (strip, _), grade in zip(pieces, grades, strict=True))
+    chunks = [(passage, decompose(passage)) for passage in passages]
+    strips, why = parts.strip_evaluator.score(question, chunks, run.cancel)
     summary = f"strips scored by {parts.strip_evaluator.card.title.lower()}"
-    causes = [grade.cause for grade in grades if grade.score is None]
-    if not causes:
+    unscored = sum(strip.score is None for strip in strips)
+    if not unscored:
         return strips, f"{len(strips)} {summary}"
-    return strips, f"{len(strips) - len(causes)} of {len(strips)} {summary}, {len(causes)} not graded: {causes[0]}"
+    return strips, f"{len(strips) - unscored} of {len(strips)} {summary}, {unscored} not graded: {why}"
 
 
 def _checked(passage: Passage, reply: str, usage: Usage, strips: tuple[Strip, ...]) -> Extraction:

@@ -132,6 +132,8 @@ def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
         )
         if before != now and not is_plain
     ]
+    if then.doubtful is not policy.doubtful and not is_plain:
+        message.append(f"doubtful ending “{policy.doubtful}” instead of “{then.doubtful}”")
     edits, before = trace.edits, taken.edits
     for what, back, ids, known in (
         ("dropped", "put back", edits.dropped, before.dropped),

@@ -18,6 +18,7 @@ from crag_core.app.configuration_text import (
 )
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import CragError, UnknownName, WrongUse
+from crag_core.decision.policy import Doubtful
 from crag_core.evaluators.policies import DEFAULT, OWN_JUDGE, PLAIN, load_policies, plain_rag, suit
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.thresholds.preset import TunedPreset
@@ -64,14 +65,14 @@ def test_a_policy_alone_starts_as_it_does_everywhere(name: str, workbench: Workb
 
 def test_every_key_has_its_say(workbench: Workbench) -> None:
     text = (
-        "paper, name=strict, evaluator=heuristic, model=openai/mine, lower=0.1, upper=0.9, cutoff=0.4, web=auto, "
-        "top_k=12"
+        "paper, name=strict, evaluator=heuristic, model=openai/mine, lower=0.1, upper=0.9, cutoff=0.4, "
+        "doubtful=abstain, web=auto, top_k=12"
     )
     assert {part.partition("=")[0].strip() for part in text.split(",")[1:]} == set(KEYS) - {"preset"}
     found = read(text, workbench)
     chosen = found.choice
     assert (found.name, chosen.evaluator, chosen.model) == ("strict", "heuristic", "openai/mine")
-    assert chosen.policy.thresholds == (0.1, 0.9, 0.4)
+    assert chosen.policy.thresholds == (0.1, 0.9, 0.4) and chosen.policy.doubtful is Doubtful.ABSTAIN
     assert (chosen.web, chosen.top_k) == (WebMode.AUTO, 12)
 
 
@@ -137,7 +138,8 @@ def test_plain_is_the_policy_that_grades_nothing(workbench: Workbench) -> None:
 
 
 @pytest.mark.parametrize(
-    "idle", ["upper=0.8", "lower=0.1", "cutoff=0.5", "evaluator=embedding", "preset=popqa", "web=auto"]
+    "idle",
+    ["upper=0.8", "lower=0.1", "cutoff=0.5", "evaluator=embedding", "preset=popqa", "web=auto", "doubtful=abstain"],
 )
 def test_what_plain_rag_would_not_heed_is_refused(idle: str, workbench: Workbench) -> None:
     error = refused(f"plain,{idle}", workbench)
@@ -187,6 +189,7 @@ def test_what_plain_rag_would_not_heed_is_refused(idle: str, workbench: Workbenc
         ("paper,top_k=²", "found '²'."),
         ("paper,web=ask", "web: expected auto or off, since there is nobody to ask, found 'ask'."),
         ("paper,web=on", "web: expected auto or off"),
+        ("paper,doubtful=hide", "doubtful: expected show or abstain, found 'hide'."),
         ("papr", "Unknown policy 'papr'. Did you mean 'paper'? Known: agentic, heuristic, paper, plain, "),
         ("plian", "Unknown policy 'plian'. Did you mean 'plain'?"),
         ("papr,preset=popqa", "Unknown policy 'papr'. Did you mean 'paper'?"),

@@ -112,7 +112,7 @@ def test_tune_writes_a_preset_that_everything_reads(labelled: Path, home: Path, 
 def test_too_few_questions_for_a_guarantee_are_an_exit_code(labelled: Path, capsys: Output) -> None:
     arguments = ["--set", str(labelled), "--evaluator", "embedding", "--objective", "confidently wrong <= 5%"]
     assert main(["tune", *arguments, "--confidence", "0.95"]) == NOT_KEPT
-    assert "49 more are needed at least" in capsys.readouterr().err
+    assert "at least 49 more are needed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("confidence", ["0", "1", "95", "x"])

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.nearest import Nearest, RememberingEmbedder
 from benchmarks.readers import LIMITS, READERS, TOP
-from benchmarks.sets import Source, Task
+from benchmarks.sets import Source, Task, open_source
 from tests.word_embedder import WordEmbedder
 
 FERRY = "The ferry to Vennick leaves at nine. It carries forty cars."
@@ -164,9 +164,10 @@ def test_rare_words_weigh_more_than_common_ones() -> None:
 
 @pytest.mark.parametrize("name", READERS)
 def test_every_shared_set_is_read(shared_data: Path, name: str) -> None:
-    tasks = read(name, shared_data / "dev" / "sets" / name, limit=30)
-    for task in tasks:
-        assert task.questions and (task.comparisons or task.is_strips)
+    source = open_source(shared_data / "dev", name, 30, RememberingEmbedder(WordEmbedder()))
+    assert source is not None
+    for task in READERS[name](source):
+        assert task.questions and (task.comparisons or task.is_strips or task.is_routing)
         for question in task.questions:
             assert len(question.passages) == len(question.labels) > 0
         labels = {label for question in task.questions for label in (question.label, *question.labels)}

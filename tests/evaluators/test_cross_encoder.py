@@ -16,12 +16,10 @@ from crag_core.base.protocols import Cancel
 from crag_core.base.types import Grade, Passage
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.pair_encoder import Ids, PairReader, open_reader
-from tests.evaluators.tiny_evaluator import FUSION, JOINT, TOPICAL, VOCABULARY, make_evaluator
+from tests.evaluators.tiny_evaluator import ANSWERING, TOPICAL, VOCABULARY, make_evaluator
 from tests.fakes import passage
 
-STOP_WORDS = frozenset({"when", "does", "the"})
-QUESTION = "When does the ferry leaves?"  # two words with a weight: ferry log(10 / 5), leaves log(10 / 1)
-FERRY, LEAVES = math.log(2) / math.log(20), math.log(10) / math.log(20)
+QUESTION = "When does the ferry leaves?"
 
 
 @pytest.fixture
@@ -31,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def evaluator(folder: Path) -> CrossEncoderEvaluator:
-    return CrossEncoderEvaluator(folder, STOP_WORDS)
+    return CrossEncoderEvaluator(folder)
 
 
 def ask(evaluator: CrossEncoderEvaluator, *texts: str, question: str = QUESTION) -> tuple[Grade, ...]:
@@ -51,57 +49,50 @@ def read_alone(evaluator: CrossEncoderEvaluator, text: str, question: str = QUES
 # --- scores ---------------------------------------------------------------------------------------------------------
 
 
-def test_logits_and_coverage_become_two_parts_and_their_mean(evaluator: CrossEncoderEvaluator) -> None:
+def test_logits_become_two_parts_and_their_mean(evaluator: CrossEncoderEvaluator) -> None:
     full, about, nothing = ask(evaluator, "The ferry leaves nine.", "The ferry. The coat.", "A coat.")
-    answering = sigmoid(-1 + 4 + 0.5 * 2 + 2.0)
-    topical = sigmoid(-2 + 2.0 + 1.0)
+    answering, topical = sigmoid(-1 + 4), sigmoid(-1 + 2)
     assert full.parts == (("answering", pytest.approx(answering)), ("topical", pytest.approx(topical)))
     assert full.score == pytest.approx((answering + topical) / 2)
     assert full.reason == f"answering {answering:.2f}, topical {topical:.2f}"
-    assert dict(about.parts) == pytest.approx(
-        {"answering": sigmoid(-1 + 0.5 * 2 + 2.0 * FERRY), "topical": sigmoid(-2 + 2 + FERRY)}
-    )
-    assert dict(nothing.parts) == pytest.approx({"answering": sigmoid(-1), "topical": sigmoid(-2)})
+    assert dict(about.parts) == pytest.approx({"answering": sigmoid(-1), "topical": sigmoid(-1 + 2)})
+    assert dict(nothing.parts) == pytest.approx({"answering": sigmoid(-1), "topical": sigmoid(-1)})
     assert [grade.passage_id for grade in (full, about, nothing)] == ["p1", "p2", "p3"]
 
 
 def test_what_is_off_the_subject_answers_less_likely(tmp_path: Path) -> None:
-    signals = {"given": FUSION, "topical": TOPICAL, "joint": {"bias": 0.5, "given": 0.8, "topical": 1.2}}
+    signals = {"answering": {"bias": 0.5, "logit": 0.8, "topical": 1.2}, "topical": TOPICAL}
     folder = make_evaluator(tmp_path / "joined", signals=signals)
-    (grade,) = ask(CrossEncoderEvaluator(folder, STOP_WORDS), "The ferry leaves nine.")
-    given, topical = -1 + 4 + 0.5 * 2 + 2.0, -2 + 2.0 + 1.0
-    wanted = sigmoid(0.5 + 0.8 * given + 1.2 * math.log(sigmoid(topical)))
-    assert grade.parts == (("answering", pytest.approx(wanted)), ("topical", pytest.approx(sigmoid(topical))))
+    (grade,) = ask(CrossEncoderEvaluator(folder), "The ferry leaves nine.")
+    wanted = sigmoid(0.5 + 0.8 * 4 + 1.2 * math.log(sigmoid(-1 + 2)))
+    assert grade.parts == (("answering", pytest.approx(wanted)), ("topical", pytest.approx(sigmoid(-1 + 2))))
 
 
 @pytest.fixture
 def by_cosine(tmp_path: Path) -> Path:
-    """Of answering only the cosine counts."""
-    fusion = {"bias": 0.0, "answering": 0.0, "topical": 0.0, "coverage": 0.0, "cosine": 3.0}
-    return make_evaluator(
-        tmp_path / "by-cosine",
-        signals={"given": fusion, "topical": TOPICAL, "joint": JOINT},
-    )
+    """Of being on the subject only the cosine counts."""
+    signals = {"answering": ANSWERING, "topical": {"bias": 0.0, "logit": 0.0, "cosine": 3.0}}
+    return make_evaluator(tmp_path / "by-cosine", signals=signals)
 
 
 def test_cosine_of_question_and_text_counts(by_cosine: Path) -> None:
-    grades = ask(CrossEncoderEvaluator(by_cosine, STOP_WORDS), "The ferry leaves.", "A coat.")
+    grades = ask(CrossEncoderEvaluator(by_cosine), "The ferry leaves.", "A coat.")
     wanted = [sigmoid(3 * 1.0), sigmoid(3 * math.sqrt(0.5))]
-    assert [dict(grade.parts)["answering"] for grade in grades] == pytest.approx(wanted)
+    assert [dict(grade.parts)["topical"] for grade in grades] == pytest.approx(wanted)
 
 
 def test_recorded_cosine_counts_only_where_it_is_of_the_same_model(by_cosine: Path) -> None:
     recorded = replace(passage(1, "A coat."), scores=(("cosine", 0.25),))
     for trusts, cosine in ((True, 0.25), (False, math.sqrt(0.5))):
-        evaluator = CrossEncoderEvaluator(by_cosine, STOP_WORDS, trusts_cosines=trusts)
+        evaluator = CrossEncoderEvaluator(by_cosine, trusts_cosines=trusts)
         first, other = evaluator.grade(QUESTION, [recorded, passage(2, "The ferry.")], Event())
-        assert dict(first.parts)["answering"] == pytest.approx(sigmoid(3 * cosine))
-        assert dict(other.parts)["answering"] == pytest.approx(sigmoid(3 * 1.0))
+        assert dict(first.parts)["topical"] == pytest.approx(sigmoid(3 * cosine))
+        assert dict(other.parts)["topical"] == pytest.approx(sigmoid(3 * 1.0))
 
 
 def test_strips_are_scored_by_whether_they_answer(folder: Path, evaluator: CrossEncoderEvaluator) -> None:
     texts = ("The ferry leaves nine.", "The ferry.")
-    strips = CrossEncoderStripEvaluator(folder, STOP_WORDS)
+    strips = CrossEncoderStripEvaluator(folder)
     for strip, whole in zip(ask(strips, *texts), ask(evaluator, *texts), strict=True):
         assert strip.parts == whole.parts
         assert strip.score == dict(whole.parts)["answering"]
@@ -109,27 +100,16 @@ def test_strips_are_scored_by_whether_they_answer(folder: Path, evaluator: Cross
     assert strips.card == evaluator.card
 
 
-def test_passage_comes_first_and_the_question_is_the_second_segment(folder: Path) -> None:
+def test_question_comes_first_and_the_passage_is_the_second_segment(folder: Path) -> None:
     reader = open_reader(folder, (folder / "evaluator.json").read_bytes())
-    start, between = VOCABULARY["[CLS]"], VOCABULARY["[SEP]"]
-    assert reader.frame([7, 8, 9], [5]) == (
-        [start, 7, 8, 9, between, 5, between],
-        [1, 1, 1, 1, 1, 1, 1],
-        [0, 0, 0, 0, 0, 1, 1],
-    )
-
-
-def test_a_model_that_reads_the_question_first_is_given_it_first(tmp_path: Path) -> None:
-    folder = make_evaluator(tmp_path / "question-first", question_first=True)
-    reader = open_reader(folder, (folder / "evaluator.json").read_bytes())
-    ids, _, segments = reader.frame([7, 8, 9], [5])
+    ids, attention, segments = reader.frame([7, 8, 9], [5])
     assert ids == [VOCABULARY["[CLS]"], 5, VOCABULARY["[SEP]"], 7, 8, 9, VOCABULARY["[SEP]"]]
-    assert segments == [0, 0, 0, 1, 1, 1, 1]
+    assert (attention, segments) == ([1] * 7, [0, 0, 0, 1, 1, 1, 1])
 
 
 def test_words_of_the_question_are_not_taken_for_the_passage(evaluator: CrossEncoderEvaluator) -> None:
     asked = read_alone(evaluator, "A coat.", "nine ferry vennick")
-    assert asked == pytest.approx((sigmoid(-1) + sigmoid(-2)) / 2), "nothing of it is in the chunk"
+    assert asked == pytest.approx(sigmoid(-1)), "nothing of it is in the chunk"
 
 
 def test_score_is_the_same_in_any_company(evaluator: CrossEncoderEvaluator) -> None:
@@ -143,7 +123,7 @@ def test_score_is_the_same_in_any_company(evaluator: CrossEncoderEvaluator) -> N
 
 
 def test_nothing_to_grade_loads_nothing(tmp_path: Path) -> None:
-    assert ask(CrossEncoderEvaluator(tmp_path / "nowhere", STOP_WORDS)) == ()
+    assert ask(CrossEncoderEvaluator(tmp_path / "nowhere")) == ()
 
 
 def test_time_is_shared_out(evaluator: CrossEncoderEvaluator) -> None:
@@ -158,8 +138,8 @@ def test_time_is_shared_out(evaluator: CrossEncoderEvaluator) -> None:
 def test_answer_at_the_end_of_a_long_passage_is_found(evaluator: CrossEncoderEvaluator) -> None:
     filler = "coat " * 100
     (grade,) = ask(evaluator, filler + "ferry leaves nine.")
-    assert dict(grade.parts)["answering"] == pytest.approx(sigmoid(-1 + 4 + 0.5 * 2 + 2.0))
-    assert grade.reason == "answering 1.00, topical 0.73, best of 10 windows"
+    assert dict(grade.parts)["answering"] == pytest.approx(sigmoid(-1 + 4))
+    assert grade.reason == "answering 0.95, topical 0.73, best of 10 windows"
 
 
 def test_each_part_has_its_own_best_window(evaluator: CrossEncoderEvaluator) -> None:
@@ -178,7 +158,7 @@ def test_no_pair_is_longer_than_the_model_reads(folder: Path, monkeypatch: pytes
         return original(self, question, passages, cancel)
 
     monkeypatch.setattr(PairReader, "read", note)
-    evaluator = CrossEncoderEvaluator(folder, STOP_WORDS)
+    evaluator = CrossEncoderEvaluator(folder)
     ask(evaluator, "coat " * 13, "coat " * 16, question="ferry ?")
     ask(evaluator, "coat " * 13, "coat " * 14, question="ferry " * 50)
     assert read == [(2, [13, 16]), (8, [13, 13, 13])], "24 tokens, 3 of them for the frame"
@@ -190,16 +170,7 @@ def test_question_is_cut_and_the_reason_says_so(evaluator: CrossEncoderEvaluator
     assert cut.reason.endswith(", question cut at 8 of its 10 tokens")
     (whole,) = ask(evaluator, "The ferry leaves nine.", question=short)
     assert "cut" not in whole.reason
-    # Two times "last" in the question would take 2 from the logit; what it asks for still counts in the coverage.
-    coverage = math.log(2) / (math.log(2) + math.log(10))
-    x = -1 + 4 + 0.5 * 2 + 2.0 * coverage
-    assert dict(cut.parts)["answering"] == pytest.approx(sigmoid(x))
-    assert dict(whole.parts)["answering"] == pytest.approx(sigmoid(-1 + 4 + 0.5 * 2 + 2.0))
-
-
-def test_coverage_is_that_of_the_window(evaluator: CrossEncoderEvaluator) -> None:
-    (grade,) = ask(evaluator, "ferry" + " coat" * 60 + " leaves")
-    assert dict(grade.parts)["topical"] == pytest.approx(sigmoid(-2 + 2 + FERRY)), "no window holds both words"
+    assert cut.parts == whole.parts, "two times “last” in the question would take 2 from the logit"
 
 
 # --- what cannot be judged ------------------------------------------------------------------------------------------
@@ -218,12 +189,14 @@ def test_question_without_words_grades_nothing(evaluator: CrossEncoderEvaluator,
         assert (grade.score, grade.cause, grade.retryable) == (None, "The question has no words.", False)
 
 
-def test_question_in_another_script_grades_nothing(evaluator: CrossEncoderEvaluator) -> None:
+def test_question_in_another_script_grades_nothing(no_weights: None, evaluator: CrossEncoderEvaluator) -> None:
     for grade in ask(evaluator, "The ferry leaves nine.", "Паром", question="Когда уходит паром?"):
         assert grade.score is None and "letters of this question" in grade.cause
 
 
-def test_passage_in_another_script_is_not_graded_and_the_others_are(evaluator: CrossEncoderEvaluator) -> None:
+def test_passage_in_another_script_is_not_graded_and_the_others_are(
+    no_weights: None, evaluator: CrossEncoderEvaluator
+) -> None:
     latin, other, signs = ask(evaluator, "The ferry leaves nine.", "Паром уходит в девять.", "😀 🎉 the")
     assert latin.score is not None
     assert other.score is None and "100% of the letters of this text are of another" in other.cause
@@ -268,7 +241,7 @@ def test_stop_ends_the_reading_between_two_pairs(folder: Path, monkeypatch: pyte
 
     monkeypatch.setattr(reader, "_session", Slow())
     with pytest.raises(Stopped):
-        CrossEncoderEvaluator(folder, STOP_WORDS).grade(QUESTION, [passage(n, "ferry") for n in range(500)], cancel)
+        CrossEncoderEvaluator(folder).grade(QUESTION, [passage(n, "ferry") for n in range(500)], cancel)
     assert 1 <= len(runs) <= 4, "those under way when it was set"
 
 

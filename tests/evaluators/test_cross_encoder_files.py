@@ -26,8 +26,7 @@ from crag_core.evaluators.shared import pair_encoder
 from crag_core.evaluators.shared.model_files import chance, log_chance
 from crag_core.pipeline.pipeline import raise_failure
 from tests.evaluators.tiny_evaluator import (
-    FUSION,
-    JOINT,
+    ANSWERING,
     TOPICAL,
     VOCABULARY,
     describe,
@@ -39,7 +38,6 @@ from tests.evaluators.tiny_evaluator import (
 from tests.fakes import Bench, passage
 
 ROOT = Path(__file__).parents[2]
-STOP_WORDS = frozenset({"when", "does", "the"})
 QUESTION = "When does the ferry leaves?"
 
 
@@ -78,7 +76,7 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_importing_and_building_loads_nothing_heavy(folder: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from crag_core.evaluators import cross_encoder as c\n"
-        f"e = c.CrossEncoderEvaluator(Path({str(folder)!r}), frozenset())\n"
+        f"e = c.CrossEncoderEvaluator(Path({str(folder)!r}))\n"
         "print([n for n in ('onnxruntime', 'tokenizers', 'numpy', 'torch', 'transformers') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
@@ -86,10 +84,10 @@ def test_importing_and_building_loads_nothing_heavy(folder: Path) -> None:
 
 
 def test_model_is_loaded_once_for_all_evaluators_and_threads(folder: Path, sessions: list[Any]) -> None:
-    several = [CrossEncoderEvaluator(folder, STOP_WORDS) for _ in range(4)]
+    several = [CrossEncoderEvaluator(folder) for _ in range(4)]
     several += [
-        CrossEncoderStripEvaluator(folder, STOP_WORDS),
-        CrossEncoderEvaluator(folder / ".." / folder.name, STOP_WORDS),
+        CrossEncoderStripEvaluator(folder),
+        CrossEncoderEvaluator(folder / ".." / folder.name),
     ]
     assert sessions == [], "not before the first use"
     with ThreadPoolExecutor(6) as pool:
@@ -98,7 +96,7 @@ def test_model_is_loaded_once_for_all_evaluators_and_threads(folder: Path, sessi
 
 
 def test_model_runs_on_the_processor_in_the_thread_that_calls(folder: Path, sessions: list[Any]) -> None:
-    ask(CrossEncoderEvaluator(folder, STOP_WORDS))
+    ask(CrossEncoderEvaluator(folder))
     assert len(sessions) == 2
     for options, more in sessions:
         assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
@@ -107,27 +105,26 @@ def test_model_runs_on_the_processor_in_the_thread_that_calls(folder: Path, sess
 
 def test_threads_are_few(folder: Path) -> None:
     before = threading.enumerate()
-    ask(CrossEncoderEvaluator(folder, STOP_WORDS), *["ferry"] * 100)
+    ask(CrossEncoderEvaluator(folder), *["ferry"] * 100)
     made = [one for one in threading.enumerate() if one not in before and one.name.startswith("pair-reader")]
     assert 1 <= len(made) <= 4
 
 
 def test_another_model_in_the_same_folder_is_another_version(folder: Path) -> None:
-    old = CrossEncoderEvaluator(folder, STOP_WORDS)
+    old = CrossEncoderEvaluator(folder)
     (before,) = ask(old)
     make_evaluator(folder, in_passage={"nine": (-4.0, 0.0)})
-    new = CrossEncoderEvaluator(folder, STOP_WORDS)
+    new = CrossEncoderEvaluator(folder)
     (after,) = ask(new)
     assert new.card.version != old.card.version and after.score != before.score
     assert ask(old)[0].score == before.score, "one that is at work goes on with what it began with"
 
 
 def test_version_names_all_that_a_grade_is_made_with(folder: Path, tmp_path: Path) -> None:
-    version = CrossEncoderEvaluator(folder, STOP_WORDS).card.version
-    assert len(version) == 16 and version == CrossEncoderEvaluator(folder, STOP_WORDS).card.version
-    assert version != CrossEncoderEvaluator(folder, STOP_WORDS | {"ferry"}).card.version
-    assert version != CrossEncoderEvaluator(make_evaluator(tmp_path / "b", overlap=3), STOP_WORDS).card.version
-    assert CrossEncoderEvaluator(tmp_path / "c", STOP_WORDS).card.version == "absent"
+    version = CrossEncoderEvaluator(folder).card.version
+    assert len(version) == 16 and version == CrossEncoderEvaluator(folder).card.version
+    assert version != CrossEncoderEvaluator(make_evaluator(tmp_path / "b", overlap=3)).card.version
+    assert CrossEncoderEvaluator(tmp_path / "c").card.version == "absent"
 
 
 # --- trouble --------------------------------------------------------------------------------------------------------
@@ -158,10 +155,6 @@ def without(*path: str) -> Callable[[Path], object]:
     return act
 
 
-def rarity(text: str) -> Callable[[Path], object]:
-    return replaced("rarity.json", text.encode())
-
-
 NO_SEP = {sign: number for sign, number in VOCABULARY.items() if sign != "[SEP]"}
 TROUBLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "one byte of the model": (change("model.onnx", b"x"), r"altered: expected model\.onnx with sha256 \w{16}…, found"),
@@ -182,11 +175,11 @@ TROUBLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "empty settings": (change("evaluator.json", ""), r"evaluator\.json: Expecting value"),
     "a list": (change("evaluator.json", "[]"), r"evaluator\.json: .*expected a table"),
     "unknown key": (settings(tokns=3), r"tokns: unknown key\. Did you mean 'tokens'"),
-    "another version": (settings(version=1), r"expected version 3, found 1"),
+    "another version": (settings(version=1), r"expected version 4, found 1"),
     "text for a number": (settings(tokens="256"), r"tokens: expected int, found str"),
-    "no weight": (without("signals", "topical", "coverage"), r"signals\.topical\.coverage: missing"),
+    "no weight": (without("signals", "topical", "cosine"), r"signals\.topical\.cosine: missing"),
     "not a number": (
-        settings(signals={"given": FUSION | {"bias": float("nan")}, "topical": TOPICAL, "joint": JOINT}),
+        settings(signals={"answering": ANSWERING | {"bias": float("nan")}, "topical": TOPICAL}),
         r"finite",
     ),
     "embedder of another shape": (
@@ -203,8 +196,8 @@ TROUBLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no question": (settings(question_tokens=0), r"expected tokens for a question"),
     "model that is none": (replaced("model.onnx", b"junk"), r"model\.onnx: .*INVALID_PROTOBUF"),
     "model of another shape": (
-        replaced("model.onnx", make_model(outputs=("logits", "b"))),
-        r"outputs \(.answering., .topical.\), found",
+        replaced("model.onnx", make_model(outputs=("logits", "b", "c"))),
+        r"outputs \(.answering., .topical., .places.\), found",
     ),
     "model that gives no number": (
         replaced("model.onnx", make_model({"ferry": (float("nan"), 0.0)})),
@@ -220,10 +213,6 @@ TROUBLE: dict[str, tuple[Callable[[Path], object], str]] = {
         replaced("tokenizer.json", make_tokenizer({**VOCABULARY, "ferry": 999}).to_str().encode()),
         r"model\.onnx: ",
     ),
-    "words that are no JSON": (rarity("{"), r"rarity\.json: "),
-    "words without a count": (rarity('{"documents": 3, "words": ["a"]}'), r"rarity\.json: expected a number of"),
-    "words more often than texts": (rarity('{"documents": 3, "words": {"a": 4}}'), r"number from 0 to 3"),
-    "words true": (rarity('{"documents": 3, "words": {"a": true}}'), r"number from 0 to 3"),
 }
 
 
@@ -232,7 +221,7 @@ def test_what_is_wrong_is_told_and_no_number_comes_of_it(
     folder: Path, spoil: Callable[[Path], object], told: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     spoil(folder)
-    evaluator = CrossEncoderEvaluator(folder, STOP_WORDS)
+    evaluator = CrossEncoderEvaluator(folder)
     for _ in range(2):
         with pytest.raises(EvaluatorUnavailable, match=told) as fault:
             ask(evaluator)
@@ -245,21 +234,21 @@ def test_no_folder_is_told(tmp_path: Path) -> None:
     with pytest.raises(
         EvaluatorUnavailable, match=r"expected its file evaluator\.json in .*nowhere, found: no such folder"
     ):
-        ask(CrossEncoderEvaluator(tmp_path / "nowhere", STOP_WORDS))
+        ask(CrossEncoderEvaluator(tmp_path / "nowhere"))
 
 
 @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
 def test_missing_package_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(EvaluatorUnavailable, match=f"needs the package '{package}'") as fault:
-        ask(CrossEncoderEvaluator(folder, STOP_WORDS))
+        ask(CrossEncoderEvaluator(folder))
     assert fault.value.hint == "Run: pip install -r requirements.txt"
 
 
 def test_what_was_put_right_is_loaded_at_the_next_try(folder: Path) -> None:
     model = (folder / "model.onnx").read_bytes()
     (folder / "model.onnx").write_bytes(b"x")
-    evaluator = CrossEncoderEvaluator(folder, STOP_WORDS)
+    evaluator = CrossEncoderEvaluator(folder)
     with pytest.raises(EvaluatorUnavailable):
         ask(evaluator)
     (folder / "model.onnx").write_bytes(model)
@@ -269,9 +258,9 @@ def test_what_was_put_right_is_loaded_at_the_next_try(folder: Path) -> None:
 
 
 def test_bug_in_the_project_is_not_taken_for_a_broken_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_encoder, "parse_rarity", lambda data: 1 / 0)
+    monkeypatch.setattr(pair_encoder, "parse_settings", lambda data: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        ask(CrossEncoderEvaluator(folder, STOP_WORDS))
+        ask(CrossEncoderEvaluator(folder))
 
 
 # --- in a run, and in the cache -------------------------------------------------------------------------------------
@@ -279,7 +268,7 @@ def test_bug_in_the_project_is_not_taken_for_a_broken_file(folder: Path, monkeyp
 
 def test_run_ends_with_a_failed_step_of_its_own_type(tmp_path: Path) -> None:
     bench = Bench()
-    absent = CrossEncoderEvaluator(tmp_path / "nowhere", STOP_WORDS)
+    absent = CrossEncoderEvaluator(tmp_path / "nowhere")
     trace = bench.under(parts={"evaluator": absent}, evaluator=absent.card).run("When does the ferry leave?")
     assert trace.grades is None and trace.decision is None and trace.answer is None
     assert trace.failure is not None and trace.failure.state is StepState.FAILED
@@ -302,13 +291,6 @@ def test_workbench_keeps_grades_of_this_version_only(workbench: Workbench, folde
     make_evaluator(folder, in_passage={"nine": (-4.0, 0.0)})
     (other,) = ask(workbench.evaluator("cross-encoder", None))
     assert not other.from_cache and other.score != first.score
-
-
-def test_workbench_ignores_the_stop_words_of_the_project(workbench: Workbench, folder: Path) -> None:
-    assert (
-        ask(workbench.evaluator("cross-encoder", None))[0].parts
-        == ask(CrossEncoderEvaluator(folder, workbench.meter.stop_words))[0].parts
-    )
 
 
 def test_absent_model_is_listed_and_choosing_it_is_told_at_the_run(

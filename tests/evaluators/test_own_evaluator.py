@@ -15,13 +15,15 @@ from crag_core.app import workbench as build
 from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench, build_pipeline
 from crag_core.base.errors import EvaluatorUnavailable
-from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, CorrectionKind, Grade, Passage, Strip
+from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, CorrectionKind, Grade, Strip
+from crag_core.decision.refine import decompose
 from crag_core.evaluators import shipped
 from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
 from crag_core.evaluators.policies import OWN_JUDGE, default_evaluator, load_policies, suit
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
+from tests.evaluators.test_coarse import TEXTS
 from tests.evaluators.tiny_evaluator import make_evaluator
 from tests.matrix import diagonal
 from tests.word_embedder import WordEmbedder
@@ -101,12 +103,13 @@ def test_who_chooses_nothing_is_judged_by_it_and_both_parts_are_recorded(workben
 
 
 @pytest.mark.parametrize("policy", load_policies()[0])
-def test_strips_of_every_policy_are_scored_by_whether_they_answer(workbench: Workbench, policy: str) -> None:
+def test_strips_of_every_policy_are_scored_within_their_chunks(workbench: Workbench, policy: str) -> None:
     trace = run(workbench, policy)
-    scorer = CrossEncoderStripEvaluator(shipped.EVALUATOR_FOLDER, workbench.meter.stop_words)
+    scorer = CrossEncoderStripEvaluator(shipped.EVALUATOR_FOLDER)
     assert trace.strips
-    again = scorer.grade(QUESTION, [Passage(strip.id, strip.text, "") for strip in trace.strips], Event())
-    assert [strip.score for strip in trace.strips] == [dict(grade.parts)[ANSWERING] for grade in again]
+    own = {passage.id: passage for passage in trace.all_passages}
+    chunks = [(own[id_], decompose(own[id_])) for id_ in dict.fromkeys(strip.passage_id for strip in trace.strips)]
+    assert (trace.strips, "") == scorer.score(QUESTION, chunks, Event())
 
 
 def test_two_signals_decide_by_two_numbers(workbench: Workbench) -> None:
@@ -217,7 +220,7 @@ def test_a_record_from_before_versions_were_told_is_read(workbench: Workbench, f
     ("policy", "script"), diagonal(["paper", "two-signal", "worst-chunk", "rank-weighted", "agentic"], READ_BY_NOBODY)
 )
 def test_what_it_cannot_read_is_not_graded_and_quoted_all_the_same(
-    workbench: Workbench, policy: str, script: str
+    no_weights: None, workbench: Workbench, policy: str, script: str
 ) -> None:
     question, answering, other = READ_BY_NOBODY[script]
     for document in workbench.store.documents():
@@ -240,8 +243,28 @@ def test_what_it_cannot_read_is_not_graded_and_quoted_all_the_same(
     assert answering.partition("。")[0].partition(". ")[0] in trace.answer.text
 
 
+@pytest.mark.parametrize("script", ["Chinese", "Cyrillic", "Arabic"])
+def test_a_coarse_grade_tells_documents_on_the_subject_from_others(
+    weights: Path, workbench: Workbench, script: str
+) -> None:
+    question, answering, other = TEXTS[script]
+    for document in workbench.store.documents():
+        workbench.store.delete_all([document.id])
+    ingest(workbench, {"other.txt": other})
+    off = run(workbench, "two-signal", question=question)
+    ingest(workbench, {"answering.txt": answering})
+    on = run(workbench, "two-signal", question=question)
+    assert off.decision is not None and off.decision.action is Action.INCORRECT
+    assert on.decision is not None and on.decision.action is not Action.INCORRECT
+    assert on.grades is not None and all(grade.reason.startswith("coarse grade") for grade in on.grades)
+    assert on.answer is not None and on.answer.state is AnswerState.COMPLETE
+    assert answering.partition("。")[0].rstrip(".") in on.answer.text
+
+
 @pytest.mark.parametrize("script", READ_BY_NOBODY)
-def test_who_follows_the_advice_and_takes_another_evaluator_gets_an_answer(workbench: Workbench, script: str) -> None:
+def test_who_follows_the_advice_and_takes_another_evaluator_gets_an_answer(
+    no_weights: None, workbench: Workbench, script: str
+) -> None:
     question, answering, other = READ_BY_NOBODY[script]
     ingest(workbench, {"a.txt": answering, "b.txt": other})
     choice = choose(workbench, evaluator="heuristic")
@@ -255,7 +278,7 @@ def test_who_follows_the_advice_and_takes_another_evaluator_gets_an_answer(workb
     assert CorrectionKind.KEEP in kinds and CorrectionKind.REFINE not in kinds
 
 
-def test_beside_passages_that_it_reads_the_others_stay_ungraded_and_out(workbench: Workbench) -> None:
+def test_beside_passages_that_it_reads_the_others_stay_ungraded_and_out(no_weights: None, workbench: Workbench) -> None:
     ingest(workbench, {f"{script}.txt": texts[1] for script, texts in READ_BY_NOBODY.items()})
     choice = choose(workbench)
     trace = workbench.engine(replace(choice, policy=choice.policy.with_thresholds(0.0, 0.0, 0.0))).run(QUESTION)

@@ -18,13 +18,14 @@ def letters(count: int) -> Pieces:
 
 
 def test_short_text_is_one_window_and_whole() -> None:
-    assert cut_windows(letters(6), 6, 2) == [Window((0, 1, 2, 3, 4, 5), "a b c d e f")]
+    assert cut_windows(letters(6), 6, 2) == [Window((0, 1, 2, 3, 4, 5), "a b c d e f", 0)]
 
 
 def test_windows_overlap_and_the_last_one_is_not_short() -> None:
     found = cut_windows(letters(9), 6, 2)
     assert [window.text for window in found] == ["a b c d e f", "d e f g h i"]
     assert [window.ids for window in found] == [(0, 1, 2, 3, 4, 5), (3, 4, 5, 6, 7, 8)]
+    assert [window.start for window in found] == [0, 3]
 
 
 def test_text_that_just_fits_two_windows_makes_no_third() -> None:
@@ -37,7 +38,7 @@ def test_text_without_pieces_has_no_window() -> None:
 
 
 def test_text_before_the_first_and_after_the_last_piece_is_left_out() -> None:
-    assert cut_windows(Pieces("\n\nferry\n", [7], [(2, 7)]), 6, 2) == [Window((7,), "ferry")]
+    assert cut_windows(Pieces("\n\nferry\n", [7], [(2, 7)]), 6, 2) == [Window((7,), "ferry", 0)]
 
 
 @given(count=st.integers(1, 200), room=st.integers(1, 40), overlap=st.integers(0, 39))

@@ -2,7 +2,8 @@
 
 Both logits are sums over the tokens of a pair. A token's weights for (answering, topical) are those of its word in the
 passage or, in the second table, in the question. For every other pair in the same run `answering` is higher by 0.1: as
-in the real model, whoever reads several pairs in a run gives a passage other scores in other company.
+in the real model, whoever reads several pairs in a run gives a passage other scores in other company. The logit of a
+place is its token's weight for answering.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
+from crag_core.evaluators.shared.pair_encoder import OUTPUTS
+
 SIGNS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 WORDS = ("ferry", "leaves", "nine", "vennick", "when", "does", "the", "coat", "?", ".", "[", "]", "sep", "last")
 VOCABULARY = {word: number for number, word in enumerate((*SIGNS, *WORDS, "##s", "##t"))}
@@ -25,9 +28,9 @@ VOCABULARY = {word: number for number, word in enumerate((*SIGNS, *WORDS, "##s",
 Weights = Mapping[str, tuple[float, float]]
 IN_PASSAGE: Weights = {"nine": (4.0, 0.0), "ferry": (0.0, 2.0), "vennick": (0.0, 1.0)}
 IN_QUESTION: Weights = {"last": (-1.0, 0.0)}
-FUSION = {"bias": -1.0, "answering": 1.0, "topical": 0.5, "coverage": 2.0, "cosine": 0.0}
-JOINT = {"bias": 0.0, "given": 1.0, "topical": 0.0}
-TOPICAL = {"bias": -2.0, "answering": 0.0, "topical": 1.0, "coverage": 1.0, "cosine": 0.0}
+ANSWERING = {"bias": -1.0, "logit": 1.0, "topical": 0.0}
+TOPICAL = {"bias": -1.0, "logit": 1.0, "cosine": 0.0}
+SENTENCE = {"bias": 1.0, "behind": 0.5}
 RARITY = {"documents": 9, "words": {"the": 9, "ferry": 4, "vennick": 0}}
 
 
@@ -45,12 +48,13 @@ def describe(folder: Path, **settings: Any) -> Path:
     """evaluator.json for the files as they are now."""
     names = ("model.onnx", "embedder.onnx", "tokenizer.json", "rarity.json")
     told = {
-        "version": 3,
+        "version": 4,
         "tokens": 24,
         "question_tokens": 8,
         "overlap": 4,
         "files": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names},
-        "signals": {"given": FUSION, "topical": TOPICAL, "joint": JOINT},
+        "signals": {"answering": ANSWERING, "topical": TOPICAL},
+        "sentence": SENTENCE,
     }
     (folder / "evaluator.json").write_text(json.dumps(told | settings), "utf-8")
     return folder
@@ -66,10 +70,10 @@ def make_tokenizer(vocabulary: Mapping[str, int] = VOCABULARY) -> Tokenizer:
     return made
 
 
-def make_model(in_passage: Weights = IN_PASSAGE, outputs: tuple[str, str] = ("answering", "topical")) -> bytes:
+def make_model(in_passage: Weights = IN_PASSAGE, outputs: tuple[str, ...] = OUTPUTS) -> bytes:
     count = len(VOCABULARY)
     table = np.zeros((2 * count, 2), np.float32)
-    for row, weights in ((0, in_passage), (count, IN_QUESTION)):
+    for row, weights in ((0, IN_QUESTION), (count, in_passage)):
         for word, pair in weights.items():
             table[row + VOCABULARY[word]] = pair
     nodes = [
@@ -80,6 +84,8 @@ def make_model(in_passage: Weights = IN_PASSAGE, outputs: tuple[str, str] = ("an
         helper.make_node("Unsqueeze", ["mask", "last"], ["wide"]),
         helper.make_node("Mul", ["weights", "wide"], ["masked"]),
         helper.make_node("ReduceSum", ["masked", "middle"], ["sums"], keepdims=0),
+        helper.make_node("Split", ["masked"], ["of_places", "of_subjects"], axis=2, num_outputs=2),
+        helper.make_node("Squeeze", ["of_places", "last"], [outputs[2]]),
         helper.make_node("Split", ["sums"], ["left", "right"], axis=1, num_outputs=2),
         helper.make_node("Squeeze", ["left", "middle"], ["answers"]),
         helper.make_node("Squeeze", ["right", "middle"], [outputs[1]]),
@@ -92,7 +98,10 @@ def make_model(in_passage: Weights = IN_PASSAGE, outputs: tuple[str, str] = ("an
     return _serialized(
         nodes,
         ("input_ids", "attention_mask", "token_type_ids"),
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["pairs"]) for name in outputs],
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, ["pairs", "tokens"][: 1 + (name == outputs[2])])
+            for name in outputs
+        ],
         [
             numpy_helper.from_array(table, "table"),
             numpy_helper.from_array(np.array(count, np.int64), "count"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.decision.policy import StripOrder
+from crag_core.decision.policy import Doubtful, StripOrder
 from crag_core.evaluators.policies import plain_rag
 from crag_core.experiments.comparison.setups import OTHER_DOCUMENTS, OTHER_VERSION, Setup, changes, distance
 from crag_core.trace.trace import RunSettings
@@ -80,6 +80,10 @@ MORE: dict[str, tuple[Setup, tuple[str, ...]]] = {
         ),
     ),
     "rules": (policy(strips=replace(PAPER.strips, order=StripOrder.RELEVANCE)), ("other rules in the policy",)),
+    "doubtful endings": (
+        policy(doubtful=Doubtful.ABSTAIN),
+        ("doubtful endings “abstain” instead of “show”",),
+    ),
     "another text of a policy": (policy(summary="As it was."), (OTHER_VERSION,)),
     "an evaluator trained anew": (
         was(evaluator=replace(builders.CARD, version="2")),

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from crag_core.base.errors import BadRecord, ScoresUnavailable
 from crag_core.base.types import Action, Usage
 from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
+from crag_core.experiments.comparison.run_configurations import Contender, run_set
 from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.labelled.graded import conditions_of, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.store import ExperimentFolder, OutcomeLog, ScoreLog
+from crag_core.pipeline.run import WebMode
 from crag_core.trace.trace import RunSettings, Trace
 from tests import builders
 from tests.fakes import Bench, FakeModel
@@ -197,6 +199,22 @@ def test_a_row_that_this_version_cannot_read_counts_as_not_there(
         book.record(FULL.key)
     book.add(FULL, trace)
     assert book.load()[FULL.key] == FULL and book.record(FULL.key) == trace
+
+
+def test_outcomes_of_before_doubtful_endings_counted_as_unanswered_are_run_again(tmp_path: Path) -> None:
+    bench = Bench(best=0.5, web=WebMode.OFF)
+    setup = Setup(bench.pipeline.settings, "corpus")
+    folder = tmp_path / "laboratory"
+    trace = bench.pipeline.run(ASKED.question)
+    old = replace(outcome_of(trace, ASKED), is_answered=True)
+    OutcomeLog(folder / "outcomes.db", setup, Outcome).add(old, trace)
+    kept = ExperimentFolder(folder).outcomes(setup)
+    assert kept.keys() == {ASKED.key} and kept.load() == {}
+    run_set((ASKED,), [Contender(bench.pipeline, kept)], bench.clock)
+    assert not kept.load()[ASKED.key].is_answered
+    bench.forget_counts()
+    run_set((ASKED,), [Contender(bench.pipeline, kept)], bench.clock)
+    assert not bench.counts, "run once, kept since"
 
 
 def test_a_record_of_another_shape_is_refused_as_such(book: OutcomeLog[Outcome], trace: Trace) -> None:

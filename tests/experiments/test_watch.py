@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,9 @@ from crag_core.experiments.thresholds.guarantee import Limits
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.experiments.thresholds.watch import watch
 from crag_core.trace.feedback import About, Label, Mark
+from crag_core.trace.reroute import decision_path_of
+from crag_core.trace.trace import Trace
+from tests import builders
 
 MADE = Conditions("cross-encoder", "9", "", "", "minilm", 6, "corpus")
 PRESET = TunedPreset(
@@ -75,9 +79,42 @@ def test_what_is_watched_is_told_in_numbers() -> None:
     broken = watch(PRESET, [label(n, Action.CORRECT, Mark.WRONG) for n in range(10)], ())
     assert not broken.is_well and broken.drift is None
     assert broken.lines == (
-        "Promise broken: 10 of 10 unanswerable questions labelled in use were CORRECT, 10.0% was promised.",
+        "Promise broken: 10 of 10 unanswerable questions (by feedback) were CORRECT, at most 10.0% was promised.",
     )
     assert watch(replace(PRESET, promise=None), [label(0, Action.CORRECT, Mark.WRONG)], ()).lines == ()
+
+
+def asked(number: int, best: float, **settings: Any) -> Trace:
+    """A run with the web off; INCORRECT and AMBIGUOUS call for a search all the same."""
+    found, grades = builders.graded(best)
+    policy = builders.policy("two-signal").with_thresholds(0.3, 0.7)
+    made = replace(builders.settings(policy), evaluator=replace(builders.CARD, name="cross-encoder", version="9"))
+    run = builders.trace(
+        policy, settings=replace(made, **settings), passages=found, grades=grades, question=f"Question {number}?",
+        created=f"2026-02-{number // 24 + 1:02}T{number % 24:02}",
+    )  # fmt: skip
+    return replace(run, decision=decision_path_of(run, policy).decision)
+
+
+def test_web_searches_of_runs_since_the_preset_are_counted_once_a_question_and_raise_the_alarm() -> None:
+    other = builders.policy("two-signal").with_thresholds(0.3, 0.8)
+    aside = [
+        asked(50, 0.5, policy=other),
+        asked(51, 0.5, policy=builders.policy("paper").with_thresholds(0.3, 0.7)),
+        asked(52, 0.5, evaluator=replace(builders.CARD, name="cross-encoder", version="8")),
+        replace(asked(53, 0.5), created="2025-12-31"),
+        replace(asked(3, 0.9), created="2026-03-01"),
+    ]
+    newest_first = [asked(number, 0.9 if number % 4 == 0 else 0.5) for number in range(8)][::-1]
+    kept = watch(PRESET, (), [*aside, *newest_first])
+    assert kept.web is not None and (kept.web.hits, kept.web.count, kept.is_well) == (6, 8, True)
+    assert kept.lines == (
+        "No alarm: 6 of 8 questions of the last runs called for the web, at most 60.0% was promised.",
+    )
+    broken = watch(PRESET, (), [asked(number, 0.5) for number in range(20)])
+    assert not broken.is_well and broken.lines[0].startswith("Promise broken: 20 of 20 questions of the last runs")
+    no_limit = watch(replace(PRESET, promise=Limits(0.1)), (), newest_first)
+    assert no_limit.web is None and no_limit.lines == ()
 
 
 def test_a_promise_is_kept_with_its_preset() -> None:

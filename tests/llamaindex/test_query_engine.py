@@ -24,12 +24,14 @@ from llama_index_instrumentation import get_dispatcher
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable, StoreUnavailable
 from crag_core.base.protocols import Found
 from crag_core.base.types import Action, AnswerState, Engine, Grade, Origin, Passage
+from crag_core.decision.policy import Doubtful
 from crag_core.llamaindex.nodes import to_node, to_passage
 from crag_core.llamaindex.postprocessor import CRAGPostprocessor
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.summary import Summary
 from crag_core.trace.trace import Trace
+from tests.builders import policy
 from tests.fakes import ANSWER, QUESTION, USEFUL, USELESS, Bench, FakeModel, card, changed, passages
 
 
@@ -333,6 +335,28 @@ def test_summary_has_every_field_and_agrees_with_the_record(best: float, streami
     assert summary["model_calls"] == trace.usage.calls == len(bench.model.asked)  # type: ignore[union-attr]
     assert summary["web_used"] is (best < 0.9) is ("web_search" in summary["strategy"])
     assert summary["original_count"] == 3 and summary["retrieval_ms"] > 0
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("model", [None, FakeModel()])
+def test_a_doubtful_ending_is_headed_as_no_answer(model: FakeModel | None, streaming: bool) -> None:
+    response = engine(Bench(best=0.5, web=WebMode.OFF, model=model), streaming).query(QUESTION)
+    text = "".join(response.response_gen) if isinstance(response, StreamingResponse) else str(response)
+    answer, metadata = recorded(response).answer, response.metadata
+    assert answer is not None and metadata is not None
+    title = "Doubtful: fake-model on the nearest sentences" if model else "Nearest sentences"
+    assert metadata["crag_doubtful"].startswith("Not certain enough for an answer: best score 0.50")
+    assert text.rstrip() == f"{title}\n{metadata['crag_doubtful']}\n\n{answer.text}"
+
+
+def test_an_answer_and_an_abstention_have_no_heading() -> None:
+    abstaining = replace(policy("paper"), doubtful=Doubtful.ABSTAIN)
+    sure, unsure = (
+        Bench(of, best, web=WebMode.OFF).pipeline.query(QUESTION) for of, best in (("paper", 0.9), (abstaining, 0.5))
+    )
+    assert sure.metadata is not None and unsure.metadata is not None
+    assert (str(sure), sure.metadata["crag_doubtful"]) == (f"“{USEFUL}” [1]", "")
+    assert str(unsure) == unsure.metadata["crag_doubtful"] != ""
 
 
 def test_summary_tells_iterations_rule_and_strategy() -> None:

@@ -46,7 +46,7 @@ JUDGES: dict[str, Callable[[LanguageModel], Evaluator]] = {
     "llm": LLMEvaluator,
     "llm-batch": LLMBatchEvaluator,
     "llm-list": LLMListEvaluator,
-    "cross-encoder": lambda model: CrossEncoderEvaluator(EVALUATOR_FOLDER, frozenset()),
+    "cross-encoder": lambda model: CrossEncoderEvaluator(EVALUATOR_FOLDER),
     "heuristic": lambda model: HeuristicEvaluator(SignalMeter()),
 }
 KINDS = {"worst-chunk": "judge", "rank-weighted": "batch", "agentic": "list"}

@@ -23,8 +23,8 @@ from tests.fakes import (
     USEFUL,
     USELESS,
     Bench,
-    FakeEvaluator,
     FakeModel,
+    FakeStripEvaluator,
     card,
     changed,
     found_web,
@@ -56,7 +56,7 @@ class Pages:
 def reading(pages: Pages, web: WebMode = WebMode.AUTO, **settings: object) -> tuple[Bench, CRAGQueryEngine]:
     """Four results, of which three have their pages read; the useful chunks of a page score best."""
     bench = Bench("paper", best=0.1, web=web, model=FakeModel(), reply=found_web(4), **settings)  # type: ignore[arg-type]
-    scorer = FakeEvaluator(_score, card("strips"))
+    scorer = FakeStripEvaluator(_score, card("strips"))
     return bench, bench.under(parts={"page_reader": pages, "strip_evaluator": scorer})
 
 
@@ -199,7 +199,7 @@ def test_of_a_long_page_the_chunks_with_the_keywords_are_scored() -> None:
     long = [(f"Sentence {at}.", "") for at in range(250)]
     long[200] = ("When the ferry is late, Vennick waits.", "")
     bench, _ = reading(Pages())
-    scorer = FakeEvaluator(lambda one: 0.9 if "late" in one.text else 0.1, card("strips"))
+    scorer = FakeStripEvaluator(lambda one: 0.9 if "late" in one.text else 0.1, card("strips"))
     reader = Pages(r1=PageText(tuple(long), characters=3000))
     web = bench.under(parts={"page_reader": reader, "strip_evaluator": scorer}).run(QUESTION).web
     assert web is not None and web.pages is not None and web.pages[0].cut == 250

@@ -20,6 +20,7 @@ from tests.fakes import (
     Bench,
     FakeEvaluator,
     FakeModel,
+    FakeStripEvaluator,
     Scoring,
     card,
     changed,
@@ -135,7 +136,7 @@ def test_another_evaluator_grades_everything_anew_but_retrieves_scores_and_searc
 def test_another_strip_scorer_scores_strips_anew_and_keeps_the_grades() -> None:
     bench = Bench(best=0.9)
     trace = bench.pipeline.run(QUESTION)
-    other = FakeEvaluator(score_strip, card("other"))
+    other = FakeStripEvaluator(score_strip, card("other"))
     carried_on(bench, trace, bench.under(parts={"strip_evaluator": other}, strip_evaluator=other.card))
     assert not bench.counts
     assert len(other.graded) == 6

@@ -121,8 +121,8 @@ def test_plotly_reads_no_markup_out_of_the_name_of_a_preset() -> None:
     from ui.tune.charts import Point, heat_map
 
     name = '<a href="http://evil.example">x</a> %{x} \u202eevil'
-    everywhere = np.full((2, 2), True)
-    figure = heat_map(np.array([0.0, 1.0]), np.zeros((2, 2)), everywhere, everywhere, [Point(name, 0.3, 0.7, "circle", "#000")], "cost")
+    axis, all_ = np.array([0.0, 1.0]), np.full((2, 2), True)
+    figure = heat_map(axis, np.zeros((2, 2)), all_, all_, [Point(name, 0.3, 0.7, "circle", "#000")], "cost")
     drawn = figure.data[-1]
     for text in (drawn.name, drawn.hovertemplate.replace("<br>", "").replace("<extra></extra>", "")):
         assert "<" not in text and "&#37;{x}" in text and "\u202e" not in text

@@ -61,7 +61,17 @@ def write_data(folder: Path) -> None:
         for own, (_, text) in FACTS.items()
         for source, kind in (("squad2", "human_unanswerable"), ("nq", "random"))
     ]
-    for name, kept in (("train_en", lines), ("valid_en", lines), ("train_multi", lines[:8]), ("extra/nq_qed", lines)):
+    sentences = [
+        line | {"source": "selqa_sent", "kind": "human_sentence", "passage": line["passage"].split(". ")[0] + "."}
+        for line in lines
+        if line["label"] and line["source"] == "squad2"
+    ]
+    for name, kept in (
+        ("train_en", lines),
+        ("valid_en", lines + sentences),
+        ("train_multi", lines[:8]),
+        ("extra/nq_qed", lines),
+    ):
         with gzip.open(folder / "train" / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for line in kept)
 
@@ -113,7 +123,7 @@ def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
     assert weights[0] == weights[1], "the same seed trains the same weights"
     shipped = tmp_path / "shipped"
     told = run("training.calibrate", *given, "--weights", outs[0] / "weights.pt", "--out", shipped)
-    assert "AUROC" in told and "ECE" in told
+    assert "AUROC" in told and "ECE" in told and "sentences" in told
     assert {file.name for file in shipped.iterdir()} == {
         "model.onnx",
         "embedder.onnx",
@@ -121,7 +131,7 @@ def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
         "rarity.json",
         "evaluator.json",
     }
-    evaluator = CrossEncoderEvaluator(shipped, frozenset({"the"}))
+    evaluator = CrossEncoderEvaluator(shipped)
     (grade,) = evaluator.grade("When was the Heron built?", [Passage("1", FACTS["Heron"][1], "x")], Event())
     assert grade.score is not None and dict(grade.parts).keys() == {"answering", "topical"}
 

@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.data_files import DATA
+from crag_core.evaluators.shared import multilingual
 from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.engines import ScriptedModel
@@ -60,7 +61,10 @@ def test_the_page_asks_through_the_postprocessor(start: Start, monkeypatch: pyte
     assert app.session_state["trace"].decision is None
 
 
-def test_a_question_in_another_script_is_not_graded_and_that_is_said(start: Start) -> None:
+def test_a_question_in_another_script_is_not_graded_and_that_is_said(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(multilingual, "find_weights", lambda: None)
     app = ask(start(), "港の料金はいくらですか")
     text = shown(app)
     assert not app.exception

@@ -234,7 +234,7 @@ def test_the_page_opens_with_plain_rag_and_the_sidebars_choice(start: Start) -> 
     assert cards(app)["A · Plain RAG"] == "Grades nothing, corrects nothing. 6 chunks. Quotations."
     lower, upper = thresholds(app)
     assert cards(app)["B · Paper"].startswith(f"{lower:.3f} and {upper:.3f}, 6 chunks, sentences above ")
-    assert "Trained evaluator, no web search. Quotations." in cards(app)["B · Paper"]
+    assert "Trained evaluator, no web search, show nearest if doubtful. Quotations." in cards(app)["B · Paper"]
     assert shown(app).count("Follows the sidebar") == 1
     assert not has_button(app, "Stop") and "What each answer was given to read" not in shown(app)
 
@@ -248,6 +248,8 @@ def test_the_sidebar_moves_the_configuration_that_follows_it(start: Start) -> No
     assert names(app) == ["A · Plain RAG", "B · Signals, cut-off 0.44, Heuristic"]
     press(app, "Back to the defaults")
     assert names(app) == ["A · Plain RAG", "B · Signals, Heuristic"]
+    app.segmented_control(key="doubtful").set_value("abstain").run()
+    assert names(app) == ["A · Plain RAG", "B · Signals, abstain if doubtful, Heuristic"]
 
 
 def test_what_is_kept_stays_whatever_the_sidebar_does_next(start: Start) -> None:

@@ -62,6 +62,7 @@ def test_cards_say_what_each_policy_would_do_and_what_that_costs(start: Start) -
     assert "expand: partly relevant: retrieve again with an expanded question" in text
     assert "1 to 6 model calls with a language model" in text, "a rule may spare the agent its grading"
     assert "not in the record" not in text, "there is no record"
+    assert text.count("without web evidence: show nearest") == 3, "of those that are AMBIGUOUS"
 
 
 def test_measures_of_the_whole_set_move_only_the_policies_that_read_them(start: Start) -> None:

@@ -21,6 +21,7 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord
 from crag_core.base.types import Edits
+from crag_core.decision.policy import Doubtful
 from crag_core.evaluators import EVALUATORS, cards
 from crag_core.trace.trace import Trace
 from tests.builders import graded, passage, policy, searched, strips_of, trace, web_page
@@ -73,6 +74,7 @@ views = st.builds(
     evaluator=st.none() | st.sampled_from(sorted(TITLES.evaluators)),
     thresholds=st.none() | st.tuples(shares, shares).map(lambda pair: (min(pair), max(pair))),
     strips=st.none() | shares,
+    doubtful=st.none() | st.sampled_from(Doubtful),
     dropped=marks,
     pinned=marks,
 )
@@ -105,9 +107,14 @@ def test_the_edits_of_any_run_come_back(data: st.DataObject) -> None:
 
 def test_a_link_says_all_that_the_decision_depends_on() -> None:
     run = recorded(edits=Edits(dropped=("p2",), pinned=("w1",)))
-    view = round_trip(view_of(run, PAPER.with_thresholds(0.005, 0.795, 0.31)))
+    shown = replace(PAPER.with_thresholds(0.005, 0.795, 0.31), doubtful=Doubtful.ABSTAIN)
+    view = round_trip(view_of(run, shown))
     assert (view.run_id, view.policy, view.evaluator) == ("a1b2c3d4e5f6", "paper", "hand")
-    assert (view.thresholds, view.strips, view.problem) == ((0.005, 0.795), 0.31, "")
+    assert (view.thresholds, view.strips, view.doubtful) == (
+        (0.005, 0.795),
+        0.31,
+        Doubtful.ABSTAIN,
+    ) and not view.problem
     assert edits_of(view, run) == (Edits(dropped=("p2",), pinned=("w1",)), "")
 
 
@@ -125,7 +132,7 @@ def test_the_address_of_the_page_keeps_its_place_and_loses_its_own_parameters() 
 
 def test_what_cannot_be_chosen_here_is_left_out_of_the_link() -> None:
     parameters = link_parameters(view_of(recorded(), policy("agentic")), Titles({"paper": "Paper"}, {}))
-    assert set(parameters) == {"run", "thresholds", "strips"}
+    assert set(parameters) == {"run", "thresholds", "strips", "doubtful"}
     assert view_of(recorded(id="../etc"), PAPER).run_id is None
 
 
@@ -437,11 +444,12 @@ def test_a_fresh_session_opened_with_a_link_has_its_settings(
     session: Callable[[Parameters], AppTest], name: str, thresholds: tuple[float, float]
 ) -> None:
     judge = {"two-signal": "embedding", "worst-chunk": "llm-batch"}.get(name, "cross-encoder")
-    view = SharedView(policy=name, evaluator=judge, thresholds=thresholds, strips=0.77)
+    view = SharedView(policy=name, evaluator=judge, thresholds=thresholds, strips=0.77, doubtful=Doubtful.ABSTAIN)
     app = session(link_parameters(view, titles_here()))
     for _ in range(2):
         assert [app.selectbox(key=key).value for key in ("policy", "evaluator")] == [name, judge]
         assert (thresholds_of(app), app.slider(key="strips").value) == (thresholds, 0.77)
+        assert app.segmented_control(key="doubtful").value == "abstain"
         app.run()
 
 
@@ -457,7 +465,7 @@ def test_names_in_the_place_of_titles_and_thresholds_the_wrong_way_round_are_put
 
 @pytest.mark.parametrize("value", ["nan", "", HOSTILE, "1e999", "\x00", "٠"])
 def test_a_link_full_of_nonsense_opens_with_the_defaults(session: Callable[[Parameters], AppTest], value: str) -> None:
-    names = ("run", "policy", "evaluator", "thresholds", "lower", "upper", "strips", "dropped", "pinned")
+    names = ("run", "policy", "evaluator", "thresholds", "lower", "upper", "strips", "doubtful", "dropped", "pinned")
     app, usual = session({name: [value] for name in names}), session({})
     for key in ("policy", "evaluator"):
         assert app.selectbox(key=key).value == usual.selectbox(key=key).value

@@ -291,9 +291,9 @@ def test_wrong_setting_is_told_on_the_page(start: Start, environment: dict[str, 
     ("own", "scorer", "said"),
     [
         (None, "cross-encoder", ""),
-        (0.19, "cross-encoder", ""),
-        (0.5, "cross-encoder", "0.50 is this policy's own cut-off; for the scores of cross-encoder, 0.19 is usual."),
-        (0.5, "embedding", "Sentences are scored by cross-encoder, so its 0.19 holds."),
+        (0.05, "cross-encoder", ""),
+        (0.5, "cross-encoder", "0.50 is this policy's own cut-off; for the scores of cross-encoder, 0.05 is usual."),
+        (0.5, "embedding", "Sentences are scored by cross-encoder, so its 0.05 holds."),
     ],
 )
 def test_where_two_cut_offs_differ_it_is_said_which_one_holds(own: float | None, scorer: str, said: str) -> None:

@@ -106,7 +106,7 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     said = texts(app)
     assert "What these thresholds do" in said and "AUROC" in said
     assert "Confidently wrong" in [metric.label for metric in app.metric]
-    assert "Keep yours" in said and "On 12 questions that had no part in choosing" in said
+    assert "Keep yours" in said and "On 12 held-out questions" in said
     lower, upper = thresholds(app)
     assert f"lower **{lower:.3f}**, upper **{upper:.3f}**" in texts(app)
     app.text_input(key="tune_preset_name").set_value("careful").run()

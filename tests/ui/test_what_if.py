@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from crag_core.app.workbench import Choice
 from crag_core.base.prompts.messages import VERSION
 from crag_core.base.types import Answer, AnswerState, Edits, Step, Usage
-from crag_core.decision.policy import Policy
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.evaluators.policies import known_card
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
@@ -65,6 +65,8 @@ def test_moved_numbers_are_told_with_those_before() -> None:
         "lower threshold 0.3001 instead of 0.3000",
         "sentence cut-off 0.60 instead of 0.35",
     )
+    abstaining = replace(chosen, doubtful=Doubtful.ABSTAIN)
+    assert changes(run, run, abstaining) == ("doubtful ending “abstain” instead of “show”",)
 
 
 def test_other_policy_and_evaluator_are_told_by_title() -> None:

@@ -70,7 +70,8 @@ def _describe(one: Configuration) -> str:
     judge = known_card(choice.evaluator).title
     web = "no web search" if choice.web is WebMode.OFF else "web search on"
     read = f"{counted(choice.top_k, 'chunk')}, sentences above {cutoff:.2f}"
-    return f"{lower:.3f} and {upper:.3f}, {read}. {judge}, {web}. {_writer(choice.model)}"
+    doubtful = app_state.DOUBTFUL_TITLES[choice.policy.doubtful].lower()
+    return f"{lower:.3f} and {upper:.3f}, {read}. {judge}, {web}, {doubtful} if doubtful. {_writer(choice.model)}"
 
 
 def _writer(model: str) -> str:

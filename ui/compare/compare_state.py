@@ -94,6 +94,8 @@ def name_of(choice: Choice) -> str:
         message.append(f"{choice.policy.lower:.3f}/{choice.policy.upper:.3f}")
     if choice.policy.cutoff != start.cutoff:
         message.append(f"cut-off {choice.policy.cutoff:.2f}")
+    if choice.policy.doubtful is not start.doubtful:
+        message.append(f"{app_state.DOUBTFUL_TITLES[choice.policy.doubtful].lower()} if doubtful")
     if choice.evaluator != default_evaluator(app_state.policies()[choice.policy.name], choice.model):
         message.append(known_card(choice.evaluator).title)
     if choice.web is WebMode.AUTO:

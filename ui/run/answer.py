@@ -105,7 +105,7 @@ def _draw_unanswered(view: RunView, answer: Answer) -> None:
     """What was looked for and where, what came nearest, and what can be done."""
     found = unanswered(view)
     with st.container(border=True, gap="small"):
-        title = "Not answered with enough certainty" if view.abstains else "Cannot be answered from this evidence"
+        title = "Not certain enough for an answer" if view.abstains else "Cannot be answered from this evidence"
         st.subheader(f":material/do_not_disturb_on: {title}", anchor=False)
         st.markdown(plain(answer.message))
         if answer.text:
@@ -118,7 +118,7 @@ def _draw_unanswered(view: RunView, answer: Answer) -> None:
         _draw_row("What you can do", [plain(way) for way in found.ways])
         if view.abstains:
             with st.expander("Nearest sentences", icon=":material/format_quote:"):
-                _draw_list("They may not answer the question.", sources_of(view))
+                _draw_list("Closest matches; may not answer", sources_of(view))
 
 
 def _draw_row(title: str, lines: list[str]) -> None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
@@ -22,7 +22,7 @@ from crag_core.base.errors import CragError
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import counted
 from crag_core.base.types import Edits
-from crag_core.decision.policy import Policy
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import known_card
 from crag_core.trace.edits import measured
@@ -34,6 +34,7 @@ from ui.text import plain
 
 RUN, POLICY, EVALUATOR, STRIPS = "run", "policy", "evaluator", "strips"
 THRESHOLDS, LOWER, UPPER = app_state.THRESHOLDS, app_state.LOWER, app_state.UPPER
+DOUBTFUL = app_state.DOUBTFUL
 DROPPED, PINNED = "dropped", "pinned"
 RUN_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _EDITS = re.compile(r"[0-9a-f]{8}(\.[0-9a-f]{8}){0,999}")
@@ -42,11 +43,13 @@ _CALLED = {
     STRIPS: "sentence cut-off",
     LOWER: "lower threshold",
     UPPER: "upper threshold",
+    DOUBTFUL: "doubtful ending",
     DROPPED: "dropped chunks",
     PINNED: "pinned chunks",
 }
 
 Parameters = dict[str, list[str]]
+Choice = TypeVar("Choice", bound=str)
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class SharedView:
     evaluator: str | None = None
     thresholds: tuple[float, float] | None = None
     strips: float | None = None
+    doubtful: Doubtful | None = None
     dropped: tuple[str, ...] = ()
     pinned: tuple[str, ...] = ()
     problem: str = ""
@@ -89,6 +93,7 @@ def view_of(trace: Trace, policy: Policy) -> SharedView:
         evaluator=None if is_plain else trace.settings.evaluator.name,
         thresholds=None if is_plain else (policy.lower, policy.upper),
         strips=None if is_plain else policy.cutoff,
+        doubtful=None if is_plain else policy.doubtful,
         dropped=tuple(map(_mark, trace.edits.dropped)),
         pinned=tuple(map(_mark, trace.edits.pinned)),
     )
@@ -102,6 +107,7 @@ def link_parameters(view: SharedView, titles: Titles) -> Parameters:
         EVALUATOR: [titles.evaluators.get(view.evaluator or "", "")],
         **_written(view, titles),
         STRIPS: [] if view.strips is None else [str(view.strips)],
+        DOUBTFUL: [] if view.doubtful is None else [app_state.DOUBTFUL_TITLES[view.doubtful]],
         DROPPED: [".".join(view.dropped)],
         PINNED: [".".join(view.pinned)],
     }
@@ -136,6 +142,7 @@ def parse_link(parameters: Mapping[str, Sequence[str]], titles: Titles) -> Share
         LOWER: ("lower", lambda values: _number(_only(values))),
         UPPER: ("upper", lambda values: _number(_only(values))),
         STRIPS: ("strips", lambda values: _number(_only(values))),
+        DOUBTFUL: ("doubtful", lambda values: _read_choice(values, app_state.DOUBTFUL_TITLES)),
         DROPPED: ("dropped", _read_edits),
         PINNED: ("pinned", _read_edits),
     }
@@ -172,7 +179,7 @@ def _read_run_id(values: Sequence[str]) -> str | None:
     return found[0] if (found := RUN_ID.fullmatch(_only(values))) else None
 
 
-def _read_choice(values: Sequence[str], known: Mapping[str, str]) -> str | None:
+def _read_choice(values: Sequence[str], known: Mapping[Choice, str]) -> Choice | None:
     return next((name for name, title in known.items() if _only(values) in (name, title)), None)
 
 
@@ -295,7 +302,7 @@ def follow() -> None:
     st.session_state["followed"] = True
     for edit in (DROPPED, PINNED):
         st.query_params.pop(edit, None)
-    for name in (POLICY, EVALUATOR, STRIPS):
+    for name in (POLICY, EVALUATOR, STRIPS, DOUBTFUL):
         if (value := getattr(asked, name)) is not None:
             st.session_state[name] = value
     if asked.thresholds is not None:

@@ -40,6 +40,9 @@ PLAIN = "ask_plain"
 """Key of the switch by which a question is asked as plain RAG."""
 THRESHOLDS, LOWER, UPPER = "thresholds", "lower", "upper"
 """Keys of the sliders: one range for both thresholds, or one each where the policy compares two scores."""
+DOUBTFUL = "doubtful"
+"""Key of what a doubtful ending shows."""
+DOUBTFUL_TITLES = {Doubtful.SHOW: "Show nearest", Doubtful.ABSTAIN: "Abstain"}
 SAMPLE_MARKER = "sample-indexed"
 SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
 """Settings of a session that only those may change who may set up."""
@@ -201,7 +204,7 @@ def start_choices(models: Models) -> None:
     for key, value in _marks(start.lower, start.upper).items():
         chosen.setdefault(key, value)
     chosen.setdefault("strips", start.cutoff)
-    chosen.setdefault("doubtful", start.doubtful)
+    chosen.setdefault(DOUBTFUL, start.doubtful)
     chosen.setdefault("model", wanted.model or models.choices[0])
     chosen.setdefault("web", WebMode(wanted.web))
 
@@ -238,7 +241,7 @@ def policy() -> Policy:
     on_sliders = (state[LOWER], state[UPPER]) if named.compares_two_scores else state[THRESHOLDS]
     pair = state.get("moving") or on_sliders
     lower, upper = pair if named.compares_two_scores else sorted(pair)
-    doubtful = Doubtful(state.get("doubtful") or named.doubtful)
+    doubtful = Doubtful(state.get(DOUBTFUL) or named.doubtful)
     chosen = replace(named.with_thresholds(lower, upper, state["strips"]), doubtful=doubtful)
     pinned, search_too = pins()
     return chosen.without_retrieval() if pinned and not search_too else chosen
@@ -332,7 +335,7 @@ def start_policy() -> None:
     """After another policy was chosen: its evaluator, if it can work here, and its thresholds."""
     chosen = policies()[st.session_state["policy"]]
     st.session_state["evaluator"] = default_evaluator(chosen, st.session_state["model"])
-    st.session_state["doubtful"] = chosen.doubtful
+    st.session_state[DOUBTFUL] = chosen.doubtful
     start_thresholds()
 
 
@@ -356,13 +359,13 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
     made = found.settings
     switch_plain(found)
     if made.policy.fast_path.always:
-        but = (*but, "policy", "evaluator", THRESHOLDS, "strips", "doubtful")  # it has none of its own
+        but = (*but, "policy", "evaluator", THRESHOLDS, "strips", DOUBTFUL)  # it has none of its own
     wanted = {
         "policy": made.policy.name if made.policy.name in policies() else None,
         "evaluator": made.evaluator.name if made.evaluator.name in EVALUATORS else None,
         THRESHOLDS: (made.policy.lower, made.policy.upper),
         "strips": made.policy.cutoff,
-        "doubtful": made.policy.doubtful,
+        DOUBTFUL: made.policy.doubtful,
         "collection": made.collection if made.collection in ("", *collections()) else None,
     }
     named = {"policy": made.policy.name, "evaluator": made.evaluator.name, "collection": made.collection}

@@ -21,10 +21,8 @@ from ui.session import app_state, current_run
 from ui.shell import presets, sign_in
 from ui.text import plain
 
-_MOVED = "Moving it decides again at once, from what was recorded. No model is called."
+_MOVED = "Recomputed at once from the record, without a model call."
 _WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}
-
-_DOUBTFUL = {Doubtful.SHOW: "Shows the nearest", Doubtful.ABSTAIN: "Abstains"}
 
 
 def draw() -> None:
@@ -79,11 +77,11 @@ def _draw_thresholds() -> None:
     if start.compares_two_scores:
         _threshold_slider(
             "Answer threshold (upper)", start.upper, app_state.UPPER,
-            f"The best answering score from here: {Action.CORRECT}. {_MOVED}",
+            f"Best answering score at or above: {Action.CORRECT}. {_MOVED}",
         )  # fmt: skip
         _threshold_slider(
             "Subject threshold (lower)", start.lower, app_state.LOWER,
-            f"If not {Action.CORRECT}, the best topical score below this: {Action.INCORRECT}. {_MOVED}",
+            f"Otherwise, best topical score below: {Action.INCORRECT}. {_MOVED}",
         )  # fmt: skip
     else:
         _threshold_slider("Thresholds, lower and upper", (start.lower, start.upper), app_state.THRESHOLDS, _MOVED)
@@ -120,7 +118,7 @@ def _threshold_slider(label: str, start: float | tuple[float, float], key: str, 
         1.0,
         start,
         0.005,
-        format="%.3f",
+        format="%.3g",
         key=key,
         bind="query-params",
         on_change=current_run.slide,
@@ -237,14 +235,14 @@ def _draw_web_mode() -> None:
 
 def _draw_doubtful() -> None:
     st.segmented_control(
-        "Without an answer from the web, AMBIGUOUS",
+        "AMBIGUOUS without web evidence",
         list(Doubtful),
-        format_func=lambda one: _DOUBTFUL[Doubtful(one)],
-        default=Doubtful.SHOW,
+        format_func=lambda one: app_state.DOUBTFUL_TITLES[Doubtful(one)],
+        default=app_state.policies()[st.session_state["policy"]].doubtful,
         required=True,
-        key="doubtful",
-        help="A doubtful ending is no answer: it shows the nearest sentences, or says only that the documents do not "
-        "answer with enough certainty.",
+        key=app_state.DOUBTFUL,
+        bind="query-params",
+        help="Show the nearest sentences, or only that the documents do not answer it. Neither counts as an answer.",
     )
 
 

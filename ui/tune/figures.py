@@ -34,8 +34,8 @@ from ui.tune import charts
 
 SCORES, ROUTES, CURVES, TRUST = "Scores", "Routes", "Curves", "Can scores be trusted?"
 _TRADE = (
-    "Without the web, AMBIGUOUS is a doubtful ending: the nearest sentences are shown, or the policy abstains. Neither "
-    "counts as an answer, so the left pair is what holds; the right pair is what calling it an answer would do."
+    "Left: AMBIGUOUS without web evidence is no answer, which is how it is counted. Right: what counting it as one "
+    "would do."
 )
 SENTENCES, POLICIES = "Sentences", "All policies"
 
@@ -185,7 +185,7 @@ def _draw_trade(board: Board, actions: Array) -> None:
         for title, with_doubtful in (("AMBIGUOUS not an answer", False), ("AMBIGUOUS an answer", True)):
             shares = trade(board, actions, with_doubtful=with_doubtful)
             wrong, left_open = ("–" if one is None else f"{one.value:.1%}" for one in shares)
-            below = "answered although unanswerable / answerable left open"
+            below = "unanswerable answered / answerable not"
             _draw_metric(title, f"{wrong} / {left_open}", below, _TRADE)
 
 

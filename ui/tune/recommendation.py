@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from crag_core.base.text.display import readable
 from crag_core.experiments.thresholds.objective import Costs, Objective, allowed, losses, surface, wrong_surface
 from crag_core.experiments.thresholds.recommend import STEPS, Recommendation, halves
 from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
@@ -33,14 +34,12 @@ def draw_objective() -> tuple[Objective, float | None]:
 def _draw_limit() -> tuple[Objective, float | None]:
     share = st.number_input(
         "Confidently wrong, at most %", 0.5, 50.0, 10.0, 0.5, key="tune_limit", width=210,
-        help="Of the questions that the documents do not answer. Among the thresholds that keep it, those with "
-        "the fewest web searches.",
+        help="Of unanswerable questions. Of the thresholds that keep it, those with the fewest web searches.",
     )  # fmt: skip
     confidence = st.selectbox(
         "The limit holds", [None, 0.9, 0.95, 0.99], 2, key="tune_confidence", width=330,
         format_func=lambda one: f"with {one:.0%} confidence" if one else "for the questions of this set",
-        help="With confidence: for questions like these that nobody has seen yet, although the thresholds were "
-        "chosen by looking (tested with exact binomial bounds on questions that had no part in choosing).",
+        help="With confidence: for new questions like these too, tested on held-out ones by exact binomial bounds.",
     )  # fmt: skip
     web = st.number_input(
         "Web searches, at most %", 1.0, 100.0, 100.0, 5.0, key="tune_web_limit", width=210,
@@ -81,8 +80,8 @@ def _draw_recommended(found: Recommendation) -> None:
             if found.keep:
                 st.markdown(":material/check_circle: **Keep yours**", width="content")
             who = "Your" if found.keep else "Recommended"
-            st.metric(f"{who} lower", f"{found.lower:.3f}", width="content")
-            st.metric(f"{who} upper", f"{found.upper:.3f}", width="content")
+            for name, value in zip(("lower", "upper"), readable(found.lower, found.upper), strict=True):
+                st.metric(f"{who} {name}", value, width="content")
             now = app_state.policy()
             st.button(
                 "Use these thresholds", on_click=_use, args=(found.lower, found.upper), type="primary",

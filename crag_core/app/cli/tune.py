@@ -29,6 +29,7 @@ from crag_core.app.configuration_text import choose
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import CragError, WrongUse
 from crag_core.base.serialization import to_plain
+from crag_core.base.text.display import readable
 from crag_core.evaluators.policies import find_policy, suit
 from crag_core.experiments.batch import Controls, SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions, cases
@@ -288,7 +289,7 @@ def plain(
 def advice(found: Recommendation) -> str:
     """Thresholds that are recommended, with how far they can be trusted."""
     lines = [
-        f"{'keep yours: ' if found.keep else ''}lower {found.lower:.3f}, upper {found.upper:.3f}",
+        ("keep yours: " if found.keep else "") + "lower {}, upper {}".format(*readable(found.lower, found.upper)),
         *recommendation_lines(found),
     ]
     if found.guaranteed:

@@ -1,18 +1,17 @@
-"""The files of the trained evaluator, verified by its evaluator.json: fusion weights and word counts."""
+"""The files of the trained evaluator, verified by its evaluator.json: its signals, and how rare words are."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crag_core.base.errors import BadRecord, EvaluatorUnavailable
 from crag_core.base.serialization import from_plain
-from crag_core.base.text.words import words
 
 
 @dataclass(frozen=True)
@@ -26,65 +25,43 @@ class Rarity:
         """Inverse document frequency: log((N + 1) / (n + 1))."""
         return math.log((self.documents + 1) / (self.words.get(word, 0) + 1))
 
-    def weigh(self, question: str, stop_words: frozenset[str]) -> dict[str, float]:
-        """The question's distinct words with their idf, stop words left out."""
-        return {word: self.idf(word) for word in words(question) if word not in stop_words}
-
-
-def coverage(weights: Mapping[str, float], text: str) -> float:
-    """Share of the weight, in 0..1, whose words stand in `text`; 0 when there is no weight."""
-    there = set(words(text))
-    total = math.fsum(weights.values())
-    return math.fsum(weight for word, weight in weights.items() if word in there) / total if total > 0 else 0.0
-
 
 SETTINGS, MODEL, EMBEDDER = "evaluator.json", "model.onnx", "embedder.onnx"
 TOKENIZER, RARITY = "tokenizer.json", "rarity.json"
-VERSION = 3
+VERSION = 4
 """Of the shape of evaluator.json."""
 FRAME = 3  # the pieces [CLS], [SEP] and [SEP] around passage and question
 _HINT = "Restore data/models/retrieval-evaluator from the repository."
 
 
 @dataclass(frozen=True)
-class Fusion:
-    """How the model's two logits, the coverage of the question's words and the cosine become log-odds."""
+class Topical:
+    """How the model's logit and the cosine of question and passage become the log-odds of being on the subject."""
 
     bias: float
-    answering: float
-    topical: float
-    coverage: float
+    logit: float
     cosine: float
-
-    def odds(self, answering: float, topical: float, coverage: float, cosine: float) -> float:
-        seen = (self.answering * answering, self.topical * topical, self.coverage * coverage, self.cosine * cosine)
-        return math.fsum((self.bias, *seen))
 
 
 @dataclass(frozen=True)
-class Joint:
-    """How the log-odds that a passage on the subject answers, and the log of the chance that it is on the subject,
-    become the log-odds that it answers. With weights of 1 and low odds that is the product of both chances."""
+class Answering:
+    """How the model's logit and the log of the chance of being on the subject become the log-odds of answering."""
 
     bias: float
-    given: float
+    logit: float
     topical: float
 
 
 @dataclass(frozen=True)
 class Signals:
-    """`given`: does a passage answer, given that it is on the subject? `topical`: is it? `joint` makes one of both."""
+    answering: Answering
+    topical: Topical
 
-    given: Fusion
-    topical: Fusion
-    joint: Joint
-
-    def scores(self, answering: float, topical: float, coverage: float, cosine: float) -> tuple[float, float]:
-        """Probabilities of answering and topical, from the two logits, the coverage and the cosine."""
-        seen = (answering, topical, coverage, cosine)
-        on_subject = self.topical.odds(*seen)
-        joint = self.joint
-        answers = joint.bias + joint.given * self.given.odds(*seen) + joint.topical * log_chance(on_subject)
+    def scores(self, answering: float, topical: float, cosine: float) -> tuple[float, float]:
+        """Probabilities of answering and of being on the subject, from the two logits and the cosine."""
+        own = self.answering
+        on_subject = self.topical.bias + self.topical.logit * topical + self.topical.cosine * cosine
+        answers = own.bias + own.logit * answering + own.topical * log_chance(on_subject)
         return chance(answers), chance(on_subject)
 
 
@@ -99,11 +76,25 @@ def log_chance(odds: float) -> float:
 
 
 @dataclass(frozen=True)
+class Sentence:
+    """How far the log-odds of a sentence, by its places, lie behind those of the best sentence of its passage becomes
+    the log-odds that it holds the answer, given that the passage does."""
+
+    bias: float
+    behind: float
+
+    def scores(self, odds: Sequence[float]) -> list[float]:
+        """The chance of each sentence of a passage, in 0..1."""
+        best = max(odds, default=0.0)
+        return [chance(self.bias - self.behind * (best - one)) for one in odds]
+
+
+@dataclass(frozen=True)
 class ModelSettings:
     """evaluator.json: lengths in pieces of the vocabulary, the SHA-256 of each file, and the calibrated signals.
 
     `tokens` is the longest pair, its frame included. A question is cut at `question_tokens`; of windows of a passage
-    each has `overlap` pieces of the one before. `question_first`: the model reads the question before the passage.
+    each has `overlap` pieces of the one before.
     """
 
     version: int
@@ -112,7 +103,7 @@ class ModelSettings:
     overlap: int
     files: tuple[tuple[str, str], ...]
     signals: Signals
-    question_first: bool = False
+    sentence: Sentence
 
     def __post_init__(self) -> None:
         if self.version != VERSION:

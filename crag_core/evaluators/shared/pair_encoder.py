@@ -9,20 +9,19 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Cancel
+from crag_core.base.types import Origin, Passage
 from crag_core.evaluators.shared.model_files import (
     EMBEDDER,
     MODEL,
-    RARITY,
     TOKENIZER,
     ModelSettings,
-    parse_rarity,
     parse_settings,
     read_checked,
     unusable,
@@ -46,10 +45,11 @@ class Pieces:
 
 @dataclass(frozen=True)
 class Window:
-    """Consecutive pieces of a text, and the text from the first to the last of them."""
+    """Consecutive pieces of a text from the `start`-th on, and the text from the first to the last of them."""
 
     ids: tuple[int, ...]
     text: str
+    start: int
 
 
 def cut_windows(pieces: Pieces, room: int, overlap: int) -> list[Window]:
@@ -66,7 +66,13 @@ def cut_windows(pieces: Pieces, room: int, overlap: int) -> list[Window]:
 
 def _window(pieces: Pieces, start: int, room: int) -> Window:
     inside = pieces.offsets[start : start + room]
-    return Window(tuple(pieces.ids[start : start + room]), pieces.text[inside[0][0] : inside[-1][1]])
+    return Window(tuple(pieces.ids[start : start + room]), pieces.text[inside[0][0] : inside[-1][1]], start)
+
+
+def heading_of(passage: Passage) -> str:
+    """What is read before the text: the headings above it, of a web result its title; "" where the text begins so."""
+    above = passage.section or (passage.source if passage.origin is Origin.WEB else "")
+    return f"{above}: " if above and not passage.text.lstrip("# ").startswith(above) else ""
 
 
 def why_unread(pieces: Pieces, what: str) -> str:
@@ -93,13 +99,27 @@ def share_of_other_scripts(text: str) -> float:
 
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-OUTPUTS = ("answering", "topical")
+PLACES = "places"
+OUTPUTS = ("answering", "topical", PLACES)
 EMBEDDER_INPUTS, EMBEDDER_OUTPUTS = INPUTS[:2], ("vector",)
 _MOST_THREADS = 4
 
+_REMEMBERED = 512
+"""Readings of a window that are kept: those of the chunks of a run, for its sentences."""
+
 Ids = Sequence[int]
-Logits = tuple[float, float]
-"""Of answering and topical."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the model says of a passage: two logits, and of each piece the logit that the answer is there.
+
+    `answering` is the log-sum-exp of `places` and of the place after the last piece.
+    """
+
+    answering: float
+    topical: float
+    places: tuple[float, ...]
 
 
 class PairReader:
@@ -113,12 +133,12 @@ class PairReader:
     def __init__(self, folder: Path, settings: ModelSettings) -> None:
         files = read_checked(folder, settings)
         self.settings = settings
-        self.rarity = parse_rarity(files[RARITY])
         self._tokenizer = _open_tokenizer(files[TOKENIZER])
         self._first, self._between, self._unknown = (_id(self._tokenizer, sign) for sign in ("[CLS]", "[SEP]", "[UNK]"))
         self._session = _open_session(MODEL, files[MODEL], INPUTS, OUTPUTS)
         self._embedder = _open_session(EMBEDDER, files[EMBEDDER], EMBEDDER_INPUTS, EMBEDDER_OUTPUTS)
         self._threads = ThreadPoolExecutor(_count_threads(), thread_name_prefix="pair-reader")
+        self._read_pair = lru_cache(_REMEMBERED)(self._read_anew)
 
     def pieces(self, text: str) -> Pieces:
         """The pieces of a text, whatever it holds; "[SEP]" in it is read as the letters that it is made of."""
@@ -126,8 +146,9 @@ class PairReader:
         found = self._tokenizer.encode(sound, add_special_tokens=False)
         return Pieces(sound, found.ids, found.offsets, found.ids.count(self._unknown))
 
-    def read(self, question: Ids, passages: Sequence[Ids], cancel: Cancel) -> list[Logits]:
-        """The logits of each passage, in order; raises `Stopped` soon after `cancel` is set, `EvaluatorUnavailable`."""
+    def read(self, question: Ids, passages: Sequence[Ids], cancel: Cancel) -> list[Reading]:
+        """Each passage read, in order, the last ones not again; raises `Stopped` soon after `cancel` is set,
+        `EvaluatorUnavailable`."""
         return list(self._threads.map(partial(self._read_one, question, cancel), passages))
 
     def cosines(self, question: Ids, passages: Sequence[Ids], cancel: Cancel) -> list[float]:
@@ -138,27 +159,32 @@ class PairReader:
         return [math.fsum(a * b for a, b in zip(asked, vector, strict=True)) for vector in message]
 
     def frame(self, passage: Ids, question: Ids) -> tuple[list[int], list[int], list[int]]:
-        """(ids, attention, segments) of [CLS] one [SEP] other [SEP]; the other of the two texts is segment 1."""
-        one, other = (question, passage) if self.settings.question_first else (passage, question)
-        ids = [self._first, *one, self._between, *other, self._between]
-        return ids, [1] * len(ids), [0] * (len(one) + 2) + [1] * (len(other) + 1)
+        """(ids, attention, segments) of [CLS] question [SEP] passage [SEP]; the passage is segment 1."""
+        ids = [self._first, *question, self._between, *passage, self._between]
+        return ids, [1] * len(ids), [0] * (len(question) + 2) + [1] * (len(passage) + 1)
 
-    def _read_one(self, question: Ids, cancel: Cancel, passage: Ids) -> Logits:
-        answering, topical = self._run(MODEL, self._session, INPUTS, self.frame(passage, question), cancel)
-        return float(answering[0]), float(topical[0])
+    def _read_one(self, question: Ids, cancel: Cancel, passage: Ids) -> Reading:
+        _check(cancel)
+        return self._read_pair(tuple(question), tuple(passage))
+
+    def _read_anew(self, question: tuple[int, ...], passage: tuple[int, ...]) -> Reading:
+        """The logits of the places are moved as one, so that the score of the whole is theirs."""
+        rows = self._run(MODEL, self._session, INPUTS, self.frame(passage, question))
+        answering, topical, places = float(rows[0][0]), float(rows[1][0]), rows[2][0][len(question) + 2 :].tolist()
+        beyond = answering - log_sum_exp(places)
+        return Reading(answering, topical, tuple(place + beyond for place in places[:-1]))
 
     def _embed_one(self, cancel: Cancel, text: Ids) -> list[float]:
         """A vector of length 1."""
+        _check(cancel)
         ids = [self._first, *text, self._between]
-        (vectors,) = self._run(EMBEDDER, self._embedder, EMBEDDER_INPUTS, (ids, [1] * len(ids)), cancel)
+        (vectors,) = self._run(EMBEDDER, self._embedder, EMBEDDER_INPUTS, (ids, [1] * len(ids)))
         return [float(value) for value in vectors[0]]
 
-    def _run(self, name: str, session: Any, inputs: Sequence[str], rows: Sequence[Ids], cancel: Cancel) -> list[Any]:
-        """The outputs of one run over one row; raises `Stopped`, `EvaluatorUnavailable`."""
+    def _run(self, name: str, session: Any, inputs: Sequence[str], rows: Sequence[Ids]) -> list[Any]:
+        """The outputs of one run over one row; raises `EvaluatorUnavailable`."""
         import numpy as np
 
-        if cancel.is_set():
-            raise Stopped("Stopped by you.")
         arrays = (np.array([row], np.int64) for row in rows)
         try:
             found: list[Any] = session.run(None, dict(zip(inputs, arrays, strict=True)))
@@ -171,6 +197,19 @@ class PairReader:
                     f"{name}: expected finite numbers, found {array.ravel()[~np.isfinite(array.ravel())][0]}"
                 )
         return found
+
+
+def log_sum_exp(values: Sequence[float]) -> float:
+    """The logarithm of the sum of the exponentials; minus infinity of none."""
+    if not values:
+        return -math.inf
+    most = max(values)
+    return most + math.log(math.fsum(math.exp(value - most) for value in values))
+
+
+def _check(cancel: Cancel) -> None:
+    if cancel.is_set():
+        raise Stopped("Stopped by you.")
 
 
 _readers: dict[tuple[Path, bytes], PairReader] = {}

@@ -111,8 +111,10 @@ def _policy(was: Policy, now: Policy) -> Iterator[str]:
     for name, then, present in zip(names, was.thresholds, now.thresholds, strict=True):
         if then != present:
             yield f"{name} {then:.3f} instead of {present:.3f}"
-    texts = {name: getattr(now, name) for name in ("title", "summary", "source", "evaluator", "presets")}
-    if replace(was.with_thresholds(0.0, 1.0, 0.0), **texts) != now.with_thresholds(0.0, 1.0, 0.0):
+    if was.doubtful is not now.doubtful:
+        yield f"doubtful endings “{was.doubtful}” instead of “{now.doubtful}”"
+    told = {name: getattr(now, name) for name in ("title", "summary", "source", "evaluator", "presets", "doubtful")}
+    if replace(was.with_thresholds(0.0, 1.0, 0.0), **told) != now.with_thresholds(0.0, 1.0, 0.0):
         yield "other rules in the policy"
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from crag_core.base.text.display import readable
 from crag_core.experiments.statistics.intervals import clopper_pearson_upper
 from crag_core.experiments.thresholds.objective import surface, wrong_surface
 from crag_core.experiments.thresholds.threshold_board import CORRECT, Array, Board
@@ -74,27 +75,26 @@ class Guarantee:
     def reason(self) -> str:
         confidence = f"{self.limits.confidence:.0%} confidence"
         if self.needed:
-            have = f"{self.unanswerable} unanswerable question{'' if self.unanswerable == 1 else 's'}"
             return (
-                f"Cannot promise with {confidence} that {self.limits}: {have} to test with cannot show it, "
-                f"{self.needed} more are needed at least."
+                f"Cannot promise with {confidence} that {self.limits}: {self.unanswerable} unanswerable held-out "
+                f"questions are too few, at least {self.needed} more are needed."
             )
         if self.pair is None:
             return (
                 f"Cannot promise with {confidence} that {self.limits}: the safest thresholds did not pass on "
-                f"{self.questions} questions that had no part in choosing."
+                f"{self.questions} held-out questions."
             )
-        lower, upper = self.pair
+        lower, upper = readable(*self.pair)
         web = "" if self.limits.web is None else f"; {self.searches} of {self.questions}, at most {self.web_bound:.1%}"
         return (
-            f"With {confidence}, at lower {lower:.3f} and upper {upper:.3f} {self.limits} ({self.wrong} of "
-            f"{self.unanswerable}, so at most {self.bound:.1%}{web}), tested on questions that had no part in choosing."
+            f"With {confidence}, at lower {lower} and upper {upper} {self.limits}. Seen on held-out questions: "
+            f"{self.wrong} of {self.unanswerable}, so at most {self.bound:.1%}{web}."
         )
 
     @property
     def odds(self) -> str:
         """What the confidence means."""
-        return f"Of {round(1 / self.limits.delta)} such promises, 1 may be broken."
+        return f"1 of {round(1 / self.limits.delta)} such promises may be broken."
 
 
 def guarantee(board: Board, path: tuple[Pair, ...], limits: Limits) -> Guarantee:

@@ -14,6 +14,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from crag_core.base.text.display import readable
 from crag_core.experiments.statistics.intervals import Z95, Estimate
 from crag_core.experiments.thresholds.guarantee import Guarantee, Limits, Pair, find_path, guarantee
 from crag_core.experiments.thresholds.objective import (
@@ -201,11 +202,12 @@ def _why_keep(board: Board, objective: Objective, prices: Prices, own: Pair, cho
     what = "cost" if objective.most_wrong is None else "searched the web for"
     broke = "" if other_keeps else " and broke a limit"
     too = "" if mine_keeps else ", which breaks a limit too"
-    told = (f"{each.mean():.3f}" if objective.most_wrong is None else f"{each.mean():.1%}" for each in (theirs, mine))
+    means = [float(each.mean()) for each in (theirs, mine)]
+    of_theirs, of_mine = readable(*means) if objective.most_wrong is None else [f"{mean:.1%}" for mean in means]
+    lower, upper, other_lower, other_upper = readable(*own, *chosen)
     return (
-        f"Keep yours, lower {own[0]:.3f} and upper {own[1]:.3f}. On {len(board)} questions that had no part in "
-        f"choosing, the best other pair (lower {chosen[0]:.3f}, upper {chosen[1]:.3f}) {what} {next(told)}{broke} "
-        f"(yours {next(told)}{too}): not better by more than chance."
+        f"Keep yours, lower {lower} and upper {upper}. On {len(board)} held-out questions the best other pair (lower "
+        f"{other_lower}, upper {other_upper}) {what} {of_theirs}{broke} (yours {of_mine}{too}): no better than chance."
     )
 
 

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from crag_core.base.text.display import counted, moment
 from crag_core.base.types import Action
+from crag_core.decision.policy import Doubtful
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import LABELS, Expected
 from crag_core.experiments.statistics.intervals import DRAWS
@@ -77,6 +78,8 @@ def described(made: RunSettings, searched: str = "") -> str:
         parts = [f"policy {policy.title}", "nothing is graded"]
     else:
         parts.append(f"thresholds {policy.lower:.3f} and {policy.upper:.3f}, for sentences {policy.cutoff:.3f}")
+    if policy.doubtful is Doubtful.ABSTAIN:
+        parts.append("abstains where AMBIGUOUS has no web evidence")
     web = f"web searched through {searched}" if searched else "web search off"
     checked = [] if made.support == WORDS else [f"sentences of answers judged by {made.support}"]
     return "; ".join((*parts, answers, *checked, web, counted(made.top_k, "chunk") + " a question"))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from crag_core.base.text.display import counted
+from crag_core.base.text.display import counted, readable
 from crag_core.base.types import Action, Handling
 from crag_core.decision.policy import Aggregation, Policy, WebUse
 from crag_core.experiments.labelled.questions import Expected
@@ -212,25 +212,22 @@ def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
     chosen, others = counted(found.chosen_on, "question"), counted(found.judged_on, "other question")
     if found.guaranteed:
         yield (
-            f"{who} are the last that passed of an order chosen on {chosen}; tested and judged are they on {others}, "
-            "which had no part in that order."
+            f"{who} are the last that passed, in an order chosen on {chosen}. They were tested and judged on {others}."
         )
     else:
-        yield f"{who} were chosen on {chosen} and judged on {others}, which had no part in choosing."
+        yield f"{who} were chosen on {chosen} and judged on {others}."
     if found.plateau:
         yield _describe_plateau(found, found.plateau)
     if found.drawn:
         (low, high), (first, last) = found.drawn
-        aside = ", the promise left aside," if found.guaranteed else ""
+        aside = " (without the promise)" if found.guaranteed else ""
         yield (
-            f"With other questions of the same kind the best thresholds{aside} could be others: in 95% of resampled "
-            f"sets the best lower {_lies(low, high)}, and in 95% the best upper {_lies(first, last)}."
+            f"Resampled questions, 95%{aside}: the best lower {_lies(low, high)}, the best upper {_lies(first, last)}."
         )
     web = found.compared[0].rates.web if found.compared else None
     if web is not None and web.value >= _NEARLY_ALL:
         yield (
-            "They search the web for nearly every question: by these questions and costs, no score of this evaluator "
-            "is worth trusting alone."
+            "They search the web for nearly every question: at these costs no score of this evaluator is trusted alone."
         )
 
 
@@ -238,31 +235,31 @@ def _describe_plateau(found: Recommendation, plateau: Plateau) -> str:
     count = int(plateau.cells.sum())
     (low, high), (first, last) = ((float(found.grid[at]) for at in plateau.span(axis)) for axis in (0, 1))
     if plateau.is_everywhere:
-        return (
-            "As far as the questions they were chosen on can tell, all thresholds do equally well: none is preferred."
-        )
+        return "On the questions they were chosen on, all thresholds do equally well: none is preferred."
     if found.guaranteed:
-        start = "The promise left aside, as far as the questions that the order was chosen on can tell,"
+        start = "Without the promise, on the questions that the order was chosen on,"
     elif found.weight < 1.0:
         start = (
-            f"They lie {found.weight:.0%} of the way from the shipped thresholds to the middle of a plateau: as far as "
-            "the questions it was chosen on can tell,"
+            f"They lie {found.weight:.0%} of the way from the shipped thresholds to the middle of a plateau. On the "
+            "questions it was chosen on,"
         )
     elif count == 1:
-        return "They are best alone: the questions they were chosen on tell them from all beside them."
+        return "They alone are best on the questions they were chosen on."
     else:
-        start = "They are the middle of a plateau: as far as the questions they were chosen on can tell,"
+        start = "They are the middle of a plateau. On the questions they were chosen on,"
     sides = [end - begin + 1 for begin, end in (plateau.span(0), plateau.span(1))]
     every = "" if count == sides[0] * sides[1] else ", though not in every combination"
     return f"{start} all thresholds do as well with lower {_span(low, high)} and upper {_span(first, last)}{every}."
 
 
 def _span(low: float, high: float) -> str:
-    return f"of {low:.3f}" if low == high else f"from {low:.3f} to {high:.3f}"
+    first, last = readable(low, high)
+    return f"of {first}" if low == high else f"from {first} to {last}"
 
 
 def _lies(low: float, high: float) -> str:
-    return f"is {low:.3f}" if low == high else f"lies between {low:.3f} and {high:.3f}"
+    first, last = readable(low, high)
+    return f"is {first}" if low == high else f"lies between {first} and {last}"
 
 
 def promise_of(tuned: Tuned) -> tuple[str, ...]:
@@ -294,7 +291,7 @@ def compared_rows(found: Recommendation) -> tuple[tuple[str, ...], ...]:
 
 
 def compared_on(found: Recommendation) -> str:
-    return f"on the {counted(found.judged_on, 'question')} that had no part in choosing, with 95% intervals"
+    return f"on {counted(found.judged_on, 'held-out question')}, with 95% intervals"
 
 
 def describe_costs(objective: Objective) -> str:
@@ -338,4 +335,4 @@ def _interval(share: Estimate) -> str:
 
 
 def describe_pair(lower: float, upper: float) -> str:
-    return f"lower {lower:.3f} and upper {upper:.3f}"
+    return "lower {} and upper {}".format(*readable(lower, upper))

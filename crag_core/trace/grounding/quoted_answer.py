@@ -163,8 +163,7 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
 
 def why_doubtful(decision: Decision, web: WebSearch | None) -> str:
     """Why what is shown is no answer."""
-    message = "The documents do not answer this with enough certainty"
-    return f"{message}: {decision.reason}, and {_SEARCHES[web.outcome if web else None]}."
+    return f"Not certain enough for an answer: {decision.reason}, and {_SEARCHES[web.outcome if web else None]}."
 
 
 def doubtful_title(writer: str) -> str:

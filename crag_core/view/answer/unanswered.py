@@ -91,9 +91,7 @@ def _nearest(view: RunView) -> Nearest | None:
     if not scored:
         return None
     score, best = max(scored, key=lambda pair: pair[0])
-    asked = (
-        "the policy abstains where it is in doubt" if view.abstains else "the writer had it, and found no answer in it"
-    )
+    asked = "the policy abstains when in doubt" if view.abstains else "the writer had it, and found no answer in it"
     why = asked if best.kept else best.reason
     if any(one.kind is CorrectionKind.DISCARD and one.passage_id is None for one in routed.decision.plan):
         why = f"set aside with all others, since {routed.decision.reason}"
@@ -114,7 +112,7 @@ def _ways(view: RunView) -> Iterator[str]:
         yield _WEB_WAYS[outcome]
     yield "Add documents that hold the answer, on the Documents page."
     if view.abstains:
-        yield "Show doubtful endings: then the nearest sentences are shown, headed as such."
+        yield "Choose “Show nearest” in the sidebar to see the nearest sentences."
     elif routed.knowledge.excerpts:
         yield "Ask another model, or none: then the best sentences are quoted as they stand."
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from crag_core.base.text.display import counted, duration, readable
+from crag_core.base.text.display import clean, counted, duration, readable
 from crag_core.base.types import (
     Action,
     CorrectionKind,
+    Grade,
     Handling,
     PageOutcome,
     Passage,
@@ -159,12 +160,22 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
     count = f"{len(scores)}" if len(scores) == len(grades) else f"{len(scores) or 'none'} of {len(grades)}"
     # Where two signals decide, the combined score is none of the numbers that the route tells.
     best = f", best {readable(max(scores))[0]}" if scores and routed.decision.topical is None else ""
-    again = sum(grade.second is not None and grade.second.score is not None for grade in grades)
     by = f"by {trace.settings.evaluator.title}"
-    if again:
-        name = next(grade.second.evaluator for grade in grades if grade.second and grade.second.score is not None)
-        by += f". Second opinion: {again} of {len(grades)} chunks, by {name}"
-    return stage("grade", StageState.TAKEN, f"{count} graded{best}", by)
+    detail = ". Second opinion: ".join(filter(None, (by, _second_opinion(trace, grades))))
+    return stage("grade", StageState.TAKEN, f"{count} graded{best}", detail)
+
+
+def _second_opinion(trace: Trace, grades: list[Grade]) -> str:
+    """How many chunks a second evaluator scored, or why it did not go on; "" where none was asked for."""
+    last = next((step for step in reversed(trace.steps) if step.name == StepName.SECOND_READING), None)
+    asked = [grade.second for grade in grades if grade.second]
+    scored = sum(second.score is not None for second in asked)
+    if last and (last.state is not StepState.DONE or last.error or not scored):
+        return last.summary
+    if not asked:
+        return ""
+    stay = f"; first score kept for {len(asked) - scored}" if scored < len(asked) else ""
+    return f"{scored} of {counted(len(grades), 'chunk')}, by {clean(asked[0].called)}{stay}"
 
 
 def route(trace: Trace, routed: Reroute) -> Stage:

