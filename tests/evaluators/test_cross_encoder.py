@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import Grade, Passage
+from crag_core.base.types import Grade, Origin, Passage
+from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.pair_encoder import Ids, PairReader, open_reader
 from tests.evaluators.tiny_evaluator import ANSWERING, TOPICAL, VOCABULARY, make_evaluator
@@ -44,6 +46,19 @@ def read_alone(evaluator: CrossEncoderEvaluator, text: str, question: str = QUES
     score = ask(evaluator, text, question=question)[0].score
     assert score is not None
     return score
+
+
+class Kept:
+    """A cache of grades in memory."""
+
+    def __init__(self, kept: dict[str, Grade]) -> None:
+        self.kept = kept
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Grade]:
+        return {key: self.kept[key] for key in keys if key in self.kept}
+
+    def put_many(self, grades: dict[str, Grade]) -> None:
+        self.kept |= grades
 
 
 # --- scores ---------------------------------------------------------------------------------------------------------
@@ -105,6 +120,33 @@ def test_question_comes_first_and_the_passage_is_the_second_segment(folder: Path
     ids, attention, segments = reader.frame([7, 8, 9], [5])
     assert ids == [VOCABULARY["[CLS]"], 5, VOCABULARY["[SEP]"], 7, 8, 9, VOCABULARY["[SEP]"]]
     assert (attention, segments) == ([1] * 7, [0, 0, 0, 1, 1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("above", "counts"),
+    [
+        ({"section": "nine"}, True),
+        ({"section": "The ferry"}, False),
+        ({"source": "nine", "origin": Origin.WEB}, True),
+        ({"source": "nine"}, False),
+    ],
+    ids=["heading", "begins so", "title of a web result", "name of a file"],
+)
+def test_headings_and_titles_are_read_before_the_text(
+    evaluator: CrossEncoderEvaluator, above: dict[str, Any], counts: bool
+) -> None:
+    (grade,) = evaluator.grade(QUESTION, [replace(passage(1, "The ferry leaves."), **above)], Event())
+    assert dict(grade.parts)["answering"] == pytest.approx(sigmoid(-1 + (4 if counts else 0)))
+
+
+def test_a_cache_tells_chunks_under_other_headings_apart(evaluator: CrossEncoderEvaluator) -> None:
+    kept: dict[str, Grade] = {}
+    cached = CachedEvaluator(evaluator, Kept(kept), "tiny")
+    one = passage(1, "The ferry leaves.")
+    for asked in (one, replace(one, section="nine"), replace(one, section="last")):
+        (grade,) = cached.grade(QUESTION, [asked], Event())
+        assert not grade.from_cache
+    assert cached.grade(QUESTION, [one], Event())[0].from_cache and len(kept) == 3
 
 
 def test_words_of_the_question_are_not_taken_for_the_passage(evaluator: CrossEncoderEvaluator) -> None:
