@@ -19,7 +19,6 @@ incoming_messages.check_all()
 # A picture of our own: the browser of each visitor would fetch an icon by name from a server of Google.
 icon = Path(__file__).parent / "ui" / "parts" / "icon.png"
 uploads.bound()
-st.set_page_config(page_title="CRAG Explorer", page_icon=icon, layout="wide")
 navigation = st.navigation(
     [
         st.Page("pages/ask.py", title="Ask", icon=":material/forum:", default=True),
@@ -33,7 +32,14 @@ navigation = st.navigation(
     ],
     position="top" if sign_in.is_passed() else "hidden",
 )
+has_sidebar = navigation.title in ("Ask", "Compare", "Tune", "Policies")
+is_welcome = navigation.title == "Ask" and not current_run.is_any()
+sidebar_state = "collapsed" if is_welcome or not has_sidebar else "expanded"
+st.set_page_config(
+    page_title="CRAG Explorer", page_icon=icon, layout="wide", initial_sidebar_state=sidebar_state
+)
 st.html(Path(__file__).parent / "ui" / "parts" / "page.css")
+page.draw_frame(has_sidebar)
 try:
     sign_in.check()
     sign_in.gate()

@@ -6,27 +6,31 @@ import streamlit as st
 
 from crag_core.app.workbench import Choice
 from crag_core.base.errors import CragError
-from crag_core.base.text.display import counted, shortened
+from crag_core.base.text.display import counted, model_calls, shortened
 from crag_core.base.types import Action
 from crag_core.pipeline.call_budget import JUDGING
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
 from ui.run import share
+from ui.run.path import draw_small_path
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, run_job
 from ui.session.demos import Demo, demos
 from ui.text import plain
 
 _LONGEST = 1000  # characters
+_RECORDED = 3
 
 
-def draw_question(busy: bool, has_examples: bool) -> None:
+def draw_question(busy: bool) -> None:
     with st.form("ask_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
             "Your question",
+            label_visibility="collapsed",
             key="ask_question",
             max_chars=_LONGEST,
-            placeholder="Ask something about your documents",
+            placeholder="Ask about your documents",
             persist_state="session",
         )
         if st.form_submit_button("Ask", type="primary", icon=":material/send:", disabled=busy):
@@ -34,16 +38,15 @@ def draw_question(busy: bool, has_examples: bool) -> None:
             st.rerun()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         _draw_pins(busy)
-        if has_examples:
-            with st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy):
-                draw_suggestions()
+        with st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy):
+            _draw_suggestions()
         _draw_earlier(busy)
         _draw_plain(busy)
         share.draw_sharing(busy)
         _draw_budget(app_state.asked_choice(), app_state.settings().support)
 
 
-def draw_suggestions() -> None:
+def _draw_suggestions() -> None:
     st.caption("About the sample documents")
     with st.container(horizontal=True, gap="xsmall"):
         for number, question in enumerate(app_state.suggested_questions()):
@@ -123,41 +126,34 @@ def _draw_budget(choice: Choice, support: str) -> None:
     calls = choice.calls_by_action()
     more = "" if support == WORDS else f", {JUDGING}"
     if not any(cost.most for cost in calls.values()):
-        st.caption(f":material/receipt: No model call on any route{more}.")
+        st.caption(f":material/receipt: {model_calls(0)}{more}")
         return
     if choice.policy.fast_path.always:
-        st.caption(f":material/receipt: Model calls: {calls[Action.CORRECT]}{more}.")
+        st.caption(f":material/receipt: LLM calls: {calls[Action.CORRECT]}{more}")
         return
     message = " · ".join(
         f":{COLOURS[action]}[{plain(choice.policy.route(action).label)}] {cost}" for action, cost in calls.items()
     )
     st.caption(
-        f":material/receipt: Model calls by route: {message}{more}",
+        f":material/receipt: LLM calls: {message}{more}",
         help="If every reply can be read; one that cannot is asked for once more. Grades from the cache cost nothing.",
     )
 
 
 def draw_welcome() -> None:
-    st.markdown(
-        "Corrective RAG grades the retrieved evidence before it is used. Ask a question and see the score of every "
-        "chunk, the sentences that are kept and struck out, and why the question went where it went."
-    )
-    st.markdown(
-        ":green[:material/check_circle: **Correct**] the evidence holds up: it is refined to the sentences that matter"
-        "  \n:orange[:material/help: **Ambiguous**] on the subject, but maybe not enough: refined, and the web asked "
-        "too  \n:red[:material/cancel: **Incorrect**] it does not fit: it is set aside, and the web is asked instead"
-    )
-    draw_suggestions()
-    st.subheader("Or watch a recorded run", anchor=False)
-    st.caption(
-        "Recorded on the sample documents: nothing is retrieved, graded or asked now. "
-        "The web pages in them were written for the recording."
-    )
+    """What the product is, in a sentence; the question box stands below it."""
+    st.title("CRAG Explorer", anchor=False)
+    st.markdown("See why your RAG answered what it answered.")
+
+
+def draw_recorded() -> None:
+    """Three recorded runs as pictures of their paths."""
+    st.subheader("Watch a recorded run", anchor=False)
     with st.grid(3, min_column_width=260, gap="small", key="demos") as grid:
-        for demo in demos():
+        for demo in demos()[:_RECORDED]:
             with grid.cell(), st.container(border=True, height="stretch", gap="xsmall"):
                 st.markdown(f"**{plain(demo.title)}**  \n{plain(demo.trace.question)}")
-                st.caption(plain(demo.note))
+                draw_small_path(view_run(demo.trace), f"path_{demo.trace.id}")
                 st.button("Play", f"demo_{demo.trace.id}", on_click=_play, args=(demo,), icon=":material/play_circle:")
 
 

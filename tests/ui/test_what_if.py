@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from ui.run.what_if import Offer, draw_two_answers, draw_what_if, offer
 
 from crag_core.app.workbench import Choice
 from crag_core.base.prompts.messages import VERSION
@@ -20,7 +21,6 @@ from crag_core.view.run_view import view_run
 from crag_core.view.verdict_lines import changes
 from tests.builders import passage, policy, searched, trace, web_page
 from tests.ui.drawn import SENTENCES, a_run, drawn, elements, said
-from ui.run.what_if import Offer, draw_two_answers, draw_what_if, offer
 from ui.session.current_run import view_of
 
 NOTHING = Offer((), 0, False)

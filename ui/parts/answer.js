@@ -6,7 +6,10 @@ export default function ({ data, parentElement }) {
   const told = JSON.stringify(data);
   if (root.dataset.told === told) return;
   root.dataset.told = told;
+  // What stands below stays where it is while an answer is away.
+  root.style.minHeight = data.blocks.length ? "" : `${root.offsetHeight}px`;
   root.replaceChildren(...data.blocks.flatMap(block));
+  if (data.message) root.append(make("p", "absent", data.message));
   if (data.sum) root.append(sum(data));
 }
 

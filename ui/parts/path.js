@@ -34,12 +34,16 @@ export default function ({ data, parentElement }) {
   const view = mounted.get(parentElement);
   const given = clean(data);
   view.lines = given.lines;
+  view.isSmall = Boolean(data?.is_small);
+  nav.toggleAttribute("data-small", view.isSmall);
+  view.list.inert = view.isSmall; // a picture
+  if (view.isSmall) nav.setAttribute("role", "img");
   place(view, given);
   connect(view);
   return () => {
     view.watch.disconnect();
     mounted.delete(parentElement);
-    for (const node of [view.back, view.total, ...[...view.stages.values()].map((made) => made.item)]) node.remove();
+    for (const node of [view.back, ...[...view.stages.values()].map((made) => made.item)]) node.remove();
   };
 }
 
@@ -48,10 +52,8 @@ function mount(nav) {
   const layers = { off: svg("g"), would: svg("g"), on: svg("g") }; // what is taken lies on top
   back.append(layers.off, layers.would, layers.on);
   nav.prepend(back);
-  const total = element("p", "total");
-  nav.append(total);
   const list = nav.querySelector("ol");
-  const view = { nav, back, layers, total, list, stages: new Map(), drawn: new Map(), lines: [] };
+  const view = { nav, back, layers, list, stages: new Map(), drawn: new Map(), lines: [] };
   view.watch = new ResizeObserver(() => connect(view));
   view.watch.observe(nav);
   return view;
@@ -61,8 +63,7 @@ function clean(data) {
   const texts = (one) => Object.fromEntries(Object.entries(one).map(([name, value]) => [name, String(value ?? "")]));
   const records = (found) => (Array.isArray(found) ? found : []).filter((one) => one && typeof one === "object").map(texts);
   const stages = new Map(records(data?.stages).map((stage) => [stage.id, stage]));
-  const [label, total] = [data?.label, data?.total].map((text) => String(text ?? ""));
-  return { label, stages, lines: records(data?.lines), total };
+  return { label: String(data?.label ?? ""), stages, lines: records(data?.lines) };
 }
 
 // The stages
@@ -84,13 +85,12 @@ function place(view, given) {
     show(known, stage);
     known.button.onclick = () => reveal(stage.anchor);
   }
-  say(view.total, given.total);
   set(view.nav, "aria-label", given.label);
 }
 
 function build() {
   const made = { item: element("li", "stage"), button: element("button") };
-  for (const name of ["head", "dot", "title", "told", "cost"]) made[name] = element("span", name);
+  for (const name of ["head", "dot", "title", "told"]) made[name] = element("span", name);
   made.button.type = "button";
   made.told.dir = "auto";
   made.shape = svg("path");
@@ -98,7 +98,7 @@ function build() {
   icon.append(made.shape);
   made.dot.append(icon);
   made.head.append(made.dot, made.title);
-  made.button.append(made.head, made.told, made.cost);
+  made.button.append(made.head, made.told);
   made.item.append(made.button);
   return made;
 }
@@ -114,7 +114,6 @@ function show(made, stage) {
   else made.button.removeAttribute("aria-current");
   say(made.title, stage.shown);
   say(made.told, stage.headline);
-  say(made.cost, stage.cost);
 }
 
 function reveal(anchor) {
@@ -135,7 +134,7 @@ function connect(view) {
   const origin = view.nav.getBoundingClientRect();
   const isWide = getComputedStyle(view.nav).getPropertyValue("--wide").trim() === "1";
   const spots = new Map();
-  for (const [id, made] of view.stages) spots.set(id, spot(made, origin));
+  for (const [id, made] of view.stages) spots.set(id, spot(made, origin, view.isSmall));
   const left = new Map(view.drawn);
   for (const line of view.lines) {
     const [start, end] = [spots.get(line.from), spots.get(line.to)];
@@ -146,7 +145,7 @@ function connect(view) {
     if (path.parentNode !== layer) layer.append(path);
     set(path, "data-how", line.how);
     set(path, "data-tone", line.tone);
-    set(path, "d", (isWide ? across : down)(line, start, end, spots));
+    set(path, "d", (isWide || view.isSmall ? across : down)(line, start, end, spots));
     view.drawn.set(name, path);
     left.delete(name);
   }
@@ -156,16 +155,16 @@ function connect(view) {
   }
 }
 
-function spot(made, origin) {
+function spot(made, origin, isSmall) {
   const dot = made.dot.getBoundingClientRect();
-  const title = made.title.getBoundingClientRect();
+  const title = isSmall ? dot : made.title.getBoundingClientRect();
   const [x, y] = [dot.left + dot.width / 2 - origin.left, dot.top + dot.height / 2 - origin.top];
   return { x, y, before: x - dot.width / 2 - 3, after: title.right - origin.left + 6, half: dot.height / 2 + 2 };
 }
 
 function across(line, start, end, spots) {
   const fork = (spots.get("refine") ?? end).before - 16;
-  const join = (spots.get("assemble") ?? end).before - 10;
+  const join = (spots.get("assemble") ?? spots.get("answer") ?? end).before - 10;
   switch (`${line.from} ${line.to}`) {
     case "route again":
       return route([start.after, start.y], [fork, start.y], [fork, end.y], [end.after, end.y]) + head(line, end.after, end.y, -1, 0);
@@ -174,8 +173,10 @@ function across(line, start, end, spots) {
       return route([start.before, start.y], [edge, start.y], [edge, end.y], [end.before, end.y]) + head(line, end.before, end.y, 1, 0);
     }
     case "route rewrite":
+    case "route search":
       return route([start.after, start.y], [fork, start.y], [fork, end.y], [end.before, end.y]);
     case "grade_web assemble":
+    case "search answer":
       return route([start.after, start.y], [join, start.y], [join, end.y], [end.before, end.y]);
     case "answer check": {
       const edge = Math.max(start.after, end.after) + 12;

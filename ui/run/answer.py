@@ -1,20 +1,23 @@
-"""The answer, each sentence with what supports it and citations that lead to their passages; or plainly why none."""
+"""The answer card: its ending, each sentence with what supports it, its sources; or plainly why there is none."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
 from crag_core.base.serialization import to_plain
-from crag_core.base.text.display import shortened
+from crag_core.base.text.display import counted, shortened
 from crag_core.base.types import Answer, AnswerState
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote
 from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of
-from crag_core.view.answer.unanswered import Nearest, unanswered
+from crag_core.view.answer.ending import AnswerEnding, ending
+from crag_core.view.answer.unanswered import Nearest, Unanswered, unanswered
 from crag_core.view.run_view import RunView, name_of
 from ui import PARTS
+from ui.run.offer import Offer, cost
 from ui.text import plain
 
 _component = st.components.v2.component(
@@ -32,39 +35,150 @@ _NOTES = {
     "cut": ":orange[:material/content_cut: {}]",
     "unmeasured": ":material/help: {}",
     "uncited": ":orange[:material/warning: {}]",
+    "web": ":orange[:material/public_off: {}]",
 }
+_ENDINGS = {
+    AnswerEnding.ANSWERED: ("green", "check"),
+    AnswerEnding.FROM_WEB: ("blue", "public"),
+    AnswerEnding.DOUBTFUL: ("orange", "help"),
+    AnswerEnding.UNANSWERED: ("gray", "do_not_disturb_on"),
+    AnswerEnding.STOPPED: ("orange", "stop_circle"),
+    AnswerEnding.FAILED: ("orange", "error"),
+    AnswerEnding.NOT_RUN: ("gray", "pending"),
+}
+OnGenerate = Callable[[Any], None]
+"""Given the view on the page."""
+
 _LONGEST = 300  # characters
+_WAYS = 2
+"""So many ways out of no answer are said at once; the others are in the fold."""
 
 
-def draw_answer(view: RunView) -> None:
-    """The recorded answer, if it belongs to this action and this evidence; the caller offers what is missing."""
-    answer, run_id = view.routed.answer, view.trace.id
-    if answer is None:
-        return
-    support = view.trace.support or ()
-    if answer.state is AnswerState.CANNOT_ANSWER:
-        # Small models refuse even where the answer stands in what they were given, word for word.
-        can_quote = answer.writer != EXTRACTIVE and bool(view.routed.knowledge.excerpts)
-        if not (can_quote and st.session_state.get("answer_quoted") == run_id):
+def draw_answer(view: RunView, offered: Offer | None = None, on_generate: OnGenerate | None = None) -> None:
+    """The recorded answer, if it belongs to this action and this evidence; else what is missing, in the same place.
+
+    `offered` is what an answer under the present settings would cost, None where none can be generated here.
+    """
+    with st.container(border=True, gap="small", key=f"answer_card_{view.trace.id}"):
+        shown = _requoted(view)
+        _draw_head(ending(view) if shown is None else AnswerEnding.DOUBTFUL, view, offered, on_generate)
+        answer = shown or view.routed.answer
+        if answer is None:
+            _draw_absent(view, offered)
+        elif answer.state is AnswerState.CANNOT_ANSWER:
             _draw_unanswered(view, answer)
-            if can_quote:
-                _draw_offer(answer, run_id)
-            return
-        summary = (
-            f"{answer.writer} found no answer here; these sentences of the evidence come nearest. No model was called."
-        )
-        st.caption(plain(summary))
-        answer, support = _quoted(view, answer), ()
-    blocks = AnswerBlocks(view, answer, support)
-    with st.container(border=True, gap="small"):
-        st.subheader(plain(blocks.title), anchor=False)
-        if answer.text:
-            data = {name: to_plain(getattr(blocks, name)) for name in ("blocks", "sum", "about", "marks")}
-            _component(data=data, key=f"answer_{run_id}")
-        for kind, note in blocks.notes:
+        else:
+            _draw_text(AnswerBlocks(view, answer, () if shown else view.trace.support or ()))
+
+
+def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_generate: OnGenerate | None) -> None:
+    colour, icon = _ENDINGS[ended]
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="answer_head"
+    ):
+        st.markdown(f"#### Answer :{colour}-badge[:material/{icon}: {ended}]", width="content")
+        if offered and offered.reasons and on_generate:
+            st.button(
+                f"Generate ({cost(offered)})",
+                "ask_carry_out",
+                on_click=on_generate,
+                args=(view,),
+                icon=":material/play_arrow:",
+                type="primary" if view.routed.answer is None else "secondary",
+            )
+
+
+def _draw_absent(view: RunView, offered: Offer | None) -> None:
+    """As high as the answer was that stood here."""
+    missing = ", ".join(offered.reasons) if offered and offered.reasons else "no answer is in this record"
+    _component(data={"blocks": [], "message": f"Not run yet: {missing}."}, key=f"answer_{view.trace.id}")
+    st.caption("The recorded answer was written from other evidence." if view.trace.answer else "")
+
+
+def _draw_text(blocks: AnswerBlocks) -> None:
+    if blocks.answer.text:
+        data = {name: to_plain(getattr(blocks, name)) for name in ("blocks", "sum", "about", "marks")}
+        _component(data=data, key=f"answer_{blocks.view.trace.id}")
+    notes = dict(blocks.notes)
+    by = next((_NOTES[kind].format(plain(notes.pop(kind))) for kind in ("quoted", "written") if kind in notes), "")
+    for kind, note in notes.items():
+        st.caption(_NOTES[kind].format(plain(note)))
+    if blocks.answer.state is AnswerState.COMPLETE:
+        _draw_sources(blocks, by)
+    elif by:
+        st.caption(by)
+
+
+def _draw_sources(blocks: AnswerBlocks, by: str) -> None:
+    """Who wrote it; the cited excerpts, all that the writer was given where it cites none; the others in a fold."""
+    cited, others = ([one for one in blocks.sources if one.is_cited is given] for given in (True, False))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        links = (f"[\\[{one.number}\\] {plain(str(one.label.name))}](#{one.label.anchor})" for one in cited or others)
+        st.markdown(f":small[:gray[{by}] · {' · '.join(links)}]", width="content")
+        if blocks.sources:
+            with st.popover(counted(len(blocks.sources), "excerpt"), type="tertiary"):
+                st.markdown(_listed([*cited, *others]))
+
+
+def _listed(shown: Sequence[Source]) -> str:
+    return "  \n".join(
+        f"[\\[{one.number}\\]](#{one.label.anchor}) {plain(str(one.label.name))} :gray[· {plain(one.quoted)}]"
+        for one in shown
+    )
+
+
+# --- no answer ------------------------------------------------------------------------------------------------------
+
+
+def _draw_unanswered(view: RunView, answer: Answer) -> None:
+    """Why, what came nearest and what can be done; what was searched in a fold."""
+    found = unanswered(view)
+    st.markdown(plain(answer.message))
+    if answer.text:
+        st.markdown(f"Its words: “{plain(shortened(answer.text, _LONGEST))}”")
+    for kind, note in AnswerBlocks(view, answer, ()).notes:
+        if kind == "web":
             st.caption(_NOTES[kind].format(plain(note)))
-        if answer.state is AnswerState.COMPLETE:
-            _draw_sources(blocks)
+    st.markdown("  \n".join(f":small[{line}]" for line in _shortly(found)))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if _can_quote(view, answer):
+            _draw_offer(answer, view.trace.id)
+        with st.popover("What was searched", type="tertiary", icon=":material/manage_search:"):
+            _draw_searched(found)
+        if view.abstains:
+            with st.popover("Nearest sentences", type="tertiary", icon=":material/format_quote:"):
+                st.markdown(f"Closest matches; may not answer.\n\n{_listed(sources_of(view))}")
+
+
+def _shortly(found: Unanswered) -> Iterator[str]:
+    if found.nearest:
+        yield f":gray[Closest]  {_nearest(found.nearest)}"
+    if found.ways:
+        yield f":gray[Try]  {plain(' '.join(found.ways[:_WAYS]))}"
+
+
+def _draw_searched(found: Unanswered) -> None:
+    asked = [f"“{plain(shortened(words, _LONGEST))}” :gray[{plain(by)}]" for words, by in found.asked]
+    for title, lines in (
+        ("Searched for", asked),
+        ("Where", [plain(where) for where in found.where]),
+        ("What you can do", [plain(way) for way in found.ways]),
+    ):
+        st.markdown(f":gray[{title}]\n" + "\n".join(f"- {line}" for line in lines))
+
+
+def _nearest(nearest: Nearest) -> str:
+    score = f"score {nearest.score:.2f}"
+    why = nearest.why if nearest.why.startswith("score ") else f"{score}: {nearest.why}"
+    quoted = plain(shortened(quotable(nearest.text) or nearest.text, _LONGEST))
+    return f"“{quoted}” :gray[{plain(str(name_of(nearest.passage)))} · {plain(why)}]"
+
+
+# Small models refuse even where the answer stands in what they were given, word for word.
+
+
+def _can_quote(view: RunView, answer: Answer) -> bool:
+    return answer.writer != EXTRACTIVE and bool(view.routed.knowledge.excerpts)
 
 
 def _draw_offer(answer: Answer, trace_id: str) -> None:
@@ -77,58 +191,12 @@ def _draw_offer(answer: Answer, trace_id: str) -> None:
     )  # fmt: skip
 
 
-def _quoted(view: RunView, refused: Answer) -> Answer:
+def _requoted(view: RunView) -> Answer | None:
+    """Quotations in place of a model's refusal, where they were asked for."""
+    answer = view.routed.answer
+    if answer is None or answer.state is not AnswerState.CANNOT_ANSWER or not _can_quote(view, answer):
+        return None
+    if st.session_state.get("answer_quoted") != view.trace.id:
+        return None
     text = quote(view.routed.knowledge, view.changed.all_strips, nearest=view.routed.is_doubtful)
-    return replace(refused, text=text, state=AnswerState.COMPLETE, writer=EXTRACTIVE)
-
-
-def _draw_sources(blocks: AnswerBlocks) -> None:
-    """The cited excerpts, beside quotations the others too; all that the writer was given where it cites none."""
-    cited, others = ([one for one in blocks.sources if one.is_cited is given] for given in (True, False))
-    _draw_list("Sources", cited or others)
-    if cited and others and blocks.is_quoted:
-        _draw_list("Further evidence", others)
-
-
-def _draw_list(title: str, shown: Sequence[Source]) -> None:
-    lines = (
-        f"[\\[{one.number}\\]](#{one.label.anchor}) {plain(str(one.label.name))} :gray[· {plain(one.quoted)}]"
-        for one in shown
-    )
-    st.markdown(f"**{title}**  \n" + "  \n".join(lines))
-
-
-# --- no answer ------------------------------------------------------------------------------------------------------
-
-
-def _draw_unanswered(view: RunView, answer: Answer) -> None:
-    """What was looked for and where, what came nearest, and what can be done."""
-    found = unanswered(view)
-    with st.container(border=True, gap="small"):
-        title = "Not certain enough for an answer" if view.abstains else "Cannot be answered from this evidence"
-        st.subheader(f":material/do_not_disturb_on: {title}", anchor=False)
-        st.markdown(plain(answer.message))
-        if answer.text:
-            st.markdown(f"Its words: “{plain(shortened(answer.text, _LONGEST))}”")
-        asked = [f"“{plain(shortened(words, _LONGEST))}” :gray[{plain(by)}]" for words, by in found.asked]
-        _draw_row("Looked for", asked)
-        _draw_row("Where", [plain(where) for where in found.where])
-        if found.nearest:
-            _draw_row("Nearest miss", [_nearest(found.nearest)])
-        _draw_row("What you can do", [plain(way) for way in found.ways])
-        if view.abstains:
-            with st.expander("Nearest sentences", icon=":material/format_quote:"):
-                _draw_list("Closest matches; may not answer", sources_of(view))
-
-
-def _draw_row(title: str, lines: list[str]) -> None:
-    name, summary = st.columns([1, 5], gap="small")
-    name.markdown(f":gray[{title}]")
-    summary.markdown(lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines))
-
-
-def _nearest(nearest: Nearest) -> str:
-    score = f"score {nearest.score:.2f}"
-    why = nearest.why if nearest.why.startswith("score ") else f"{score}: {nearest.why}"
-    quoted = plain(shortened(quotable(nearest.text) or nearest.text, _LONGEST))
-    return f"“{quoted}” :gray[{plain(str(name_of(nearest.passage)))} · {plain(why)}]"
+    return replace(answer, text=text, state=AnswerState.COMPLETE, writer=EXTRACTIVE)

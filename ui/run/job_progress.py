@@ -22,7 +22,7 @@ _LOOK_EVERY = 0.3  # seconds
 
 @st.fragment(run_every=_LOOK_EVERY)
 def draw_running() -> None:
-    """The steps as they happen, the verdict as soon as it stands, and the answer as it is written."""
+    """The answer as it is written, the verdict as soon as it stands, and the steps as they happen."""
     job = run_job.job()
     if job is None:
         st.rerun()  # it was put away by a script that was interrupted before it could redraw the page
@@ -31,20 +31,20 @@ def draw_running() -> None:
             current_run.remember(job.progress.trace)
         run_job.finish(job)
         st.rerun()
-    with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(f":shimmer[{plain(_doing(job))}]")
-        _draw_stop(job, "ask_stop")
+    run = job.progress
+    with st.container(border=True, gap="small"):
+        with st.container(
+            horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="answer_head"
+        ):
+            st.markdown(f"#### Answer :small[:shimmer[{plain(_doing(job))}]]")
+            _draw_stop(job, "ask_stop")
+        st.markdown(paragraphs(run.text) if run.text else "")
     if job.ticket and job.ticket.before is not None:
         return  # nothing has happened yet, and many may wait here
-    run = job.progress
     view = view_run(run.trace)
     if run.trace.decision is not None:
         draw_verdict(view)
     draw_path(view, key="path_running", running=run.step, progress=run.counted)
-    if run.text:
-        with st.container(border=True):
-            st.subheader("Answer", anchor=False)
-            st.markdown(paragraphs(run.text))
 
 
 def draw_warming() -> None:

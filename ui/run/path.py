@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from crag_core.base.text.display import clean, counted, duration, shortened
+from crag_core.base.text.display import clean, shortened
 from crag_core.base.types import Handling
 from crag_core.decision.policy import Policy
 from crag_core.view.path.run_path import RunPath, run_path
@@ -60,16 +61,43 @@ def draw_path(
     _PATH(key=key, data=path_data(path, view.policy))
 
 
+_SMALL = ("retrieve", "grade", "route", "refine", "search", "answer")
+_SMALL_HEIGHT = 104  # pixels
+_SMALL_WAYS = (
+    ("retrieve", "grade"), ("grade", "route"), ("route", "refine"), ("refine", "answer"), ("route", "search"),
+    ("search", "answer"),
+)  # fmt: skip
+
+
+def draw_small_path(view: RunView, key: str) -> None:
+    """The same as a picture: which way a run went, without what came of each stage."""
+    path = run_path(view.trace, view.routed)
+    tone = _tone_of(path)
+    stages = [replace(path.stage(name), headline="") for name in _SMALL]
+    named = [replace(one, title="Web") if one.id == "search" else one for one in stages]
+    taken = ", ".join(str(one.action or one.title) for one in named if one.state in _REACHED)
+    data = {
+        "label": _clean(f"Path: {taken}"),
+        "stages": [_drawn(stage, _tone(stage.id, tone)) for stage in named],
+        "lines": _ways(named, _SMALL_WAYS, tone),
+        "is_small": True,
+    }
+    _PATH(key=key, data=data, height=_SMALL_HEIGHT)
+
+
 def path_data(path: RunPath, policy: Policy) -> dict[str, Any]:
     """What the component draws: plain text, and names of its own shapes and tones."""
-    action = path.stage("route").action
-    tone = COLOURS[action] if action else "plain"
+    tone = _tone_of(path)
     return {
         "label": _clean(f"The path of this run under policy {policy.title}"),
         "stages": [_drawn(stage, _tone(stage.id, tone)) for stage in path.stages],
-        "lines": _lines(path, tone),
-        "total": _total(path),
+        "lines": _ways(path.stages, _WAYS, tone),
     }
+
+
+def _tone_of(path: RunPath) -> str:
+    action = path.stage("route").action
+    return COLOURS[action] if action else "plain"
 
 
 def _tone(stage_id: str, tone: str) -> str:
@@ -86,8 +114,7 @@ def _drawn(stage: Stage, tone: str) -> dict[str, str]:
         "id": stage.id,
         "shown": str(stage.action or stage.title),
         "state": stage.state.value,
-        "headline": _clean(stage.headline),
-        "cost": cost,
+        "headline": "" if stage.state in (StageState.NOT_TAKEN, StageState.SKIPPED) else _clean(stage.headline),
         "name": f"{name}, {cost}" if cost else name,
         "tip": f"{name}. {more}" if more else name,
         "anchor": stage.anchor,
@@ -96,10 +123,10 @@ def _drawn(stage: Stage, tone: str) -> dict[str, str]:
     }
 
 
-def _lines(path: RunPath, tone: str) -> list[dict[str, str]]:
-    stages = {stage.id: stage for stage in path.stages}
-    ways = [(stages[start], stages[end]) for start, end in _WAYS if end in stages]
-    return [{"from": a.id, "to": b.id, "how": _how(a, b), "tone": _tone(_later(a, b), tone)} for a, b in ways]
+def _ways(drawn: Iterable[Stage], ways: Iterable[tuple[str, str]], tone: str) -> list[dict[str, str]]:
+    stages = {stage.id: stage for stage in drawn}
+    ends = [(stages[start], stages[end]) for start, end in ways if end in stages]
+    return [{"from": a.id, "to": b.id, "how": _how(a, b), "tone": _tone(_later(a, b), tone)} for a, b in ends]
 
 
 def _later(start: Stage, end: Stage) -> str:
@@ -118,12 +145,6 @@ def _how(start: Stage, end: Stage) -> str:
 
 def _is_passed(stage: Stage) -> bool:
     return stage.id == "grade" and stage.state is StageState.SKIPPED
-
-
-def _total(path: RunPath) -> str:
-    """Where it takes two lines it breaks at the comma."""
-    parts = (f"In all {duration(path.seconds)}", counted(path.calls, "model call"))
-    return ", ".join(part.replace(" ", "\u00a0") for part in parts) if path.seconds else ""
 
 
 def _clean(text: str) -> str:

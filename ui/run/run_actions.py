@@ -16,7 +16,7 @@ from crag_core.pipeline.web_stages import approve, refuse
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
-from ui.run.what_if import offer
+from ui.run.offer import offer
 from ui.session import app_state, current_run, run_job
 from ui.session.current_run import View
 from ui.text import link, plain

@@ -15,14 +15,16 @@ from crag_core.trace.trace import Trace
 from crag_core.view.record import RoundRow, call_rows, calls_by_step, cost_of, round_rows, settings_of
 from crag_core.view.run_view import RunView, view_run
 from ui.run.answer import draw_answer
+from ui.run.changes import draw_changes
 from ui.run.feedback import draw_feedback, passage_feedback
+from ui.run.offer import Offer, offer
 from ui.run.opinions import draw_opinions
 from ui.run.page_view import open_place
 from ui.run.passages import CardActions, draw_passages, draw_strips, draw_web
 from ui.run.path import draw_path
 from ui.run.run_actions import ask_opinion, draw_approval, draw_failure, generate
+from ui.run.two_answers import draw_two_answers
 from ui.run.verdict import draw_scores, draw_verdict, headline
-from ui.run.what_if import draw_two_answers, draw_what_if, offer
 from ui.session import app_state, current_run
 from ui.session.current_run import View
 from ui.text import literal, plain
@@ -39,17 +41,25 @@ def draw_run(view: View) -> None:
 
 @st.fragment(key=current_run.STORY)
 def _draw_story() -> None:
-    """From the verdict to the answer on one screen, and then the scores."""
+    """Answer, verdict, path and scores on one screen."""
     view = current_run.view()
     if view is None:
         return
+    _draw_answers(view)
     draw_verdict(view)
+    draw_changes(view, current_run.first(), current_run.undo, current_run.open_original)
     draw_path(view)
     draw_rounds(view)
-    st.html('<span id="answers"></span>')
-    _draw_answers(view)
-    st.subheader("Scores against thresholds", anchor="scores")
+    _draw_anchor("scores")
     draw_scores(view, current_run.move)
+    if not _asks_for_approval(view):
+        draw_feedback(view)
+
+
+def _draw_anchor(name: str) -> None:
+    """Where a stage of the path leads; page.css gives it no room."""
+    with st.container(key=f"anchor_{name}"):
+        st.html(f'<span id="{name}"></span>')
 
 
 def _asks_for_approval(view: View) -> bool:
@@ -57,34 +67,35 @@ def _asks_for_approval(view: View) -> bool:
 
 
 def _draw_answers(view: View) -> None:
+    _draw_anchor("answers")
     first = current_run.first()
     if _asks_for_approval(view):
         draw_approval(view.taken, view.routed)
-        return
-    if first is not None and first.id != view.taken.id:
-        draw_two_answers(view_run(first), view)
-        st.button(
-            "Put the first answer away", icon=":material/close:", type="tertiary", on_click=current_run.leave_first
-        )
+    elif first is not None and current_run.is_first_beside():
+        draw_two_answers(view_run(first), view, _offered(view), generate)
+        st.button("Hide first answer", icon=":material/close:", type="tertiary", on_click=current_run.hide_first)
     else:
-        draw_answer(view)
-    draw_feedback(view)
+        draw_answer(view, _offered(view), generate)
+
+
+def _offered(view: View) -> Offer | None:
+    """None for a run that did not come to its end: it is continued first."""
+    if view.taken.failure:
+        return None
+    choice, now = app_state.asked_choice(), app_state.settings_now()
+    return offer(view.trace, view.routed, choice, now, app_state.settings().support)
 
 
 @st.fragment(key=current_run.EVIDENCE)
 def _draw_evidence() -> None:
-    """What if, every passage, the web, other evaluators, and the record."""
+    """Every chunk, the web, other evaluators, and the record."""
     view = current_run.view()
     if view is None:
         return
     trace, routed = view.trace, view.routed
-    if not _asks_for_approval(view) and not view.taken.failure:
-        choice, now = app_state.asked_choice(), app_state.settings_now()
-        offered = offer(trace, routed, choice, now, app_state.settings().support)
-        draw_what_if(view, offered, current_run.undo, generate)
-    st.subheader("Chunks from your documents", anchor="passages")
+    st.subheader("Chunks", anchor="passages")
     if not trace.passages:
-        st.markdown("Nothing was retrieved. Are there documents yet? The Documents page takes them.")
+        st.markdown("Nothing was retrieved. Add documents on the Documents page.")
     actions = CardActions(current_run.drop, current_run.pin, current_run.open_place, passage_feedback(view))
     draw_passages(view, actions)
     draw_web(view, actions)
@@ -98,8 +109,8 @@ def _draw_evidence() -> None:
             suited=lambda card: app_state.suited(view.policy.name, card.name),
             has_model=st.session_state["model"] != EXTRACTIVE,
         )
-    st.html('<span id="record"></span>')
-    with st.expander("How this run went, and its record", icon=":material/receipt_long:"):
+    _draw_anchor("record")
+    with st.expander("Record of this run", icon=":material/receipt_long:"):
         draw_record(trace)
     draw_model_calls(trace)
     if passage := current_run.take_place():

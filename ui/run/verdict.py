@@ -1,4 +1,4 @@
-"""The verdict: action, reason in numbers, distance to flip, and the score line with its two thresholds."""
+"""The verdict on the retrieval: action, reason in numbers, what would flip it; and the score line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crag_core.view import verdict_lines
 from crag_core.view.record import spent
 from crag_core.view.run_view import RunView
 from crag_core.view.score_line import picture, why_no_picture
-from crag_core.view.score_words import PAGE, QUESTIONS, STEP, TWO_IN_ORDER
+from crag_core.view.score_words import PAGE, QUESTIONS, STEP
 from ui import PARTS
 from ui.shell import presets
 from ui.text import plain
@@ -27,28 +27,19 @@ ICONS = {Action.CORRECT: "check_circle", Action.AMBIGUOUS: "help", Action.INCORR
 
 
 def draw_verdict(view: RunView) -> None:
+    """What the retrieval is judged to be, why, and which threshold would change that."""
     decision = view.routed.decision
-    with st.container(border=True):
-        with st.grid(2, min_column_width=330, gap=("xsmall", "small"), vertical_alignment="center") as grid:
-            with grid.cell():
-                st.header(headline(decision), anchor=False)
-                st.markdown(f"{verdict_lines.meaning(decision)} {plain(sentence(decision.reason))}")
-            with grid.cell().container(horizontal=True, horizontal_alignment="distribute"):
-                for one in verdict_lines.figures(view):
-                    st.metric(
-                        one.name, one.value, one.against or None, delta_color="off", delta_arrow="off",
-                        width="content", help=one.hint,
-                    )  # fmt: skip
-        # Always two lines where there is room, so that nothing below moves with a threshold.
-        st.caption(f"{_flips(view)}  \n{_remarks(view)}")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="verdict"):
+        st.header(headline(decision), anchor=False, width="content")
+        st.markdown(f"{plain(sentence(decision.reason))}  \n:small[:gray[{_flips(view)}]]", width="content")
 
 
 def headline(decision: Decision) -> str:
-    """The action in its colour and with its icon; a policy's own name for it follows. Plain RAG has no action."""
+    """ "Retrieval: CORRECT" in its colour and with its icon; plain RAG judges nothing."""
     if decision.verdict is None:
-        return f":gray[{plain(verdict_lines.headline(decision))}]"
+        return f":gray-badge[{plain(verdict_lines.headline(decision))}]"
     icon = ICONS[decision.action]
-    return f":{COLOURS[decision.action]}[:material/{icon}: {plain(verdict_lines.headline(decision))}]"
+    return f":{COLOURS[decision.action]}-badge[:material/{icon}: Retrieval: {plain(verdict_lines.headline(decision))}]"
 
 
 def _flips(view: RunView) -> str:
@@ -58,31 +49,16 @@ def _flips(view: RunView) -> str:
     return f":material/lock: {verdict_lines.no_flip(view)}"
 
 
-def _remarks(view: RunView) -> str:
-    """What the run has cost, the difference to it, and what was noted about decision and evidence."""
+def remarks(view: RunView) -> str:
+    """What the run has cost, and what was noted about decision and evidence."""
     trace, decision = view.trace, view.routed.decision
-    message = [f":material/receipt: {spent(trace.usage, trace.seconds)} in this run"]
-    message += [f":material/replay: {line}" for line in _difference(view)]
+    message = [f":material/receipt: {spent(trace.usage, trace.seconds)}"]
     if decision.verdict and (worth := presets.probability(decision.score)):
         message.append(f":material/bookmark: {worth}")
     if suspicious := remark(trace):
         message.append(f":material/warning: {suspicious}")
     message += [f":material/info: {plain(note)}" for note in verdict_lines.notes(view)]
     return " · ".join(message)
-
-
-def _difference(view: RunView) -> list[str]:
-    """Nothing while a run goes on: it is not taken yet."""
-    taken, decision = view.trace.decision, view.routed.decision
-    if taken is None:
-        return []
-    if view.policy == view.trace.settings.policy and decision.decides_like(taken):
-        return ["As the run was taken."]
-    if decision.verdict is None:
-        return ["Shown as plain RAG, from the record. No model was called."]
-    then = f"not {taken.verdict} but" if taken.verdict else "not plain RAG but"
-    same = "still" if taken.verdict is decision.verdict else then
-    return [f"Decided again from the record: {same} **{decision.action}**. No model was called."]
 
 
 _score_line = st.components.v2.component(
@@ -99,8 +75,6 @@ def draw_scores(view: RunView, on_move: Callable[[float, float, bool], None] | N
     if drawn is None:
         st.caption(why_no_picture(view))
         return
-    if len(drawn.lines) > 1:
-        st.caption(TWO_IN_ORDER)
 
     def moved() -> None:
         thresholds = read_move(st.session_state["scores"].moved, view.policy)

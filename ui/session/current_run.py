@@ -51,6 +51,11 @@ def view_of(taken: Trace, trace: Trace, policy: Policy) -> View:
     return View(trace=trace, policy=policy, routed=routed, taken=taken, was=was)
 
 
+def is_any() -> bool:
+    """Whether a run is on the Ask page, under way or asked for by the address."""
+    return bool(app_state.trace() or st.session_state.get("job") or "run" in st.query_params)
+
+
 def edits() -> Edits:
     kept: Edits = st.session_state.get("edits", Edits())
     return kept
@@ -133,17 +138,35 @@ def take_place() -> Passage | None:
     return next((passage for passage in taken.every_passage if passage.id == wanted), None)
 
 
+def open_original(found: Trace) -> None:
+    """For a callback: back to the run that the one on the page was generated from."""
+    open_run(found)
+    st.rerun()
+
+
 # The answer beside the first
 
 
 def first() -> Trace | None:
-    """The run that the one on the page is compared with."""
+    """The run that the one on the page was generated from."""
     return st.session_state.get("first")
+
+
+def is_first_beside() -> bool:
+    """Whether its answer stands beside that of the run on the page."""
+    taken, origin = app_state.trace(), first()
+    is_another = origin is not None and taken is not None and origin.id != taken.id
+    return is_another and not st.session_state.get("first_hidden")
+
+
+def hide_first() -> None:
+    st.session_state["first_hidden"] = True
 
 
 def keep_first() -> None:
     """Before a second answer is generated: the run as taken stays beside it."""
     st.session_state["first"] = first() or app_state.trace()
+    st.session_state["first_hidden"] = False
 
 
 def leave_first() -> None:

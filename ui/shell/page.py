@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from ui import PARTS
 from ui.session import access, app_state
 from ui.session.access import Right
 from ui.shell import sign_in
@@ -36,6 +37,25 @@ def mark_routed() -> None:
     if wanted:
         page, asked = wanted
         st.switch_page(page, query_params=asked)
+
+
+_shortcuts = st.components.v2.component(
+    "shortcuts", html="<span></span>", js=(PARTS / "shortcuts.js").read_text("utf-8")
+)
+_NO_SIDEBAR = """<style>
+:is([data-testid="stSidebar"], [data-testid="stExpandSidebarButton"]) { display: none; }
+</style>"""
+
+
+def draw_frame(has_sidebar: bool) -> None:
+    """Of every page: the key that leads to the question, and no sidebar where none of it acts.
+
+    It is drawn all the same: a widget that is not drawn on one page would have lost its value on the next.
+    """
+    with st.container(key="anchor_frame"):
+        _shortcuts(key="shortcuts")
+        if not has_sidebar:
+            st.html(_NO_SIDEBAR)
 
 
 def draw_report() -> None:

@@ -33,7 +33,8 @@ def duration(seconds: float) -> str:
 
 
 def model_calls(number: int) -> str:
-    return counted(number, "model call") if number else "no model call"
+    """ "0 LLM calls", "1 LLM call"."""
+    return counted(number, "LLM call")
 
 
 def moment(created: str) -> str:

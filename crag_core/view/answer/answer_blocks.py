@@ -34,7 +34,7 @@ from crag_core.trace.grounding.quoted_answer import (
     quotable,
     why_doubtful,
 )
-from crag_core.view.path.stages import PLACES
+from crag_core.view.path.stages import PLACES, web_failure
 from crag_core.view.run_view import Label, RunView
 
 SIGNS = {Standing.SUPPORTED: "✓", Standing.WEAK: "≈", Standing.NONE: "✗", Standing.UNCHECKED: "–"}
@@ -177,10 +177,11 @@ class AnswerBlocks:
             message = "The answer broke off here; this is what was written until then, unchecked."
             yield "failed", f"{message} {answer.message}".strip()
         elif answer.writer == EXTRACTIVE:
-            names = dict.fromkeys(str(source.label.name) for source in self.sources if source.is_cited)
-            yield "quoted", f"Quoted from {' and '.join(names)}, word for word; no model wrote this."
+            yield "quoted", "Quoted word for word; no model wrote this."
         else:
-            yield "written", f"Written by {answer.writer} from the evidence below."
+            yield "written", f"Written by {answer.writer}."
+        if failed := web_failure(trace, self.view.routed):
+            yield "web", failed
         if cut := left_out(answer.usage):
             yield "cut", cut
         if answer.state is AnswerState.COMPLETE and answer is trace.answer and trace.support is None:

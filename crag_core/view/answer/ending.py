@@ -1,0 +1,43 @@
+"""How a run ended for whoever asked: answered, from the web, doubtful, not at all."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from crag_core.base.types import AnswerState, Origin
+from crag_core.trace.grounding.quoted_answer import citations
+from crag_core.view.run_view import RunView
+
+
+class AnswerEnding(StrEnum):
+    """What the answer card is headed by. `NOT_RUN`: the record holds no answer under these settings."""
+
+    ANSWERED = "Answered"
+    FROM_WEB = "From the web"
+    DOUBTFUL = "Doubtful"
+    UNANSWERED = "Cannot be answered"
+    STOPPED = "Stopped"
+    FAILED = "Broke off"
+    NOT_RUN = "Not run yet"
+
+
+_UNFINISHED = {
+    AnswerState.CANNOT_ANSWER: AnswerEnding.UNANSWERED,
+    AnswerState.STOPPED: AnswerEnding.STOPPED,
+    AnswerState.FAILED: AnswerEnding.FAILED,
+}
+
+
+def ending(view: RunView) -> AnswerEnding:
+    """From the web: everything that the answer cites, or where it cites nothing all that it was given, is."""
+    answer, excerpts = view.routed.answer, view.routed.knowledge.excerpts
+    if answer is None:
+        return AnswerEnding.NOT_RUN
+    if answer.state in _UNFINISHED:
+        return _UNFINISHED[answer.state]
+    if view.routed.is_doubtful:
+        return AnswerEnding.DOUBTFUL
+    cited = citations(answer.text, len(excerpts))
+    used = [excerpts[number - 1] for number in cited] or excerpts
+    is_from_web = bool(used) and all(one.passage.origin is Origin.WEB for one in used)
+    return AnswerEnding.FROM_WEB if is_from_web else AnswerEnding.ANSWERED

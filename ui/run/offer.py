@@ -1,0 +1,105 @@
+"""What an answer under the present settings lacks in the record, and what supplying it would cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crag_core.app.workbench import Choice
+from crag_core.base.text.display import model_calls
+from crag_core.base.types import WebOutcome
+from crag_core.evaluators.policies import known_card, second_card
+from crag_core.pipeline.call_budget import calls_needed
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.opinions import same_judge
+from crag_core.trace.reroute import Missing, Reroute
+from crag_core.trace.trace import RunSettings, Trace
+from crag_core.view.run_view import model_name
+
+_ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What "carry it out" means now; no `reasons`: the record holds everything under this choice.
+
+    `calls` is what it costs in model calls, if no reply must be asked for twice; and one a sentence of the answer comes
+    to them where a model `judges` it.
+    """
+
+    reasons: tuple[str, ...]
+    calls: int
+    searches: bool
+    judges: bool = False
+
+
+def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None, support: str = WORDS) -> Offer:
+    """`now` is what `choice` runs under, None: it cannot run; `support` who checks the sentences of the answer."""
+    needs = _needs(trace, routed, choice, now)
+    judge = known_card(choice.evaluator)
+    passages = len(routed.decision_path.evidence)
+    return Offer(
+        reasons=tuple(needs.values()),
+        calls=calls_needed(
+            tuple(needs),
+            choice.policy,
+            passages,
+            judge,
+            writer=choice.model != EXTRACTIVE,
+            second=second_card(choice.policy, choice.evaluator, writer=choice.model != EXTRACTIVE),
+        ),
+        searches=Missing.WEB in needs,
+        judges=support != WORDS,
+    )
+
+
+def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None) -> dict[Missing, str]:
+    """What has to be supplied, each with the words for it."""
+    made = trace.settings
+    needs: dict[Missing, str] = {}
+    card = known_card(choice.evaluator)
+    is_plain = choice.policy.fast_path.always or made.policy.fast_path.always  # then whoever is named grades nothing
+    if (choice.pinned, choice.search_too) != (made.pinned, made.search_too):
+        needs[Missing.GRADES] = "other pinned files"
+    elif choice.collection != made.collection:
+        needs[Missing.GRADES] = "another collection"
+    elif choice.top_k != made.top_k:
+        needs[Missing.GRADES] = f"{choice.top_k} chunks instead of {made.top_k}"
+    elif not is_plain and choice.evaluator != made.evaluator.name:
+        needs[Missing.GRADES] = f"grades by {card.title.lower()} instead of {made.evaluator.title.lower()}"
+    elif not is_plain and card.calls_model and choice.model != made.writer:
+        needs[Missing.GRADES] = f"grades by {model_name(choice.model)} instead of {model_name(made.writer)}"
+    elif not is_plain and now is not None and not same_judge(made, now):
+        needs[Missing.GRADES] = f"grades by {card.title.lower()} in another version"
+    for item in (
+        Missing.GRADES,
+        Missing.SECOND_OPINION,
+        Missing.STRIPS,
+        Missing.EXTRACTION,
+        Missing.EXPANSION,
+        Missing.RE_RETRIEVAL,
+    ):
+        if item is Missing.SECOND_OPINION and not second_card(
+            choice.policy, card.name, writer=choice.model != EXTRACTIVE
+        ):
+            continue
+        if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
+            needs.setdefault(item, item.value.partition(":")[0])
+    answered = trace.web is not None and trace.web.outcome in _ANSWERED
+    if routed.decision.may_search and choice.web is not WebMode.OFF and not answered:
+        needs[Missing.WEB] = "web search"
+    elif Missing.PAGES in routed.missing and choice.web is not WebMode.OFF:
+        needs[Missing.PAGES] = "the pages found"
+    if needs or Missing.ANSWER in routed.missing:
+        needs[Missing.ANSWER] = "answer"
+    elif choice.model != made.writer:
+        by = "in quotations" if choice.model == EXTRACTIVE else f"by {model_name(choice.model)}"
+        needs[Missing.ANSWER] = f"answer {by}"
+    return needs
+
+
+def cost(offered: Offer) -> str:
+    calls = f"{'about ' if offered.calls else ''}{model_calls(offered.calls)}"
+    searches = ", 1 web search" if offered.searches else ""
+    return f"{calls}{searches}{', and 1 a sentence to check it' if offered.judges else ''}"
