@@ -34,9 +34,12 @@ navigation = st.navigation(
 )
 has_sidebar = navigation.title in ("Ask", "Compare", "Tune", "Policies")
 is_welcome = navigation.title == "Ask" and not current_run.is_any()
-sidebar_state = "collapsed" if is_welcome or not has_sidebar else "expanded"
+is_closed = is_welcome or not has_sidebar
 st.set_page_config(
-    page_title="CRAG Explorer", page_icon=icon, layout="wide", initial_sidebar_state=sidebar_state
+    page_title="CRAG Explorer",
+    page_icon=icon,
+    layout="wide",
+    initial_sidebar_state="collapsed" if is_closed else "auto",
 )
 st.html(Path(__file__).parent / "ui" / "parts" / "page.css")
 page.draw_frame(has_sidebar)

@@ -30,7 +30,7 @@ def draw_question(busy: bool) -> None:
             label_visibility="collapsed",
             key="ask_question",
             max_chars=_LONGEST,
-            placeholder="Ask about your documents",
+            placeholder="Ask about your documents  ( / )",
             persist_state="session",
         )
         if st.form_submit_button("Ask", type="primary", icon=":material/send:", disabled=busy):

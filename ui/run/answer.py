@@ -74,7 +74,10 @@ def draw_answer(view: RunView, offered: Offer | None = None, on_generate: OnGene
 def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_generate: OnGenerate | None) -> None:
     colour, icon = _ENDINGS[ended]
     with st.container(
-        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="answer_head"
+        horizontal=True,
+        vertical_alignment="center",
+        horizontal_alignment="distribute",
+        key=f"answer_head_{view.trace.id}",
     ):
         st.markdown(f"#### Answer :{colour}-badge[:material/{icon}: {ended}]", width="content")
         if offered and offered.reasons and on_generate:
@@ -92,7 +95,8 @@ def _draw_absent(view: RunView, offered: Offer | None) -> None:
     """As high as the answer was that stood here."""
     missing = ", ".join(offered.reasons) if offered and offered.reasons else "no answer is in this record"
     _component(data={"blocks": [], "message": f"Not run yet: {missing}."}, key=f"answer_{view.trace.id}")
-    st.caption("The recorded answer was written from other evidence." if view.trace.answer else "")
+    with st.container(key=f"answer_foot_{view.trace.id}"):
+        st.caption("The recorded answer was written from other evidence." if view.trace.answer else "")
 
 
 def _draw_text(blocks: AnswerBlocks) -> None:
@@ -112,7 +116,8 @@ def _draw_text(blocks: AnswerBlocks) -> None:
 def _draw_sources(blocks: AnswerBlocks, by: str) -> None:
     """Who wrote it; the cited excerpts, all that the writer was given where it cites none; the others in a fold."""
     cited, others = ([one for one in blocks.sources if one.is_cited is given] for given in (True, False))
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    foot = f"answer_foot_{blocks.view.trace.id}"
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=foot):
         links = (f"[\\[{one.number}\\] {plain(str(one.label.name))}](#{one.label.anchor})" for one in cited or others)
         st.markdown(f":small[:gray[{by}] · {' · '.join(links)}]", width="content")
         if blocks.sources:

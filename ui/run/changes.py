@@ -12,53 +12,46 @@ from crag_core.trace.trace import Trace
 from crag_core.view.evidence import Difference, difference
 from crag_core.view.run_view import name_of
 from crag_core.view.verdict_lines import changes
-from ui.run.verdict import remarks
 from ui.session.current_run import View
 from ui.text import plain
 
 _LISTED = 300  # characters of a sentence
+_LABEL = 40
 
 
 def draw_changes(
     view: View, first: Trace | None, on_undo: Callable[[], None], on_original: Callable[[Trace], None]
 ) -> None:
-    """One line, always there, so that nothing below it moves with a threshold.
+    """One line beside the verdict, so that nothing moves with a threshold.
 
     `first` is the run that the one on the page was generated from, None where it was asked by itself.
     """
     changed = changes(view.taken, view.trace, view.policy)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="what_if"):
-        st.markdown(f":small[{_state(view, first, changed)} · {remarks(view)}]", width="content")
+    is_generated = first is not None and first.id != view.taken.id
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content", key="what_if"):
         if changed:
+            _draw_changed(view, changed)
             st.button("Undo", "what_if_undo", on_click=on_undo, icon=":material/undo:", type="tertiary")
-        if first is not None and first.id != view.taken.id:
+        elif not is_generated:
+            st.markdown(":small[:gray[:material/replay: Original run]]", width="content")
+        if first is not None and is_generated:
+            then = "; ".join(changes(first, view.taken, view.taken.settings.policy))
             st.button(
-                "Original run", "what_if_original", on_click=on_original, args=(first,),
-                icon=":material/first_page:", type="tertiary",
+                "Back to the original run", "what_if_original", f"This one was generated from it. {plain(then)}",
+                on_original, (first,), icon=":material/first_page:", type="tertiary",
             )  # fmt: skip
-        if changed:
-            _draw_difference(view.was, view.routed)
 
 
-def _state(view: View, first: Trace | None, changed: tuple[str, ...]) -> str:
-    if changed:
-        return f":material/edit: **Changed:** {plain('; '.join(changed))}"
-    if first is None or first.id == view.taken.id:
-        return ":gray[:material/replay: Original run]"
-    then = changes(first, view.taken, view.taken.settings.policy)
-    how = f"with {plain('; '.join(then))}" if then else "again"
-    return f":gray[:material/replay: Generated {how}]"
-
-
-def _draw_difference(was: Reroute, routed: Reroute) -> None:
-    found = difference(was, routed)
-    pieces = st.popover(
-        f"Evidence {counts(found)}", type="tertiary", icon=":material/difference:", key="what_if_pieces",
-        on_change="rerun",
+def _draw_changed(view: View, changed: tuple[str, ...]) -> None:
+    label = shortened(f"Changed: {changed[0]}", _LABEL) if len(changed) == 1 else f"{len(changed)} changes"
+    more = st.popover(
+        plain(label), type="tertiary", icon=":material/edit:", key="what_if_pieces", on_change="rerun",
     )  # fmt: skip
-    if pieces.open:
-        with pieces:
-            st.markdown(_pieces(found, was, routed))
+    if more.open:
+        found = difference(view.was, view.routed)
+        with more:
+            st.markdown(f"{plain('; '.join(changed))}.\n\nEvidence: {counts(found)}")
+            st.markdown(_pieces(found, view.was, view.routed))
 
 
 def counts(found: Difference) -> str:

@@ -11,7 +11,7 @@ from crag_core.base.documents import Progress
 from crag_core.base.text.display import counted
 from crag_core.view.run_view import view_run
 from ui.run.path import draw_path
-from ui.run.verdict import draw_verdict
+from ui.run.verdict import draw_verdict, verdict_row
 from ui.session import access, app_state, current_run, run_job
 from ui.session.access import Right
 from ui.session.background_jobs import Job
@@ -43,7 +43,8 @@ def draw_running() -> None:
         return  # nothing has happened yet, and many may wait here
     view = view_run(run.trace)
     if run.trace.decision is not None:
-        draw_verdict(view)
+        with verdict_row():
+            draw_verdict(view)
     draw_path(view, key="path_running", running=run.step, progress=run.counted)
 
 

@@ -95,6 +95,11 @@ def path_data(path: RunPath, policy: Policy) -> dict[str, Any]:
     }
 
 
+def _is_plain(stage: Stage) -> bool:
+    """Whether its title says enough: the reason of the decision stands above, that of a way not taken in its tip."""
+    return stage.id == "route" or stage.state in (StageState.NOT_TAKEN, StageState.SKIPPED)
+
+
 def _tone_of(path: RunPath) -> str:
     action = path.stage("route").action
     return COLOURS[action] if action else "plain"
@@ -114,7 +119,7 @@ def _drawn(stage: Stage, tone: str) -> dict[str, str]:
         "id": stage.id,
         "shown": str(stage.action or stage.title),
         "state": stage.state.value,
-        "headline": "" if stage.state in (StageState.NOT_TAKEN, StageState.SKIPPED) else _clean(stage.headline),
+        "headline": "" if _is_plain(stage) else _clean(stage.headline),
         "name": f"{name}, {cost}" if cost else name,
         "tip": f"{name}. {more}" if more else name,
         "anchor": stage.anchor,

@@ -14,7 +14,6 @@ from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.page_stages import approve_pages, refuse_pages
 from crag_core.pipeline.web_stages import approve, refuse
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
 from ui.run.offer import offer
 from ui.session import app_state, current_run, run_job
@@ -42,27 +41,25 @@ def ask_opinion(evaluator: str) -> None:
     st.rerun()
 
 
-def draw_approval(trace: Trace, routed: Reroute) -> None:
+def draw_approval(trace: Trace) -> None:
     """The exact query that would leave the machine: approve, edit or refuse; then the pages that would be read."""
     if trace.web is None:
         return
     if trace.web.pages_waiting:
         _draw_pages(trace, trace.web.pages_waiting)
         return
-    reason = routed.decision.reason
     with st.container(border=True):
-        st.subheader(":material/public: Search the web?", anchor=False)
+        st.markdown("#### Search the web? :orange-badge[:material/hourglass_top: Waiting for you]")
         st.markdown(
-            f"{plain(reason[:1].upper() + reason[1:])}. Exactly this text would go to "
-            f"{plain(app_state.workbench().searcher.name)}, and nothing else ({plain(trace.web.query_by)}):"
+            f"Only this text would go to {plain(app_state.workbench().searcher.name)} ({plain(trace.web.query_by)}):"
         )
         if trace.settings.policy.web_pages and app_state.workbench().page_reader:
-            st.caption(
-                f"This policy then reads up to {counted(trace.settings.policy.web_pages, 'page')} of those that are "
-                "found. You see their addresses first, and are asked again."
-            )
-        query = st.text_input("Query", trace.web.query, key=f"ask_query_{trace.id}", max_chars=200).strip()
-        with st.container(horizontal=True):
+            pages = counted(trace.settings.policy.web_pages, "page")
+            st.caption(f"This policy then reads up to {pages} of the results; you are asked before.")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            query = st.text_input(
+                "Query", trace.web.query, key=f"ask_query_{trace.id}", max_chars=200, label_visibility="collapsed"
+            ).strip()
             if st.button("Search with this", type="primary", icon=":material/search:", disabled=not query):
                 _go_on(approve(trace, query))
             if st.button("Do not search", icon=":material/block:"):

@@ -24,7 +24,7 @@ from ui.run.passages import CardActions, draw_passages, draw_strips, draw_web
 from ui.run.path import draw_path
 from ui.run.run_actions import ask_opinion, draw_approval, draw_failure, generate
 from ui.run.two_answers import draw_two_answers
-from ui.run.verdict import draw_scores, draw_verdict, headline
+from ui.run.verdict import draw_scores, draw_verdict, headline, verdict_row
 from ui.session import app_state, current_run
 from ui.session.current_run import View
 from ui.text import literal, plain
@@ -46,8 +46,9 @@ def _draw_story() -> None:
     if view is None:
         return
     _draw_answers(view)
-    draw_verdict(view)
-    draw_changes(view, current_run.first(), current_run.undo, current_run.open_original)
+    with verdict_row():
+        draw_verdict(view)
+        draw_changes(view, current_run.first(), current_run.undo, current_run.open_original)
     draw_path(view)
     draw_rounds(view)
     _draw_anchor("scores")
@@ -70,7 +71,7 @@ def _draw_answers(view: View) -> None:
     _draw_anchor("answers")
     first = current_run.first()
     if _asks_for_approval(view):
-        draw_approval(view.taken, view.routed)
+        draw_approval(view.taken)
     elif first is not None and current_run.is_first_beside():
         draw_two_answers(view_run(first), view, _offered(view), generate)
         st.button("Hide first answer", icon=":material/close:", type="tertiary", on_click=current_run.hide_first)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import sentence
@@ -27,11 +28,19 @@ ICONS = {Action.CORRECT: "check_circle", Action.AMBIGUOUS: "help", Action.INCORR
 
 
 def draw_verdict(view: RunView) -> None:
-    """What the retrieval is judged to be, why, and which threshold would change that."""
+    """What the retrieval is judged to be and why; which threshold would change that, the cost, and remarks.
+
+    In the row that `verdict_row` begins.
+    """
     decision = view.routed.decision
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="verdict"):
-        st.header(headline(decision), anchor=False, width="content")
-        st.markdown(f"{plain(sentence(decision.reason))}  \n:small[:gray[{_flips(view)}]]", width="content")
+    st.header(headline(decision), anchor=False)
+    details = " · ".join(filter(None, (_flips(view), *_remarks(view))))
+    st.markdown(f"{plain(sentence(decision.reason))}  \n:small[:gray[{details}]]")
+
+
+def verdict_row() -> DeltaGenerator:
+    """For the verdict and what stands beside it; page.css makes it one line of as much height whatever is decided."""
+    return st.container(key="verdict", gap="small")
 
 
 def headline(decision: Decision) -> str:
@@ -49,16 +58,15 @@ def _flips(view: RunView) -> str:
     return f":material/lock: {verdict_lines.no_flip(view)}"
 
 
-def remarks(view: RunView) -> str:
+def _remarks(view: RunView) -> Iterator[str]:
     """What the run has cost, and what was noted about decision and evidence."""
-    trace, decision = view.trace, view.routed.decision
-    message = [f":material/receipt: {spent(trace.usage, trace.seconds)}"]
+    yield f":material/receipt: {spent(view.trace.usage, view.trace.seconds)}"
+    decision = view.routed.decision
     if decision.verdict and (worth := presets.probability(decision.score)):
-        message.append(f":material/bookmark: {worth}")
-    if suspicious := remark(trace):
-        message.append(f":material/warning: {suspicious}")
-    message += [f":material/info: {plain(note)}" for note in verdict_lines.notes(view)]
-    return " · ".join(message)
+        yield f":material/bookmark: {worth}"
+    if suspicious := remark(view.trace):
+        yield f":material/warning: {suspicious}"
+    yield from (f":material/info: {plain(note)}" for note in verdict_lines.notes(view))
 
 
 _score_line = st.components.v2.component(

@@ -43,7 +43,9 @@ _shortcuts = st.components.v2.component(
     "shortcuts", html="<span></span>", js=(PARTS / "shortcuts.js").read_text("utf-8")
 )
 _NO_SIDEBAR = """<style>
-:is([data-testid="stSidebar"], [data-testid="stExpandSidebarButton"]) { display: none; }
+@media (width >= 768px) { /* below that it holds the list of the pages */
+  :is([data-testid="stSidebar"], [data-testid="stExpandSidebarButton"]) { display: none; }
+}
 </style>"""
 
 

@@ -177,9 +177,9 @@ class AnswerBlocks:
             message = "The answer broke off here; this is what was written until then, unchecked."
             yield "failed", f"{message} {answer.message}".strip()
         elif answer.writer == EXTRACTIVE:
-            yield "quoted", "Quoted word for word; no model wrote this."
+            yield "quoted", "Quoted word for word"
         else:
-            yield "written", f"Written by {answer.writer}."
+            yield "written", f"Written by {answer.writer}"
         if failed := web_failure(trace, self.view.routed):
             yield "web", failed
         if cut := left_out(answer.usage):

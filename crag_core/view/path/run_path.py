@@ -127,7 +127,7 @@ def _answer(trace: Trace, routed: Reroute) -> Stage:
     answer = routed.answer
     if answer is None:
         return stage("answer", StageState.WOULD_BE)
-    by = "quoted word for word" if answer.writer == EXTRACTIVE else f"by {answer.writer}"
+    by = "quoted" if answer.writer == EXTRACTIVE else f"by {answer.writer}"
     return {
         AnswerState.COMPLETE: stage("answer", StageState.TAKEN, f"doubtful, {by}" if routed.is_doubtful else by),
         AnswerState.STOPPED: stage("answer", StageState.STOPPED, "stopped", answer.message),
@@ -141,7 +141,7 @@ def _check(trace: Trace, routed: Reroute) -> Stage:
     if routed.answer is None:
         return stage("check", StageState.WOULD_BE)
     if routed.answer.writer == EXTRACTIVE:
-        return stage("check", StageState.TAKEN, "quoted, so nothing to check")
+        return stage("check", StageState.SKIPPED, "quoted: nothing to check")
     found = [standing(one.score) for one in support]
     text = f"{found.count(Standing.SUPPORTED)} of {counted(len(found), 'sentence')} supported"
     unchecked = found.count(Standing.UNCHECKED)

@@ -135,11 +135,9 @@ def retrieve(trace: Trace, routed: Reroute) -> Stage:
     found = routed.decision_path.iterations[0].passages
     pinned = sum("read_file" in passage.found_by for passage in found)
     files, rest = counted(pinned, "pinned file"), counted(len(found) - pinned, "chunk")
-    if pinned:
-        message = f"{files}, {rest}" if len(found) > pinned else f"{files}, whole"
-    else:
-        message = f"{rest} from {counted(len({passage.source for passage in found}), 'document')}"
-    return stage("retrieve", StageState.TAKEN, message if found else "nothing found")
+    message = (f"{files}, {rest}" if len(found) > pinned else f"{files}, whole") if pinned else rest
+    of = f"from {counted(len({passage.source for passage in found}), 'document')}" if found else ""
+    return stage("retrieve", StageState.TAKEN, message if found else "nothing found", of)
 
 
 def grade(trace: Trace, routed: Reroute) -> Stage:

@@ -1,0 +1,112 @@
+"""The first screen of Ask: few words, nothing jumps, everything that matters at 1440 by 900."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import ask, settled, upload
+
+pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+
+_WATCH = """
+window.shift = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+_WORDS = """() => {
+  const found = [];
+  const walk = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) {
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      const box = range.getBoundingClientRect();
+      const around = node.parentElement ?? node.getRootNode().host;
+      const isIcon = around.closest(".unseen, style, script, [data-testid=stIconMaterial], [translate=no]");
+      if (box.width > 1 && box.top < innerHeight && !isIcon) found.push(...node.textContent.split(/\\s+/));
+      return;
+    }
+    [...(node.shadowRoot?.childNodes ?? []), ...node.childNodes].forEach(walk);
+  };
+  walk(document.querySelector("[data-testid=stMain]"));
+  return found.filter((word) => /[a-zA-Z]/.test(word));
+}"""
+QUESTION = "How high is the tower of the lighthouse?"
+
+
+@pytest.fixture
+def screen(page: Page) -> Page:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.add_init_script(_WATCH)
+    return page
+
+
+def words(page: Page) -> list[str]:
+    """Seen in the main area without scrolling, numbers left out."""
+    found: list[str] = page.evaluate(_WORDS)
+    return found
+
+
+def test_welcome_is_short_and_stays_where_it_is(screen: Page, empty_app: str) -> None:
+    screen.goto(empty_app)
+    expect(screen.get_by_role("button", name="Play")).to_have_count(3)
+    settled(screen)
+    assert len(words(screen)) <= 120
+    assert screen.evaluate("window.shift") < 0.1
+    expect(screen.get_by_test_id("stSidebar")).to_be_hidden()
+
+
+def test_slash_leads_to_the_question_and_is_a_letter_in_it(screen: Page, empty_app: str) -> None:
+    screen.goto(empty_app)
+    question = screen.get_by_label("Your question")
+    expect(question).to_be_visible()
+    settled(screen)
+    screen.keyboard.press("/")
+    expect(question).to_be_focused()
+    screen.keyboard.type("km/h")
+    expect(question).to_have_value("km/h")
+
+
+def test_answer_verdict_path_and_scores_fit_one_screen(screen: Page, empty_app: str, lighthouse: Path) -> None:
+    upload(screen, empty_app, lighthouse)
+    screen.get_by_role("link", name="Ask").click()
+    ask(screen, QUESTION)
+    expect(screen.get_by_text("Original run")).to_be_visible()
+    order = ["[class*=st-key-answer_card]", ".st-key-verdict", ".st-key-path", ".st-key-scores"]
+    tops = [screen.locator(one).first.bounding_box()["y"] for one in order]  # type: ignore[index]
+    assert tops == sorted(tops)
+    last = screen.locator(order[-1]).bounding_box()
+    assert last is not None and last["y"] + last["height"] <= 900
+    assert len(words(screen)) <= 110
+
+
+def test_place_of_the_answer_stays_when_a_threshold_changes_the_action(
+    screen: Page, empty_app: str, lighthouse: Path
+) -> None:
+    upload(screen, empty_app, lighthouse)
+    screen.get_by_role("link", name="Ask").click()
+    ask(screen, QUESTION)
+    expect(screen.get_by_text("Original run")).to_be_visible()
+    answer = screen.get_by_text("42 metres").first
+    expect(answer).to_be_visible()
+    places = [screen.locator(one) for one in (".st-key-verdict", ".st-key-path", ".st-key-scores")]
+    before = [one.bounding_box()["y"] for one in places]  # type: ignore[index]
+    screen.get_by_role("slider").nth(0).focus()
+    screen.keyboard.press("End")
+    expect(screen.get_by_text(re.compile("Not run yet: "))).to_be_visible()
+    expect(screen.get_by_role("button", name=re.compile("Generate"))).to_be_visible()
+    settled(screen)
+    after = [one.bounding_box()["y"] for one in places]  # type: ignore[index]
+    assert max(abs(now - then) for now, then in zip(after, before, strict=True)) <= 4
+
+
+@pytest.mark.parametrize(("name", "has_one"), [("Tune", True), ("Documents", False), ("Metrics", False)])
+def test_sidebar_is_where_it_acts(screen: Page, empty_app: str, name: str, has_one: bool) -> None:
+    screen.goto(f"{empty_app}/{name.lower()}")
+    expect(screen.get_by_role("heading", name=re.compile(name)).first).to_be_visible()
+    settled(screen)
+    expect(screen.get_by_test_id("stSidebar")).to_be_visible(visible=has_one)
