@@ -46,7 +46,7 @@ def test_nothing_grave_on_the_ask_page(page: Page, empty_app: str, lighthouse: P
     expect(page.get_by_label("Your question")).to_be_visible()
     check(page, "welcome")
     ask(page, "How high is the tower of the lighthouse?")
-    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+    expect(page.get_by_text("Retrieval: ")).to_be_visible()
     check(page, "run")
     page.get_by_role("button", name="Drop").first.click()
     expect(page.get_by_text("dropped by you").first).to_be_visible()

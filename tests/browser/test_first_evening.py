@@ -62,8 +62,8 @@ def test_upload_ask_and_slide(page: Page, empty_app: str, lighthouse: Path, tmp_
 def test_a_suggested_question_runs_once(page: Page, empty_app: str) -> None:
     page.goto(empty_app)
     page.get_by_role("button", name=re.compile("paid leave")).click()
-    expect(page.get_by_text("How this run went")).to_be_visible()
-    page.get_by_text("How this run went").click()
+    expect(page.get_by_text("Record of this run")).to_be_visible()
+    page.get_by_text("Record of this run").click()
     run = page.get_by_text(re.compile("Run [0-9a-f]{12}, "))
     told = run.inner_text()
     page.get_by_role("slider").nth(0).focus()

@@ -180,8 +180,8 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
     # Ask: question, passages, path, web results, answer.
     page.get_by_role("link", name="Ask").click()
     ask(page, f"What are the harbour dues of a yacht? {EVIL}"[:900])
-    expect(page.get_by_text("How this run went")).to_be_visible()
-    page.get_by_text("How this run went").click()
+    expect(page.get_by_text("Record of this run")).to_be_visible()
+    page.get_by_text("Record of this run").click()
     check(page, watch, "Ask", links=4)
     upper = page.get_by_role("slider", name="Answer threshold")
     upper.focus()

@@ -181,7 +181,7 @@ def asked(common: Common, page: Page, question: str) -> tuple[str, str]:
 
 def run_of(page: Page) -> str:
     """Of the run that is shown, not of one under way."""
-    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+    expect(page.get_by_text("Retrieval: ")).to_be_visible()
     expect(page.get_by_role("heading", name="lighthouse.pdf").first).to_be_visible()
     expect(page.get_by_role("button", name="Share")).to_be_visible()
     return re.findall("run=([0-9a-f]{12})", page.url)[0]

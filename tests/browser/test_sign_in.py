@@ -58,7 +58,7 @@ def run(app: SignedIn, contexts: Callable[[str], BrowserContext], lighthouse: Pa
         add_to(page, app, lighthouse)
         page.get_by_role("link", name="Ask").click()
         ask(page, QUESTION)
-        expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+        expect(page.get_by_text("Retrieval: ")).to_be_visible()
         expect(page).to_have_url(re.compile("run=[0-9a-f]{12}"))
         return page.url
 
@@ -202,7 +202,7 @@ def test_after_signing_out_the_next_in_the_same_tab_sees_nothing_of_the_first(pa
 
     heard = listen(page)
     sign_in(page, app, "Bob")
-    expect(page.get_by_text("What does the evidence say?")).to_be_visible()
+    expect(page.get_by_text("See why your RAG answered what it answered.")).to_be_visible()
     expect(page.get_by_role("button", name=re.compile("Earlier"))).to_have_count(0)
     assert b"in private" not in b"".join(heard)
     assert "run=" not in page.url

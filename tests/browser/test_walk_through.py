@@ -17,7 +17,7 @@ def asked(page: Page, app: str, lighthouse: Path) -> None:
     upload(page, app, lighthouse)
     page.get_by_role("link", name="Ask").click()
     ask(page, QUESTION)
-    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+    expect(page.get_by_text("Retrieval: ")).to_be_visible()
 
 
 def test_sidebar_and_verdict_follow_a_mark_that_is_moved_in_the_picture(
@@ -64,7 +64,7 @@ def test_reload_comes_back_to_the_run_and_its_file_opens_again(
     asked(page, empty_app, lighthouse)
     verdict = page.locator("h2").first.inner_text()
     page.reload()
-    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+    expect(page.get_by_text("Retrieval: ")).to_be_visible()
     assert page.locator("h2").first.inner_text() == verdict
     page.get_by_role("button", name="Share").click()
     record = tmp_path / "run.json"
@@ -72,7 +72,7 @@ def test_reload_comes_back_to_the_run_and_its_file_opens_again(
     page.goto(empty_app)
     page.get_by_role("button", name="Open a record").click()
     page.locator("input[type=file]").set_input_files(record)
-    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+    expect(page.get_by_text("Retrieval: ")).to_be_visible()
     assert page.locator("h2").first.inner_text() == verdict
 
 
@@ -105,4 +105,4 @@ def test_passage_is_marked_where_it_stands_on_the_page_of_its_pdf(page: Page, em
     expect(drawer.get_by_text("Nothing of the chunk is on this page: it stands on page 2.")).to_be_visible()
     drawer.get_by_role("button", name="Close").click()
     expect(drawer).not_to_be_visible()
-    expect(page.get_by_text("Scores against thresholds")).to_be_visible()
+    expect(page.get_by_text("Retrieval: ")).to_be_visible()

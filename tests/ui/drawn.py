@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
@@ -57,6 +57,18 @@ def elements(app: AppTest) -> int:
         return sum(1 + count(child) if hasattr(child, "children") else 1 for child in block.children.values())
 
     return count(app.main)
+
+
+def popovers(app: AppTest) -> list[str]:
+    """Their labels, escapes taken out."""
+
+    def walk(block: Any) -> Iterator[str]:
+        for child in getattr(block, "children", {}).values():
+            if getattr(child, "proto", None) is not None and getattr(child.proto, "popover", None) is not None:
+                yield str(child.proto.popover.label).replace("\\", "")
+            yield from walk(child)
+
+    return [label for label in walk(app.main) if label]
 
 
 def said(app: AppTest) -> str:

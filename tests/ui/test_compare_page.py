@@ -470,7 +470,7 @@ def test_a_run_is_opened_on_the_ask_page_with_the_sidebar_where_it_was(start: St
     button(app, "versus_open_1").click().run()
     assert not app.exception
     assert app.session_state["thresholds"] == (0.2, 0.9) and app.session_state["policy"] == "paper"
-    assert "Scores against thresholds" in shown(app)
+    assert "Retrieval: " in shown(app)
     assert app.session_state["trace"].question == PRICE and app.session_state["ask_question"] == PRICE
 
 

@@ -270,7 +270,7 @@ def test_opened_from_the_history_a_run_is_as_it_was_taken(
     assert app.session_state["policy"] == "paper" and app.session_state["thresholds"] == (0.25, 0.95)
     assert app.session_state["strips"] == 0.31 and app.session_state["evaluator"] == "cross-encoder"
     assert app.session_state["edits"] == edited.edits and app.text_input(key="ask_question").value == QUESTION
-    assert "As the run was taken." in shown(app)
+    assert "Original run" in shown(app)
 
 
 def test_an_exported_file_comes_back_record_by_record(store: HistoryStore) -> None:

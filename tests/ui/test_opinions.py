@@ -81,12 +81,12 @@ def test_evaluators_are_offered_with_their_cost_and_asked_by_name() -> None:
     run, chosen = graded(*[0.5] * 6)
     app = opened(run, chosen, (EMBEDDING, JUDGE, BATCH), acts=acts)
     assert app.selectbox[0].options == [
-        "Embedding similarity · no model call",
-        f"{JUDGE.title} · 6 model calls",
-        f"{BATCH.title} · 2 model calls",
+        "Embedding similarity · 0 LLM calls",
+        f"{JUDGE.title} · 6 LLM calls",
+        f"{BATCH.title} · 2 LLM calls",
     ]
     app.selectbox[0].set_value("llm").run()
-    assert app.button[0].label == "Grade with this one too (6 model calls)"
+    assert app.button[0].label == "Grade with this one too (6 LLM calls)"
     app.button[0].click().run()
     assert acts == [("ask", "llm")]
 

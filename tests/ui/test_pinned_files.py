@@ -94,7 +94,7 @@ def test_toggle_alone_pins_nothing(start: Start) -> None:
     ask(app, PRICE)
     settings = app.session_state["trace"].settings
     assert (settings.pinned, settings.search_too) == ((), False)
-    assert "Not in this record yet" not in shown(app)
+    assert "Not run yet" not in shown(app)
 
 
 def test_pinning_after_a_run_is_offered_and_not_done(start: Start, ids: dict[str, str]) -> None:
@@ -102,7 +102,7 @@ def test_pinning_after_a_run_is_offered_and_not_done(start: Start, ids: dict[str
     before = app.session_state["trace"]
     pin(app, ids["crane.txt"])
     assert app.session_state["trace"] is before
-    assert "Not in this record yet: other pinned files" in shown(app).replace("**", "")
+    assert "Not run yet: other pinned files" in shown(app)
     app.button(key="ask_carry_out").click().run()
     settle(app)
     assert sources(app) == ["crane.txt"]

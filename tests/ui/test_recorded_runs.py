@@ -13,6 +13,7 @@ from crag_core.pipeline.run import Listener, Run
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from tests.ui.conftest import APP, header, press, settle, shown
+from tests.ui.drawn import parts
 from ui.session import demos as replay
 from ui.session.demos import FOLDER, Demo, demos
 
@@ -74,7 +75,10 @@ def test_first_page_offers_them_and_one_plays_with_its_own_settings(
     for name in ("_SHORTEST", "_LONGEST", "_WORD"):
         monkeypatch.setattr(replay, name, 0.0)
     app = start(policy="")
-    assert [one.title in shown(app) for one in demos()] == [True] * len(demos())
+    assert [one.title in shown(app) for one in demos()[:3]] == [True] * 3
+    pictures = parts(app, "crag_path")
+    assert [one["is_small"] for one in pictures] == [True] * 3
+    assert [one["label"].split(", ")[2] for one in pictures] == ["CORRECT", "AMBIGUOUS", "INCORRECT"]
     press(app, "Play")
     shown_first = demos()[0].trace
     assert not app.exception and app.session_state["trace"] == shown_first

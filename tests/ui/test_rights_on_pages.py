@@ -163,7 +163,7 @@ def test_a_session_that_becomes_somebody_elses_is_empty(start: Start, own: Path,
     assert not app.exception
     assert "trace" not in app.session_state and "runs" not in app.query_params
     assert "crane lifts" not in shown(app) and app.text_input(key="ask_question").value == ""
-    assert "What does the evidence say?" in shown(app)
+    assert "See why your RAG answered what it answered." in shown(app)
 
 
 def test_a_session_of_nobody_has_a_button_to_sign_in_and_nothing_else(

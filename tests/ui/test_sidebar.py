@@ -31,13 +31,13 @@ PRICE = "How many pounds does a yacht of ten metres pay a night?"
 
 
 def test_question_without_a_model_costs_no_call(start: Start) -> None:
-    assert "No model call on any route." in shown(start())
+    assert ":material/receipt: 0 LLM calls" in shown(start())
 
 
 def test_budget_is_told_by_route_and_holds(start: Start) -> None:
     with OllamaServer(ScriptedModel(judging())) as server:
         app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="worst-chunk")
-        assert "Model calls by route: :green[Correct] 4 · :orange[Ambiguous] 7 · :red[Incorrect]" in shown(app)
+        assert "LLM calls: :green[Correct] 4 · :orange[Ambiguous] 7 · :red[Incorrect]" in shown(app)
         ask(app, PRICE)
         assert "CORRECT" in header(app) and server.chat_calls == 4
     assert app.session_state["trace"].usage.calls == 4
@@ -54,7 +54,7 @@ def test_budget_follows_evaluator_writer_web_and_policy(start: Start) -> None:
         choose(app, policy="agentic")
         assert ":green[Generate] 1 to " in shown(app), "a rule may spare the grading"
         choose(app, evaluator="embedding", model="extractive")
-        assert "No model call on any route." in shown(app)
+        assert ":material/receipt: 0 LLM calls" in shown(app)
 
 
 def test_budget_tells_of_a_model_that_judges_the_answer(start: Start) -> None:
@@ -66,7 +66,7 @@ def test_budget_tells_of_a_model_that_judges_the_answer(start: Start) -> None:
         trace = app.session_state["trace"]
         assert trace.settings.support == "ollama/smollm2:135m" and trace.usage.calls == server.chat_calls == 2
         choose(app, model="extractive")
-        assert f"No model call on any route{told}." in shown(app)
+        assert f"0 LLM calls{told}" in shown(app)
 
 
 def test_abstaining_costs_no_answer_in_doubt_and_follows_the_policy(start: Start) -> None:
@@ -111,7 +111,7 @@ def test_preset_decides_again_at_once(start: Start) -> None:
     assert "CORRECT" in header(app)
     press(app, "Biography: 0.045 and 0.975")
     assert "AMBIGUOUS" in header(app)
-    assert app.session_state["trace"] is trace and "No model was called." in shown(app)
+    assert app.session_state["trace"] is trace
 
 
 def test_policies_without_presets_offer_none(start: Start) -> None:

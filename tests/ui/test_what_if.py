@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from ui.run.what_if import Offer, draw_two_answers, draw_what_if, offer
 
 from crag_core.app.workbench import Choice
 from crag_core.base.prompts.messages import VERSION
@@ -20,17 +19,21 @@ from crag_core.trace.trace import Trace, context_key
 from crag_core.view.run_view import view_run
 from crag_core.view.verdict_lines import changes
 from tests.builders import passage, policy, searched, trace, web_page
-from tests.ui.drawn import SENTENCES, a_run, drawn, elements, said
+from tests.ui.drawn import SENTENCES, a_run, drawn, parts, popovers, said
+from ui.run.answer import draw_answer
+from ui.run.changes import draw_changes
+from ui.run.offer import Offer, offer
+from ui.run.two_answers import draw_two_answers
 from ui.session.current_run import view_of
 
 NOTHING = Offer((), 0, False)
 
 
-def page(taken: Trace, run: Trace, policy: Policy, offered: Offer = NOTHING, acts: Any = None) -> None:
-    def act(name: str) -> Callable[[], None]:
-        return lambda: (acts if acts is not None else []).append(name)
+def page(taken: Trace, run: Trace, policy: Policy, first: Trace | None = None, acts: Any = None) -> None:
+    def act(name: str) -> Callable[..., None]:
+        return lambda *given: (acts if acts is not None else []).append(name)
 
-    draw_what_if(view_of(taken, run, policy), offered, act("undo"), lambda view: act("generate")())
+    draw_changes(view_of(taken, run, policy), first, act("undo"), act("original"))
 
 
 def a_taken_run(count: int = 2) -> tuple[Trace, Policy]:
@@ -102,70 +105,63 @@ def test_what_the_run_was_taken_with_is_no_change_but_taking_it_back_is() -> Non
     assert changes(run, replace(run, edits=Edits()), chosen) == ("chunk 1 put back", "chunk 2 no longer pinned")
 
 
-# The panel
+# Beside the verdict
 
 
-def test_idle_panel_says_what_can_be_tried_and_offers_nothing() -> None:
+def test_the_run_as_taken_is_called_original() -> None:
     run, chosen = a_taken_run()
-    app = drawn(page, taken=answered(run, chosen), run=answered(run, chosen), policy=chosen)
-    assert "The run as it was taken." in said(app) and "written from exactly this evidence" in said(app)
-    assert button(app, "what_if_undo").disabled and button(app, "ask_carry_out").disabled
+    app = drawn(page, taken=run, run=run, policy=chosen)
+    assert "Original run" in said(app) and not app.button and not popovers(app)
 
 
-def test_panel_has_the_same_parts_whatever_is_changed() -> None:
+def test_one_change_is_told_and_several_are_counted() -> None:
     run, chosen = a_taken_run()
-    offered = Offer(("an answer from this evidence",), 1, False)
-    idle = drawn(page, taken=run, run=run, policy=chosen)
-    other = drawn(page, taken=run, run=run, policy=chosen.with_thresholds(0.8, 0.9), offered=offered)
-    assert elements(idle) == elements(other), "nothing below may jump"
-    assert [one.key for one in idle.button] == [one.key for one in other.button]
+    one = drawn(page, taken=run, run=run, policy=chosen.with_thresholds(0.3, 0.4, 0.6))
+    assert popovers(one) == ["Changed: sentence cut-off 0.60 instead…"]
+    two = drawn(page, taken=run, run=run, policy=chosen.with_thresholds(0.8, 0.9))
+    assert popovers(two) == ["2 changes"]
 
 
-def test_difference_is_told_in_counts_and_listed_on_request() -> None:
+def test_the_difference_is_listed_on_request() -> None:
     run, chosen = a_taken_run()
     app = drawn(page, taken=run, run=run, policy=chosen.with_thresholds(0.3, 0.4, 0.6))
-    text = said(app)
-    assert "Changed: sentence cut-off 0.60 instead of 0.35." in text.replace("**", "")
-    assert "Still" in text and "1 kept]" in text and "− 1 gone]" in text and "+ 0 new]" in text
-    assert SENTENCES[0] not in text
+    assert SENTENCES[0] not in said(app)
     app.session_state["what_if_pieces"] = True
     text = said(app.run()).replace("**", "")
+    assert "sentence cut-off 0.60 instead of 0.35." in text
+    assert "1 kept]" in text and "− 1 gone]" in text and "+ 0 new]" in text
     assert f":orange[− {SENTENCES[1]}]" in text and f":gray[= {SENTENCES[0]}]" in text
     assert "file-1.md" in text
 
 
-def test_another_action_stands_beside_the_first() -> None:
-    run, chosen = a_taken_run()
-    text = said(drawn(page, taken=run, run=run, policy=chosen.with_thresholds(0.8, 0.9)))
-    assert "CORRECT]** → **:red[:material/cancel: INCORRECT]" in text
-    assert "− 2 gone" in text
-
-
 def test_dropping_a_passage_brings_its_twin_in() -> None:
     run, chosen = a_taken_run()
-    text = said(drawn(page, taken=run, run=replace(run, edits=Edits(dropped=("p1",))), policy=chosen))
-    assert "chunk 1 dropped" in text and "− 2 gone" in text and "+ 2 new" in text
+    app = drawn(page, taken=run, run=replace(run, edits=Edits(dropped=("p1",))), policy=chosen)
+    app.session_state["what_if_pieces"] = True
+    text = said(app.run())
+    assert popovers(app) == ["Changed: chunk 1 dropped"] and "− 2 gone" in text and "+ 2 new" in text
 
 
-def test_undo_and_generate_are_told() -> None:
+def test_undo_is_told() -> None:
     run, chosen = a_taken_run()
     acts: list[str] = []
-    offered = Offer(("a web search", "an answer from this evidence"), 2, True)
-    app = drawn(page, taken=run, run=run, policy=chosen.with_thresholds(0.8, 0.9), offered=offered, acts=acts)
-    assert "Not in this record yet: a web search; an answer from this evidence." in said(app).replace("**", "")
-    assert button(app, "ask_carry_out").label == "Generate this answer (about 2 model calls, 1 web search)"
-    button(app, "ask_carry_out").click().run()
+    app = drawn(page, taken=run, run=run, policy=chosen.with_thresholds(0.8, 0.9), acts=acts)
     button(app, "what_if_undo").click().run()
-    assert acts == ["generate", "undo"]
+    assert acts == ["undo"]
 
 
-def test_offer_without_a_change_can_be_taken_too() -> None:
+def test_a_generated_run_is_not_called_the_original_and_leads_back_to_it() -> None:
     run, chosen = a_taken_run()
-    offered = Offer(("8 chunks instead of 6", "an answer from this evidence"), 0, False)
-    app = drawn(page, taken=run, run=run, policy=chosen, offered=offered)
-    assert "8 chunks instead of 6" in said(app)
-    assert not button(app, "ask_carry_out").disabled and button(app, "what_if_undo").disabled
-    assert button(app, "ask_carry_out").label == "Generate this answer (no model call)"
+    stricter = chosen.with_thresholds(0.3, 0.4, 0.6)
+    second = replace(run, id="run-2", settings=replace(run.settings, policy=stricter))
+    acts: list[str] = []
+    app = drawn(page, taken=second, run=second, policy=stricter, first=run, acts=acts)
+    assert "Original run" not in said(app) and not popovers(app), "nothing is changed since it was generated"
+    back = button(app, "what_if_original")
+    assert back.label == "Back to the original run"
+    assert "sentence cut-off 0.60 instead of 0.35" in back.help.replace("\\", "")
+    back.click().run()
+    assert acts == ["original"]
 
 
 def test_hostile_names_and_sentences_stay_text() -> None:
@@ -177,6 +173,48 @@ def test_hostile_names_and_sentences_stay_text() -> None:
     app.run()
     shown = "\n".join(str(element.value) for element in app.markdown)
     assert "](http" not in shown and "](javascript" not in shown and "<img" not in shown and "<b>" not in shown
+
+
+# In the place of the answer
+
+
+def card(run: Trace, policy: Policy, offered: Offer, acts: Any = None) -> None:
+    draw_answer(view_run(run, policy), offered, lambda view: acts.append("generate"))
+
+
+def test_what_is_missing_stands_where_the_answer_was_with_the_button_and_its_cost() -> None:
+    run, chosen = a_taken_run()
+    run, acts = answered(run, chosen), []  # type: ignore[var-annotated]
+    offered = Offer(("web search", "answer"), 2, True)
+    app = drawn(card, run=run, policy=chosen.with_thresholds(0.8, 0.9), offered=offered, acts=acts)
+    (kept,) = parts(app, "answer")
+    assert kept == {"blocks": [], "message": "Not run yet: web search, answer."}
+    assert button(app, "ask_carry_out").label == "Generate (about 2 LLM calls, 1 web search)"
+    button(app, "ask_carry_out").click().run()
+    assert acts == ["generate"]
+
+
+def test_the_card_has_as_many_parts_with_and_without_its_answer() -> None:
+    run, chosen = a_taken_run()
+    run = answered(run, chosen)
+    there = drawn(card, run=run, policy=chosen, offered=NOTHING)
+    away = drawn(card, run=run, policy=chosen.with_thresholds(0.8, 0.9), offered=NOTHING)
+    assert [one.proto.component_name for one in there.get("bidi_component")] == ["answer"]
+    assert [one.proto.component_name for one in away.get("bidi_component")] == ["answer"]
+
+
+def test_an_answer_that_is_there_can_be_generated_otherwise() -> None:
+    run, chosen = a_taken_run()
+    offered = Offer(("8 chunks instead of 6", "answer"), 0, False)
+    app = drawn(card, run=answered(run, chosen), policy=chosen, offered=offered)
+    assert parts(app, "answer")[0]["blocks"]
+    assert button(app, "ask_carry_out").label == "Generate (0 LLM calls)"
+
+
+def test_nothing_is_offered_where_the_record_holds_all() -> None:
+    run, chosen = a_taken_run()
+    app = drawn(card, run=answered(run, chosen), policy=chosen, offered=NOTHING)
+    assert "ask_carry_out" not in [one.key for one in app.button]
 
 
 # Two answers
@@ -197,16 +235,16 @@ def test_two_answers_stand_side_by_side_with_what_they_cost() -> None:
     app = drawn(two, first=first, second=second)
     text = said(app)
     assert "First answer" in text and "Second answer" in text
-    assert "As the run was taken." in text and "With sentence cut-off 0.60 instead of 0.35." in text
-    assert "2 model calls, 0.5 s" in text and "3 model calls, 2.8 s" in text
-    assert "the second answer took 1 model call, 2.2 s more" in text
+    assert "Original run." in text and "With sentence cut-off 0.60 instead of 0.35." in text
+    assert "2 LLM calls, 0.5 s" in text and "3 LLM calls, 2.8 s" in text
+    assert "the second answer took 1 LLM call, 2.2 s more" in text
     assert "1 kept]" in text and "− 1 gone]" in text
 
 
 def test_second_run_without_an_answer_is_drawn_too() -> None:
     run, chosen = a_taken_run()
     app = drawn(two, first=answered(run, chosen), second=replace(run, id="run-2"))
-    assert "With the same settings." in said(app) and "no model call, 0.0 s" in said(app)
+    assert "With the same settings." in said(app) and "0 LLM calls, 0.0 s" in said(app)
 
 
 @pytest.mark.parametrize(

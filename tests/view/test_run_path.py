@@ -59,7 +59,7 @@ def test_correct_refines_and_needs_neither_the_web_nor_another_look() -> None:
     assert states(found, "again", *WEB) == [NOT_TAKEN] * 4
     assert set(headlines(found, "again", *WEB)) == {"not needed: CORRECT"}
     assert headlines(found, "retrieve", "grade", "route") == [
-        "3 chunks from 3 documents",
+        "3 chunks",
         "3 graded, best 0.90",
         "overall 0.90",
     ]
@@ -231,7 +231,7 @@ def test_two_rounds_are_counted_with_what_they_brought() -> None:
     found = told(asked(policy=of, finding=by_engine, scoring=by_id(p1=0.1, p2=0.1, p3=0.1, p7=0.9, p8=0.9, p9=0.1)))
     again = found.stage("again")
     assert (again.state, again.headline, again.detail) == (TAKEN, "1 more round, 3 new", "by keywords")
-    assert headlines(found, "grade", "retrieve") == ["6 graded, best 0.90", "3 chunks from 3 documents"]
+    assert headlines(found, "grade", "retrieve") == ["6 graded, best 0.90", "3 chunks"]
     assert found.stage("refine").headline == "2 chunks as they are"
     assert found.stage("refine").detail == "1 chunk set aside first"
 
@@ -313,7 +313,7 @@ def test_moving_back_gives_the_story_of_the_run() -> None:
 def test_dropped_passages_are_gone_from_the_counts_and_told() -> None:
     trace = replace(asked(best=0.9), edits=Edits(dropped=("p2",)))
     found = told(trace)
-    assert headlines(found, "retrieve", "grade") == ["2 chunks from 2 documents", "2 graded, best 0.90"]
+    assert headlines(found, "retrieve", "grade") == ["2 chunks", "2 graded, best 0.90"]
     assert found.stage("retrieve").detail == "1 chunk left out by you"
     pinned = told(replace(trace, edits=Edits(pinned=("p1",))))
     assert headlines(pinned, "grade") == ["3 graded, best 1.00"]

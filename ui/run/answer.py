@@ -79,7 +79,9 @@ def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_gen
         horizontal_alignment="distribute",
         key=f"answer_head_{view.trace.id}",
     ):
-        st.markdown(f"#### Answer :{colour}-badge[:material/{icon}: {ended}]", width="content")
+        more = offered is not None and view.routed.answer is not None and offered.reasons
+        missing = f" :small[:gray[Not run yet: {plain(', '.join(more))}]]" if more else ""
+        st.markdown(f"#### Answer :{colour}-badge[:material/{icon}: {ended}]{missing}", width="content")
         if offered and offered.reasons and on_generate:
             st.button(
                 f"Generate ({cost(offered)})",

@@ -33,7 +33,7 @@ def draw_verdict(view: RunView) -> None:
     In the row that `verdict_row` begins.
     """
     decision = view.routed.decision
-    st.header(headline(decision), anchor=False)
+    st.header(chip(decision), anchor=False)
     details = " · ".join(filter(None, (_flips(view), *_remarks(view))))
     st.markdown(f"{plain(sentence(decision.reason))}  \n:small[:gray[{details}]]")
 
@@ -44,7 +44,15 @@ def verdict_row() -> DeltaGenerator:
 
 
 def headline(decision: Decision) -> str:
-    """ "Retrieval: CORRECT" in its colour and with its icon; plain RAG judges nothing."""
+    """The action in its colour and with its icon; a policy's own name for it follows. Plain RAG has no action."""
+    if decision.verdict is None:
+        return f":gray[{plain(verdict_lines.headline(decision))}]"
+    icon = ICONS[decision.action]
+    return f":{COLOURS[decision.action]}[:material/{icon}: {plain(verdict_lines.headline(decision))}]"
+
+
+def chip(decision: Decision) -> str:
+    """The headline with what it judges: "Retrieval: CORRECT" above a wrong answer is no contradiction."""
     if decision.verdict is None:
         return f":gray-badge[{plain(verdict_lines.headline(decision))}]"
     icon = ICONS[decision.action]
