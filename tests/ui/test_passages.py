@@ -96,7 +96,7 @@ def test_sentences_stand_in_their_place_with_score_and_cutoff() -> None:
     assert [row["kept"] for row in box["rows"]] == [True, True, False, False]
     assert [row["score_text"] for row in box["rows"]] == ["0.90", "0.50", "0.20", "0.10"]
     assert [row["starts"] for row in box["rows"]] == [False, False, True, False], "the paragraphs of the chunk"
-    assert box["rows"][2]["spoken"] == "struck out, score 0.20, score 0.20 is not above the cut-off 0.35"
+    assert box["rows"][2]["spoken"] == "struck out, score 0.20 ≤ cut-off 0.35"
     assert parts(app, "passage_head")[0]["use"] == "used 2 of 4 sentences"
     assert "source [1]" in said(app)
 
@@ -105,7 +105,7 @@ def test_reason_that_no_bar_tells_gets_a_sign_and_a_note() -> None:
     run, chosen = a_run(1, "paper")
     picky = replace(chosen, strips=replace(chosen.strips, top=1)).with_thresholds(0.3, 0.4, 0.35)
     (box,) = parts(cards((run, picky)), "sentences")
-    assert box["note"] == "† the best 1 sentences are kept already"
+    assert box["note"] == "† over the 1-sentence limit"
     assert [row["score_text"] for row in box["rows"]] == ["0.90", "0.50†", "0.20", "0.10"]
 
 
