@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from crag_core.base.text.display import counted, readable
+from crag_core.base.text.display import counted, limit_text, readable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.decision.stability import flips, is_settled
@@ -148,6 +148,8 @@ def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
         )
         if before != now and not is_plain
     ]
+    if then.strips.top != policy.strips.top and not is_plain:
+        message.append(f"{limit_text(policy.strips.top)} instead of {then.strips.top or 'no limit'}")
     if then.doubtful is not policy.doubtful and not is_plain:
         message.append(f"doubtful ending “{policy.doubtful}” instead of “{then.doubtful}”")
     edits, before = trace.edits, taken.edits

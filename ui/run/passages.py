@@ -243,7 +243,7 @@ def describe(lines: Sequence[_Line], cutoff: float | None) -> str:
     above = [verdict for verdict in verdicts if verdict.strip.score is not None and verdict.strip.score > cutoff]
     message.append(f"Above the cut-off {cutoff:.2f}: {len(above)}.")
     others = Counter(verdict.reason for verdict in above if not verdict.kept)
-    message += [f"{count} of them struck out all the same: {reason}." for reason, count in others.most_common(2)]
+    message += [f"{count} of them struck out: {reason}." for reason, count in others.most_common(2)]
     return " ".join(message)
 
 
@@ -325,7 +325,7 @@ def _hover(verdict: StripVerdict) -> str:
 def _table(lines: Sequence[_Line]) -> list[dict[str, object]]:
     return [
         {
-            "passage": line.name,
+            "chunk": line.name,
             "sentence": clean(verdict.strip.text),
             "score": verdict.strip.score,
             "verdict": "kept" if verdict.kept else "struck out",
