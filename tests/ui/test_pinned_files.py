@@ -56,6 +56,7 @@ def test_several_pinned_files_stand_in_the_order_of_pinning(start: Start, ids: d
     assert sources(app) == ["crane.txt", "berths.csv"]
 
 
+@pytest.mark.usefixtures("unfolded")
 def test_rule_for_pinned_files_decides_under_the_policy_agentic_without_a_grading_call(
     start: Start, ids: dict[str, str]
 ) -> None:

@@ -58,6 +58,7 @@ def picture(app: AppTest) -> Any:
     return json.loads(found.json)
 
 
+@pytest.mark.usefixtures("unfolded")
 def test_a_question_on_the_subject_that_nothing_answers(start: Start, scoring: Callable[..., None]) -> None:
     scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2))
     app = asked(start, "two-signal")
@@ -73,6 +74,7 @@ def test_a_question_on_the_subject_that_nothing_answers(start: Start, scoring: C
     assert "INCORRECT if lower > 0.82" in text
 
 
+@pytest.mark.usefixtures("unfolded")
 def test_every_passage_shows_both_signals_in_words(start: Start, scoring: Callable[..., None]) -> None:
     scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2), reason="answering {:.2f}, topical {:.2f}, best of 3 windows")
     for policy in ("two-signal", "paper"):
