@@ -23,7 +23,9 @@ class Configuration:
     choice: Choice
 
 
-KEYS = ("name", "evaluator", "model", "preset", "lower", "upper", "cutoff", "doubtful", "web", "top_k")
+KEYS = (
+    "name", "evaluator", "model", "preset", "lower", "upper", "cutoff", "sentences", "doubtful", "web", "top_k",
+)  # fmt: skip
 _OF_PLAIN = ("name", "model", "top_k")
 
 
@@ -45,6 +47,8 @@ def read_configuration(text: str, workbench: Workbench) -> Configuration:
         policy = choice.policy.with_thresholds(*(_number(key, given.get(key)) for key in ("lower", "upper", "cutoff")))
     except ValueError as error:
         raise WrongUse(f"The configuration {text!r} cannot be used: {error}.") from None
+    if "sentences" in given:
+        policy = policy.with_limit(_limit(given["sentences"]))
     policy = replace(policy, doubtful=_doubtful(given.get("doubtful", policy.doubtful)))
     top_k = _count(given["top_k"]) if "top_k" in given else choice.top_k
     chosen = replace(choice, policy=policy, web=_web(given.get("web", WebMode.OFF)), top_k=top_k)
@@ -139,6 +143,14 @@ def _number(key: str, text: str | None) -> float | None:
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 20:
         raise WrongUse(f"top_k: expected a whole number from 1 to 20, found {text!r}.")
+    return int(text)
+
+
+def _limit(text: str) -> int | None:
+    if text == "all":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise WrongUse(f"sentences: expected a whole number from 1, or all, found {text!r}.")
     return int(text)
 
 

@@ -80,7 +80,7 @@ def _of_passages(policy: Policy, judged: tuple[Passage, ...], scores: EffectiveS
         mean = math.fsum(score for _, score in kept) / len(kept)
         name = f"mean of {len(kept)} kept chunks"
         return Overall(round(mean, 9), name, tuple(passage_id for passage_id, _ in kept), values)
-    pick, name = (min, "worst score") if policy.aggregation is Aggregation.WORST else (max, "best score")
+    pick, name = (min, "worst chunk") if policy.aggregation is Aggregation.WORST else (max, "best chunk")
     _, passage_id, score = pick(counted, key=lambda item: item[2])
     return Overall(score, name, (passage_id,), values)
 
@@ -93,7 +93,7 @@ def _best_two(policy: Policy, judged: tuple[Passage, ...], grades: tuple[Grade, 
         return best
     other = _of_passages(policy, judged, effective_scores(policy, judged, grades, TOPICAL))
     both = tuple(dict.fromkeys(best.deciding + other.deciding))
-    return replace(best, name="best answering score", deciding=both, topical=other.score)
+    return replace(best, name="best answering", deciding=both, topical=other.score)
 
 
 def _weigh_signals(policy: Policy, passages: tuple[Passage, ...], scores: EffectiveScores, signals: Scores) -> Overall:

@@ -133,36 +133,37 @@ def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
     spread = variance(overall.counted)
     if policy.low_variance_promotes and is_fair and not is_good and score > 0.5 and spread <= 0.1:
         value, half = readable(score, 0.5)
-        message = f"{value} is above {half} and the scores agree (variance {spread:.2f})"
+        message = f"{value} > {half} and the scores agree (variance {spread:.2f})"
         return Action.CORRECT, f"{overall.name} {message}"
     # An answering passage that looks off topic contradicts itself; the answer in it counts (docs/policies.md).
     action = Action.CORRECT if is_good else Action.AMBIGUOUS if is_fair else Action.INCORRECT
     if overall.topical is None:
         return action, f"{overall.name} {_against_both(policy, score, action)}"
-    first = f"{overall.name} {_against(score, 'upper', upper, is_good)}"
-    second = f"best topical score {_against(topical, 'lower', lower, is_fair)}"
+    first = f"{overall.name} {_against_upper(policy, score, is_good)}"
+    second = f"best topical {_against_lower(policy, topical, is_fair)}"
     joined = {(True, True): first, (True, False): f"{first}, although {second}"}
-    return action, joined.get((is_good, is_fair), f"{first} and {second}")
+    return action, joined.get((is_good, is_fair), f"{first}, {second}")
 
 
 def _against_both(policy: Policy, score: float, action: Action) -> str:
     value, low, high = readable(score, policy.lower, policy.upper)
     if policy.lower > policy.upper:
-        relation = _relation(score, policy.upper, action is Action.CORRECT)
-        return f"{value} {relation} upper {high}; with one score, lower {low} above upper decides nothing"
+        against = _against_upper(policy, score, action is Action.CORRECT)
+        return f"{against}; with one score, lower {low} above upper decides nothing"
     if action is Action.AMBIGUOUS:
-        return f"{value} lies between lower {low} and upper {high}"
+        return f"{value} between lower {low} and upper {high}"
     if action is Action.CORRECT:
-        return f"{value} {_relation(score, policy.upper, True)} upper {high}"
-    return f"{value} {_relation(score, policy.lower, False)} lower {low}"
+        return _against_upper(policy, score, True)
+    return _against_lower(policy, score, False)
 
 
-def _against(score: float, name: str, threshold: float, passes: bool) -> str:
-    value, limit = readable(score, threshold)
-    return f"{value} {_relation(score, threshold, passes)} {name} {limit}"
+def _against_upper(policy: Policy, score: float, passes: bool) -> str:
+    value, limit = readable(score, policy.upper)
+    signs = (">", "≤") if policy.upper_is_exclusive else ("≥", "<")
+    return f"{value} {signs[0] if passes else signs[1]} upper {limit}"
 
 
-def _relation(value: float, threshold: float, passes: bool) -> str:
-    if value == threshold:
-        return "reaches" if passes else "does not exceed"
-    return "is above" if passes else "is below"
+def _against_lower(policy: Policy, score: float, passes: bool) -> str:
+    value, limit = readable(score, policy.lower)
+    signs = (">", "≤") if policy.lower_is_inclusive else ("≥", "<")
+    return f"{value} {signs[0] if passes else signs[1]} lower {limit}"

@@ -104,7 +104,7 @@ class Planner:
                 why = f"only the first {self.policy.grade_top} are judged"
                 found.append(Correction(CorrectionKind.DISCARD, why, passage.id))
             elif score is None or score < least:
-                why = "not graded" if score is None else "score {} is below {}".format(*readable(score, least))
+                why = "not graded" if score is None else "score {} < {}".format(*readable(score, least))
                 found.append(Correction(CorrectionKind.DISCARD, why, passage.id))
         return found
 
@@ -112,7 +112,7 @@ class Planner:
         if not remaining:
             return []
         if self.handling is Handling.REFINE:
-            why = f"keep the strips of {remaining} chunks that score above {self.policy.cutoff:.2f}"
+            why = f"keep the sentences of {remaining} chunks that score above {self.policy.cutoff:.2f}"
             return [Correction(CorrectionKind.REFINE, why + self._on_condition)]
         if self.handling is Handling.EXTRACT:
             why = f"extract the relevant sentences of {remaining} chunks word for word"

@@ -327,6 +327,10 @@ class Policy:
         strips = self.strips if cutoff is None else replace(self.strips, cutoff=cutoff)
         return replace(self, lower=lower, upper=upper, strips=strips)
 
+    def with_limit(self, top: int | None) -> Policy:
+        """This policy with at most so many sentences of the corpus, and as many of the web; None: no limit."""
+        return replace(self, strips=replace(self.strips, top=top))
+
     def preset(self, name: str) -> Policy:
         """This policy with the thresholds of one of its presets; `UnknownName` lists them."""
         for preset in self.presets:

@@ -121,7 +121,7 @@ def _internal(
     verdicts = _choose(policy, strips or (), passages, lambda strip: _why_discarded(strip, discarded) or keep(strip))
     excerpts = _excerpts(policy, verdicts, passages)
     if handling is Handling.EXTRACT and not extracted and usable:
-        notes.append("No model has extracted sentences; strips are kept by their score instead.")
+        notes.append("No LLM extracted sentences; they are kept by score instead.")
     if usable and not excerpts and strips and extracted:
         notes.append(f"The language model extracted no sentence from {len(usable)} chunks.")
     elif usable and not excerpts and strips:
@@ -160,7 +160,7 @@ def _off_subject(
     scores = effective_scores(policy, results, grades, TOPICAL)
     found = ((id_, readable(score, policy.lower)) for id_, score in scores.items() if score is not None)
     low = {id_ for id_, score in scores.items() if score is not None and score < policy.lower}
-    return {id_: f"its topical score {value} is below lower {limit}" for id_, (value, limit) in found if id_ in low}
+    return {id_: f"topical {value} < lower {limit}" for id_, (value, limit) in found if id_ in low}
 
 
 def _unread(passages: tuple[Passage, ...], strips: tuple[Strip, ...]) -> tuple[Passage, ...]:
@@ -181,7 +181,7 @@ def _keep_scored(cutoff: float) -> Keep:
         if strip.score is None:
             return "not graded"
         value, limit = readable(strip.score, cutoff)
-        return "" if strip.score > cutoff else f"score {value} is not above the cut-off {limit}"
+        return "" if strip.score > cutoff else f"score {value} ≤ cut-off {limit}"
 
     return why_struck
 
@@ -225,7 +225,7 @@ def _choose(
         if words in seen:
             reasons[strip.id] = "the same sentence is kept already"
         elif rules.top is not None and len(seen) >= rules.top:
-            reasons[strip.id] = f"the best {rules.top} sentences are kept already"
+            reasons[strip.id] = f"over the {rules.top}-sentence limit"
         elif rules.token_budget is not None and tokens + size > rules.token_budget:
             reasons[strip.id] = f"the token budget of {rules.token_budget} is full"
         else:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from crag_core.base.text.display import readable
 from crag_core.base.types import Action, Grade, Passage, Round, Scores
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.decision.rounds import DecisionPath, replay_rounds
@@ -37,31 +36,39 @@ class Stability:
 
 @dataclass(frozen=True)
 class Flip:
-    """The nearest move of one threshold that changes the action."""
+    """The nearest move of one threshold that changes the action, which is `to` while `threshold` `relation` `at`."""
 
     threshold: str
+    relation: str
     at: float
     distance: float
     to: Action
-    sentence: str
 
 
 def flips(stable: Stability, policy: Policy) -> tuple[Flip, ...]:
     """What would change the action, nearest first; () when no single threshold can."""
-    found = []
-    for name, value, interval in (("lower", policy.lower, stable.lower), ("upper", policy.upper, stable.upper)):
-        if interval.below is not None:
-            at, place = interval.low, "below" if interval.low_included else "down to"
-            found.append(_flip(name, value, at, place, interval.below))
-        if interval.above is not None:
-            at, place = interval.high, "above" if interval.high_included else "up to"
-            found.append(_flip(name, value, at, place, interval.above))
+    found = (*flips_of("lower", policy.lower, stable.lower), *flips_of("upper", policy.upper, stable.upper))
     return tuple(sorted(found, key=lambda flip: flip.distance))
 
 
-def _flip(name: str, value: float, at: float, place: str, to: Action) -> Flip:
-    now, there = readable(value, at)
-    return Flip(name, at, abs(at - value), to, f"{to} if {name} moves from {now} {place} {there}")
+def flips_of(name: str, value: float, stays: Interval) -> tuple[Flip, ...]:
+    """Those of one threshold, downwards first."""
+    down, up = "<" if stays.low_included else "≤", ">" if stays.high_included else "≥"
+    ends = ((down, stays.low, stays.below), (up, stays.high, stays.above))
+    return tuple(Flip(name, relation, at, abs(at - value), to) for relation, at, to in ends if to is not None)
+
+
+def is_settled(
+    policy: Policy,
+    passages: tuple[Passage, ...],
+    grades: tuple[Grade, ...] | None,
+    signals: Scores = (),
+    rounds: tuple[Round, ...] = (),
+) -> bool:
+    """Whether the action is the same at both ends of both thresholds: no move of the two together changes it."""
+    ends = [(lower, upper) for lower in (0.0, 1.0) for upper in (0.0, 1.0) if policy.allows(lower, upper)]
+    policies = [policy, *(policy.with_thresholds(*pair) for pair in ends)]
+    return len({replay_rounds(one, passages, grades, signals, rounds).decision.action for one in policies}) == 1
 
 
 def stability(

@@ -20,10 +20,8 @@ from crag_core.trace.grounding.quoted_answer import (
     declines,
     left_out,
     may_decline,
-    quote,
-    why_no_evidence,
 )
-from crag_core.trace.reroute import Reroute, reroute, withheld
+from crag_core.trace.reroute import Reroute, quoted, reroute, withheld
 from crag_core.trace.trace import Trace, context_key
 
 _FINAL = (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
@@ -47,17 +45,15 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
         if trace.answer != abstention:
             yield Result({"answer": abstention}, "no answer: the policy abstains when in doubt")
         return
-    if routed.answer and routed.answer.state in _FINAL:
+    if routed.answer and routed.answer is trace.answer and routed.answer.state in _FINAL:
         return
     key = context_key(trace.question, routed.decision.action, routed.knowledge.excerpts)
     if not routed.knowledge.excerpts:
-        why = why_no_evidence(routed.decision, routed.knowledge, trace.web, len(routed.decision_path.evidence))
-        answer = Answer("", AnswerState.CANNOT_ANSWER, EXTRACTIVE, key, why)
+        answer = quoted(trace, routed.decision_path, routed.knowledge)
         yield Result({"answer": answer}, "cannot be answered from this evidence")
     elif parts.model is None:
-        text = quote(routed.knowledge, trace.all_strips, nearest=routed.is_doubtful)
-        yield text
-        answer = Answer(text, AnswerState.COMPLETE, EXTRACTIVE, key)
+        answer = quoted(trace, routed.decision_path, routed.knowledge)
+        yield answer.text
         yield Result({"answer": answer}, "quoted word for word, no language model")
     else:
         yield from _stream_from(parts.model, parts.prompts, trace, routed, key, run)

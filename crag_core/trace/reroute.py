@@ -27,7 +27,7 @@ from crag_core.decision.refine import recompose
 from crag_core.decision.rounds import DecisionPath, replay_rounds
 from crag_core.decision.second_opinion import in_doubt
 from crag_core.trace.edits import edited
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, why_doubtful
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quote, why_doubtful, why_no_evidence
 from crag_core.trace.trace import Trace, context_key
 
 _UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
@@ -49,11 +49,16 @@ class Missing(StrEnum):
     ANSWER = "an answer from this evidence"
 
 
+_UNSETTLED = {Missing.GRADES, Missing.SECOND_OPINION, Missing.STRIPS, Missing.EXPANSION, Missing.RE_RETRIEVAL}
+"""Without these the action or the kept sentences may still change, so nothing is quoted from them."""
+
+
 @dataclass(frozen=True)
 class Reroute:
     """`answer` is the recorded one only if it was written from exactly this action and knowledge.
 
-    Where a policy abstains, a doubtful ending has the answer that says so.
+    Where a policy abstains, a doubtful ending has the answer that says so. A run that answers in quotations, which cost
+    no model call, is quoted anew from the present knowledge.
     """
 
     decision_path: DecisionPath
@@ -98,16 +103,38 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
     decision = decision_path.decision
     knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
     missing = _missing_evidence(trace, policy, decision_path, pinned)
-    key = context_key(trace.question, decision.action, knowledge.excerpts)
-    recorded = trace.answer.context_key if trace.answer else None
-    answer = trace.answer if recorded == key else None
-    if abstention := withheld(trace, policy, decision, knowledge):
-        # What the run went on without, as a search that had to wait, is missing beside an answer too.
-        is_ended = not missing or recorded in (key, abstention.context_key)
-        answer = abstention if is_ended else None
+    answer = _answer(trace, policy, decision_path, knowledge, missing)
     if answer is None:
         missing.append(Missing.ANSWER)
     return Reroute(decision_path, knowledge, tuple(missing), answer)
+
+
+def _answer(
+    trace: Trace, policy: Policy, decision_path: DecisionPath, knowledge: Knowledge, missing: list[Missing]
+) -> Answer | None:
+    decision = decision_path.decision
+    key = context_key(trace.question, decision.action, knowledge.excerpts)
+    recorded = trace.answer.context_key if trace.answer else None
+    writers = {trace.settings.writer, trace.answer.writer if trace.answer else ""}
+    is_quoted = writers == {EXTRACTIVE} and _UNSETTLED.isdisjoint(missing)
+    if abstention := withheld(trace, policy, decision, knowledge):
+        # What the run went on without, as a search that had to wait, is missing beside an answer too.
+        is_ended = not missing or is_quoted or recorded in (key, abstention.context_key)
+        return abstention if is_ended else None
+    if recorded == key:
+        return trace.answer
+    return quoted(trace, decision_path, knowledge) if is_quoted else None
+
+
+def quoted(trace: Trace, decision_path: DecisionPath, knowledge: Knowledge) -> Answer:
+    """What this knowledge says without a language model: quotations, or why it cannot be answered."""
+    decision = decision_path.decision
+    key = context_key(trace.question, decision.action, knowledge.excerpts)
+    if not knowledge.excerpts:
+        why = why_no_evidence(decision, knowledge, trace.web, len(decision_path.evidence))
+        return Answer("", AnswerState.CANNOT_ANSWER, EXTRACTIVE, key, why)
+    text = quote(knowledge, trace.all_strips, nearest=is_doubtful(decision, knowledge))
+    return Answer(text, AnswerState.COMPLETE, EXTRACTIVE, key)
 
 
 def _missing_evidence(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -86,6 +86,16 @@ class ChunkCard:
 def chunk_cards(view: RunView) -> tuple[ChunkCard, ...]:
     """Of every corpus passage of the record, in the order of finding; what is new since `view.was` is marked."""
     return tuple(_Cards(view).make(view.trace.all_passages))
+
+
+def opened_first(view: RunView, cards: Sequence[ChunkCard]) -> str:
+    """The id of the one chunk that is open at first: the first that decided, else the first in the list.
+
+    It follows the run as taken, not the thresholds as they stand now: a slider that moves must open and fold nothing.
+    """
+    shown = [card.passage.id for card in cards if card.is_asked_for]
+    decided = (view.was or view.routed).decision.deciding if view.is_decided else ()
+    return next((id_ for id_ in decided if id_ in shown), shown[0] if shown else "")
 
 
 def snippet_cards(view: RunView) -> tuple[ChunkCard, ...]:

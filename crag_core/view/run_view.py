@@ -69,6 +69,11 @@ class RunView:
         """Whether the policy withholds what could only be doubtful."""
         return self.policy.doubtful is Doubtful.ABSTAIN and self.routed.is_doubtful
 
+    @property
+    def is_quoted_anew(self) -> bool:
+        """Whether the answer is none that the run wrote: quoted from what remains, without a model call."""
+        return self.routed.answer is not None and self.routed.answer != self.trace.answer
+
     @cached_property
     def labels(self) -> dict[str, Label]:
         """By passage id, dropped ones too; ids of a record may hold anything, so anchors are made of numbers alone."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from crag_core.base.text.display import clean, readable, shortened
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Origin, Passage
 from crag_core.decision.policy import Aggregation, Policy
-from crag_core.decision.stability import Interval, Stability
+from crag_core.decision.stability import Flip, Interval, Stability, flips_of
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import evaluator_name
 
@@ -65,26 +65,13 @@ def marks_of(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mar
 
 
 def _mark(name: str, value: float, meaning: str, stays: Interval, action: Action) -> Mark:
-    if stays.below is None and stays.above is None:
-        message = f"stays {action} wherever {name} is put"
-    else:
-        beyond = [f"{'below that' if stays.low_included else 'from there down'} {stays.below}"] if stays.below else []
-        beyond += [f"{'above that' if stays.high_included else 'from there up'} {stays.above}"] if stays.above else []
-        message = f"stays {action} while {name} is {_span(stays)}; {', '.join(beyond)}"
+    message = ", ".join(flip_text(flip) for flip in flips_of(name, value, stays)) or f"{action} at any {name}"
     return Mark(name, value, meaning, stays.low, stays.high, stays.below, stays.above, message)
 
 
-def _span(stays: Interval) -> str:
-    """An end of the scale need not be named where the other end is one that the action stops short of."""
-    low, high = edge(stays.low), edge(stays.high)
-    if stays.low_included and stays.high_included:
-        return f"within {low} to {high}"
-    if stays.above is None:
-        return f"above {low}"
-    if stays.below is None:
-        return f"below {high}"
-    first = f"from {low}" if stays.low_included else f"above {low}"
-    return f"{first} {'up to' if stays.high_included else 'to below'} {high}"
+def flip_text(flip: Flip) -> str:
+    """ "AMBIGUOUS if upper > 0.86"."""
+    return f"{flip.to} if {flip.threshold} {flip.relation} {edge(flip.at)}"
 
 
 def sentences(policy: Policy, decision: Decision, numbers: Mapping[str, str]) -> tuple[str, ...]:

@@ -74,10 +74,14 @@ def deciding_cutoff(view: RunView, origin: Origin) -> float | None:
 
 
 def describe_verdict(verdict: StripVerdict) -> str:
-    """ "struck out, score 0.10, another sentence says the same": all that is known of it."""
+    """ "struck out, score 0.90, over the 5-sentence limit": all that is known of it."""
     score = "not graded" if verdict.strip.score is None else f"score {verdict.strip.score:.2f}"
-    reason = "" if verdict.kept or verdict.reason in ("", score) else f", {clean(verdict.reason)}"
-    return f"{'kept' if verdict.kept else 'struck out'}, {score}{reason}"
+    if verdict.kept:
+        return f"kept, {score}"
+    reason = clean(verdict.reason)
+    if reason.startswith(("score ", "not graded")):
+        return f"struck out, {reason}"
+    return f"struck out, {score}{f', {reason}' if reason else ''}"
 
 
 def score_of(verdict: StripVerdict, sign: str = "") -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from crag_core.base.text.display import counted, readable
+from crag_core.base.text.display import counted, limit_text, readable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision
 from crag_core.decision.policy import Aggregation, Policy
-from crag_core.decision.stability import flips
+from crag_core.decision.stability import flips, is_settled
 from crag_core.trace.opinions import judge_of
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView, evaluator_name
-from crag_core.view.score_words import QUESTIONS
+from crag_core.view.score_words import QUESTIONS, flip_text
 
 MEANINGS = {
     Action.CORRECT: "The evidence holds up.",
@@ -30,6 +30,21 @@ class Figure:
     value: str
     against: str = ""
     hint: str = ""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """The verdict in one line: what it judges, and the reason in numbers."""
+
+    title: str
+    reason: str
+
+
+def chip(decision: Decision) -> Chip:
+    """ "Retrieval: CORRECT", "Best chunk 0.86 ≥ upper 0.70"."""
+    if decision.verdict is None:
+        return Chip(decision.label, "Chunks used as retrieved")
+    return Chip(f"Retrieval: {headline(decision)}", f"{decision.reason[:1].upper()}{decision.reason[1:]}")
 
 
 def headline(decision: Decision) -> str:
@@ -90,15 +105,16 @@ def _used(view: RunView) -> Figure:
 
 
 def flip_lines(view: RunView) -> tuple[str, ...]:
-    """Which move of a single threshold would change the action; () where none would."""
-    near = flips(view.stability, view.policy)
-    return tuple(f"Flips to {flip.sentence} ({flip.distance:.2f} away)" for flip in near)
+    """Where a single threshold changes the action, nearest first: "AMBIGUOUS if upper > 0.86"; () where none does."""
+    return tuple(flip_text(flip) for flip in flips(view.stability, view.policy))
 
 
 def no_flip(view: RunView) -> str:
     if view.routed.decision.verdict is None:
         return "No threshold is looked at."
-    return "No single threshold can change this decision."
+    now = view.changed
+    settled = is_settled(view.policy, now.passages or (), now.grades, now.signals, now.rounds)
+    return "No threshold changes this." if settled else "Change both thresholds to flip this."
 
 
 def notes(view: RunView) -> tuple[str, ...]:
@@ -132,6 +148,8 @@ def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
         )
         if before != now and not is_plain
     ]
+    if then.strips.top != policy.strips.top and not is_plain:
+        message.append(f"{limit_text(policy.strips.top)} instead of {then.strips.top or 'no limit'}")
     if then.doubtful is not policy.doubtful and not is_plain:
         message.append(f"doubtful ending “{policy.doubtful}” instead of “{then.doubtful}”")
     edits, before = trace.edits, taken.edits

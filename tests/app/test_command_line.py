@@ -92,7 +92,7 @@ def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path
 
     assert main(["ask", QUESTION, *GOOD_ENOUGH]) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith("CORRECT: best answering score 0.")
+    assert shown.out.startswith("Retrieval: CORRECT. Best answering 0.")
     assert "“The ferry to Vennick leaves at nine in the morning.” [1]" in shown.out
     assert "ferry.txt" in shown.out and "bread.md" in shown.out
     steps = [line.split()[0] for line in shown.err.splitlines() if " ms " in line]
@@ -115,7 +115,7 @@ def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path
 
     assert main(["ask", "Who won the football cup?", "--lower", "1", "--upper", "1"]) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith("INCORRECT:") and "web search is off" in shown.out
+    assert shown.out.startswith("Retrieval: INCORRECT.") and "web search is off" in shown.out
 
 
 # --- ingest ---------------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_a_question_is_asked_as_plain_rag(indexed: Path, capsys: Output) -> None
     assert run.settings.policy.name == "plain" and run.grades is None and run.web is None
     assert main(["ask", QUESTION, "--plain"]) == 0
     told = capsys.readouterr()
-    assert told.out.startswith("NOT GRADED: ") and "CORRECT" not in told.out and "model calls: 0" in told.err
+    assert told.out.startswith("Not graded. ") and "CORRECT" not in told.out and "model calls: 0" in told.err
 
 
 @pytest.mark.parametrize("idle", [("--policy", "paper"), ("--upper", "0.5"), ("--web", "auto"), ("--evaluator", "llm")])
@@ -235,7 +235,7 @@ def test_folder_without_files_is_refused(home: Path, tmp_path: Path, capsys: Out
 def test_empty_store_says_that_nothing_was_retrieved(home: Path, capsys: Output) -> None:
     assert main(["ask", QUESTION]) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith("INCORRECT: nothing was retrieved")
+    assert shown.out.startswith("Retrieval: INCORRECT. Nothing was retrieved")
     assert "This cannot be answered from the evidence" in shown.out
     assert "nothing found" in shown.err
 
@@ -372,7 +372,7 @@ def test_thresholds_decide(indexed: Path, capsys: Output) -> None:
     ):
         capsys.readouterr()
         assert main(["ask", QUESTION, *arguments]) == 0
-        assert capsys.readouterr().out.startswith(label)
+        assert capsys.readouterr().out.startswith(f"Retrieval: {label}")
 
 
 def test_a_doubtful_ending_is_printed_as_no_answer(indexed: Path, capsys: Output) -> None:
@@ -406,7 +406,7 @@ def test_two_signals_of_a_passage_are_printed(indexed: Path, capsys: Output, mon
     choice = ["--policy", "two-signal", "--evaluator", "embedding", "--lower", "0.3", "--upper", "0.5"]
     main(["ask", QUESTION, *choice])
     told = capsys.readouterr().out
-    assert "AMBIGUOUS: best answering score 0.31 is below upper 0.50 and best topical score 0.82 is above" in told
+    assert "Retrieval: AMBIGUOUS. Best answering 0.31 < upper 0.50, best topical 0.82 ≥ lower 0.30" in told
     assert "  0.56  ferry.txt  (answering 0.31, topical 0.82)" in told
 
 
@@ -435,7 +435,7 @@ def test_without_the_trained_evaluator_another_one_grades_and_sentences_stay_uns
     capsys.readouterr()
     assert main(["ask", QUESTION, "--evaluator", "embedding", "--lower", "0", "--upper", "0"]) == 1
     told = capsys.readouterr().out
-    assert told.startswith("CORRECT: best score 0.")
+    assert told.startswith("Retrieval: CORRECT. Best chunk 0.")
     assert "Broke off at score strips: The trained evaluator is not there" in told
     assert re.search(r"^  0\.\d\d  ferry\.txt  CORRECT$", told, re.MULTILINE)
 
@@ -632,7 +632,7 @@ def test_own_policy_decides(indexed: Path, tmp_path: Path, capsys: Output, monke
     (folder / "mine.toml").write_text(own, "utf-8")
     capsys.readouterr()
     assert main(["ask", QUESTION, "--policy", "mine"]) == 0
-    assert capsys.readouterr().out.startswith("GOOD ENOUGH: best score ")
+    assert capsys.readouterr().out.startswith("Retrieval: CORRECT · Good enough. Best chunk ")
 
 
 def test_broken_policy_is_an_error_only_for_who_asks_for_it(

@@ -66,13 +66,14 @@ def test_a_policy_alone_starts_as_it_does_everywhere(name: str, workbench: Workb
 def test_every_key_has_its_say(workbench: Workbench) -> None:
     text = (
         "paper, name=strict, evaluator=heuristic, model=openai/mine, lower=0.1, upper=0.9, cutoff=0.4, "
-        "doubtful=abstain, web=auto, top_k=12"
+        "sentences=8, doubtful=abstain, web=auto, top_k=12"
     )
     assert {part.partition("=")[0].strip() for part in text.split(",")[1:]} == set(KEYS) - {"preset"}
     found = read(text, workbench)
     chosen = found.choice
     assert (found.name, chosen.evaluator, chosen.model) == ("strict", "heuristic", "openai/mine")
     assert chosen.policy.thresholds == (0.1, 0.9, 0.4) and chosen.policy.doubtful is Doubtful.ABSTAIN
+    assert chosen.policy.strips.top == 8
     assert (chosen.web, chosen.top_k) == (WebMode.AUTO, 12)
 
 
@@ -175,6 +176,7 @@ def test_what_plain_rag_would_not_heed_is_refused(idle: str, workbench: Workbenc
         ("paper,upper=0.8,upper=0.9", "expected upper once, found '0.8' and '0.9'."),
         ("paper,upper=high", "upper: expected a number from 0 to 1, found 'high'."),
         ("paper,lower=0,5", "expected key=value, found '5'."),
+        ("paper,sentences=0", "sentences: expected a whole number from 1, or all, found '0'."),
         ("paper,cutoff=0.3.1", "cutoff: expected a number from 0 to 1, found '0.3.1'."),
         ("paper,upper=1.2", "The configuration 'paper,upper=1.2' cannot be used: upper must lie in 0..1, found 1.2."),
         ("paper,lower=-0.1", "lower must lie in 0..1, found -0.1."),

@@ -75,7 +75,7 @@ def test_a_console_that_writes_ascii_only(home: Path, console: dict[str, str]) -
     with start(home, "ask", "-", env=console) as process:
         out, told = process.communicate(question.encode(), SLOW)
     assert process.returncode == 0 and b"Traceback" not in told
-    assert out.startswith(b"INCORRECT: nothing was retrieved")
+    assert out.startswith(b"Retrieval: INCORRECT. Nothing was retrieved")
     with start(home, "ask", "-", "--json", env=console) as process:
         out, told = process.communicate(b"\xef\xbb\xbf  " + question.encode() + b"\r\n", SLOW)
     assert process.returncode == 0 and told == b""

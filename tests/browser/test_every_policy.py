@@ -71,9 +71,9 @@ def test_pin_a_file_try_a_preset_and_compare_the_policies(
 
     page.get_by_text("Scores by hand").click()
     worst = card(page, "Worst chunk")
-    expect(worst).to_contain_text("Worst score 0.25 is below lower 0.30.")
+    expect(worst).to_contain_text("Worst chunk 0.25 < lower 0.30.")
     edit(page, 3, "0.95")
-    expect(worst).to_contain_text("Worst score 0.50 lies between lower 0.30 and upper 0.70.")
+    expect(worst).to_contain_text("Worst chunk 0.50 between lower 0.30 and upper 0.70.")
     expect(worst.get_by_role("heading")).to_contain_text("AMBIGUOUS")
     edit(page, 1, "")
     expect(card(page, "Paper")).to_contain_text("0.950")

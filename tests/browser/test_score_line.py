@@ -74,10 +74,10 @@ def drag(page: Page, name: str, by: int, steps: int = 20) -> None:
 def test_a_mark_moved_by_hand_decides_again_while_it_moves(page: Page, picture_url: str) -> None:
     page.goto(picture_url)
     words = page.locator("p.words")
-    expect(words).to_contain_text("CORRECT: best score 0.83 is above upper 0.60. Chunk 1 decides.")
+    expect(words).to_contain_text("CORRECT: best chunk 0.83 ≥ upper 0.60. Chunk 1 decides.")
     drag(page, "upper", 330)
     expect(words).to_contain_text("AMBIGUOUS")  # while the hand is on it
-    expect(page.get_by_text("stays AMBIGUOUS while upper is above 0.83; from there down CORRECT")).to_be_visible()
+    expect(page.get_by_text("CORRECT if upper ≤ 0.83")).to_be_visible()
     drawn = float(mark(page, "upper").get_attribute("aria-valuenow") or 0)
     assert drawn > 0.85
     page.mouse.up()

@@ -93,7 +93,7 @@ def test_whether_few_are_left_after_refinement_is_open_until_it_is_known() -> No
     assert (decision.web_below, decision.wants(WEB), decision.may_search) == (3, False, True)
     reasons = [step.reason for step in decision.plan if step.kind is REFINE]
     assert reasons == [
-        "keep the strips of 3 chunks that score above 0.25; the web is asked if fewer than 3 chunks are left"
+        "keep the sentences of 3 chunks that score above 0.25; the web is asked if fewer than 3 chunks are left"
     ]
     for left, searches in ((0, True), (2, True), (3, False)):
         settled = decide(policy("rank-weighted"), found, grades, left=left)
@@ -114,12 +114,12 @@ def test_chunks_beyond_those_that_are_judged_are_discarded_whatever_they_score()
 
 def test_a_discarded_passage_says_why() -> None:
     plan = decide(policy("rank-weighted"), *graded(0.8, 0.3, 0.5)).plan
-    assert discards(plan) == {"p2": "score 0.30 is below 0.40"}
+    assert discards(plan) == {"p2": "score 0.30 < 0.40"}
 
 
 def test_a_discarded_passage_close_to_the_limit_does_not_contradict_itself() -> None:
     plan = decide(policy("rank-weighted"), *graded(0.8, 0.3999, 0.5)).plan
-    assert discards(plan) == {"p2": "score 0.3999 is below 0.4000"}
+    assert discards(plan) == {"p2": "score 0.3999 < 0.4000"}
 
 
 def test_a_passage_whose_grading_failed_is_kept_at_one_half() -> None:
@@ -129,7 +129,7 @@ def test_a_passage_whose_grading_failed_is_kept_at_one_half() -> None:
 
 def test_agentic_drops_what_scores_below_its_filter() -> None:
     decision = decide(policy("agentic"), *graded(0.9, 0.3, 0.2999))
-    assert discards(decision.plan) == {"p3": "score 0.2999 is below 0.3000"}
+    assert discards(decision.plan) == {"p3": "score 0.2999 < 0.3000"}
     assert decision.wants(KEEP)
 
 

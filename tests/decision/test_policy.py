@@ -417,3 +417,11 @@ def test_the_cut_off_of_a_file_holds_for_the_scores_it_was_written_for(
 def test_description_003_keeps_its_own_cut_off_for_sentences() -> None:
     assert suit(policy_file("signals"), "cross-encoder").cutoff == 0.5
     assert suit(policy_file("paper"), "cross-encoder").cutoff == known_card("cross-encoder").strip_cutoff
+
+
+def test_the_limit_of_sentences_is_one_of_the_rules_and_may_be_lifted() -> None:
+    of = policy_file("paper")
+    assert of.with_limit(8).strips == replace(of.strips, top=8) and of.with_limit(None).strips.top is None
+    assert of.with_limit(8).thresholds == of.thresholds
+    with pytest.raises(ValueError, match=r"strips\.top must be 1 or more, found 0"):
+        of.with_limit(0)

@@ -90,8 +90,8 @@ def test_kept_strips_are_joined_by_passage_and_the_rest_says_why() -> None:
     assert texts(knowledge) == ["Adults pay nine euros. Dogs pay half.", "The ferry leaves at eight."]
     assert [excerpt.strip_ids for excerpt in knowledge.internal] == [("p1#0", "p1#1"), ("p2#0",)]
     assert struck(knowledge.verdicts) == {
-        "The sea is blue.": "score 0.10 is not above the cut-off 0.49",
-        "It is white.": "score 0.20 is not above the cut-off 0.49",
+        "The sea is blue.": "score 0.10 ≤ cut-off 0.49",
+        "It is white.": "score 0.20 ≤ cut-off 0.49",
     }
     assert [verdict.strip for verdict in knowledge.verdicts] == list(STRIPS)
     assert knowledge.external == () and knowledge.notes == ()
@@ -99,9 +99,7 @@ def test_kept_strips_are_joined_by_passage_and_the_rest_says_why() -> None:
 
 def test_a_score_close_to_the_cut_off_does_not_contradict_itself() -> None:
     strips = strips_of(FARES, ("Dogs pay half.", 0.4999))
-    assert struck(refine(refining(0.5), strips).verdicts) == {
-        "Dogs pay half.": "score 0.4999 is not above the cut-off 0.5000"
-    }
+    assert struck(refine(refining(0.5), strips).verdicts) == {"Dogs pay half.": "score 0.4999 ≤ cut-off 0.5000"}
 
 
 def test_an_ungraded_strip_is_struck_out_as_not_graded_even_at_cut_off_zero() -> None:
@@ -152,12 +150,12 @@ def test_at_most_so_many_of_the_best_sentences_are_kept(top: int, sentences: lis
     knowledge = refine(replace(policy("paper"), strips=StripRules(0.49, top=top)))
     assert texts(knowledge) == sentences
     why = struck(knowledge.verdicts).get("Dogs pay half.")
-    assert why == (None if top == 9 else f"the best {top} sentences are kept already")
+    assert why == (None if top == 9 else f"over the {top}-sentence limit")
 
 
 def test_a_sentence_below_the_cut_off_is_not_said_to_be_one_too_many() -> None:
     knowledge = refine(replace(policy("paper"), strips=StripRules(0.49, top=1)))
-    assert struck(knowledge.verdicts)["It is white."] == "score 0.20 is not above the cut-off 0.49"
+    assert struck(knowledge.verdicts)["It is white."] == "score 0.20 ≤ cut-off 0.49"
 
 
 def test_repeated_sentences_do_not_count_twice_among_the_best() -> None:
@@ -243,7 +241,7 @@ def test_passages_that_could_not_be_refined_fill_the_budget_in_their_order() -> 
 
 @pytest.mark.parametrize("handling", [Handling.REFINE, Handling.EXTRACT])
 def test_a_discarded_passage_stays_out_where_nothing_could_be_refined(handling: Handling) -> None:
-    dropping = ruling(Action.AMBIGUOUS, handling, discarded={"p1": "score 0.10 is below 0.40"})
+    dropping = ruling(Action.AMBIGUOUS, handling, discarded={"p1": "score 0.10 < 0.40"})
     graded_there = (STRIPS[0], *UNREAD[1:])  # what is discarded says nothing of the others
     knowledge = recompose(refining(0.49), dropping, FOUND, graded_there, None, None)
     assert texts(knowledge) == [TIMES.text]
@@ -271,14 +269,14 @@ def test_never_scored_strips_leave_no_verdicts_and_no_claim() -> None:
 
 
 def test_a_dropped_passage_takes_its_strips_with_it() -> None:
-    dropping = ruling(Action.AMBIGUOUS, Handling.REFINE, discarded={"p1": "score 0.30 is below 0.40"})
+    dropping = ruling(Action.AMBIGUOUS, Handling.REFINE, discarded={"p1": "score 0.30 < 0.40"})
     knowledge = recompose(policy("rank-weighted"), dropping, FOUND, STRIPS, None, None)
     assert texts(knowledge) == ["The ferry leaves at eight."]
-    assert struck(knowledge.verdicts)["Adults pay nine euros."] == ("its chunk was discarded: score 0.30 is below 0.40")
+    assert struck(knowledge.verdicts)["Adults pay nine euros."] == ("its chunk was discarded: score 0.30 < 0.40")
 
 
 def test_a_dropped_passages_strips_are_not_the_best_that_was_left() -> None:
-    dropping = ruling(Action.AMBIGUOUS, Handling.REFINE, discarded={"p1": "score 0.30 is below 0.40"})
+    dropping = ruling(Action.AMBIGUOUS, Handling.REFINE, discarded={"p1": "score 0.30 < 0.40"})
     knowledge = recompose(policy("rank-weighted").with_thresholds(cutoff=0.8), dropping, FOUND, STRIPS, None, None)
     assert knowledge.notes == ("No sentence is kept at the cut-off 0.80: the best scores 0.70.",)
 
@@ -304,10 +302,10 @@ def test_whole_passages_go_in_as_they_are_in_rank_order() -> None:
 
 
 def test_whole_passages_without_the_dropped_ones() -> None:
-    dropping = ruling(Action.CORRECT, Handling.WHOLE, discarded={"p1": "score 0.20 is below 0.30"})
+    dropping = ruling(Action.CORRECT, Handling.WHOLE, discarded={"p1": "score 0.20 < 0.30"})
     knowledge = recompose(policy("agentic"), dropping, FOUND, STRIPS, None, None)
     assert texts(knowledge) == [TIMES.text]
-    assert set(struck(knowledge.verdicts).values()) == {"its chunk was discarded: score 0.20 is below 0.30"}
+    assert set(struck(knowledge.verdicts).values()) == {"its chunk was discarded: score 0.20 < 0.30"}
 
 
 def test_a_rule_without_grades_gives_all_passages_to_the_answer() -> None:
@@ -401,7 +399,7 @@ def test_a_model_that_extracts_nothing_is_not_said_to_have_missed_a_cut_off() ->
 def test_without_a_model_strips_are_kept_by_their_score_and_it_is_said() -> None:
     knowledge = recompose(WHOLE.with_thresholds(cutoff=0.49), EXTRACTING, FOUND, STRIPS, None, None)
     assert texts(knowledge) == ["Adults pay nine euros. Dogs pay half.", "The ferry leaves at eight."]
-    assert knowledge.notes == ("No model has extracted sentences; strips are kept by their score instead.",)
+    assert knowledge.notes == ("No LLM extracted sentences; they are kept by score instead.",)
 
 
 def test_never_extracted_differs_from_extracted_nothing() -> None:
@@ -421,7 +419,7 @@ def test_the_web_is_refined_by_the_same_cut_off_where_the_policy_says_so() -> No
     knowledge = recompose(refining(0.49), AMBIGUOUS, FOUND, STRIPS, None, SEARCH)
     assert [excerpt.text for excerpt in knowledge.external] == ["Fares rose in May."]
     assert [excerpt.passage.id for excerpt in knowledge.internal] == ["p1", "p2"]
-    assert struck(knowledge.verdicts)["Buy our hats!"] == "score 0.10 is not above the cut-off 0.49"
+    assert struck(knowledge.verdicts)["Buy our hats!"] == "score 0.10 ≤ cut-off 0.49"
 
 
 def test_the_web_goes_in_whole_where_the_policy_does_not_refine_it() -> None:
@@ -552,7 +550,7 @@ def _graded(id_: str, signals: Given) -> Grade:
 def test_a_web_result_off_the_subject_is_left_out_whatever_its_sentences_score() -> None:
     knowledge = of_the_web((0.1, 0.4), (0.9, 0.3999))
     assert texts(knowledge) == ["A day ticket costs nine pounds."]
-    why = "its chunk was discarded: its topical score 0.3999 is below lower 0.4000"
+    why = "its chunk was discarded: topical 0.3999 < lower 0.4000"
     assert {text: reason for text, reason in struck(knowledge.verdicts).items() if "hats" in text.lower()} == {
         "Hats are back.": why,
         "Buy our hats!": why,

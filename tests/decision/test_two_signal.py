@@ -108,9 +108,9 @@ def test_lower_may_lie_above_upper(signals: Given, action: Action) -> None:
 def test_with_one_score_a_lower_above_upper_decides_nothing_and_the_reason_says_so() -> None:
     crossed = TWO.with_thresholds(0.8, 0.3)
     told = "with one score, lower 0.80 above upper decides nothing"
-    assert decided(0.5, of=crossed).reason == f"best score 0.50 is above upper 0.30; {told}"
-    assert decided(0.3, of=crossed).reason == f"best score 0.30 reaches upper 0.30; {told}"
-    assert decided(0.2, of=crossed).reason == f"best score 0.20 is below upper 0.30; {told}"
+    assert decided(0.5, of=crossed).reason == f"best chunk 0.50 ≥ upper 0.30; {told}"
+    assert decided(0.3, of=crossed).reason == f"best chunk 0.30 ≥ upper 0.30; {told}"
+    assert decided(0.2, of=crossed).reason == f"best chunk 0.20 < upper 0.30; {told}"
     for score in (0.1, 0.3, 0.5, 0.9):
         assert decided(score, of=crossed).action is decided(score, of=TWO.with_thresholds(0.3, 0.3)).action
 
@@ -128,32 +128,28 @@ def test_a_doubtful_decision_can_always_be_changed_by_either_threshold(
 
 def test_the_ends_of_each_threshold_are_options_here_too() -> None:
     strict = replace(TWO, upper_is_exclusive=True, lower_is_inclusive=True)
-    assert decided((0.6, 0.9), of=strict).reason == (
-        "best answering score 0.60 does not exceed upper 0.60 and best topical score 0.90 is above lower 0.40"
-    )
-    assert decided((0.1, 0.4), of=strict).reason == (
-        "best answering score 0.10 is below upper 0.60 and best topical score 0.40 does not exceed lower 0.40"
-    )
+    assert decided((0.6, 0.9), of=strict).reason == ("best answering 0.60 ≤ upper 0.60, best topical 0.90 > lower 0.40")
+    assert decided((0.1, 0.4), of=strict).reason == ("best answering 0.10 ≤ upper 0.60, best topical 0.40 ≤ lower 0.40")
     assert decided((0.1, 0.4), of=strict).action is INCORRECT
 
 
 @pytest.mark.parametrize(
     ("signals", "reason"),
     [
-        ((0.31, 0.82), "best answering score 0.31 is below upper 0.60 and best topical score 0.82 is above lower 0.40"),
-        ((0.31, 0.4), "best answering score 0.31 is below upper 0.60 and best topical score 0.40 reaches lower 0.40"),
-        ((0.31, 0.3), "best answering score 0.31 is below upper 0.60 and best topical score 0.30 is below lower 0.40"),
-        ((0.7, 0.8), "best answering score 0.70 is above upper 0.60"),
-        ((0.6, 0.8), "best answering score 0.60 reaches upper 0.60"),
+        ((0.31, 0.82), "best answering 0.31 < upper 0.60, best topical 0.82 ≥ lower 0.40"),
+        ((0.31, 0.4), "best answering 0.31 < upper 0.60, best topical 0.40 ≥ lower 0.40"),
+        ((0.31, 0.3), "best answering 0.31 < upper 0.60, best topical 0.30 < lower 0.40"),
+        ((0.7, 0.8), "best answering 0.70 ≥ upper 0.60"),
+        ((0.6, 0.8), "best answering 0.60 ≥ upper 0.60"),
         (
             (0.7, 0.2),
-            "best answering score 0.70 is above upper 0.60, although best topical score 0.20 is below lower 0.40",
+            "best answering 0.70 ≥ upper 0.60, although best topical 0.20 < lower 0.40",
         ),
         (
             (0.5999, 0.39999),
-            "best answering score 0.5999 is below upper 0.6000 and best topical score 0.39999 is below lower 0.40000",
+            "best answering 0.5999 < upper 0.6000, best topical 0.39999 < lower 0.40000",
         ),
-        (0.5, "best score 0.50 lies between lower 0.40 and upper 0.60"),
+        (0.5, "best chunk 0.50 between lower 0.40 and upper 0.60"),
         (None, "no chunk could be graded"),
     ],
 )
@@ -218,14 +214,14 @@ def test_a_passage_is_dropped_by_its_own_score() -> None:
     dropping = replace(TWO, ambiguous=replace(TWO.ambiguous, drop_below=0.5))
     plan = decided((0.2, 0.9), (0.1, 0.8), of=dropping).plan
     assert [(one.passage_id, one.reason) for one in plan if one.kind is CorrectionKind.DISCARD] == [
-        ("p2", "score 0.45 is below 0.50")
+        ("p2", "score 0.45 < 0.50")
     ]
 
 
 def test_scores_that_agree_promote_by_the_answering_ones() -> None:
     option = replace(TWO, low_variance_promotes=True)
     assert decided((0.55, 0.9), (0.55, 0.1), of=option).reason == (
-        "best answering score 0.55 is above 0.50 and the scores agree (variance 0.00)"
+        "best answering 0.55 > 0.50 and the scores agree (variance 0.00)"
     )
     assert decided((0.55, 0.9), (0.0, 0.1), (0.0, 0.1), of=option).action is CORRECT  # variance 0.067
     assert decided((0.59, 0.9), (0.59, 0.9), (0.0, 0.9), (0.0, 0.9), of=option).action is CORRECT  # 0.087
@@ -297,14 +293,14 @@ def test_it_is_the_sentence_that_defines_it(of: dict[str, Any], signals: list[Gi
 @given(of=options(), signals=st.lists(pairs, min_size=1, max_size=4))
 def test_no_reason_ever_looks_contradictory(of: dict[str, Any], signals: list[tuple[float, float]]) -> None:
     reason = decided(*signals, of=replace(TWO, **of | {"low_variance_promotes": False})).reason
-    said = re.findall(r"best (\w+) score ([\d.]+) (.+?) (upper|lower) ([\d.]+)", reason)
+    said = re.findall(r"best (\w+) ([\d.]+) (.+?) (upper|lower) ([\d.]+)", reason)
     assert [(name, threshold) for name, _, _, threshold, _ in said] in (
         [("answering", "upper")],
         [("answering", "upper"), ("topical", "lower")],
     )
-    for _, score, words, _, limit in said:
-        relation = {"is above": float(score) > float(limit), "is below": float(score) < float(limit)}
-        assert relation.get(words, float(score) == float(limit)), reason
+    for _, score, sign, _, limit in said:
+        one, other = float(score), float(limit)
+        assert {"≥": one >= other, ">": one > other, "<": one < other, "≤": one <= other}[sign], reason
 
 
 # --- distance to flip -----------------------------------------------------------------------------------------------
@@ -397,9 +393,9 @@ def test_each_threshold_flips_at_its_own_signal() -> None:
     stable = stability(TWO, found, grades)
     assert stable.lower == Interval(0.0, 0.82, True, True, None, INCORRECT)
     assert stable.upper == Interval(0.31, 1.0, False, True, CORRECT, None)
-    assert [flip.sentence for flip in flips(stable, TWO)] == [
-        "CORRECT if upper moves from 0.60 down to 0.31",
-        "INCORRECT if lower moves from 0.40 above 0.82",
+    assert [(flip.to, flip.threshold, flip.relation, flip.at) for flip in flips(stable, TWO)] == [
+        (CORRECT, "upper", "≤", 0.31),
+        (INCORRECT, "lower", ">", 0.82),
     ]
 
 

@@ -47,7 +47,7 @@ QUESTION = "When does the ferry to Vennick leave?"
 FERRY = "The ferry to Vennick leaves at nine in the morning."
 QUOTED = f"“{FERRY}” [1]"
 DOUBTFUL = (
-    "Nearest sentences\nNot certain enough for an answer: best score 0.57 lies between "
+    "Nearest sentences\nNot certain enough for an answer: best chunk 0.57 between "
     f"lower 0.30 and upper 0.60, and web search is off.\n\n{QUOTED}"
 )
 """What the evaluator of these tests makes of the question, without a web."""

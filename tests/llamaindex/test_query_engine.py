@@ -111,7 +111,7 @@ def test_kept_nodes_carry_grade_action_and_reason_hidden_from_model_and_embeddin
     node = kept[0]
     assert (node.node.node_id, node.score) == ("n1", 0.9)
     assert node.metadata["crag_action"] == "CORRECT"
-    assert "best score 0.90" in node.metadata["crag_reason"]
+    assert "best chunk 0.90" in node.metadata["crag_reason"]
     for mode in (MetadataMode.LLM, MetadataMode.EMBED):
         assert "crag" not in node.node.get_content(mode)
     assert "file-1.pdf" in node.node.get_content(MetadataMode.LLM)
@@ -345,7 +345,7 @@ def test_a_doubtful_ending_is_headed_as_no_answer(model: FakeModel | None, strea
     answer, metadata = recorded(response).answer, response.metadata
     assert answer is not None and metadata is not None
     title = "Doubtful: fake-model on the nearest sentences" if model else "Nearest sentences"
-    assert metadata["crag_doubtful"].startswith("Not certain enough for an answer: best score 0.50")
+    assert metadata["crag_doubtful"].startswith("Not certain enough for an answer: best chunk 0.50")
     assert text.rstrip() == f"{title}\n{metadata['crag_doubtful']}\n\n{answer.text}"
 
 

@@ -90,7 +90,7 @@ def test_a_decision_is_reported_in_numbers() -> None:
             "action": "CORRECT",
             "label": "Correct",
             "score": 0.9,
-            "reason": "best score 0.90 is above upper 0.60",
+            "reason": "best chunk 0.90 ≥ upper 0.60",
         }
     ]
 
@@ -119,7 +119,7 @@ def test_evidence_that_was_removed_is_reported_each_passage_with_its_score() -> 
             "reason": removed[1]["reason"],
         },
     ]
-    assert [event["reason"] for event in removed] == ["score 0.10 is below 0.30", "score 0.20 is below 0.30"]
+    assert [event["reason"] for event in removed] == ["score 0.10 < 0.30", "score 0.20 < 0.30"]
     assert (decision["event"], decision["action"]) == ("decision", "CORRECT")
 
 

@@ -38,7 +38,7 @@ def test_a_policy_that_abstains_asks_no_model_and_says_why(web: WebMode, reply: 
     assert trace.failure is None and trace.answer is not None and bench.counts["answer"] == 0
     assert (trace.answer.state, trace.answer.text) == (AnswerState.CANNOT_ANSWER, "")
     why = "the web search found nothing" if reply else "web search is off"
-    assert trace.answer.message.startswith("Not certain enough for an answer: best score 0.50")
+    assert trace.answer.message.startswith("Not certain enough for an answer: best chunk 0.50")
     assert trace.answer.message.endswith(f"and {why}.")
 
 

@@ -101,8 +101,8 @@ def test_without_a_model_strips_are_kept_by_score_and_that_is_said() -> None:
     assert (step.state, trace.extractions) == (StepState.SKIPPED, None)
     assert "no language model" in step.summary
     routed = reroute(trace, trace.settings.policy)
-    assert "No model has extracted sentences; strips are kept by their score instead." in routed.knowledge.notes
-    assert struck(routed) == {"p1#1": "score 0.10 is not above the cut-off 0.25"}
+    assert "No LLM extracted sentences; they are kept by score instead." in routed.knowledge.notes
+    assert struck(routed) == {"p1#1": "score 0.10 ≤ cut-off 0.25"}
     assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
 
 

@@ -40,7 +40,7 @@ SYNONYMS = {"ferry": ("boat", "ship", "vessel"), "leave": ("depart",)}
 EXPANDED = f"{QUESTION} boat ship depart"
 LISTED = replace(card("llm-list", calls_model=True), batch=20)
 WEAK = 0.1
-"""Below the lower threshold of agentic; 0.5 lies between its thresholds, 0.9 above both."""
+"""Below the lower threshold of agentic; 0.5 between its thresholds, 0.9 above both."""
 
 
 def numbered(*numbers: int) -> tuple[Passage, ...]:
@@ -426,7 +426,7 @@ def test_where_no_new_keywords_are_left_the_loop_ends_and_says_so() -> None:
     assert [len(found.retrievals) for found in trace.rounds] == [1, 0]
     assert trace.decision is not None and trace.decision.next_round is None
     assert trace.decision.reason == (
-        "mean of 3 kept chunks 0.50 lies between lower 0.30 and upper 0.70; "
+        "mean of 3 kept chunks 0.50 between lower 0.30 and upper 0.70; "
         "no more retrieval: no keywords of question and chunks are left that were not asked"
     )
     assert trace.context == ("p1", "p2", "p3") and reroute(trace, trace.settings.policy).missing == ()

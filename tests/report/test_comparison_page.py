@@ -458,8 +458,8 @@ def test_a_configuration_is_described_in_one_line() -> None:
     made = trace(policy("paper")).settings
     told = described(replace(made, writer="ollama/llama", top_k=1), "SearXNG")
     assert told == (
-        "policy Paper; evaluator By hand; thresholds 0.400 and 0.600, for sentences 0.300; answers written by "
-        "ollama/llama; web searched through SearXNG; 1 chunk a question"
+        "policy Paper; evaluator By hand; thresholds 0.400 and 0.600, for sentences 0.300; at most 5 sentences; "
+        "answers written by ollama/llama; web searched through SearXNG; 1 chunk a question"
     )
     judged = described(replace(made, writer="ollama/llama", top_k=1, support="ollama/judge"), "SearXNG")
     assert judged == told.replace("ollama/llama;", "ollama/llama; sentences of answers judged by ollama/judge;")

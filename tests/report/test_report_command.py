@@ -28,7 +28,7 @@ def page_in(path: Path) -> Page:
 def test_the_report_lies_beside_the_run_unless_another_name_is_given(run_file: Path, capsys: Output) -> None:
     assert main(["report", str(run_file)]) == 0
     beside = run_file.with_suffix(".html")
-    assert page_in(beside).told("#verdict h2") == "CORRECT"
+    assert page_in(beside).told("#verdict h2") == "Retrieval: CORRECT"
     assert capsys.readouterr().out.startswith(f"{beside}: {beside.stat().st_size / 1000:.0f} kB")
 
     other = run_file.with_name("other.htm")

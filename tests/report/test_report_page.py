@@ -75,7 +75,7 @@ def test_every_policy_and_every_route_can_be_reported(name: str, best: float | N
     run = asked(policy=name, best=best)
     page = page_of(run)
     assert run.decision is not None
-    assert page.told("#verdict h2").split()[0] == run.decision.action
+    assert page.told("#verdict h2").startswith(f"Retrieval: {run.decision.action}")
     assert run.decision.reason.lower() in page.told("#verdict").lower()
     assert_whole(page, run)
 
@@ -117,11 +117,11 @@ def test_twenty_passages_of_a_dozen_sentences_stay_small() -> None:
 def test_the_verdict_comes_with_its_numbers_and_its_distance_from_another() -> None:
     page = page_of(recorded("paper", 0.9, 0.5, 0.1))
     told = page.told("#verdict")
-    assert "CORRECT" in told and "Best score 0.90 is above upper 0.60." in told
+    assert "Retrieval: CORRECT" in told and "Best chunk 0.90 ≥ upper 0.60." in told
     assert "lower 0.40, upper 0.60" in told
     assert "2 of 5" in told and "in 2 excerpts" in told
     assert "120 tokens" in told and "1.3 s" in told
-    assert "Flips to AMBIGUOUS if upper moves from 0.60 above 0.90 (0.30 away)" in told
+    assert "AMBIGUOUS if upper > 0.90" in told
     assert not page.soup.select(".changed")
 
 
@@ -301,7 +301,7 @@ def test_kept_sentences_stand_plain_and_struck_ones_struck_with_score_and_reason
     assert page.all_told("#passage-1 .text s") == ["They stay on a lead."]
     assert page.all_told("#passage-1 .text > .n") == ["struck out, 0.10"]
     assert page.all_told("#passage-1 .why") == ["cut-off 0.30"]
-    title = "Struck out, score 0.10, score 0.10 is not above the cut-off 0.30."
+    title = "Struck out, score 0.10 ≤ cut-off 0.30."
     assert page.part("#passage-1 .text s")["title"] == title
     assert page.all_told("#passage-3 .text > .n") == ["struck out, 0.05", "struck out, –†"]
     assert page.all_told("#passage-3 .why") == ["cut-off 0.30 · † not graded"]
@@ -398,10 +398,10 @@ def test_no_search_is_said_to_be_none_and_whether_one_was_wanted() -> None:
 def test_other_thresholds_are_said_and_the_answer_to_another_decision_is_not_shown() -> None:
     run = recorded("paper", 0.9, 0.5, 0.1)
     page = page_of(run, run.settings.policy.with_thresholds(0.5, 0.95))
-    assert page.told("#verdict h2") == "AMBIGUOUS"
+    assert page.told("#verdict h2") == "Retrieval: AMBIGUOUS"
     told = page.all_told(".changed li")
     assert told[:2] == ["Lower threshold 0.50 instead of 0.40.", "Upper threshold 0.95 instead of 0.60."]
-    assert told[2] == "The run as taken was CORRECT: best score 0.90 is above upper 0.60."
+    assert told[2] == "The run as taken was CORRECT: best chunk 0.90 ≥ upper 0.60."
     assert "kept, 0 gone, 0 new" in told[3]
     assert "it would not be the answer to this decision" in page.told(".no-answer")
     assert "nine euros [1]" not in page.told("#answers")
@@ -419,7 +419,7 @@ def test_dropped_and_pinned_passages_are_said_so() -> None:
     told = page.all_told(".changed li")
     assert told[0] == "Chunk 1 dropped."
     assert told[1] == "Chunk 3 pinned."
-    assert "The run as taken was CORRECT: best score 0.90" in told[2]
+    assert "The run as taken was CORRECT: best chunk 0.90" in told[2]
     assert "dropped by you: counts as never found" in page.told("#passage-1").lower()
     assert "0.90" in page.head("1"), "the fact stays"
     assert page.told("#passage-1 .text") == FIRST and not page.soup.select("#passage-1 .text s")
@@ -453,7 +453,7 @@ def test_a_run_judged_by_its_second_evaluator_says_by_whom_it_was_taken() -> Non
     assert swapped is not None
     told = page_of(swapped).all_told(".changed li")
     assert told[0] == "Graded by language model (llama) instead of by hand."
-    assert told[1].startswith("The run as taken was CORRECT: best score 0.90")
+    assert told[1].startswith("The run as taken was CORRECT: best chunk 0.90")
 
 
 def test_one_evaluator_is_said_to_be_alone() -> None:
@@ -484,7 +484,7 @@ def test_a_run_that_failed_before_grading_shows_its_passages_undecided() -> None
 
 def test_a_run_that_found_nothing_is_incorrect_and_says_so() -> None:
     page = page_of(answered(recorded(passages=(), grades=(), strips=())))
-    assert page.told("#verdict h2") == "INCORRECT" and "Nothing was retrieved." in page.told("#verdict")
+    assert page.told("#verdict h2") == "Retrieval: INCORRECT" and "Nothing was retrieved." in page.told("#verdict")
     assert "Nothing was retrieved from the documents." in page.told("#passages")
 
 

@@ -52,7 +52,7 @@ def test_keeping_passages_as_they_are() -> None:
 
 
 def test_refining_is_done_with_the_question() -> None:
-    refined = Correction(REFINE, "keep the strips of 2 chunks that score above 0.30", query=QUESTION)
+    refined = Correction(REFINE, "keep the sentences of 2 chunks that score above 0.30", query=QUESTION)
     assert done(policy("paper"), 0.9, 0.8) == (refined, ANSWERED)
 
 
@@ -73,7 +73,7 @@ def test_a_search_says_who_wrote_its_query_and_what_came_of_it() -> None:
 
 
 def test_a_passage_that_was_dropped_alone_is_named() -> None:
-    assert done(policy("rank-weighted"), 0.8, 0.3, 0.5)[0] == Correction(DISCARD, "score 0.30 is below 0.40", "p2")
+    assert done(policy("rank-weighted"), 0.8, 0.3, 0.5)[0] == Correction(DISCARD, "score 0.30 < 0.40", "p2")
 
 
 def test_refinement_comes_before_the_web() -> None:
@@ -143,13 +143,13 @@ def test_every_iteration_tells_what_it_dropped_and_where_it_looked_next() -> Non
         Correction(
             RE_RETRIEVE, "INCORRECT: retrieve by keywords alone (iteration 2 of 3); written by hand", query=QUESTION
         ),
-        Correction(DISCARD, "score 0.10 is below 0.30", "p5"),
+        Correction(DISCARD, "score 0.10 < 0.30", "p5"),
         Correction(
             RE_RETRIEVE,
             "AMBIGUOUS: retrieve more with refined keywords (iteration 3 of 3); written by hand",
             query="ferry fares",
         ),
-        Correction(DISCARD, "score 0.20 is below 0.30", "p7"),
+        Correction(DISCARD, "score 0.20 < 0.30", "p7"),
         Correction(KEEP, "use 2 chunks as they are"),
         ANSWERED,
     )

@@ -113,7 +113,7 @@ def test_a_model_that_cannot_answer_is_understood(text: str, is_declined: bool) 
     assert declines(text) is is_declined
 
 
-def decided(action: Action, reason: str = "best score 0.10 is below lower 0.30") -> Decision:
+def decided(action: Action, reason: str = "best chunk 0.10 < lower 0.30") -> Decision:
     return Decision(action, "", None, reason, ())
 
 
@@ -124,9 +124,9 @@ def decided(action: Action, reason: str = "best score 0.10 is below lower 0.30")
             Action.INCORRECT,
             WebOutcome.OFF,
             3,
-            "the 3 retrieved chunks were discarded (best score 0.10 is below lower 0.30), and web search is off.",
+            "the 3 retrieved chunks were discarded (best chunk 0.10 < lower 0.30), and web search is off.",
         ),
-        (Action.INCORRECT, None, 0, "best score 0.10 is below lower 0.30, and the web was not searched."),
+        (Action.INCORRECT, None, 0, "best chunk 0.10 < lower 0.30, and the web was not searched."),
         (
             Action.AMBIGUOUS,
             WebOutcome.EMPTY,

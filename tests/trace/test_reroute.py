@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.base.types import Action, Extraction, Round, WebOutcome, WebSearch
-from crag_core.trace.reroute import Missing, reroute
+from crag_core.base.types import Action, AnswerState, Edits, Extraction, Round, WebOutcome, WebSearch
+from crag_core.decision.policy import Doubtful, FastPath
+from crag_core.trace.reroute import Missing, quoted, reroute
 from crag_core.trace.trace import Trace, context_key
 from tests.builders import (
     POLICIES,
@@ -39,10 +40,20 @@ RUN = trace(PAPER, passages=(FARES, OTHER), grades=GRADES, signals=even(0.5), st
 
 
 def answered(run: Trace) -> Trace:
-    """The run with an answer written from what its own policy keeps."""
+    """The run with an answer that a model wrote from what its own policy keeps."""
     routed = reroute(run, run.settings.policy)
     key = context_key(run.question, routed.decision.action, routed.knowledge.excerpts)
-    return replace(run, answer=answer(key))
+    return replace(
+        run,
+        settings=replace(run.settings, writer="ollama/small"),
+        answer=replace(answer(key), writer="ollama/small"),
+    )
+
+
+def quoting(run: Trace) -> Trace:
+    """The run as it was answered without a model."""
+    routed = reroute(run, run.settings.policy)
+    return replace(run, answer=quoted(run, routed.decision_path, routed.knowledge))
 
 
 def test_sliders_move_one_run_across_all_three_actions() -> None:
@@ -95,6 +106,46 @@ def test_thresholds_that_change_nothing_keep_the_answer() -> None:
 
 def test_an_answer_to_another_question_is_not_shown() -> None:
     assert reroute(replace(answered(RUN), question="Why?"), PAPER).answer is None
+
+
+# --- quotations cost no call, so they follow at once ------------------------------------------------------------------
+
+
+def test_quotations_are_made_anew_from_what_is_kept_now() -> None:
+    run = quoting(RUN)
+    assert reroute(run, PAPER).answer is run.answer
+    now = reroute(run, PAPER.with_thresholds(cutoff=0.3, upper=0.5))
+    assert now.answer and now.answer.text == "“Adults pay nine euros.” [1]" and now.answer != run.answer
+    assert Missing.ANSWER not in now.missing
+    assert run.answer and run.answer.context_key != now.answer.context_key, "its own evidence and action"
+
+
+def test_what_was_quoted_from_a_dropped_chunk_is_gone_and_the_ending_follows() -> None:
+    run = quoting(replace(RUN, settings=replace(RUN.settings, policy=PAPER.with_thresholds(0.05, 0.5, 0.1))))
+    taken = reroute(run, run.settings.policy)
+    assert taken.decision.action is Action.CORRECT and taken.answer and "nine euros" in taken.answer.text
+    rest = reroute(replace(run, edits=Edits(dropped=("p1",))), run.settings.policy)
+    assert rest.decision.action is Action.AMBIGUOUS and rest.is_doubtful
+    assert rest.answer and rest.answer.text == "“The ferry leaves at eight.” [1]"
+    none = reroute(replace(run, edits=Edits(dropped=("p1", "p2"))), run.settings.policy)
+    assert none.answer and none.answer.state is AnswerState.CANNOT_ANSWER and not none.answer.text
+
+
+def test_a_policy_that_abstains_withholds_what_remains() -> None:
+    of = replace(PAPER.with_thresholds(0.05, 0.5, 0.1), doubtful=Doubtful.ABSTAIN)
+    run = quoting(replace(RUN, settings=replace(RUN.settings, policy=of), web=None))
+    rest = reroute(replace(run, edits=Edits(dropped=("p1",))), of)
+    assert rest.answer and rest.answer.state is AnswerState.CANNOT_ANSWER
+    assert rest.answer.message.startswith("Not certain enough") and Missing.WEB in rest.missing
+
+
+def test_nothing_is_quoted_while_the_decision_itself_is_open() -> None:
+    run = quoting(RUN)
+    agentic = reroute(run, replace(policy("agentic"), fast_path=FastPath()).with_thresholds(0.3, 0.95))
+    assert Missing.RE_RETRIEVAL in agentic.missing and agentic.answer is None
+    unscored = reroute(replace(run, strips=None), PAPER.with_thresholds(upper=0.5))
+    assert Missing.STRIPS in unscored.missing and unscored.answer is None
+    assert reroute(RUN, PAPER).answer is None, "a run that was not answered yet"
 
 
 NEVER = trace(PAPER, passages=(FARES, OTHER))

@@ -16,6 +16,7 @@ from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from tests.ui.drawn import parts
+from ui.run import passages
 
 APP = Path(__file__).parents[2] / "app.py"
 DOCUMENTS = {
@@ -31,6 +32,13 @@ DOCUMENTS = {
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 # The compiled script and pages, which a server keeps and AppTest makes anew in every run.
 app_test.ScriptCache = local_script_runner.ScriptCache = cache(ScriptCache)  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def unfolded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every card of a chunk starts open: a click on its head is the browser's."""
+    head = passages._draw_head
+    monkeypatch.setattr(passages, "_draw_head", lambda card, key, is_open: head(card, key, is_open=True))
 
 
 @pytest.fixture(scope="session")

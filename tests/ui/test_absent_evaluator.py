@@ -38,7 +38,7 @@ def test_the_app_starts_and_the_run_says_what_is_missing_and_what_to_do(start: S
 def test_another_evaluator_still_grades_and_decides(start: Start) -> None:
     app = ask(choose(start(), evaluator="embedding"), PRICE)
     assert not app.exception
-    assert "Best score 0." in shown(app) and header(app)
+    assert "Best chunk 0." in shown(app) and header(app)
     assert "The trained evaluator is not there" in shown(app), "the sentences could not be scored"
     assert "harbour-dues.md" in [head["title"] for head in parts(app, "passage_head")]
 

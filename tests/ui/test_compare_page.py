@@ -248,6 +248,9 @@ def test_the_sidebar_moves_the_configuration_that_follows_it(start: Start) -> No
     assert names(app) == ["A · Plain RAG", "B · Signals, cut-off 0.44, Heuristic"]
     press(app, "Back to the defaults")
     assert names(app) == ["A · Plain RAG", "B · Signals, Heuristic"]
+    app.select_slider(key="sentences").set_value(3).run()
+    assert names(app) == ["A · Plain RAG", "B · Signals, at most 3 sentences, Heuristic"]
+    press(app, "Back to the defaults")
     app.segmented_control(key="doubtful").set_value("abstain").run()
     assert names(app) == ["A · Plain RAG", "B · Signals, abstain if doubtful, Heuristic"]
 
@@ -377,7 +380,7 @@ def test_one_question_has_verdict_answer_and_cost_of_each(start: Start) -> None:
     assert verdicts[0] == ":gray[Not graded]", "where nobody judged there is no verdict"
     assert "CORRECT" in verdicts[1] and verdicts[2] == "What each answer was given to read"
     assert "Rule always: this policy uses what is retrieved as it is; nothing was graded." in said
-    assert "Best score" in said and said.count("“A yacht of up to ten metres pays 14 pounds a night.” [1]") == 2
+    assert "Best chunk" in said and said.count("“A yacht of up to ten metres pays 14 pounds a night.” [1]") == 2
     assert said.count(":material/receipt: 0 model calls, ") == 2 and "supported by its evidence" in said
     assert [trace.settings.policy.name for _, trace in app.session_state["versus_traces"]] == ["plain", "paper"]
     assert [str(one.value) for one in app.header] == [plain(PRICE)] and has_button(app, "Open in Ask")

@@ -61,6 +61,7 @@ def test_rule_for_few_passages_comes_from_the_environment(start: Start, most: st
     assert ("Rule few_context: 2 chunks" in shown(app)) is (rule is not None)
 
 
+@pytest.mark.usefixtures("unfolded")
 def test_expansion_shows_its_terms_and_where_they_come_from(start: Start) -> None:
     app = choose(start(CRAG_TOP_K="1"), policy="heuristic")
     put_thresholds(app, (0.0, 1.0)).run()
@@ -73,6 +74,7 @@ def test_expansion_shows_its_terms_and_where_they_come_from(start: Start) -> Non
     assert passage_notes(app) == ["found by a later retrieval: expand"] * 2
 
 
+@pytest.mark.usefixtures("unfolded")
 def test_passages_of_a_later_retrieval_are_marked_and_passed_over_ones_too(start: Start) -> None:
     app = choose(start(CRAG_TOP_K="1", KB_AGENT_AUTO_APPROVE_MAX_ITEMS="0"), policy="agentic")
     put_thresholds(app, (0.9, 0.95)).run()

@@ -137,13 +137,13 @@ def test_another_route_is_told() -> None:
     run, chosen = graded(0.9, 0.5, opinions=(judged(EMBEDDING, 0.01, 0.01),))
     text = said(drawn(page, run=run, policy=chosen, evaluators=()))
     assert "the route would be another" in text
-    assert "INCORRECT]: best score 0.01" in text
+    assert "INCORRECT]: best chunk 0.01" in text
 
 
 def test_run_is_read_by_the_sliders_and_the_other_by_what_suits_it() -> None:
     run, chosen = graded(0.5, 0.5, opinions=(judged(EMBEDDING, 0.5, 0.5),))
     text = said(drawn(page, run=run, policy=chosen.with_thresholds(0.1, 0.2), evaluators=()))
-    assert "is above upper 0.20" in text
+    assert "≥ upper 0.20" in text
     assert f"upper {EMBEDDING.upper:.2f}" in text
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -13,12 +14,20 @@ from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
-from tests.builders import passage, policy, round_of, searched, strips_of, trace, web_page
+from tests.builders import passage, policy, round_of, searched, strips_of, trace, twice, web_page
 from tests.ui.drawn import SENTENCES, TEXT, a_run, drawn, elements, parts, said
+from ui.run import passages
 from ui.run.passages import CardActions, draw_passages, draw_web
 
 
-def page(run: Trace, policy: Policy, then: Policy | None = None, taken: Trace | None = None, acts: Any = None) -> None:
+def page(
+    run: Trace,
+    policy: Policy,
+    then: Policy | None = None,
+    taken: Trace | None = None,
+    acts: Any = None,
+    unfolded: bool = False,
+) -> None:
     actions = None
     if acts is not None:
         told = {name: (lambda id_, name=name: acts.append((name, id_))) for name in ("drop", "pin", "place")}
@@ -26,8 +35,11 @@ def page(run: Trace, policy: Policy, then: Policy | None = None, taken: Trace | 
             told["drop"], told["pin"], told["place"], lambda passage: acts.append(("feedback", passage.id))
         )
     view = replace(view_run(run, policy), was=reroute(taken or run, then) if then else None)
-    draw_passages(view, actions)
-    draw_web(view, actions)
+    head = passages._draw_head
+    opened = (lambda card, key, is_open: head(card, key, is_open=True)) if unfolded else head
+    with patch.object(passages, "_draw_head", opened):
+        draw_passages(view, actions)
+        draw_web(view, actions)
 
 
 def cards(run: tuple[Trace, Policy], **arguments: Any) -> AppTest:
@@ -46,12 +58,31 @@ def words(row: dict[str, Any]) -> str:
 # Open and folded
 
 
-def test_first_three_cards_are_open_and_the_others_one_line_each() -> None:
-    app = cards(a_run(20))
+def open_now(app: AppTest) -> list[int]:
     heads = parts(app, "passage_head")
-    assert [head["rank"] for head in heads] == list(range(1, 21))
-    assert [head["open"] for head in heads] == [True] * 3 + [False] * 17
-    assert len(parts(app, "sentences")) == 3
+    assert [head["rank"] for head in heads] == list(range(1, len(heads) + 1))
+    opened = [head["rank"] for head in heads if head["open"]]
+    assert len(parts(app, "sentences")) == len(opened)
+    return opened
+
+
+def test_only_the_deciding_chunk_is_open_and_the_others_one_line_each() -> None:
+    run, chosen = a_run(20, "paper")
+    better = tuple(replace(one, score=0.9 if one.passage_id == "p7" else 0.5) for one in run.grades or ())
+    assert open_now(cards((replace(run, grades=better), chosen))) == [7]
+    assert open_now(cards(a_run(20))) == [1], "the first of equals"
+
+
+def test_where_no_chunk_decides_the_first_is_open() -> None:
+    run, chosen = a_run(3, "paper")
+    nothing = tuple(replace(one, score=None, cause="no reply") for one in run.grades or ())
+    assert open_now(cards((replace(run, grades=nothing), chosen))) == [1]
+
+
+def test_of_two_deciding_chunks_the_one_that_answers_is_open() -> None:
+    found, grades = twice((0.1, 0.9), (0.3, 0.5))
+    run = trace(policy("two-signal"), passages=found, grades=grades)
+    assert open_now(cards((run, policy("two-signal")))) == [2]
 
 
 def test_twenty_passages_take_few_elements() -> None:
@@ -96,7 +127,7 @@ def test_sentences_stand_in_their_place_with_score_and_cutoff() -> None:
     assert [row["kept"] for row in box["rows"]] == [True, True, False, False]
     assert [row["score_text"] for row in box["rows"]] == ["0.90", "0.50", "0.20", "0.10"]
     assert [row["starts"] for row in box["rows"]] == [False, False, True, False], "the paragraphs of the chunk"
-    assert box["rows"][2]["spoken"] == "struck out, score 0.20, score 0.20 is not above the cut-off 0.35"
+    assert box["rows"][2]["spoken"] == "struck out, score 0.20 ≤ cut-off 0.35"
     assert parts(app, "passage_head")[0]["use"] == "used 2 of 4 sentences"
     assert "source [1]" in said(app)
 
@@ -105,7 +136,7 @@ def test_reason_that_no_bar_tells_gets_a_sign_and_a_note() -> None:
     run, chosen = a_run(1, "paper")
     picky = replace(chosen, strips=replace(chosen.strips, top=1)).with_thresholds(0.3, 0.4, 0.35)
     (box,) = parts(cards((run, picky)), "sentences")
-    assert box["note"] == "† the best 1 sentences are kept already"
+    assert box["note"] == "† over the 1-sentence limit"
     assert [row["score_text"] for row in box["rows"]] == ["0.90", "0.50†", "0.20", "0.10"]
 
 
@@ -144,7 +175,7 @@ def test_difference_to_the_run_as_taken_is_marked() -> None:
 def test_grade_stands_with_its_reason_or_with_why_there_is_none() -> None:
     run, chosen = a_run(2)
     run = replace(run, grades=(run.grades[0], Grade("p2", None, cause="the reply holds no score", raw="Maybe *so*.")))
-    app = cards((run, chosen))
+    app = cards((run, chosen), unfolded=True)
     assert "**0.50** score · it names the dues" in said(app)
     assert "Not graded: the reply holds no score" in said(app)
     assert [str(code.value) for code in app.code] == ["Maybe *so*."], "the raw reply, as it came"
@@ -196,7 +227,7 @@ def test_any_script_and_any_length_is_shown_whole(text: str) -> None:
 
 def test_buttons_tell_the_passage() -> None:
     acts: list[tuple[str, str]] = []
-    app = cards(a_run(2), acts=acts)
+    app = cards(a_run(2), acts=acts, unfolded=True)
     assert [button.label for button in app.button] == ["Drop", "Pin", "Show in the document"] * 2
     assert acts == [("feedback", "p1"), ("feedback", "p2")]
     for at, act in enumerate(("drop", "pin", "place"), start=3):
@@ -222,7 +253,7 @@ def test_dropped_passage_stays_as_a_line_with_the_way_back() -> None:
 
 def test_pinned_passage_says_so_and_keeps_its_grade() -> None:
     run, chosen = a_run(2)
-    app = cards((replace(run, edits=Edits(pinned=("p1",))), chosen), acts=[])
+    app = cards((replace(run, edits=Edits(pinned=("p1",))), chosen), acts=[], unfolded=True)
     head = parts(app, "passage_head")[0]
     assert ["pinned", "pinned by you"] in head["chips"]
     assert head["scores"] == [["score", 0.5]], "what was graded stays a fact"
@@ -246,7 +277,7 @@ def test_web_results_are_cards_with_a_link_and_no_document_to_show() -> None:
     found = web_page("dues", "A yacht pays 14 pounds.")
     web = searched(found, strips=strips_of(found, (found.text, 0.9)))
     run, chosen = a_run(1, "paper", web=web, grades=(Grade("p1", 0.1),))
-    app = cards((run, chosen.with_thresholds(0.4, 0.6, 0.35)), acts=[])
+    app = cards((run, chosen.with_thresholds(0.4, 0.6, 0.35)), acts=[], unfolded=True)
     heads = parts(app, "passage_head")
     assert [head["anchor"] for head in heads] == ["passage-1", "web-1"]
     assert heads[1]["use"] == "used whole"

@@ -103,7 +103,7 @@ def test_every_state_has_a_word_and_a_shape_besides_its_colour() -> None:
     correct = {stage["id"]: stage for stage in data_of(asked(best=0.9))["stages"]}
     assert correct["search"]["tip"] == "Search web, not taken: not needed: CORRECT"
     assert (correct["route"]["shown"], correct["route"]["tone"]) == ("CORRECT", "green")
-    assert correct["route"]["tip"] == "Route: CORRECT, overall 0.90. best score 0.90 is above upper 0.60"
+    assert correct["route"]["tip"] == "Route: CORRECT, overall 0.90. best chunk 0.90 ≥ upper 0.60"
 
 
 def test_page_mounts_it_once_with_this_data() -> None:

@@ -56,6 +56,7 @@ def test_several_pinned_files_stand_in_the_order_of_pinning(start: Start, ids: d
     assert sources(app) == ["crane.txt", "berths.csv"]
 
 
+@pytest.mark.usefixtures("unfolded")
 def test_rule_for_pinned_files_decides_under_the_policy_agentic_without_a_grading_call(
     start: Start, ids: dict[str, str]
 ) -> None:
@@ -68,7 +69,7 @@ def test_rule_for_pinned_files_decides_under_the_policy_agentic_without_a_gradin
     text = shown(app)
     assert "Rule read_file: every chunk is a whole file that you pinned; nothing was graded." in text
     assert text.count("Not graded in this run") == len(ids)
-    assert "No single threshold can change this decision." in text
+    assert "No threshold changes this." in text
 
 
 def test_other_documents_are_searched_too_where_that_is_asked_for(start: Start, ids: dict[str, str]) -> None:

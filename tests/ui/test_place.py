@@ -40,7 +40,7 @@ def judged(passage: Passage, *kept: bool) -> list[StripVerdict]:
     strips = [Strip(passage.id, at, a, z, passage.text[a:z], at % 10 / 10) for at, (a, z) in enumerate(spans)]
     how = kept or [at % 2 == 0 for at in range(len(spans))]
     return [
-        StripVerdict(strip, keep, "kept" if keep else "score is not above the cut-off")
+        StripVerdict(strip, keep, "kept" if keep else f"score {strip.score:.2f} ≤ cut-off 0.25")
         for strip, keep in zip(strips, how, strict=True)
     ]
 
@@ -89,7 +89,7 @@ def test_a_page_shows_its_picture_with_what_is_marked_told_in_words(store: Passa
     assert page["alt"].startswith("Page 2 of guide.pdf with the chunk marked: 2 sentences kept, 1 struck out.")
     assert {box["hint"] for box in page["boxes"]} == {
         "Kept, score 0.00.",
-        "Struck out, score 0.10, score is not above the cut-off.",
+        "Struck out, score 0.10 ≤ cut-off 0.25.",
         "Kept, score 0.20.",
     }
     assert all(0 <= box[side] <= 100 for box in page["boxes"] for side in ("left", "top", "width", "height"))

@@ -51,13 +51,13 @@ def test_without_a_run_the_page_starts_with_scores_by_hand(start: Start) -> None
         "Worst chunk": "INCORRECT",
     }
     text = shown(app)
-    assert "Worst score 0.25 is below lower 0.30." in text and "Rank-weighted mean 0.67 lies between" in text
+    assert "Worst chunk 0.25 < lower 0.30." in text and "Rank-weighted mean 0.67 between" in text
     assert "confidence 0.75" in text, "of INCORRECT, one less the score"
 
 
 def test_cards_say_what_each_policy_would_do_and_what_that_costs(start: Start) -> None:
     text = shown(start("pages/policies.py"))
-    assert "discard 1: score 0.25 is below 0.30" in text
+    assert "discard 1: score 0.25 < 0.30" in text
     assert "web search: only 2 of at least 3 chunks remain, up to 5 results" in text
     assert "expand: partly relevant: retrieve again with an expanded question" in text
     assert "1 to 6 model calls with a language model" in text, "a rule may spare the agent its grading"
@@ -140,7 +140,7 @@ def test_two_signals_say_both_numbers_each_against_its_own_threshold(start: Star
     policy = POLICIES["two-signal"]
     assert f"**0.850** :gray[answering, against upper {policy.upper:g}]" in text
     assert f"**0.950** :gray[topical, against lower {policy.lower:g}]" in text
-    assert f"Best answering score 0.85 is above upper {policy.upper:.2f}." in text
+    assert f"Best answering 0.85 ≥ upper {policy.upper:.2f}." in text
     assert "One score for both signals" not in text
 
 

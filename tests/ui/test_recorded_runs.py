@@ -27,7 +27,7 @@ def demo(request: pytest.FixtureRequest) -> Demo:
 
 def test_decision_and_answer_are_those_of_the_record(demo: Demo) -> None:
     again = reroute(demo.trace, demo.trace.settings.policy)
-    assert again.decision == demo.trace.decision
+    assert demo.trace.decision and again.decision.decides_like(demo.trace.decision)
     assert demo.trace.answer is not None and again.answer == demo.trace.answer
 
 

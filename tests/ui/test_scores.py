@@ -135,8 +135,8 @@ def test_a_rule_that_needs_no_grades_compares_nothing_and_rings_nobody() -> None
     assert told(line) == ["not graded", "not graded"]
     assert made.words == ("CORRECT: rule few_context: 2 chunks, at most 2 need no grading; nothing was graded.",)
     assert [mark.text for mark in made.marks] == [
-        "stays CORRECT wherever lower is put",
-        "stays CORRECT wherever upper is put",
+        "CORRECT at any lower",
+        "CORRECT at any upper",
     ]
 
 
@@ -308,18 +308,18 @@ def test_the_end_of_an_interval_reads_on_the_right_side_of_every_place_of_a_mark
 
 def test_the_interval_of_a_threshold_is_said_with_what_lies_beyond() -> None:
     lower, upper = of_scores(policy("paper").with_thresholds(0.3, 0.7), 0.83, 0.2).marks
-    assert lower.text == "stays CORRECT wherever lower is put" and (lower.low, lower.high) == (0.0, 0.7)
-    assert upper.text == "stays CORRECT while upper is within 0.30 to 0.83; above that AMBIGUOUS"
+    assert lower.text == "CORRECT at any lower" and (lower.low, lower.high) == (0.0, 0.7)
+    assert upper.text == "AMBIGUOUS if upper > 0.83"
     assert (upper.low, upper.high, upper.below, upper.above) == (0.3, 0.83, None, Action.AMBIGUOUS)
     lower, upper = of_scores(policy("paper").with_thresholds(0.3, 0.7), 0.5, 0.2).marks
-    assert lower.text == "stays AMBIGUOUS while lower is within 0.00 to 0.50; above that INCORRECT"
-    assert upper.text == "stays AMBIGUOUS while upper is above 0.50; from there down CORRECT"
+    assert lower.text == "INCORRECT if lower > 0.50"
+    assert upper.text == "CORRECT if upper ≤ 0.50"
 
 
 def test_an_exclusive_threshold_ends_its_interval_before_the_score() -> None:
     of = replace(policy("paper"), upper_is_exclusive=True, lower_is_inclusive=True).with_thresholds(0.3, 0.7)
-    assert of_scores(of, 0.83).marks[1].text == "stays CORRECT while upper is below 0.83; from there up AMBIGUOUS"
-    assert of_scores(of, 0.5).marks[0].text == "stays AMBIGUOUS while lower is below 0.50; from there up INCORRECT"
+    assert of_scores(of, 0.83).marks[1].text == "AMBIGUOUS if upper ≥ 0.83"
+    assert of_scores(of, 0.5).marks[0].text == "INCORRECT if lower ≥ 0.50"
 
 
 # --- other people's text --------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ def graded(app: AppTest) -> str:
     return next(str(stage["tip"]) for stage in path["stages"] if stage["id"] == "grade")
 
 
+@pytest.mark.usefixtures("unfolded")
 def test_the_trained_evaluator_reads_after_cosine_and_page_and_report_say_so(
     start: Start, second: Callable[[str], None]
 ) -> None:

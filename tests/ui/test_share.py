@@ -74,6 +74,7 @@ views = st.builds(
     evaluator=st.none() | st.sampled_from(sorted(TITLES.evaluators)),
     thresholds=st.none() | st.tuples(shares, shares).map(lambda pair: (min(pair), max(pair))),
     strips=st.none() | shares,
+    sentences=st.none() | st.integers(0, 999),
     doubtful=st.none() | st.sampled_from(Doubtful),
     dropped=marks,
     pinned=marks,
@@ -107,14 +108,11 @@ def test_the_edits_of_any_run_come_back(data: st.DataObject) -> None:
 
 def test_a_link_says_all_that_the_decision_depends_on() -> None:
     run = recorded(edits=Edits(dropped=("p2",), pinned=("w1",)))
-    shown = replace(PAPER.with_thresholds(0.005, 0.795, 0.31), doubtful=Doubtful.ABSTAIN)
+    shown = replace(PAPER.with_thresholds(0.005, 0.795, 0.31).with_limit(8), doubtful=Doubtful.ABSTAIN)
     view = round_trip(view_of(run, shown))
     assert (view.run_id, view.policy, view.evaluator) == ("a1b2c3d4e5f6", "paper", "hand")
-    assert (view.thresholds, view.strips, view.doubtful) == (
-        (0.005, 0.795),
-        0.31,
-        Doubtful.ABSTAIN,
-    ) and not view.problem
+    assert (view.thresholds, view.strips, view.sentences) == ((0.005, 0.795), 0.31, 8)
+    assert view.doubtful is Doubtful.ABSTAIN and not view.problem
     assert edits_of(view, run) == (Edits(dropped=("p2",), pinned=("w1",)), "")
 
 
@@ -132,7 +130,8 @@ def test_the_address_of_the_page_keeps_its_place_and_loses_its_own_parameters() 
 
 def test_what_cannot_be_chosen_here_is_left_out_of_the_link() -> None:
     parameters = link_parameters(view_of(recorded(), policy("agentic")), Titles({"paper": "Paper"}, {}))
-    assert set(parameters) == {"run", "thresholds", "strips", "doubtful"}
+    assert set(parameters) == {"run", "thresholds", "strips", "sentences", "doubtful"}
+    assert parameters["sentences"] == ["no limit"]
     assert view_of(recorded(id="../etc"), PAPER).run_id is None
 
 
@@ -171,6 +170,10 @@ def test_what_cannot_be_chosen_here_is_left_out_of_the_link() -> None:
         ({"thresholds": ["1" * 10**6 + "x", "1"]}, "its thresholds"),
         ({"strips": ["high"]}, "its sentence cut-off"),
         ({"strips": ["0.2", "0.3"]}, "its sentence cut-off"),
+        ({"sentences": ["-1"]}, "its limit of sentences"),
+        ({"sentences": ["٥"]}, "its limit of sentences"),
+        ({"sentences": ["1000"]}, "its limit of sentences"),
+        ({"sentences": ["no limit", "5"]}, "its limit of sentences"),
         ({"dropped": ["p1"]}, "its dropped chunks"),
         ({"dropped": ["00000000." * 999 + "00000000.00000000"]}, "its dropped chunks"),
         ({"pinned": ["ABCDEF01"]}, "its pinned chunks"),
@@ -444,12 +447,15 @@ def test_a_fresh_session_opened_with_a_link_has_its_settings(
     session: Callable[[Parameters], AppTest], name: str, thresholds: tuple[float, float]
 ) -> None:
     judge = {"two-signal": "embedding", "worst-chunk": "llm-batch"}.get(name, "cross-encoder")
-    view = SharedView(policy=name, evaluator=judge, thresholds=thresholds, strips=0.77, doubtful=Doubtful.ABSTAIN)
+    view = SharedView(
+        policy=name, evaluator=judge, thresholds=thresholds, strips=0.77, sentences=7, doubtful=Doubtful.ABSTAIN
+    )
     app = session(link_parameters(view, titles_here()))
     for _ in range(2):
         assert [app.selectbox(key=key).value for key in ("policy", "evaluator")] == [name, judge]
         assert (thresholds_of(app), app.slider(key="strips").value) == (thresholds, 0.77)
         assert app.segmented_control(key="doubtful").value == "abstain"
+        assert app.session_state["sentences"] == 7
         app.run()
 
 
@@ -465,9 +471,11 @@ def test_names_in_the_place_of_titles_and_thresholds_the_wrong_way_round_are_put
 
 @pytest.mark.parametrize("value", ["nan", "", HOSTILE, "1e999", "\x00", "٠"])
 def test_a_link_full_of_nonsense_opens_with_the_defaults(session: Callable[[Parameters], AppTest], value: str) -> None:
-    names = ("run", "policy", "evaluator", "thresholds", "lower", "upper", "strips", "doubtful", "dropped", "pinned")
+    names = ("run", "policy", "evaluator", "thresholds", "lower", "upper", "strips", "sentences", "doubtful",
+             "dropped", "pinned")  # fmt: skip
     app, usual = session({name: [value] for name in names}), session({})
     for key in ("policy", "evaluator"):
         assert app.selectbox(key=key).value == usual.selectbox(key=key).value
     assert thresholds_of(app) == thresholds_of(usual)
     assert app.slider(key="strips").value == usual.slider(key="strips").value
+    assert app.session_state["sentences"] == usual.session_state["sentences"]

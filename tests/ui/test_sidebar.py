@@ -19,6 +19,7 @@ from tests.policy_files import PAPER, paper_with, use_folder
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.ui.conftest import ask, choose, header, press, shown
+from tests.ui.drawn import parts
 from ui.shell.sidebar import cutoff_source
 
 pytestmark = pytest.mark.embedding
@@ -103,6 +104,28 @@ def test_preset_moves_the_sliders(
     assert app.slider(key="strips").value == (before if cutoff is None else cutoff)
     press(app, "Back to the defaults")
     assert app.slider(key="thresholds").value == start_from, "those of the evaluator"
+
+
+def test_the_limit_of_sentences_is_seen_moved_and_decides_again_at_once(start: Start) -> None:
+    app = ask(start(), PRICE)
+    trace = app.session_state["trace"]
+    slider = app.select_slider(key="sentences")
+    assert slider.label == "Sentences kept, at most" and slider.value == trace.settings.policy.strips.top == 5
+    slider.set_value(1).run()
+    assert not app.exception and app.session_state["trace"] is trace
+    text = shown(app)
+    assert "at most 1 sentence instead of 5" in text
+    assert any("over the 1-sentence limit" in part["note"] for part in parts(app, "sentences"))
+    app.select_slider(key="sentences").set_value(0).run()
+    assert "no sentence limit instead of 5" in shown(app)
+    assert not any("-sentence limit" in part["note"] for part in parts(app, "sentences"))
+    press(app, "Back to the defaults")
+    assert app.session_state["sentences"] == 5
+
+
+def test_a_policy_without_a_limit_says_so(start: Start) -> None:
+    slider = choose(start(), policy="signals").select_slider(key="sentences")
+    assert slider.value == 0 and slider.options[-1] == "no limit"
 
 
 def test_preset_decides_again_at_once(start: Start) -> None:

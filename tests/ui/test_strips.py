@@ -60,14 +60,14 @@ def test_table_has_score_verdict_and_reason_of_every_sentence() -> None:
     assert list(table.value["sentence"]) == list(SENTENCES)
     assert list(table.value["score"]) == [0.9, 0.5, 0.2, 0.1]
     assert list(table.value["verdict"]) == ["kept", "kept", "struck out", "struck out"]
-    assert table.value["reason"][2] == "score 0.20 is not above the cut-off 0.35"
-    assert set(table.value["passage"]) == {"1. file-1.md"}
+    assert table.value["reason"][2] == "score 0.20 ≤ cut-off 0.35"
+    assert set(table.value["chunk"]) == {"1. file-1.md"}
 
 
 def test_what_else_strikes_out_is_told() -> None:
     run, chosen = a_run(1, "paper")
     picky = replace(chosen, strips=replace(chosen.strips, top=1)).with_thresholds(0.3, 0.4, 0.15)
-    assert "2 of them struck out all the same: the best 1 sentences are kept already." in said(opened(run, picky))
+    assert "2 of them struck out: over the 1-sentence limit." in said(opened(run, picky))
 
 
 def test_where_whole_passages_are_used_no_cutoff_is_claimed() -> None:

@@ -50,6 +50,7 @@ def test_approval_names_the_providers_in_order_and_asks_nobody(
     assert "Bobby Fischer" in shown(app) and "Asked in this order" not in shown(app)
 
 
+@pytest.mark.usefixtures("unfolded")
 def test_searxng_answers_alone(start: Start, searxng: SearXNGServer) -> None:
     app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="searxng", CRAG_SEARXNG_URL=searxng.url)
     ask(app, CHESS)

@@ -80,6 +80,7 @@ def test_other_policy_and_evaluator_are_told_by_title() -> None:
     assert changes(run, judged, other) == (
         f"policy {other.title} instead of {chosen.title}",
         "graded by llm judge (small) instead of by hand",
+        "no sentence limit instead of 5",
     )
     another = replace(judged, settings=replace(judged.settings, writer="ollama/large"))
     assert changes(judged, another, chosen) == ("graded by llm judge (large) instead of llm judge (small)",)

@@ -65,7 +65,7 @@ def test_correct_refines_and_needs_neither_the_web_nor_another_look() -> None:
     ]
     assert headlines(found, "refine", "assemble", "answer") == ["1 of 6 sentences", "1 excerpt", "by fake-model"]
     assert found.stage("route").action is Action.CORRECT
-    assert found.stage("route").detail == "best score 0.90 is above upper 0.60"
+    assert found.stage("route").detail == "best chunk 0.90 ≥ upper 0.60"
 
 
 def test_ambiguous_takes_both_ways() -> None:

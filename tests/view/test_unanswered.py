@@ -48,7 +48,7 @@ def test_a_question_whose_passages_were_set_aside() -> None:
     )
     assert found.nearest is not None
     assert (found.nearest.text, found.nearest.passage, found.nearest.score) == ("It is white.", TIMES, 0.91)
-    assert found.nearest.why == "set aside with all others, since best score 0.20 is below lower 0.40"
+    assert found.nearest.why == "set aside with all others, since best chunk 0.20 < lower 0.40"
     assert found.ways == (
         "Move the lower threshold from 0.40 to 0.20: the decision turns to AMBIGUOUS, with 4 pieces of evidence.",
         "Let this route search the web: carry it out with the web switched on.",
@@ -81,7 +81,7 @@ def test_no_threshold_is_named_where_none_would_help() -> None:
 def test_a_question_for_which_no_sentence_was_kept() -> None:
     found = told(run(strips=0.1))
     assert found.nearest is not None
-    assert (found.nearest.score, found.nearest.why) == (0.11, "score 0.11 is not above the cut-off 0.30")
+    assert (found.nearest.score, found.nearest.why) == (0.11, "score 0.11 ≤ cut-off 0.30")
     assert found.ways[0] == "Lower the sentence cut-off from 0.30 to 0.10: 1 more sentence would be evidence."
     assert reroute(run(strips=0.1), policy("paper").with_thresholds(cutoff=0.10)).knowledge.excerpts
 

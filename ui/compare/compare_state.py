@@ -10,6 +10,7 @@ import streamlit as st
 
 from crag_core.app.configuration_text import Configuration, plain_choice, starting
 from crag_core.app.workbench import Choice
+from crag_core.base.text.display import limit_text
 from crag_core.evaluators.policies import PLAIN, default_evaluator, known_card
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.outcome import Outcome
@@ -50,7 +51,7 @@ def sidebar() -> Configuration:
     """The sidebar's choice, with nothing pinned, and without a web search that somebody would have to approve."""
     chosen = app_state.choice()
     named = app_state.policies()[chosen.policy.name].with_thresholds(*chosen.policy.thresholds)
-    policy = replace(named, doubtful=chosen.policy.doubtful)
+    policy = replace(named.with_limit(chosen.policy.strips.top), doubtful=chosen.policy.doubtful)
     web = chosen.web if chosen.web is WebMode.AUTO else WebMode.OFF
     made = replace(chosen, policy=policy, pinned=(), search_too=False, web=web)
     return Configuration(name_of(made), made)
@@ -94,6 +95,8 @@ def name_of(choice: Choice) -> str:
         message.append(f"{choice.policy.lower:.3f}/{choice.policy.upper:.3f}")
     if choice.policy.cutoff != start.cutoff:
         message.append(f"cut-off {choice.policy.cutoff:.2f}")
+    if choice.policy.strips.top != start.strips.top:
+        message.append(limit_text(choice.policy.strips.top))
     if choice.policy.doubtful is not start.doubtful:
         message.append(f"{app_state.DOUBTFUL_TITLES[choice.policy.doubtful].lower()} if doubtful")
     if choice.evaluator != default_evaluator(app_state.policies()[choice.policy.name], choice.model):

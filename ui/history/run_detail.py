@@ -10,7 +10,7 @@ import streamlit as st
 
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import fingerprint
-from crag_core.base.text.display import counted, sentence, shortened
+from crag_core.base.text.display import counted, limit_text, sentence, shortened
 from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.storage.history.runs import KeptRun
@@ -203,9 +203,12 @@ def _policies(first: Policy, second: Policy) -> list[Differing]:
     ):
         if one != other:
             found.append(Differing(setting, f"{one:.3f}", f"{other:.3f}"))
+    limits = [limit_text(policy.strips.top) for policy in (first, second)]
+    if limits[0] != limits[1]:
+        found.append(Differing("Sentence limit", *limits))
     if first.doubtful is not second.doubtful:
         found.append(Differing("Doubtful endings", first.doubtful, second.doubtful))
-    bare = (policy.with_thresholds(0.0, 1.0, 0.0) for policy in (first, second))
+    bare = (policy.with_thresholds(0.0, 1.0, 0.0).with_limit(None) for policy in (first, second))
     rules = [replace(policy, presets=(), doubtful=second.doubtful) for policy in bare]
     has_same_rules = rules[0] == rules[1]
     if first.name == second.name and not has_same_rules:

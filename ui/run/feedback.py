@@ -118,7 +118,7 @@ def draw_feedback(view: View) -> None:
         label.mark if (label := said.get((About.ANSWER, ""))) else None,
         view.routed.decision.verdict,
         _label_run,
-        has_answer=answer is not None and answer.state is AnswerState.COMPLETE,
+        has_answer=answer is not None and answer.state is AnswerState.COMPLETE and not view.is_quoted_anew,
     )
 
 

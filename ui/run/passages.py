@@ -12,7 +12,7 @@ import streamlit as st
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import clean, counted, sentence, shortened
 from crag_core.base.types import Grade, Origin, Passage, StripVerdict, WebOutcome
-from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
+from crag_core.view.chunk_cards import ChunkCard, chunk_cards, opened_first, snippet_cards
 from crag_core.view.path.stages import describe_page, describe_web
 from crag_core.view.run_view import RunView
 from crag_core.view.score_words import QUESTIONS
@@ -41,8 +41,6 @@ _sentences = st.components.v2.component(
     js=(PARTS / "sentences.js").read_text("utf-8"),
 )
 _WEB_ICONS = {WebOutcome.USED: "public", WebOutcome.OFF: "public_off", WebOutcome.REFUSED: "block"}
-_OPEN = 3
-"""So many cards of a list start open, whatever is decided: a slider that moves must not fold anything."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,11 @@ class CardActions:
 def draw_passages(view: RunView, actions: CardActions | None) -> None:
     """Every corpus passage that this policy looks at, in the order of finding, and which later retrieval found it."""
     cards = chunk_cards(view)
+    first = opened_first(view, cards)
     with st.container(gap="xxsmall", key="passage_list"):
         for card in cards:
             if card.is_asked_for:
-                _draw_card(card, view.trace.id, actions)
+                _draw_card(card, view.trace.id, actions, is_open=card.passage.id == first)
     if left := sum(not card.is_asked_for for card in cards):
         st.caption(f"The record holds {left} more chunks, of retrievals that this policy does not ask for.")
 
@@ -84,7 +83,7 @@ def draw_web(view: RunView, actions: CardActions | None) -> None:
     with st.container(gap="xxsmall", key="web_results"):
         for card in cards:
             if card.is_asked_for:
-                _draw_card(card, view.trace.id, actions)
+                _draw_card(card, view.trace.id, actions, is_open=False)
     if left := sum(not card.is_asked_for for card in cards):
         st.caption(
             f"The record holds {counted(left, 'more text')} of the web that this policy does not use, such as "
@@ -92,13 +91,16 @@ def draw_web(view: RunView, actions: CardActions | None) -> None:
         )
 
 
-def _draw_card(card: ChunkCard, run_id: str, actions: CardActions | None) -> None:
-    """One line, and below it, when open, the passage with its sentences; a dropped one is a line with the way back."""
+def _draw_card(card: ChunkCard, run_id: str, actions: CardActions | None, is_open: bool) -> None:
+    """One line, and below it, when open, the chunk with its sentences; a dropped one is a line with the way back.
+
+    `is_open` is how it starts.
+    """
     key, rank = f"{run_id}_{card.label.anchor}", card.label.rank
     if card.is_dropped:
         _draw_dropped(card, key, actions)
         return
-    if not _draw_head(card, f"head_{key}", is_open=rank <= _OPEN):
+    if not _draw_head(card, f"head_{key}", is_open):
         return
     with st.container(border=True, key=f"card_{key}", gap="xsmall"):
         st.markdown(_describe(card))
@@ -243,7 +245,7 @@ def describe(lines: Sequence[_Line], cutoff: float | None) -> str:
     above = [verdict for verdict in verdicts if verdict.strip.score is not None and verdict.strip.score > cutoff]
     message.append(f"Above the cut-off {cutoff:.2f}: {len(above)}.")
     others = Counter(verdict.reason for verdict in above if not verdict.kept)
-    message += [f"{count} of them struck out all the same: {reason}." for reason, count in others.most_common(2)]
+    message += [f"{count} of them struck out: {reason}." for reason, count in others.most_common(2)]
     return " ".join(message)
 
 
@@ -325,7 +327,7 @@ def _hover(verdict: StripVerdict) -> str:
 def _table(lines: Sequence[_Line]) -> list[dict[str, object]]:
     return [
         {
-            "passage": line.name,
+            "chunk": line.name,
             "sentence": clean(verdict.strip.text),
             "score": verdict.strip.score,
             "verdict": "kept" if verdict.kept else "struck out",

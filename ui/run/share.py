@@ -32,15 +32,17 @@ from ui.session.demos import demo_of
 from ui.session.uploads import LARGEST_MB, empty_uploader, read_record, uploader_key
 from ui.text import plain
 
-RUN, POLICY, EVALUATOR, STRIPS = "run", "policy", "evaluator", "strips"
+RUN, POLICY, EVALUATOR, STRIPS, SENTENCES = "run", "policy", "evaluator", "strips", app_state.SENTENCES
 THRESHOLDS, LOWER, UPPER = app_state.THRESHOLDS, app_state.LOWER, app_state.UPPER
 DOUBTFUL = app_state.DOUBTFUL
 DROPPED, PINNED = "dropped", "pinned"
 RUN_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _EDITS = re.compile(r"[0-9a-f]{8}(\.[0-9a-f]{8}){0,999}")
 _NUMBER = re.compile(r"[0-9]{0,30}\.?[0-9]{1,30}([eE][+-]?[0-9]{1,3})?")
+_LIMIT = re.compile(r"[1-9][0-9]{0,2}")
 _CALLED = {
     STRIPS: "sentence cut-off",
+    SENTENCES: "limit of sentences",
     LOWER: "lower threshold",
     UPPER: "upper threshold",
     DOUBTFUL: "doubtful ending",
@@ -78,6 +80,7 @@ class SharedView:
     evaluator: str | None = None
     thresholds: tuple[float, float] | None = None
     strips: float | None = None
+    sentences: int | None = None
     doubtful: Doubtful | None = None
     dropped: tuple[str, ...] = ()
     pinned: tuple[str, ...] = ()
@@ -93,6 +96,7 @@ def view_of(trace: Trace, policy: Policy) -> SharedView:
         evaluator=None if is_plain else trace.settings.evaluator.name,
         thresholds=None if is_plain else (policy.lower, policy.upper),
         strips=None if is_plain else policy.cutoff,
+        sentences=None if is_plain else policy.strips.top or app_state.NO_LIMIT,
         doubtful=None if is_plain else policy.doubtful,
         dropped=tuple(map(_mark, trace.edits.dropped)),
         pinned=tuple(map(_mark, trace.edits.pinned)),
@@ -107,6 +111,7 @@ def link_parameters(view: SharedView, titles: Titles) -> Parameters:
         EVALUATOR: [titles.evaluators.get(view.evaluator or "", "")],
         **_written(view, titles),
         STRIPS: [] if view.strips is None else [str(view.strips)],
+        SENTENCES: [] if view.sentences is None else [app_state.limit_title(view.sentences)],
         DOUBTFUL: [] if view.doubtful is None else [app_state.DOUBTFUL_TITLES[view.doubtful]],
         DROPPED: [".".join(view.dropped)],
         PINNED: [".".join(view.pinned)],
@@ -142,6 +147,7 @@ def parse_link(parameters: Mapping[str, Sequence[str]], titles: Titles) -> Share
         LOWER: ("lower", lambda values: _number(_only(values))),
         UPPER: ("upper", lambda values: _number(_only(values))),
         STRIPS: ("strips", lambda values: _number(_only(values))),
+        SENTENCES: ("sentences", lambda values: _limit(_only(values))),
         DOUBTFUL: ("doubtful", lambda values: _read_choice(values, app_state.DOUBTFUL_TITLES)),
         DROPPED: ("dropped", _read_edits),
         PINNED: ("pinned", _read_edits),
@@ -200,6 +206,12 @@ def _only(values: Sequence[str]) -> str:
 def _number(text: str) -> float | None:
     value = float(text) if _NUMBER.fullmatch(text) else math.nan
     return abs(value) if 0.0 <= value <= 1.0 else None  # no -0.0
+
+
+def _limit(text: str) -> int | None:
+    if text == app_state.limit_title(app_state.NO_LIMIT):
+        return app_state.NO_LIMIT
+    return int(text) if _LIMIT.fullmatch(text) else None
 
 
 # --- the buttons ------------------------------------------------------------------------------------------------------
@@ -302,7 +314,7 @@ def follow() -> None:
     st.session_state["followed"] = True
     for edit in (DROPPED, PINNED):
         st.query_params.pop(edit, None)
-    for name in (POLICY, EVALUATOR, STRIPS, DOUBTFUL):
+    for name in (POLICY, EVALUATOR, STRIPS, SENTENCES, DOUBTFUL):
         if (value := getattr(asked, name)) is not None:
             st.session_state[name] = value
     if asked.thresholds is not None:

@@ -41,6 +41,9 @@ PLAIN = "ask_plain"
 THRESHOLDS, LOWER, UPPER = "thresholds", "lower", "upper"
 """Keys of the sliders: one range for both thresholds, or one each where the policy compares two scores."""
 DOUBTFUL = "doubtful"
+SENTENCES = "sentences"
+NO_LIMIT = 0
+"""On the slider of the sentences kept; a policy has None."""
 """Key of what a doubtful ending shows."""
 DOUBTFUL_TITLES = {Doubtful.SHOW: "Show nearest", Doubtful.ABSTAIN: "Abstain"}
 SAMPLE_MARKER = "sample-indexed"
@@ -204,6 +207,7 @@ def start_choices(models: Models) -> None:
     for key, value in _marks(start.lower, start.upper).items():
         chosen.setdefault(key, value)
     chosen.setdefault("strips", start.cutoff)
+    chosen.setdefault(SENTENCES, start.strips.top or NO_LIMIT)
     chosen.setdefault(DOUBTFUL, start.doubtful)
     chosen.setdefault("model", wanted.model or models.choices[0])
     chosen.setdefault("web", WebMode(wanted.web))
@@ -242,7 +246,8 @@ def policy() -> Policy:
     pair = state.get("moving") or on_sliders
     lower, upper = pair if named.compares_two_scores else sorted(pair)
     doubtful = Doubtful(state.get(DOUBTFUL) or named.doubtful)
-    chosen = replace(named.with_thresholds(lower, upper, state["strips"]), doubtful=doubtful)
+    limited = named.with_limit(state[SENTENCES] or None)
+    chosen = replace(limited.with_thresholds(lower, upper, state["strips"]), doubtful=doubtful)
     pinned, search_too = pins()
     return chosen.without_retrieval() if pinned and not search_too else chosen
 
@@ -310,10 +315,16 @@ def pause() -> Cooldown:
     return kept
 
 
-def set_thresholds(lower: float, upper: float, cutoff: float) -> None:
-    """Put the sliders there."""
-    put_marks(lower, upper)
-    st.session_state["strips"] = cutoff
+def set_thresholds(at: Policy) -> None:
+    """Put the sliders where `at` has its thresholds, its sentence cut-off and its limit of sentences."""
+    put_marks(at.lower, at.upper)
+    st.session_state["strips"] = at.cutoff
+    st.session_state[SENTENCES] = at.strips.top or NO_LIMIT
+
+
+def limit_title(most: int) -> str:
+    """How the slider and links write it."""
+    return "no limit" if most == NO_LIMIT else f"{most}"
 
 
 def put_marks(lower: float, upper: float) -> None:
@@ -328,7 +339,7 @@ def _marks(lower: float, upper: float) -> dict[str, Any]:
 
 def start_thresholds() -> None:
     """Put the sliders where policy and evaluator suggest."""
-    set_thresholds(*suited(st.session_state["policy"], st.session_state["evaluator"]).thresholds)
+    set_thresholds(suited(st.session_state["policy"], st.session_state["evaluator"]))
 
 
 def start_policy() -> None:
@@ -359,12 +370,13 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
     made = found.settings
     switch_plain(found)
     if made.policy.fast_path.always:
-        but = (*but, "policy", "evaluator", THRESHOLDS, "strips", DOUBTFUL)  # it has none of its own
+        but = (*but, "policy", "evaluator", THRESHOLDS, "strips", SENTENCES, DOUBTFUL)  # it has none of its own
     wanted = {
         "policy": made.policy.name if made.policy.name in policies() else None,
         "evaluator": made.evaluator.name if made.evaluator.name in EVALUATORS else None,
         THRESHOLDS: (made.policy.lower, made.policy.upper),
         "strips": made.policy.cutoff,
+        SENTENCES: made.policy.strips.top or NO_LIMIT,
         DOUBTFUL: made.policy.doubtful,
         "collection": made.collection if made.collection in ("", *collections()) else None,
     }

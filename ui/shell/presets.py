@@ -36,7 +36,7 @@ def use(preset: TunedPreset) -> None:
     """For a callback: its evaluator and thresholds in the sidebar."""
     st.session_state["moving"] = None
     st.session_state["evaluator"] = preset.conditions.evaluator
-    app_state.set_thresholds(preset.lower, preset.upper, preset.cutoff)
+    app_state.set_thresholds(preset.applied_to(app_state.policies()[preset.policy]))
     st.rerun()
 
 

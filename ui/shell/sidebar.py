@@ -94,8 +94,9 @@ def _draw_thresholds() -> None:
         key="strips",
         bind="query-params",
         on_change=current_run.slide,
-        help="Sentences that do not score above it are struck out, where the policy refines.",
+        help="Where the policy refines, only sentences that score above it are kept.",
     )
+    _draw_limit(start)
     policy = app_state.policy()
     if told := cutoff_source(app_state.policies()[policy.name], known_card(OWN_JUDGE)):
         st.caption(told)
@@ -105,7 +106,7 @@ def _draw_thresholds() -> None:
         tuned = presets.kept_for(policy.name)
         if policy.presets or tuned:
             _draw_presets(policy, tuned)
-        if policy.thresholds != start.thresholds:
+        if (policy.thresholds, policy.strips.top) != (start.thresholds, start.strips.top):
             st.button(
                 "Back to the defaults", on_click=_set_thresholds, args=(start,), type="tertiary", icon=":material/undo:"
             )
@@ -126,6 +127,24 @@ def _threshold_slider(label: str, start: float | tuple[float, float], key: str, 
     )
 
 
+_LIMITS = (*range(1, 21), 30, 50)
+
+
+def _draw_limit(start: Policy) -> None:
+    first, now = start.strips.top or app_state.NO_LIMIT, st.session_state[app_state.SENTENCES]
+    numbers = sorted({*_LIMITS, first, now} - {app_state.NO_LIMIT})
+    st.select_slider(
+        "Sentences kept, at most",
+        [*numbers, app_state.NO_LIMIT],
+        first,
+        format_func=app_state.limit_title,
+        key=app_state.SENTENCES,
+        bind="query-params",
+        on_change=current_run.slide,
+        help="Where the policy refines, the best so many of the documents are kept, and as many of the web.",
+    )
+
+
 def cutoff_source(policy: Policy, scorer: EvaluatorCard) -> str:
     """Which of two cut-offs holds at the start and why: the policy's own, or that of who scores the sentences."""
     own, usual = policy.strips.cutoff, scorer.strip_cutoff
@@ -140,7 +159,7 @@ def cutoff_source(policy: Policy, scorer: EvaluatorCard) -> str:
 
 
 def _set_thresholds(at: Policy) -> None:
-    app_state.set_thresholds(*at.thresholds)
+    app_state.set_thresholds(at)
     st.rerun()
 
 

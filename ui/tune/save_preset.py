@@ -40,6 +40,7 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
             lower=policy.lower,
             upper=policy.upper,
             cutoff=policy.cutoff,
+            sentences=policy.strips.top or 0,
             conditions=seen.conditions,
             labelled=seen.labelled.name,
             labels=seen.labelled.fingerprint,

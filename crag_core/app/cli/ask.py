@@ -29,6 +29,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, 
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
+from crag_core.view.verdict_lines import chip
 
 
 def add_commands(commands: Any) -> None:
@@ -168,7 +169,8 @@ def _approval_of_pages(trace: Trace, pages: Sequence[WebPage]) -> Trace:
 def _describe(trace: Trace) -> str:
     lines = []
     if trace.decision:
-        lines.append(f"{trace.decision.label.upper()}: {trace.decision.reason}")
+        verdict = chip(trace.decision)
+        lines.append(f"{verdict.title}. {verdict.reason}")
     if trace.failure:
         lines.append(f"Broke off at {trace.failure.name}: {trace.failure.summary} {trace.failure.hint}")
     routed = reroute(trace, trace.settings.policy)

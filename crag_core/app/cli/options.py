@@ -51,6 +51,12 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
 def add_thresholds(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lower", type=share, metavar="0..1", help="lower threshold; default: that of the policy")
     parser.add_argument("--upper", type=share, metavar="0..1", help="upper threshold; default: that of the policy")
+    parser.add_argument(
+        "--cutoff", type=share, metavar="0..1", help="only sentences above it are kept; default: that of the policy"
+    )
+    parser.add_argument(
+        "--sentences", type=limit, metavar="N", help='sentences kept at most, or "all"; default: that of the policy'
+    )
 
 
 def share(text: str) -> float:
@@ -75,12 +81,18 @@ def count(text: str) -> int:
     return int(text)
 
 
+def limit(text: str) -> int:
+    """0: no limit."""
+    return 0 if text == "all" else count(text)
+
+
 def with_thresholds(policy: Policy, options: argparse.Namespace) -> Policy:
     """`policy` with the thresholds that the options give; raises `WrongUse` where the policy may not have them."""
     try:
-        return policy.with_thresholds(options.lower, options.upper, getattr(options, "cutoff", None))
+        policy = policy.with_thresholds(options.lower, options.upper, options.cutoff)
     except ValueError as error:
         raise WrongUse(f"{error}.") from None
+    return policy if options.sentences is None else policy.with_limit(options.sentences or None)
 
 
 # --- labelled sets ----------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from crag_core.app import config
-from crag_core.app.cli.options import STREAM, add_thresholds, share, with_thresholds
+from crag_core.app.cli.options import STREAM, add_thresholds, with_thresholds
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import find_policy
 from crag_core.report import render
@@ -21,9 +21,6 @@ def add_commands(commands: Any) -> None:
     page.add_argument("--policy", help="decide by this policy instead of that of the run")
     page.add_argument("--preset", metavar="NAME", help="thresholds of the policy's file")
     add_thresholds(page)
-    page.add_argument(
-        "--cutoff", type=share, metavar="0..1", help="sentences below it are dropped; default: that of the policy"
-    )
     page.set_defaults(command=report)
 
 

@@ -21,6 +21,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def limit_text(most: int | None) -> str:
+    """ "at most 5 sentences", "no sentence limit"."""
+    return "no sentence limit" if most is None else f"at most {counted(most, 'sentence')}"
+
+
 def sentence(reason: str) -> str:
     """A reason with a capital and a full stop."""
     return f"{reason[:1].upper()}{reason[1:]}." if reason else ""

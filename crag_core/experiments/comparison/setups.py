@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from crag_core.base import serialization
+from crag_core.base.text.display import limit_text
 from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -111,10 +112,13 @@ def _policy(was: Policy, now: Policy) -> Iterator[str]:
     for name, then, present in zip(names, was.thresholds, now.thresholds, strict=True):
         if then != present:
             yield f"{name} {then:.3f} instead of {present:.3f}"
+    if was.strips.top != now.strips.top:
+        yield f"{limit_text(was.strips.top)} instead of {limit_text(now.strips.top)}"
     if was.doubtful is not now.doubtful:
         yield f"doubtful endings “{was.doubtful}” instead of “{now.doubtful}”"
     told = {name: getattr(now, name) for name in ("title", "summary", "source", "evaluator", "presets", "doubtful")}
-    if replace(was.with_thresholds(0.0, 1.0, 0.0), **told) != now.with_thresholds(0.0, 1.0, 0.0):
+    bare = [policy.with_thresholds(0.0, 1.0, 0.0).with_limit(None) for policy in (was, now)]
+    if replace(bare[0], **told) != bare[1]:
         yield "other rules in the policy"
 
 

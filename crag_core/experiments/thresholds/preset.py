@@ -19,7 +19,8 @@ from crag_core.experiments.thresholds.guarantee import Limits
 class TunedPreset:
     """`policy` and `conditions` are what the thresholds were chosen for. `labelled` names the set, `questions` is how
     many of it were graded, `labels` its fingerprint. `reason` tells in words how they were chosen, `promise` which
-    limits passed a test; `scores`: what the questions were decided by, counted by bin (`monitoring.binned`)."""
+    limits passed a test; `scores`: what the questions were decided by, counted by bin (`monitoring.binned`).
+    `sentences`: kept at most; 0: no limit, None: as the policy has it."""
 
     name: str
     policy: str
@@ -35,12 +36,15 @@ class TunedPreset:
     calibration: Calibration | None = None
     promise: Limits | None = None
     scores: tuple[int, ...] = ()
+    sentences: int | None = None
 
     def __post_init__(self) -> None:
         if not all(0.0 <= value <= 1.0 for value in (self.lower, self.upper, self.cutoff)):
             raise ValueError(
                 f"expected lower, upper and cutoff in 0..1, found {self.lower}, {self.upper} and {self.cutoff}"
             )
+        if self.sentences is not None and self.sentences < 0:
+            raise ValueError(f"expected sentences from 0, found {self.sentences}")
 
     def applied_to(self, policy: Policy) -> Policy:
         """`policy` with these thresholds; `BadRecord` where they were chosen for another, or it may not have them."""
@@ -55,7 +59,8 @@ class TunedPreset:
                 f"{policy.name!r} compares both with one score.",
                 hint="Set lower to upper or less in its file.",
             )
-        return policy.with_thresholds(self.lower, self.upper, self.cutoff)
+        policy = policy.with_thresholds(self.lower, self.upper, self.cutoff)
+        return policy if self.sentences is None else policy.with_limit(self.sentences or None)
 
     def warning(self, now: Conditions) -> str:
         """What has changed since the thresholds were chosen, in one sentence; "" for nothing."""

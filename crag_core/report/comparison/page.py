@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from crag_core.base.text.display import counted, moment
+from crag_core.base.text.display import counted, limit_text, moment
 from crag_core.base.types import Action
 from crag_core.decision.policy import Doubtful
 from crag_core.experiments.comparison.table import Table
@@ -78,6 +78,7 @@ def described(made: RunSettings, searched: str = "") -> str:
         parts = [f"policy {policy.title}", "nothing is graded"]
     else:
         parts.append(f"thresholds {policy.lower:.3f} and {policy.upper:.3f}, for sentences {policy.cutoff:.3f}")
+        parts.append(limit_text(policy.strips.top))
     if policy.doubtful is Doubtful.ABSTAIN:
         parts.append("abstains where AMBIGUOUS has no web evidence")
     web = f"web searched through {searched}" if searched else "web search off"

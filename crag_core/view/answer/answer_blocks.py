@@ -121,11 +121,19 @@ class Source:
 
 @dataclass(frozen=True)
 class AnswerBlocks:
-    """An answer under what it was written from; `support` is () where its sentences were not measured."""
+    """An answer under what it was written from.
+
+    `measured` is what the record holds of its sentences, () where nothing; of an answer that the run did not write it
+    says nothing.
+    """
 
     view: RunView
     answer: Answer
-    support: tuple[Support, ...]
+    measured: tuple[Support, ...]
+
+    @property
+    def support(self) -> tuple[Support, ...]:
+        return self.measured if self.answer == self.view.trace.answer else ()
 
     @property
     def excerpts(self) -> tuple[Excerpt, ...]:
@@ -184,7 +192,7 @@ class AnswerBlocks:
             yield "web", failed
         if cut := left_out(answer.usage):
             yield "cut", cut
-        if answer.state is AnswerState.COMPLETE and answer is trace.answer and trace.support is None:
+        if answer.state is AnswerState.COMPLETE and answer == trace.answer and trace.support is None:
             said = (f"{step.summary} {step.hint}" for step in trace.steps if step.name in PLACES["check"][2])
             yield "unmeasured", f"What supports each sentence was {next(said, 'not measured in this run')}"
         if answer.state is AnswerState.COMPLETE and not citations(answer.text, len(self.excerpts)):

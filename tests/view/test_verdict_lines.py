@@ -1,0 +1,40 @@
+"""The verdict in one line, and what would change it."""
+
+from __future__ import annotations
+
+from crag_core.evaluators.policies import plain_rag
+from crag_core.view.run_view import RunView, view_run
+from crag_core.view.verdict_lines import Chip, chip, flip_lines, no_flip
+from tests.builders import graded, policy, trace, twice
+
+
+def of_scores(*scores: float | None, name: str = "paper") -> RunView:
+    found, grades = graded(*scores)
+    return view_run(trace(policy(name), passages=found, grades=grades))
+
+
+def test_the_verdict_says_what_it_judges_and_why() -> None:
+    assert chip(of_scores(0.9).routed.decision) == Chip("Retrieval: CORRECT", "Best chunk 0.90 ≥ upper 0.60")
+    own = chip(of_scores(0.9, 0.8, 0.7, name="agentic").routed.decision)
+    assert own == Chip("Retrieval: CORRECT · Generate", "Mean of 3 kept chunks 0.80 ≥ upper 0.70")
+
+
+def test_plain_rag_judges_no_retrieval() -> None:
+    found, _ = graded(0.5)
+    plain = view_run(trace(plain_rag(), passages=found))
+    assert chip(plain.routed.decision) == Chip("Not graded", "Chunks used as retrieved")
+    assert no_flip(plain) == "No threshold is looked at."
+
+
+def test_what_flips_stands_in_one_line_a_threshold() -> None:
+    assert flip_lines(of_scores(0.52)) == ("CORRECT if upper ≤ 0.52", "INCORRECT if lower > 0.52")
+    assert flip_lines(of_scores(0.6)) == ("AMBIGUOUS if upper > 0.60",)
+    assert flip_lines(of_scores(0.5999))[0] == "CORRECT if upper ≤ 0.5999", "else 0.60 would look enough"
+    found, grades = twice((0.31, 0.82))
+    two = view_run(trace(policy("two-signal"), passages=found, grades=grades))
+    assert flip_lines(two) == ("CORRECT if upper ≤ 0.31", "INCORRECT if lower > 0.82")
+
+
+def test_where_nothing_flips_it_is_not_said_that_something_does() -> None:
+    for view in (of_scores(), of_scores(None), of_scores(1.0)):
+        assert flip_lines(view) == () and no_flip(view) == "No threshold changes this."
