@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
-from crag_core.experiments.store import ExperimentFolder
+from crag_core.experiments.store import ExperimentFolder, set_name_of
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from tests.builders import policy
 
@@ -69,6 +69,35 @@ def test_a_name_that_could_leave_the_folder_is_refused(laboratory: ExperimentFol
 def test_usual_names_are_taken(laboratory: ExperimentFolder, name: str) -> None:
     laboratory.save_set(replace(SET, name=name))
     assert laboratory.set_names() == (name,)
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("harbour questions", "harbour questions"),
+        ("../../etc/passwd", "etc passwd"),
+        ("Fragen (März)", "Fragen März"),
+        ("質問?", "質問"),
+        (" .-_ ", "questions"),
+        ("", "questions"),
+        ("x" * 59 + " -y", "x" * 59),
+    ],
+)
+def test_every_title_gives_a_name_that_a_set_may_have(laboratory: ExperimentFolder, title: str, name: str) -> None:
+    assert set_name_of(title) == name
+    assert laboratory.keep_set(replace(SET, name=title)).name == name
+    assert laboratory.set_names() == (name,)
+
+
+def test_a_kept_set_never_takes_the_place_of_another(laboratory: ExperimentFolder) -> None:
+    other = replace(SET, questions=SET.questions[:1])
+    assert laboratory.keep_set(SET).name == "mine" == laboratory.keep_set(SET).name
+    assert laboratory.keep_set(other).name == "mine 2"
+    assert laboratory.keep_set(other, SET).name == "mine"  # instead of it, since that is asked for
+    assert laboratory.keep_set(SET, replace(SET, questions=())).name == "mine 3"
+    assert laboratory.keep_set(replace(SET, name="x" * 60)).name == "x" * 60
+    assert laboratory.keep_set(replace(other, name="x" * 60)).name == "x" * 58 + " 2"
+    assert laboratory.load_set("mine").questions == other.questions
 
 
 def test_a_preset_comes_back_and_is_plain_toml(laboratory: ExperimentFolder) -> None:

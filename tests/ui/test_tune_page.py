@@ -187,23 +187,66 @@ def test_another_evaluator_is_graded_anew_and_the_first_is_still_there(graded: A
     assert "What these thresholds do" in texts(app)
 
 
-def test_an_uploaded_file_with_problems_says_which_rows(start: Start, own: Path) -> None:
+def put_file(app: AppTest, name: str, content: bytes) -> str:
+    """What the page says then."""
+    app.file_uploader(key="tune_upload").set_value((name, content, "text/csv")).run()
+    assert not app.exception
+    return texts(app)
+
+
+GOOD = b"question,expected\nHow?,correct\nWho?,incorrect\n"
+
+
+def test_an_uploaded_set_is_saved_and_chosen_at_once(start: Start, own: Path) -> None:
     app = tune(start, own, labelled=False)
     look(app, "tune_source", "Upload")
-    content = b"question,expected\nWhy?,perhaps\nHow?,correct\nWho?,incorrect\n"
-    app.file_uploader(key="tune_upload").set_value(("mine.csv", content, "text/csv")).run()
-    said = texts(app)
-    assert "Row 2:" in said and "perhaps" in said
+    assert "my set: 2 questions" in put_file(app, "my/set.csv", GOOD)
+    kept = Workbench(Config(home=own)).experiments
+    assert kept.set_names() == ("my set",) and len(kept.load_set("my set").questions) == 2
+    app = tune(start, own, labelled=False)
+    look(app, "tune_source", "Kept sets")
     press(app, "Use 2 questions")
+
+
+def test_a_file_of_a_name_that_is_taken_loses_nothing(start: Start, own: Path) -> None:
+    app = tune(start, own)
+    look(app, "tune_source", "Upload")
+    assert "mine 2: 2 questions" in put_file(app, "mine.csv", GOOD)
+    assert "mine 2: 2 questions" in put_file(app, "mine.jsonl", GOOD)  # the same questions need no third set
+    kept = Workbench(Config(home=own)).experiments
+    assert kept.set_names() == ("mine", "mine 2") and kept.load_set("mine").questions == QUESTIONS
+
+
+def test_a_file_with_a_bad_row_is_refused_and_changes_nothing(start: Start, own: Path) -> None:
+    app = tune(start, own, labelled=False)
+    look(app, "tune_source", "Upload")
+    put_file(app, "first.csv", GOOD)
+    said = put_file(app, "mine.csv", b"question,expected\nWhy?,perhaps\nHow?,correct\nWho?,incorrect\n")
+    assert "Row 2: Expected one of" in said and "found 'perhaps'" in said
+    assert "first: 2 questions" in said and Workbench(Config(home=own)).experiments.set_names() == ("first",)
+    press(app, "Take the other 2 questions")
     assert "mine: 2 questions" in texts(app)
+
+
+def test_changes_in_the_table_are_kept(start: Start, own: Path) -> None:
+    app = tune(start, own)
+    look(app, "tune_source", "Kept sets")
+    press(app, "Use 24 questions")
+    before: LabelledSet = app.session_state["tune_set"]
+    kept = Workbench(Config(home=own)).experiments
+    changed = kept.keep_set(LabelledSet("mine", before.questions[:2]), before)
+    assert changed.name == "mine" and kept.load_set("mine").questions == QUESTIONS[:2]
+    # Somebody else has changed it meanwhile: theirs stays.
+    assert kept.keep_set(LabelledSet("mine", before.questions[:3]), before).name == "mine 2"
+    assert kept.load_set("mine").questions == QUESTIONS[:2]
 
 
 def test_a_file_that_is_no_table_is_refused(start: Start, own: Path) -> None:
     app = tune(start, own, labelled=False)
     look(app, "tune_source", "Upload")
-    app.file_uploader(key="tune_upload").set_value(("scan.csv", b"%PDF-1.7 \x00\x01", "text/csv")).run()
-    assert "This is not a text file" in texts(app)
-    assert not any(button.label.startswith("Use ") for button in app.button)
+    assert "This is not a text file" in put_file(app, "scan.csv", b"%PDF-1.7 \x00\x01")
+    assert not any(button.label.startswith(("Use ", "Take ")) for button in app.button)
+    assert Workbench(Config(home=own)).experiments.set_names() == ()
 
 
 def test_questions_drafted_from_the_documents_are_marked(start: Start, own: Path) -> None:

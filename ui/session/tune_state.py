@@ -75,13 +75,62 @@ def use_questions(name: str, questions: tuple[LabelledQuestion, ...]) -> None:
     use(LabelledSet(name, questions))
 
 
+@app_state.reporting()
+def keep(found: LabelledSet, instead_of: LabelledSet | None = None) -> None:
+    """For a callback: save a set, where this person may, and work with it."""
+    if access.may(Right.TUNE):
+        found = app_state.workbench().experiments.keep_set(found, instead_of)
+    use(found)
+
+
+def keep_questions(name: str, questions: tuple[LabelledQuestion, ...]) -> None:
+    keep(LabelledSet(name, questions))
+
+
 def add_questions(questions: tuple[LabelledQuestion, ...]) -> None:
     """To the set that is there, those that it does not hold yet."""
     there = labelled()
     if there is not None:
         known = {question.key for question in there.questions}
         new = tuple(question for question in questions if question.key not in known)
-        use(replace(there, questions=there.questions + new))
+        keep(replace(there, questions=there.questions + new), there)
+
+
+# --- an uploaded file -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """`is_taken`: the questions of this file were saved; else nothing was changed."""
+
+    name: str
+    read: Read
+    is_taken: bool
+
+
+def uploaded() -> Uploaded | None:
+    """The last file of this session."""
+    found: Uploaded | None = st.session_state.get("tune_uploaded")
+    return found
+
+
+def take_file(name: str, content: bytes) -> None:
+    """For a callback: save the questions of a file and work with them; where a row is at fault, nothing is changed."""
+    read = read_questions(name, content)
+    st.session_state["tune_uploaded"] = Uploaded(name, read, not read.problems)
+    if not read.problems:
+        keep_questions(_titled(name), read.questions)
+
+
+def take_the_rest() -> None:
+    """For a callback: the questions of the refused file without the rows at fault."""
+    if (found := uploaded()) is not None and found.read.questions:
+        st.session_state["tune_uploaded"] = replace(found, read=replace(found.read, problems=()), is_taken=True)
+        keep_questions(_titled(found.name), found.read.questions)
+
+
+def _titled(name: str) -> str:
+    return name.rsplit(".", 1)[0]
 
 
 @st.cache_data(show_spinner=False)
