@@ -7,7 +7,7 @@ import streamlit as st
 
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted, shortened
-from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.labelled.questions import Expected, word
 from crag_core.experiments.statistics import curves
 from crag_core.experiments.statistics.calibration import brier, ece, reliability
 from crag_core.experiments.statistics.curves import auroc
@@ -43,10 +43,10 @@ SENTENCES, POLICIES = "Sentences", "All policies"
 def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
     table = confusion(board, actions)
     score = macro_f1(table)
-    f1 = "" if score is None else f" Macro-F1 over the three routes: **{score:.3f}**."
-    st.markdown(f"Rows say what was expected, columns what became of it. Choose a number to see its questions.{f1}")
+    f1 = "" if score is None else f" Macro-F1 over the three routes: **{score:.2f}**."
+    st.markdown(f"Choose a number to see its questions.{f1}")
     head = st.columns(4)
-    head[0].caption("expected ↓  taken →")
+    head[0].caption("label ↓  route →")
     for column, name in zip(head[1:], ACTIONS, strict=True):
         column.markdown(f":{COLOURS[name]}[:material/{ICONS[name]}: **{name}**]")
     for place, expected in enumerate(Expected):
@@ -59,10 +59,10 @@ def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
 
 def _draw_row(place: int, expected: Expected, counts: Array) -> None:
     columns = st.columns(4, vertical_alignment="center")
-    columns[0].markdown(f"**{expected}**")
+    columns[0].markdown(f"**{word(expected)}**")
     for taken, (column, count) in enumerate(zip(columns[1:], counts, strict=True)):
         is_right = ACTIONS[taken] in expected.actions
-        questions = f"{counted(int(count), 'question')} expected {expected}, taken {ACTIONS[taken]}"
+        questions = f"{counted(int(count), 'question')} labelled {word(expected)}, taken {ACTIONS[taken]}"
         column.button(
             f"{count} · {count / max(counts.sum(), 1):.0%}", key=f"tune_cell_{place}_{taken}", on_click=_choose,
             args=(place, taken), icon=":material/check:" if is_right else None, disabled=not count,
@@ -97,7 +97,7 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
             "score for upper": st.column_config.NumberColumn(format="%.3f"),
             "score for lower": st.column_config.NumberColumn(format="%.3f"),
         },
-        alt=f"Questions expected {list(Expected)[place]} and taken {ACTIONS[taken]}",
+        alt=f"Questions labelled {word(list(Expected)[place])} and taken {ACTIONS[taken]}",
     )  # fmt: skip
     selected = [row for row in picked.selection.rows if row < len(chosen)]
     if not selected:

@@ -16,7 +16,7 @@ from crag_core.base.text.display import counted
 from crag_core.experiments.drafting.draft import draft as draft_questions
 from crag_core.experiments.drafting.draft_with_model import reword
 from crag_core.experiments.labelled.from_feedback import FromFeedback, questions_from
-from crag_core.experiments.labelled.questions import LABELS, Expected, LabelledQuestion, LabelledSet, Origin
+from crag_core.experiments.labelled.questions import LABELS, Expected, LabelledQuestion, LabelledSet, Origin, word
 from crag_core.experiments.labelled.read import Read, read_questions, write_csv, write_questions
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.run.verdict import COLOURS, ICONS
@@ -121,8 +121,7 @@ def _draw_draft(busy: bool) -> None:
 
 def _draw_upload(busy: bool) -> None:
     st.markdown(
-        "CSV or JSONL with a column `question` and one of `expected` (correct, ambiguous, incorrect, unanswerable) or "
-        "`answerable` (true, false). Optional: `answers`, `document`, `note`."
+        f"CSV or JSONL with the columns `question` and `label`: {', '.join(map(word, Expected))}. It is saved at once."
     )
     st.file_uploader(
         "Labelled questions", ["csv", "tsv", "jsonl", "json", "txt"], key="tune_upload", disabled=busy,
@@ -236,7 +235,7 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
         st.caption(f"A set of more than {MOST_EDITED:,} questions is not edited here: download and upload it.")
         _draw_files(labelled)
         return
-    rows = [to_plain(question) for question in labelled.questions]
+    rows = [{**to_plain(question), "expected": word(question.expected)} for question in labelled.questions]
     edited = st.data_editor(
         rows,
         key=f"tune_table_{labelled.fingerprint}",
@@ -245,7 +244,7 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
         height=380,
         column_config={
             "question": st.column_config.TextColumn(required=True, width="large"),
-            "expected": st.column_config.SelectboxColumn(options=[one.value for one in Expected], required=True),
+            "expected": st.column_config.SelectboxColumn("label", options=list(map(word, Expected)), required=True),
             "answers": st.column_config.ListColumn(help="Any of these texts answers the question."),
             "without": st.column_config.TextColumn(help="Chunks that hold this text count as not indexed."),
             "origin": st.column_config.TextColumn(disabled=True),
@@ -284,6 +283,6 @@ def _save_changes(labelled: LabelledSet, rows: Sequence[dict[str, object]]) -> N
 
 def _badge(expected: Expected) -> str:
     if expected is Expected.UNANSWERABLE:
-        return ":violet-badge[:material/block: UNANSWERABLE]"
+        return f":violet-badge[:material/block: {word(expected)}]"
     action = expected.actions[0]
-    return f":{COLOURS[action]}-badge[:material/{ICONS[action]}: {expected}]"
+    return f":{COLOURS[action]}-badge[:material/{ICONS[action]}: {word(expected)}]"

@@ -44,6 +44,25 @@ LABELS = {
 }
 """What a label says of the documents."""
 
+WORDS: dict[Expected, tuple[str, ...]] = {
+    Expected.CORRECT: ("answered", "answerable", "documents answer it"),
+    Expected.AMBIGUOUS: (
+        *("on topic only", "on topic", "on topic, not answered", "on the subject", "on the subject, not answered"),
+        *("on subject", "nearly answered", "about it"),
+    ),
+    Expected.INCORRECT: (
+        *("off topic", "off corpus", "off the subject", "off subject", "something else", "about something else"),
+        "elsewhere",
+    ),
+    Expected.UNANSWERABLE: ("not answered", "not answerable", "unanswered", "ambiguous or incorrect"),
+}
+"""The words for a label, the one that is shown first. In a file each of them is read, and so is the label itself."""
+
+
+def word(expected: Expected) -> str:
+    """The one that is shown."""
+    return WORDS[expected][0]
+
 
 class Origin(StrEnum):
     UPLOADED = "uploaded"
