@@ -168,7 +168,8 @@ def test_trust_is_told_in_the_figures_of_the_recommendation() -> None:
     assert f"chosen on {FOUND.chosen_on} questions and judged on {FOUND.judged_on} other questions" in told
     (low, high), (first, last) = ((FOUND.grid[at] for at in FOUND.plateau.span(axis)) for axis in (0, 1))
     spans = (*readable(low, high), *readable(first, last))
-    assert "lower from {} to {} and upper from {} to {}".format(*spans) in told
+    of_upper = "upper of {2}" if first == last else "upper from {2} to {3}"
+    assert ("lower from {0} to {1} and " + of_upper).format(*spans) in told
     for low, high in FOUND.drawn:
         assert "lies between {} and {}".format(*readable(low, high)) in told
     assert f"Among them are the {FOUND.chosen_on} that the thresholds were chosen on" in page_of().told("#rates")
@@ -300,7 +301,7 @@ def test_thresholds_set_by_hand_are_said_to_be_so() -> None:
     assert "lower 0.30 and upper 0.95, were set by hand or chosen in another way" in told
     assert "These are the thresholds that are recommended" not in page.told("main")
     assert "this preset" not in page.told("#trust table")
-    assert f"The recommended thresholds, lower {FOUND.lower:.3f}" in page.told("#trust")
+    assert f"The recommended thresholds, lower {FOUND.lower:.2f}" in page.told("#trust")
     assert "flatters" not in page.told("#rates")
     assert not page_of().soup.select("#by-hand")
 

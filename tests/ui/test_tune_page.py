@@ -77,7 +77,7 @@ def graded(start: Start, own: Path, kept: Path) -> AppTest:
     choose(app, evaluator="embedding")
     look(app, "tune_source", "Kept sets")
     press(app, "Use 24 questions")
-    assert "What these thresholds do" in texts(app)
+    assert "Your thresholds" in texts(app)
     return app
 
 
@@ -98,19 +98,22 @@ def test_an_empty_page_says_what_is_needed_and_offers_the_sample(start: Start, o
     press(app, "Use 49 questions")
     assert "Sample questions: 49 questions" in texts(app)
     assert any(button.label == "Grade 49 questions" for button in app.button)
-    assert "What these thresholds do" not in texts(app)
+    assert "Your thresholds" not in texts(app)
 
 
 def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     app = grade(start, own)
     said = texts(app)
-    assert "What these thresholds do" in said and "AUROC" in said
+    assert "Your thresholds" in said and "AUROC" in said
     assert "Confidently wrong" in [metric.label for metric in app.metric]
     assert "Keep yours" in said and "On 12 held-out questions" in said
     lower, upper = thresholds(app)
-    assert f"lower **{lower:.3f}**, upper **{upper:.3f}**" in texts(app)
+    assert app.text_input(key="tune_preset_name").value == "mine paper"
+    assert not any(button.label.startswith("Keep recommended") for button in app.button)
     app.text_input(key="tune_preset_name").set_value("careful").run()
-    press(app, "Keep this preset")
+    press(app, f"Keep mine: {lower:.2f} and {upper:.2f}")
+    assert "Kept as “careful”" in texts(app)
+    assert app.text_input(key="tune_preset_name").value == "careful"
     kept = Workbench(Config(home=own)).experiments.load_preset("careful")
     assert (kept.lower, kept.upper, kept.questions) == (lower, upper, 24) and kept.reason.startswith(
         "kept: nothing else was better by least cost of"
@@ -124,6 +127,21 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     assert "Preset “careful”" in texts(app)
     ask(app, ANSWERED[0])
     assert "of the questions that score like this were answerable" in texts(app)
+
+
+def test_what_is_kept_is_what_the_button_says(graded: AppTest, own: Path) -> None:
+    app = graded
+    put_thresholds(app, (0.0, 0.01)).run()  # nearly everything is CORRECT: far off
+    press(app, "Keep mine: 0.00 and 0.01")
+    label = next(button.label for button in app.button if button.label.startswith("Keep recommended: "))
+    assert app.text_input(key="tune_preset_name").value == "mine paper 2"  # the first keeps its name
+    press(app, label)
+    kept = Workbench(Config(home=own)).experiments
+    assert kept.load_preset("mine paper").lower == 0.0
+    better = kept.load_preset("mine paper 2")
+    assert label == f"Keep recommended: {better.lower:.2f} and {better.upper:.2f}" and better.reason != "set by hand"
+    assert thresholds(app) == (better.lower, better.upper)  # and it is in use
+    assert "Kept as “mine paper 2”" in texts(app) and "Keep yours" not in texts(app)
 
 
 def test_nothing_is_graded_or_retrieved_after_the_grading(graded: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +192,7 @@ def test_a_second_session_finds_everything_graded(start: Start, own: Path) -> No
     choose(app, evaluator="embedding")
     look(app, "tune_source", "Kept sets")
     press(app, "Use 24 questions")
-    assert "What these thresholds do" in texts(app)
+    assert "Your thresholds" in texts(app)
     assert not any(button.label.startswith("Grade") for button in app.button)
 
 
@@ -182,9 +200,9 @@ def test_another_evaluator_is_graded_anew_and_the_first_is_still_there(graded: A
     app = graded
     choose(app, evaluator="heuristic")
     assert any(button.label == "Grade 24 questions" for button in app.button)
-    assert "What these thresholds do" not in texts(app)
+    assert "Your thresholds" not in texts(app)
     choose(app, evaluator="embedding")
-    assert "What these thresholds do" in texts(app)
+    assert "Your thresholds" in texts(app)
 
 
 def put_file(app: AppTest, name: str, content: bytes) -> str:
@@ -324,7 +342,7 @@ def test_at_the_very_first_start_the_grading_waits_for_the_documents(
     let_go.set()
     app.session_state["tune_grading"].wait()
     app.run()
-    assert not app.exception and "What these thresholds do" in texts(app)
+    assert not app.exception and "Your thresholds" in texts(app)
     assert not any(button.label.startswith("Grade") for button in app.button)
 
 
@@ -340,7 +358,7 @@ def test_a_preset_of_other_documents_warns(start: Start, graded: AppTest, own: P
     app = graded
     app.slider(key="thresholds").set_value((0.25, 0.65)).run()
     app.text_input(key="tune_preset_name").set_value("careful").run()
-    press(app, "Keep this preset")
+    press(app, "Keep mine: 0.25 and 0.65")
     Workbench(Config(home=own)).store.ingest([("new.txt", b"A new rule of the harbour: no swimming.")])
     st.cache_data.clear()  # which looks at the documents every few seconds
     app = start(CRAG_HOME=str(own))

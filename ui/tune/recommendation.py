@@ -61,35 +61,29 @@ def _draw_costs() -> Costs:
     return Costs(**values)
 
 
-def draw_advice(seen: Seen, objective: Objective, confidence: float | None) -> Recommendation:
-    found = tune_state.advice(seen, objective, confidence)
+def draw_recommended(found: Recommendation) -> None:
+    """The recommended pair, or in one line that yours are kept, and behind a fold how it was chosen."""
     if found.why_not:
-        st.warning(plain(found.why_not), title="No thresholds to recommend", icon=":material/warning:")
-    else:
-        _draw_recommended(found)
-    with st.container(key="tune_map"):
-        _draw_map(seen, objective, found)
-    if found.compared:
-        _draw_compared(found)
-    return found
-
-
-def _draw_recommended(found: Recommendation) -> None:
-    with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            if found.keep:
-                st.markdown(":material/check_circle: **Keep yours**", width="content")
-            who = "Your" if found.keep else "Recommended"
-            for name, value in zip(("lower", "upper"), readable(found.lower, found.upper), strict=True):
-                st.metric(f"{who} {name}", value, width="content")
+        st.markdown(f":material/info: **No recommendation.** {plain(found.why_not)}")
+        return
+    first, second = readable(found.lower, found.upper)
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        if found.keep:
+            st.markdown(f"#### :material/check_circle: Keep yours: {first} and {second}", width="content")
+        else:
+            st.markdown(f"#### Recommended: lower {first}, upper {second}", width="content")
             now = app_state.policy()
             st.button(
-                "Use these thresholds", on_click=_use, args=(found.lower, found.upper), type="primary",
-                icon=":material/check:", key="tune_use", disabled=(now.lower, now.upper) == (found.lower, found.upper),
+                "Try these", on_click=_use, args=(found.lower, found.upper), icon=":material/tune:", key="tune_use",
+                disabled=found.is_at(now.lower, now.upper), help="Moves the thresholds there and keeps nothing.",
             )  # fmt: skip
-        if found.guaranteed:
-            st.markdown(f":material/verified: {plain(f'{found.guaranteed.reason} {found.guaranteed.odds}')}")
-        st.markdown("\n\n".join(map(plain, recommendation_lines(found))))
+    if found.guaranteed:
+        st.markdown(f":material/verified: {plain(f'{found.guaranteed.reason} {found.guaranteed.odds}')}")
+    lines = recommendation_lines(found)
+    st.markdown(plain(lines[0]))
+    if len(lines) > 1:
+        with st.expander("How sure is that?"):
+            st.markdown("\n\n".join(map(plain, lines[1:])))
 
 
 def _use(lower: float, upper: float) -> None:
@@ -99,7 +93,7 @@ def _use(lower: float, upper: float) -> None:
     st.rerun()
 
 
-def _draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
+def draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
     board, now, axis = tune_state.board(seen), app_state.policy(), grid(STEPS)
     board = board.part(halves(board))
     values, what, message = _values(board, objective)
@@ -137,10 +131,12 @@ def _clicked() -> None:
     chosen = st.session_state["tune_heat_map"].selection.points
     cell = next((point.get("customdata") for point in chosen if point.get("customdata")), None)
     if isinstance(cell, list | tuple) and len(cell) == 2 and app_state.policy().allows(*cell):
-        _use(round(float(cell[0]), 3), round(float(cell[1]), 3))
+        _use(round(float(cell[0]), 2), round(float(cell[1]), 2))
 
 
-def _draw_compared(found: Recommendation) -> None:
+def draw_compared(found: Recommendation) -> None:
+    if not found.compared:
+        return
     st.dataframe(
         [dict(zip(COMPARED, row, strict=True)) for row in compared_rows(found)], hide_index=True, key="tune_compared",
         alt=f"{_whose(found)} thresholds beside others, on the other half of the questions",
