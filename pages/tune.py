@@ -32,7 +32,7 @@ def draw_questions(busy: bool) -> None:
 @st.fragment(key=current_run.ADVICE)
 def draw_choosing(seen: tune_state.Seen) -> None:
     st.header("Better thresholds", anchor=False)
-    objective, confidence = draw_objective()
+    objective, confidence = draw_objective(seen)
     found = tune_state.advice(seen, objective, confidence)
     with st.container(border=True, key="tune_recommended"):
         draw_recommended(found)

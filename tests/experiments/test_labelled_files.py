@@ -68,7 +68,7 @@ def test_the_content_tells_the_format(text: str) -> None:
         for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"):
             found = read_questions(name, text.encode(encoding))
             assert labels(found) == {"A?": "CORRECT", "B?": "INCORRECT"}, (name, encoding)
-            assert not found.problems and len(found.remarks) == 1, (name, encoding)  # that they are few
+            assert not found.problems and not found.remarks, (name, encoding)
 
 
 def test_the_project_s_own_questions_are_read() -> None:
@@ -430,9 +430,7 @@ def rows_of(*labels: str) -> str:
 
 
 def test_what_cannot_be_measured_is_said() -> None:
-    both, few = ("CORRECT", "AMBIGUOUS"), "There are fewer than 20 questions (4). One of them is 25% of all"
-    assert read(rows_of(*both * 10)).remarks == ()
-    assert [remark.startswith(few) for remark in read(rows_of(*both * 2)).remarks] == [True]
+    assert read(rows_of("CORRECT", "AMBIGUOUS")).remarks == ()
     assert "Every question is labelled CORRECT" in read(rows_of(*["CORRECT"] * 20)).remarks[0]
     assert "No question is labelled CORRECT" in read(rows_of(*["AMBIGUOUS", "INCORRECT"] * 10)).remarks[0]
     assert read("question,expected\n,\nA?,x\n").remarks == ()  # nothing was read: its problems are enough

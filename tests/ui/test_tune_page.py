@@ -179,6 +179,20 @@ def test_a_number_of_the_table_lists_its_questions(graded: AppTest) -> None:
     assert app.session_state["tune_cell"] is None
 
 
+def test_a_limit_that_so_few_cannot_certify_is_not_offered(graded: AppTest) -> None:
+    """6 unanswerable questions are held out: at 90 % they certify 32 %, at 95 % 40 %, at 99 % nothing of use."""
+    app = graded
+    assert "24 questions are enough to find thresholds that are far off" in texts(app)
+    look(app, "tune_way", "By a limit on wrong answers")
+    confidence = next(one for one in app.selectbox if one.label == "The limit holds")
+    assert confidence.options == ["for the questions of this set", "with 90% confidence", "with 95% confidence"]
+    limit = next(one for one in app.number_input if one.label.startswith("Confidently wrong"))
+    assert (limit.min, limit.value) == (39.5, 39.5)
+    assert "39.5% is the smallest limit that 6 unanswerable held-out questions can certify" in texts(app)
+    confidence.set_value("for the questions of this set").run()
+    assert next(one for one in app.number_input if one.label.startswith("Confidently wrong")).min == 0.5
+
+
 def test_the_record_behind_a_question_opens_on_the_ask_page(graded: AppTest, own: Path) -> None:
     app = graded
     seen = app.session_state["tune_seen"][1]

@@ -16,8 +16,16 @@ from crag_core.base.text.display import counted
 from crag_core.experiments.drafting.draft import draft as draft_questions
 from crag_core.experiments.drafting.draft_with_model import reword
 from crag_core.experiments.labelled.from_feedback import FromFeedback, questions_from
-from crag_core.experiments.labelled.questions import LABELS, Expected, LabelledQuestion, LabelledSet, Origin, word
+from crag_core.experiments.labelled.questions import (
+    LABELS,
+    Expected,
+    LabelledQuestion,
+    LabelledSet,
+    Origin,
+    word,
+)
 from crag_core.experiments.labelled.read import Read, read_questions, write_csv, write_questions
+from crag_core.experiments.statistics.small_sets import few_tell
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import access, app_state, tune_state
@@ -225,6 +233,8 @@ def draw_set(labelled: LabelledSet, busy: bool) -> None:
         st.caption(f":material/check: {plain(uploaded.name)} is kept as “{plain(labelled.name)}”.")
         for remark in uploaded.read.remarks:
             st.caption(f":material/info: {plain(remark)}")
+    if few := few_tell(labelled.questions):
+        st.caption(f":material/info: {plain(few)}")
     with st.expander("Questions", icon=":material/table_rows:", key="tune_questions", on_change="rerun") as fold:
         if fold.open:
             _draw_table(labelled, busy)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import streamlit as st
 
 from crag_core.base.text.display import readable
+from crag_core.experiments.statistics.intervals import least_certified
+from crag_core.experiments.statistics.small_sets import MOST_CERTIFIED, held_out
 from crag_core.experiments.thresholds.objective import Costs, Objective, allowed, losses, surface, wrong_surface
 from crag_core.experiments.thresholds.recommend import STEPS, Recommendation, halves
 from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
@@ -18,33 +22,45 @@ from ui.tune import charts
 BY_COSTS, BY_LIMIT = "By what mistakes cost", "By a limit on wrong answers"
 
 
-def draw_objective() -> tuple[Objective, float | None]:
+def draw_objective(seen: Seen) -> tuple[Objective, float | None]:
     """What makes thresholds good here, and the confidence of the limit (None: for the questions of this set)."""
     way = st.segmented_control("How to choose", [BY_COSTS, BY_LIMIT], default=BY_COSTS, required=True, key="tune_way")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        objective, confidence = _draw_limit() if way == BY_LIMIT else (Objective(_draw_costs()), None)
+    if way == BY_LIMIT:
+        return _draw_limit(held_out([case.asked for case in seen.graded]))
+    with st.expander("Costs", icon=":material/payments:"), st.container(horizontal=True, vertical_alignment="bottom"):
+        objective = Objective(_draw_costs())
         for what, value in (("call", 5.0), ("web", 1.5)):
             st.number_input(
-                "Seconds a model call" if what == "call" else "Seconds a web search", 0.0, 600.0, value, 0.5,
+                "Seconds an LLM call" if what == "call" else "Seconds a web search", 0.0, 600.0, value, 0.5,
                 key=f"tune_{what}_seconds", width=165, on_change=current_run.redraw,
             )  # fmt: skip
-    return objective, confidence
+    return objective, None
 
 
-def _draw_limit() -> tuple[Objective, float | None]:
-    share = st.number_input(
-        "Confidently wrong, at most %", 0.5, 50.0, 10.0, 0.5, key="tune_limit", width=210,
-        help="Of unanswerable questions. Of the thresholds that keep it, those with the fewest web searches.",
-    )  # fmt: skip
-    confidence = st.selectbox(
-        "The limit holds", [None, 0.9, 0.95, 0.99], 2, key="tune_confidence", width=330,
-        format_func=lambda one: f"with {one:.0%} confidence" if one else "for the questions of this set",
-        help="With confidence: for new questions like these too, tested on held-out ones by exact binomial bounds.",
-    )  # fmt: skip
-    web = st.number_input(
-        "Web searches, at most %", 1.0, 100.0, 100.0, 5.0, key="tune_web_limit", width=210,
-        help="Of all questions. 100: no limit.",
-    )  # fmt: skip
+def _draw_limit(held: int) -> tuple[Objective, float | None]:
+    """Offers no promise that `held` unanswerable held-out questions could not certify."""
+    least = {one: math.ceil(200 * least_certified(held, one)) / 2 for one in (0.9, 0.95, 0.99)}
+    offered = [None, *(one for one, percent in least.items() if percent <= 100 * MOST_CERTIFIED)]
+    key = f"tune_confidence_{len(offered)}"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        confidence = st.selectbox(
+            "The limit holds", offered, min(2, len(offered) - 1), key=key, width=330,
+            format_func=lambda one: f"with {one:.0%} confidence" if one else "for the questions of this set",
+            help="With confidence: also for new questions like these, tested on held-out ones.",
+        )  # fmt: skip
+        smallest = least[confidence] if confidence else 0.5
+        share = st.number_input(
+            "Confidently wrong, at most %", smallest, 100 * MOST_CERTIFIED, max(10.0, smallest), 0.5,
+            key=f"tune_limit_{smallest:g}", width=210, help="Of the unanswerable questions.",
+        )  # fmt: skip
+        web = st.number_input(
+            "Web searches, at most %", 1.0, 100.0, 100.0, 5.0, key="tune_web_limit", width=210,
+            help="Of all questions. 100: no limit.",
+        )  # fmt: skip
+    if held and len(offered) > 1 and confidence:
+        st.caption(f"{smallest:g}% is the smallest limit that {held} unanswerable held-out questions can certify.")
+    elif len(offered) == 1:
+        st.caption(f"{held} unanswerable held-out questions certify no limit: more are needed for a promise.")
     most_web = float(web) / 100 if web < 100 else None
     return Objective(most_wrong=float(share) / 100, most_web=most_web), confidence
 

@@ -57,7 +57,6 @@ _ANSWERABLE = {
 }
 _MOST_NAMED, _MOST_SHOWN = 10, 60
 MOST_ROWS = 100_000
-FEW = 20
 _MOST_ROWS_NAMED = 5
 
 
@@ -301,11 +300,6 @@ def limits(questions: Sequence[LabelledQuestion]) -> tuple[str, ...]:
         found.append(
             f"No question is labelled {Expected.CORRECT}. How often a question that the documents answer is recognised "
             "cannot be measured: add some of those."
-        )
-    if len(questions) < FEW:
-        found.append(
-            f"There are fewer than {FEW} questions ({len(questions)}). One of them is {1 / len(questions):.0%} of all, "
-            "so a small difference between two thresholds cannot be measured."
         )
     return tuple(found)
 
