@@ -7,7 +7,7 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import count
@@ -250,6 +250,24 @@ class ExperimentFolder:
                     self._write(path, text)
                     break
         return replace(labelled, name=path.stem)
+
+    def change_set(self, name: str, change: Callable[[LabelledSet], LabelledSet]) -> LabelledSet:
+        """What `change` makes of a kept set, or of an empty one where there is none, and that it is kept.
+
+        `BadRecord` for a file with rows that cannot be read: they would be lost.
+        """
+        with _ONE_AT_A_TIME:
+            content = self._read(SETS, name, ".jsonl", "labelled set") if name in self.set_names() else b""
+            read = read_questions(name, content) if content else Read((), (), ())
+            if read.problems:
+                first = read.problems[0]
+                raise BadRecord(
+                    f"The set {name!r} has a row that cannot be read, row {first.row}: {first.message}",
+                    hint="Correct it in its file, or delete the set on the Tune page.",
+                )
+            changed = change(LabelledSet(name, read.questions))
+            self.save_set(changed)
+        return changed
 
     def delete_set(self, name: str) -> bool:
         """What was graded of it stays, for other sets with the same questions. True when it was there."""

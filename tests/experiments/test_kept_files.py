@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,6 +99,37 @@ def test_a_kept_set_never_takes_the_place_of_another(laboratory: ExperimentFolde
     assert laboratory.keep_set(replace(SET, name="x" * 60)).name == "x" * 60
     assert laboratory.keep_set(replace(other, name="x" * 60)).name == "x" * 58 + " 2"
     assert laboratory.load_set("mine").questions == other.questions
+
+
+def test_a_question_is_put_into_a_set_and_taken_out(laboratory: ExperimentFolder) -> None:
+    first = LabelledQuestion("Why?", Expected.CORRECT)
+    assert laboratory.change_set("own", lambda there: there.having(first)).questions == (first,)
+    other = replace(first, expected=Expected.INCORRECT)
+    laboratory.change_set("own", lambda there: there.having(SET.questions[1]).having(other))
+    assert laboratory.load_set("own").questions == (other, SET.questions[1])  # in its place
+    laboratory.change_set("own", lambda there: there.lacking(first.key))
+    assert laboratory.load_set("own").questions == SET.questions[1:]
+    laboratory.change_set("own", lambda there: there.lacking(SET.questions[1].key))
+    laboratory.change_set("own", lambda there: there.having(first))  # an empty set takes questions again
+    assert laboratory.load_set("own").questions == (first,)
+
+
+def test_many_questions_at_once_are_all_kept(laboratory: ExperimentFolder) -> None:
+    def add(number: int) -> None:
+        laboratory.change_set("own", lambda there: there.having(LabelledQuestion(f"{number}?", Expected.CORRECT)))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(40)))
+    assert len(laboratory.load_set("own").questions) == 40
+
+
+def test_a_row_that_cannot_be_read_is_not_lost(laboratory: ExperimentFolder, tmp_path: Path) -> None:
+    laboratory.save_set(SET)
+    file = tmp_path / "laboratory" / "sets" / "mine.jsonl"
+    file.write_text(before := file.read_text("utf-8") + '{"question": "When?", "expected": "later"}\n')
+    with pytest.raises(BadRecord, match="row 3"):
+        laboratory.change_set("mine", lambda there: there.having(LabelledQuestion("Who?", Expected.CORRECT)))
+    assert file.read_text("utf-8") == before
 
 
 def test_a_preset_comes_back_and_is_plain_toml(laboratory: ExperimentFolder) -> None:

@@ -94,7 +94,8 @@ def texts(app: AppTest) -> str:
 
 def test_an_empty_page_says_what_is_needed_and_offers_the_sample(start: Start, own: Path) -> None:
     app = tune(start, own, labelled=False)
-    assert "Provide questions with what should become of them" in texts(app)
+    assert "Upload questions with labels" in texts(app)
+    look(app, "tune_source", "Sample questions")
     press(app, "Use 49 questions")
     assert "Sample questions: 49 questions" in texts(app)
     assert any(button.label == "Grade 49 questions" for button in app.button)
@@ -305,6 +306,30 @@ def test_feedback_becomes_labelled_questions(start: Start, own: Path) -> None:
     look(app, "tune_source", "From feedback")
     press(app, "Use 1 question")
     assert "From feedback: 1 question" in texts(app)
+
+
+def test_a_question_of_ask_goes_into_the_own_set_that_tune_lists(start: Start, own: Path) -> None:
+    app = start(CRAG_HOME=str(own), CRAG_HISTORY="off")
+    ask(app, ANSWERED[0])
+    press(app, "On topic only")
+    kept = Workbench(Config(home=own)).experiments
+    assert [(one.question, one.expected) for one in kept.load_set("my questions").questions] == [
+        (ANSWERED[0], Expected.AMBIGUOUS)
+    ]
+    assert "In “my questions”, see Tune" in texts(app)
+    press(app, "Answered")  # another label replaces it
+    ask(app, OTHERS[0])
+    press(app, "Off topic")
+    assert [(one.question, one.expected) for one in kept.load_set("my questions").questions] == [
+        (ANSWERED[0], Expected.CORRECT),
+        (OTHERS[0], Expected.INCORRECT),
+    ]
+    app = app.switch_page("pages/tune.py").run()
+    press(app, "Use 2 questions")
+    assert "my questions: 2 questions" in texts(app)
+    app = app.switch_page("pages/ask.py").run()
+    press(app, "**Off topic ✓**")  # pressed again, it is taken out
+    assert len(kept.load_set("my questions").questions) == 1 == len(app.session_state["tune_set"].questions)
 
 
 def test_too_few_questions_are_told_and_nothing_is_recommended(start: Start, own: Path) -> None:

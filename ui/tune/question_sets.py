@@ -72,25 +72,30 @@ def _everyday() -> tuple[str, ...]:
 def draw_sources(has_set: bool, busy: bool) -> None:
     """How to get labelled questions; with a set on the page, how to get more or others."""
     choices = {
-        SAMPLE: _draw_sample,
-        DRAFT: _draw_draft,
-        UPLOAD: _draw_upload,
-        FEEDBACK: _draw_feedback,
         KEPT: _draw_kept,
+        UPLOAD: _draw_upload,
+        DRAFT: _draw_draft,
+        FEEDBACK: _draw_feedback,
+        SAMPLE: _draw_sample,
     }
+    start = KEPT if _kept_names() else UPLOAD
     if not has_set:
-        st.markdown(
-            "Provide questions with what should become of them: **answered** by your documents, only **on the "
-            "subject**, or about **something else**. From twenty on thresholds are recommended; the more there are, "
-            "the narrower are all intervals."
-        )
+        st.markdown("Upload questions with labels, or let them be drafted from your documents. 20 or more are needed.")
     chosen = st.segmented_control(
-        "Where the questions come from", list(choices), default=SAMPLE, required=True, key="tune_source", disabled=busy
+        "Where the questions come from", list(choices), default=start, required=True, key="tune_source", disabled=busy
     )
     try:
         choices[chosen](busy)
     except CragError as error:
         st.error(plain(str(error)), icon=":material/error:")
+
+
+def _kept_names() -> tuple[str, ...]:
+    """None where the disk does not answer, which the source that reads them tells."""
+    try:
+        return app_state.workbench().experiments.set_names()
+    except CragError:
+        return ()
 
 
 def _draw_sample(busy: bool) -> None:
@@ -174,7 +179,8 @@ def _draw_kept(busy: bool) -> None:
     if not names:
         st.info("No set yet. What you upload or draft is kept here.", icon=":material/info:")
         return
-    name = st.selectbox("Kept set", names, key="tune_kept_name", width=400)
+    own = tune_state.own_name()
+    name = st.selectbox("Kept set", names, names.index(own) if own in names else 0, key="tune_kept_name", width=400)
     read = app_state.workbench().experiments.load_set(name)
     _draw_read(read)
     with st.container(horizontal=True):

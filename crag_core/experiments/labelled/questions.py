@@ -116,6 +116,19 @@ class LabelledSet:
         """Another one wherever a question or a label is another."""
         return fingerprint(self.questions)
 
+    def find(self, key: str) -> LabelledQuestion | None:
+        return next((one for one in self.questions if one.key == key), None)
+
+    def having(self, question: LabelledQuestion) -> LabelledSet:
+        """With the question, in place of an earlier one of the same key."""
+        known = self.find(question.key)
+        if known is None:
+            return replace(self, questions=(*self.questions, question))
+        return replace(self, questions=tuple(question if one is known else one for one in self.questions))
+
+    def lacking(self, key: str) -> LabelledSet:
+        return replace(self, questions=tuple(one for one in self.questions if one.key != key))
+
     @cached_property
     def counts(self) -> dict[Expected, int]:
         """Questions by what is expected of them, those that occur."""
