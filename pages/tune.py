@@ -12,7 +12,7 @@ from ui.text import plain
 from ui.tune.figures import draw_figures
 from ui.tune.grading_progress import draw_ended, draw_grading
 from ui.tune.question_sets import draw_set, draw_sources
-from ui.tune.recommendation import draw_advice, draw_objective
+from ui.tune.recommendation import draw_compared, draw_map, draw_objective, draw_recommended
 from ui.tune.save_preset import draw_kept, draw_preset
 
 
@@ -31,11 +31,15 @@ def draw_questions(busy: bool) -> None:
 
 @st.fragment(key=current_run.ADVICE)
 def draw_choosing(seen: tune_state.Seen) -> None:
-    st.header("What the best thresholds are", anchor=False)
-    objective, confidence = draw_objective()
-    found = draw_advice(seen, objective, confidence)
-    st.header("Keep them", anchor=False)
-    draw_preset(seen, objective, confidence, found)
+    st.header("Better thresholds", anchor=False)
+    objective, confidence = draw_objective(seen)
+    found = tune_state.advice(seen, objective, confidence)
+    with st.container(border=True, key="tune_recommended"):
+        draw_recommended(found)
+        draw_preset(seen, objective, confidence, found)
+    with st.container(key="tune_map"):
+        draw_map(seen, objective, found)
+    draw_compared(found)
 
 
 page.enter("pages/tune.py")
@@ -53,7 +57,7 @@ with errors_drawn():
         draw_grading(seen)
     if seen is not None and seen.graded:
         current_run.mark_drawn(current_run.FIGURES)
-        st.header("What these thresholds do", anchor=False)
+        st.header("Your thresholds", anchor=False)
         draw_figures(seen)
         current_run.mark_drawn(current_run.ADVICE)
         draw_choosing(seen)

@@ -7,9 +7,12 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
@@ -32,6 +35,9 @@ CREATE TABLE IF NOT EXISTS scored (
 ) WITHOUT ROWID;
 """
 _NAME = re.compile(r"[^\W_][\w .-]{0,58}[^\W]|[^\W_]")
+_NOT_IN_NAMES = re.compile(r"[^\w .-]+")
+_LONGEST_NAME = 60
+_ONE_AT_A_TIME = Lock()  # of those that read a set and write it again
 SETS, PRESETS, SCORES, OUTCOMES = "sets", "presets", "scores.db", "outcomes.db"
 
 
@@ -200,6 +206,12 @@ def _code(error: Exception) -> int:
 # --- the folder -------------------------------------------------------------------------------------------------------
 
 
+def set_name_of(title: str) -> str:
+    """The nearest name to a title, such as that of a file, that a set may have."""
+    kept = " ".join(_NOT_IN_NAMES.sub(" ", title).split()).strip(" ._-")
+    return kept[:_LONGEST_NAME].strip(" ._-") or "questions"
+
+
 class ExperimentFolder:
     """The folder `laboratory` of a home; constructing it touches no disk.
 
@@ -219,6 +231,43 @@ class ExperimentFolder:
     def save_set(self, labelled: LabelledSet) -> None:
         """In place of an earlier one of that name."""
         self._write(self._path(SETS, labelled.name, ".jsonl"), write_questions(labelled.questions))
+
+    def keep_set(self, labelled: LabelledSet, instead_of: LabelledSet | None = None) -> LabelledSet:
+        """Save a set without losing another; it is returned as it is kept.
+
+        It has its name (`set_name_of`) where that is free, or still stands for these questions or `instead_of`; else a
+        number behind it.
+        """
+        name, text = set_name_of(labelled.name), write_questions(labelled.questions)
+        may_be = {text} if instead_of is None else {text, write_questions(instead_of.questions)}
+        with _ONE_AT_A_TIME:
+            for number in count(1):
+                ending = "" if number == 1 else f" {number}"
+                path = self._path(SETS, f"{name[: _LONGEST_NAME - len(ending)].rstrip(' ._-')}{ending}", ".jsonl")
+                with _explaining("read"):
+                    is_ours = not path.exists() or (path.is_file() and path.read_text("utf-8", "replace") in may_be)
+                if is_ours:
+                    self._write(path, text)
+                    break
+        return replace(labelled, name=path.stem)
+
+    def change_set(self, name: str, change: Callable[[LabelledSet], LabelledSet]) -> LabelledSet:
+        """What `change` makes of a kept set, or of an empty one where there is none, and that it is kept.
+
+        `BadRecord` for a file with rows that cannot be read: they would be lost.
+        """
+        with _ONE_AT_A_TIME:
+            content = self._read(SETS, name, ".jsonl", "labelled set") if name in self.set_names() else b""
+            read = read_questions(name, content) if content else Read((), (), ())
+            if read.problems:
+                first = read.problems[0]
+                raise BadRecord(
+                    f"The set {name!r} has a row that cannot be read, row {first.row}: {first.message}",
+                    hint="Correct it in its file, or delete the set on the Tune page.",
+                )
+            changed = change(LabelledSet(name, read.questions))
+            self.save_set(changed)
+        return changed
 
     def delete_set(self, name: str) -> bool:
         """What was graded of it stays, for other sets with the same questions. True when it was there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
-from crag_core.experiments.store import ExperimentFolder
+from crag_core.experiments.store import ExperimentFolder, set_name_of
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from tests.builders import policy
 
@@ -69,6 +70,66 @@ def test_a_name_that_could_leave_the_folder_is_refused(laboratory: ExperimentFol
 def test_usual_names_are_taken(laboratory: ExperimentFolder, name: str) -> None:
     laboratory.save_set(replace(SET, name=name))
     assert laboratory.set_names() == (name,)
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("harbour questions", "harbour questions"),
+        ("../../etc/passwd", "etc passwd"),
+        ("Fragen (März)", "Fragen März"),
+        ("質問?", "質問"),
+        (" .-_ ", "questions"),
+        ("", "questions"),
+        ("x" * 59 + " -y", "x" * 59),
+    ],
+)
+def test_every_title_gives_a_name_that_a_set_may_have(laboratory: ExperimentFolder, title: str, name: str) -> None:
+    assert set_name_of(title) == name
+    assert laboratory.keep_set(replace(SET, name=title)).name == name
+    assert laboratory.set_names() == (name,)
+
+
+def test_a_kept_set_never_takes_the_place_of_another(laboratory: ExperimentFolder) -> None:
+    other = replace(SET, questions=SET.questions[:1])
+    assert laboratory.keep_set(SET).name == "mine" == laboratory.keep_set(SET).name
+    assert laboratory.keep_set(other).name == "mine 2"
+    assert laboratory.keep_set(other, SET).name == "mine"  # instead of it, since that is asked for
+    assert laboratory.keep_set(SET, replace(SET, questions=())).name == "mine 3"
+    assert laboratory.keep_set(replace(SET, name="x" * 60)).name == "x" * 60
+    assert laboratory.keep_set(replace(other, name="x" * 60)).name == "x" * 58 + " 2"
+    assert laboratory.load_set("mine").questions == other.questions
+
+
+def test_a_question_is_put_into_a_set_and_taken_out(laboratory: ExperimentFolder) -> None:
+    first = LabelledQuestion("Why?", Expected.CORRECT)
+    assert laboratory.change_set("own", lambda there: there.having(first)).questions == (first,)
+    other = replace(first, expected=Expected.INCORRECT)
+    laboratory.change_set("own", lambda there: there.having(SET.questions[1]).having(other))
+    assert laboratory.load_set("own").questions == (other, SET.questions[1])  # in its place
+    laboratory.change_set("own", lambda there: there.lacking(first.key))
+    assert laboratory.load_set("own").questions == SET.questions[1:]
+    laboratory.change_set("own", lambda there: there.lacking(SET.questions[1].key))
+    laboratory.change_set("own", lambda there: there.having(first))  # an empty set takes questions again
+    assert laboratory.load_set("own").questions == (first,)
+
+
+def test_many_questions_at_once_are_all_kept(laboratory: ExperimentFolder) -> None:
+    def add(number: int) -> None:
+        laboratory.change_set("own", lambda there: there.having(LabelledQuestion(f"{number}?", Expected.CORRECT)))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(40)))
+    assert len(laboratory.load_set("own").questions) == 40
+
+
+def test_a_row_that_cannot_be_read_is_not_lost(laboratory: ExperimentFolder, tmp_path: Path) -> None:
+    laboratory.save_set(SET)
+    file = tmp_path / "laboratory" / "sets" / "mine.jsonl"
+    file.write_text(before := file.read_text("utf-8") + '{"question": "When?", "expected": "later"}\n')
+    with pytest.raises(BadRecord, match="row 3"):
+        laboratory.change_set("mine", lambda there: there.having(LabelledQuestion("Who?", Expected.CORRECT)))
+    assert file.read_text("utf-8") == before
 
 
 def test_a_preset_comes_back_and_is_plain_toml(laboratory: ExperimentFolder) -> None:

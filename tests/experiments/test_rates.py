@@ -42,6 +42,7 @@ def test_the_table_counts_expected_routes_against_those_taken() -> None:
 
 def test_rates_have_their_own_denominators() -> None:
     found = rate(SEEN, SEEN.actions(0.3, 0.8), Prices(call_seconds=1, web_seconds=2))
+    assert found.answered and found.answered.value == pytest.approx(1 / 3)
     assert found.confidently_wrong and found.confidently_wrong.value == pytest.approx(1 / 5)
     assert found.needless_web and found.needless_web.value == pytest.approx(2 / 3)
     assert found.missed_web and found.missed_web.value == pytest.approx(1 / 5)

@@ -14,7 +14,16 @@ from crag_core.decision.decide import decide
 from crag_core.decision.policy import FastPath, WebQuery
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.thresholds.threshold_board import ACTIONS, AMBIGUOUS, CORRECT, INCORRECT, Board, grid, trade
+from crag_core.experiments.thresholds.threshold_board import (
+    ACTIONS,
+    AMBIGUOUS,
+    CORRECT,
+    INCORRECT,
+    Board,
+    answer_rates,
+    grid,
+    rate,
+)
 from tests.builders import CARD, POLICIES, policy
 from tests.experiments.made_up_sets import board, case, grade, passage
 from tests.matrix import diagonal
@@ -133,8 +142,10 @@ def test_a_doubtful_ending_is_counted_as_an_answer_or_not() -> None:
     expected = (Expected.CORRECT, Expected.CORRECT, Expected.AMBIGUOUS, Expected.AMBIGUOUS)
     found = board(*(case(n, one, 0.5) for n, one in enumerate(expected)))
     actions = np.array([CORRECT, AMBIGUOUS, AMBIGUOUS, INCORRECT])
-    shares = [trade(found, actions, with_doubtful=counted) for counted in (False, True)]
-    assert [[one and one.value for one in pair] for pair in shares] == [[0.0, 0.5], [0.5, 0.0]]
+    assert [one and one.value for one in answer_rates(found, actions)] == [1.0, 0.5]
+    plain = rate(found, actions)
+    assert plain.answered and plain.answered.value == 0.5
+    assert plain.confidently_wrong and plain.confidently_wrong.value == 0.0
 
 
 def test_the_grid_falls_on_hundredths() -> None:

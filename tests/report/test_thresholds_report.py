@@ -139,6 +139,7 @@ def test_few_are_not_said_to_be_none_nor_many_to_be_all() -> None:
 def test_the_rates_have_their_intervals() -> None:
     page, rates = page_of(), rate(SEEN, SEEN.actions(FOUND.lower, FOUND.upper))
     names = {
+        "answered": 80,
         "confidently_wrong": 80,
         "needless_web": 80,
         "missed_web": 80,
@@ -168,7 +169,8 @@ def test_trust_is_told_in_the_figures_of_the_recommendation() -> None:
     assert f"chosen on {FOUND.chosen_on} questions and judged on {FOUND.judged_on} other questions" in told
     (low, high), (first, last) = ((FOUND.grid[at] for at in FOUND.plateau.span(axis)) for axis in (0, 1))
     spans = (*readable(low, high), *readable(first, last))
-    assert "lower from {} to {} and upper from {} to {}".format(*spans) in told
+    of_upper = "upper of {2}" if first == last else "upper from {2} to {3}"
+    assert ("lower from {0} to {1} and " + of_upper).format(*spans) in told
     for low, high in FOUND.drawn:
         assert "lies between {} and {}".format(*readable(low, high)) in told
     assert f"Among them are the {FOUND.chosen_on} that the thresholds were chosen on" in page_of().told("#rates")
@@ -183,7 +185,7 @@ def test_the_comparison_is_the_recommendations() -> None:
             and f"{one.lower:.3f} | {one.upper:.3f} | " in row
             and f" | {one.cost:.3f} | " in row
         )
-        for share in (one.rates.confidently_wrong, one.rates.needless_web, one.rates.discarded):
+        for share in (one.rates.answered, one.rates.confidently_wrong, one.rates.needless_web, one.rates.discarded):
             assert share and f"{share.value:.1%} ({100 * share.low:.1f}–{share.high:.1%})" in row
     saved = FOUND.compared[1].saved
     assert saved and rows[1].endswith(f"{saved.value:+.3f} ({saved.low:+.3f} to {saved.high:+.3f})")
@@ -240,7 +242,7 @@ def test_questions_without_a_score_are_counted_and_not_drawn() -> None:
     page = page_of(seen, recommend(seen, COSTS))
     assert "2 of 162 have no such score" in page.told("#scores")
     assert bars(page, 0) == {"correct": 80, "incorrect": 80}
-    assert "1 of 162; " in page.all_told("#rates .figures div")[3]
+    assert "1 of 162; " in page.all_told("#rates .figures div")[4]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +271,7 @@ def test_nothing_lies_between_two_thresholds_that_are_one() -> None:
     ("expected", "unknown"),
     [
         (Expected.CORRECT, ["Confidently wrong", "Missed web"]),
-        (Expected.INCORRECT, ["Needless web", "Answer discarded"]),
+        (Expected.INCORRECT, ["Answered", "Needless web", "Answer discarded"]),
     ],
 )
 def test_what_one_kind_of_question_cannot_show_is_not_measured(expected: Expected, unknown: list[str]) -> None:
@@ -286,7 +288,7 @@ def test_what_one_kind_of_question_cannot_show_is_not_measured(expected: Expecte
 
 def test_no_question_at_all_is_no_crash_and_no_claim() -> None:
     page = page_of(board(), recommend(board(), COSTS), (0.4, 0.6), created="", reason="", labelled="", name=" ")
-    assert page.told("#rates").count("not measured") == 6 and page.told("h1") == "(no name)"
+    assert page.told("#rates").count("not measured") == 7 and page.told("h1") == "(no name)"
     assert "on an unknown number of questions of the set “(no name)”, on a day that was not recorded" in page.told(
         "#decision"
     )
@@ -300,7 +302,7 @@ def test_thresholds_set_by_hand_are_said_to_be_so() -> None:
     assert "lower 0.30 and upper 0.95, were set by hand or chosen in another way" in told
     assert "These are the thresholds that are recommended" not in page.told("main")
     assert "this preset" not in page.told("#trust table")
-    assert f"The recommended thresholds, lower {FOUND.lower:.3f}" in page.told("#trust")
+    assert f"The recommended thresholds, lower {FOUND.lower:.2f}" in page.told("#trust")
     assert "flatters" not in page.told("#rates")
     assert not page_of().soup.select("#by-hand")
 

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types import Action
+from crag_core.experiments.labelled.questions import Expected
 from crag_core.trace.feedback import About, Mark, of_route
 from tests.builders import policy, trace
 
@@ -143,3 +144,29 @@ def test_a_label_of_another_route_is_shown_for_what_it_says_of_this_one(
 def test_without_an_answer_only_the_route_is_judged(show: Callable[..., AppTest]) -> None:
     assert labels(show(has_answer=False)) == ["Right", "Wrong"]
     assert labels(show(answer=Mark.WRONG)) == ["Right", "Wrong", "Right", "**Wrong ✓**"]
+
+
+# --- one's own set --------------------------------------------------------------------------------------------------
+
+
+def own_row() -> None:
+    import streamlit as st
+
+    from ui.run.feedback import draw_own_label
+
+    def on_label(expected: object) -> None:
+        st.session_state["own"] = expected
+
+    draw_own_label("<b>my</b> set", st.session_state.get("own"), on_label)
+
+
+def test_one_click_labels_the_question_and_another_changes_it() -> None:
+    app = AppTest.from_function(own_row).run()
+    assert labels(app) == ["Answered", "On topic only", "Off topic"] and "Add to my set" in app.markdown[0].value
+    press(app, "On topic only")
+    assert labels(app) == ["Answered", "**On topic only ✓**", "Off topic"]
+    assert app.session_state["own"] is Expected.AMBIGUOUS and "<b>" not in app.markdown[0].value
+    press(app, "Off topic")
+    assert labels(app) == ["Answered", "On topic only", "**Off topic ✓**"]
+    press(app, "**Off topic ✓**")
+    assert app.session_state["own"] is None and "Add to my set" in app.markdown[0].value

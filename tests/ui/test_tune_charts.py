@@ -24,7 +24,7 @@ def test_both_kinds_stand_on_either_side_of_the_axis() -> None:
     above, below = figure.data
     assert sum(above.y) == YES.sum() and sum(below.y) == -(~YES).sum()
     assert [line.x0 for line in figure.layout.shapes] == [0.3, 0.7]
-    assert [note.text for note in figure.layout.annotations] == ["lower 0.300", "upper 0.700"]
+    assert [note.text for note in figure.layout.annotations] == ["lower 0.30", "upper 0.70"]
 
 
 def test_a_click_on_the_map_names_its_thresholds_and_none_lies_where_lower_exceeds_upper() -> None:
@@ -36,9 +36,9 @@ def test_a_click_on_the_map_names_its_thresholds_and_none_lies_where_lower_excee
     figure = charts.heat_map(axis, costs, allowed(SEEN, axis, axis), found.plateau.cells, [now], "cost")
     cells = next(trace for trace in figure.data if trace.name == "cells")
     assert len(cells.x) == 66 and all(lower <= upper for lower, upper in cells.customdata)
-    assert cells.text[0] == f"{costs[0, 0]:.3f}"
+    assert cells.text[0] == f"{costs[0, 0]:.2f}"
     assert [tuple(pair) for pair in cells.customdata] == list(zip(cells.x, cells.y, strict=True))
-    assert any(trace.name == "now 0.300, 0.700" for trace in figure.data)
+    assert any(trace.name == "now 0.30, 0.70" for trace in figure.data)
 
 
 def test_the_line_goes_around_the_plateau_and_is_closed_at_the_edge() -> None:
@@ -66,8 +66,9 @@ def test_an_empty_bin_has_no_point() -> None:
     assert list(figure.data[0].customdata) == [1, 2]
 
 
-def test_every_policy_has_a_line_with_both_its_rates() -> None:
-    figure = charts.trade_off([("a", 0.9, 0.1), ("b", 0.2, 0.3)])
-    web, wrong = figure.data[-2:]
+def test_every_policy_has_a_line_with_its_rates() -> None:
+    figure = charts.trade_off([("a", 0.5, 0.1, 0.9), ("b", 0.8, 0.3, 0.2)])
+    answered, wrong, web = figure.data[-3:]
+    assert (answered.name, list(answered.x)) == ("answered", [0.5, 0.8])
     assert (web.name, list(web.x), list(web.y)) == ("web rate", [0.9, 0.2], ["a", "b"])
     assert (wrong.name, list(wrong.x)) == ("confidently wrong", [0.1, 0.3])

@@ -77,7 +77,7 @@ def graded(start: Start, own: Path, kept: Path) -> AppTest:
     choose(app, evaluator="embedding")
     look(app, "tune_source", "Kept sets")
     press(app, "Use 24 questions")
-    assert "What these thresholds do" in texts(app)
+    assert "Your thresholds" in texts(app)
     return app
 
 
@@ -94,23 +94,27 @@ def texts(app: AppTest) -> str:
 
 def test_an_empty_page_says_what_is_needed_and_offers_the_sample(start: Start, own: Path) -> None:
     app = tune(start, own, labelled=False)
-    assert "Provide questions with what should become of them" in texts(app)
+    assert "Upload questions with labels" in texts(app)
+    look(app, "tune_source", "Sample questions")
     press(app, "Use 49 questions")
     assert "Sample questions: 49 questions" in texts(app)
     assert any(button.label == "Grade 49 questions" for button in app.button)
-    assert "What these thresholds do" not in texts(app)
+    assert "Your thresholds" not in texts(app)
 
 
 def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     app = grade(start, own)
     said = texts(app)
-    assert "What these thresholds do" in said and "AUROC" in said
+    assert "Your thresholds" in said and "AUROC" in said
     assert "Confidently wrong" in [metric.label for metric in app.metric]
     assert "Keep yours" in said and "On 12 held-out questions" in said
     lower, upper = thresholds(app)
-    assert f"lower **{lower:.3f}**, upper **{upper:.3f}**" in texts(app)
+    assert app.text_input(key="tune_preset_name").value == "mine paper"
+    assert not any(button.label.startswith("Keep recommended") for button in app.button)
     app.text_input(key="tune_preset_name").set_value("careful").run()
-    press(app, "Keep this preset")
+    press(app, f"Keep mine: {lower:.2f} and {upper:.2f}")
+    assert "Kept as “careful”" in texts(app)
+    assert app.text_input(key="tune_preset_name").value == "careful"
     kept = Workbench(Config(home=own)).experiments.load_preset("careful")
     assert (kept.lower, kept.upper, kept.questions) == (lower, upper, 24) and kept.reason.startswith(
         "kept: nothing else was better by least cost of"
@@ -124,6 +128,21 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     assert "Preset “careful”" in texts(app)
     ask(app, ANSWERED[0])
     assert "of the questions that score like this were answerable" in texts(app)
+
+
+def test_what_is_kept_is_what_the_button_says(graded: AppTest, own: Path) -> None:
+    app = graded
+    put_thresholds(app, (0.0, 0.01)).run()  # nearly everything is CORRECT: far off
+    press(app, "Keep mine: 0.00 and 0.01")
+    label = next(button.label for button in app.button if button.label.startswith("Keep recommended: "))
+    assert app.text_input(key="tune_preset_name").value == "mine paper 2"  # the first keeps its name
+    press(app, label)
+    kept = Workbench(Config(home=own)).experiments
+    assert kept.load_preset("mine paper").lower == 0.0
+    better = kept.load_preset("mine paper 2")
+    assert label == f"Keep recommended: {better.lower:.2f} and {better.upper:.2f}" and better.reason != "set by hand"
+    assert thresholds(app) == (better.lower, better.upper)  # and it is in use
+    assert "Kept as “mine paper 2”" in texts(app) and "Keep yours" not in texts(app)
 
 
 def test_nothing_is_graded_or_retrieved_after_the_grading(graded: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,6 +180,20 @@ def test_a_number_of_the_table_lists_its_questions(graded: AppTest) -> None:
     assert app.session_state["tune_cell"] is None
 
 
+def test_a_limit_that_so_few_cannot_certify_is_not_offered(graded: AppTest) -> None:
+    """6 unanswerable questions are held out: at 90 % they certify 32 %, at 95 % 40 %, at 99 % nothing of use."""
+    app = graded
+    assert "24 questions are enough to find thresholds that are far off" in texts(app)
+    look(app, "tune_way", "By a limit on wrong answers")
+    confidence = next(one for one in app.selectbox if one.label == "The limit holds")
+    assert confidence.options == ["for the questions of this set", "with 90% confidence", "with 95% confidence"]
+    limit = next(one for one in app.number_input if one.label.startswith("Confidently wrong"))
+    assert (limit.min, limit.value) == (39.5, 39.5)
+    assert "39.5% is the smallest limit that 6 unanswerable held-out questions can certify" in texts(app)
+    confidence.set_value("for the questions of this set").run()
+    assert next(one for one in app.number_input if one.label.startswith("Confidently wrong")).min == 0.5
+
+
 def test_the_record_behind_a_question_opens_on_the_ask_page(graded: AppTest, own: Path) -> None:
     app = graded
     seen = app.session_state["tune_seen"][1]
@@ -174,7 +207,7 @@ def test_a_second_session_finds_everything_graded(start: Start, own: Path) -> No
     choose(app, evaluator="embedding")
     look(app, "tune_source", "Kept sets")
     press(app, "Use 24 questions")
-    assert "What these thresholds do" in texts(app)
+    assert "Your thresholds" in texts(app)
     assert not any(button.label.startswith("Grade") for button in app.button)
 
 
@@ -182,28 +215,71 @@ def test_another_evaluator_is_graded_anew_and_the_first_is_still_there(graded: A
     app = graded
     choose(app, evaluator="heuristic")
     assert any(button.label == "Grade 24 questions" for button in app.button)
-    assert "What these thresholds do" not in texts(app)
+    assert "Your thresholds" not in texts(app)
     choose(app, evaluator="embedding")
-    assert "What these thresholds do" in texts(app)
+    assert "Your thresholds" in texts(app)
 
 
-def test_an_uploaded_file_with_problems_says_which_rows(start: Start, own: Path) -> None:
+def put_file(app: AppTest, name: str, content: bytes) -> str:
+    """What the page says then."""
+    app.file_uploader(key="tune_upload").set_value((name, content, "text/csv")).run()
+    assert not app.exception
+    return texts(app)
+
+
+GOOD = b"question,expected\nHow?,correct\nWho?,incorrect\n"
+
+
+def test_an_uploaded_set_is_saved_and_chosen_at_once(start: Start, own: Path) -> None:
     app = tune(start, own, labelled=False)
     look(app, "tune_source", "Upload")
-    content = b"question,expected\nWhy?,perhaps\nHow?,correct\nWho?,incorrect\n"
-    app.file_uploader(key="tune_upload").set_value(("mine.csv", content, "text/csv")).run()
-    said = texts(app)
-    assert "Row 2:" in said and "perhaps" in said
+    assert "my set: 2 questions" in put_file(app, "my/set.csv", GOOD)
+    kept = Workbench(Config(home=own)).experiments
+    assert kept.set_names() == ("my set",) and len(kept.load_set("my set").questions) == 2
+    app = tune(start, own, labelled=False)
+    look(app, "tune_source", "Kept sets")
     press(app, "Use 2 questions")
+
+
+def test_a_file_of_a_name_that_is_taken_loses_nothing(start: Start, own: Path) -> None:
+    app = tune(start, own)
+    look(app, "tune_source", "Upload")
+    assert "mine 2: 2 questions" in put_file(app, "mine.csv", GOOD)
+    assert "mine 2: 2 questions" in put_file(app, "mine.jsonl", GOOD)  # the same questions need no third set
+    kept = Workbench(Config(home=own)).experiments
+    assert kept.set_names() == ("mine", "mine 2") and kept.load_set("mine").questions == QUESTIONS
+
+
+def test_a_file_with_a_bad_row_is_refused_and_changes_nothing(start: Start, own: Path) -> None:
+    app = tune(start, own, labelled=False)
+    look(app, "tune_source", "Upload")
+    put_file(app, "first.csv", GOOD)
+    said = put_file(app, "mine.csv", b"question,expected\nWhy?,perhaps\nHow?,correct\nWho?,incorrect\n")
+    assert "Row 2: Expected one of" in said and "found 'perhaps'" in said
+    assert "first: 2 questions" in said and Workbench(Config(home=own)).experiments.set_names() == ("first",)
+    press(app, "Take the other 2 questions")
     assert "mine: 2 questions" in texts(app)
+
+
+def test_changes_in_the_table_are_kept(start: Start, own: Path) -> None:
+    app = tune(start, own)
+    look(app, "tune_source", "Kept sets")
+    press(app, "Use 24 questions")
+    before: LabelledSet = app.session_state["tune_set"]
+    kept = Workbench(Config(home=own)).experiments
+    changed = kept.keep_set(LabelledSet("mine", before.questions[:2]), before)
+    assert changed.name == "mine" and kept.load_set("mine").questions == QUESTIONS[:2]
+    # Somebody else has changed it meanwhile: theirs stays.
+    assert kept.keep_set(LabelledSet("mine", before.questions[:3]), before).name == "mine 2"
+    assert kept.load_set("mine").questions == QUESTIONS[:2]
 
 
 def test_a_file_that_is_no_table_is_refused(start: Start, own: Path) -> None:
     app = tune(start, own, labelled=False)
     look(app, "tune_source", "Upload")
-    app.file_uploader(key="tune_upload").set_value(("scan.csv", b"%PDF-1.7 \x00\x01", "text/csv")).run()
-    assert "This is not a text file" in texts(app)
-    assert not any(button.label.startswith("Use ") for button in app.button)
+    assert "This is not a text file" in put_file(app, "scan.csv", b"%PDF-1.7 \x00\x01")
+    assert not any(button.label.startswith(("Use ", "Take ")) for button in app.button)
+    assert Workbench(Config(home=own)).experiments.set_names() == ()
 
 
 def test_questions_drafted_from_the_documents_are_marked(start: Start, own: Path) -> None:
@@ -230,6 +306,30 @@ def test_feedback_becomes_labelled_questions(start: Start, own: Path) -> None:
     look(app, "tune_source", "From feedback")
     press(app, "Use 1 question")
     assert "From feedback: 1 question" in texts(app)
+
+
+def test_a_question_of_ask_goes_into_the_own_set_that_tune_lists(start: Start, own: Path) -> None:
+    app = start(CRAG_HOME=str(own), CRAG_HISTORY="off")
+    ask(app, ANSWERED[0])
+    press(app, "On topic only")
+    kept = Workbench(Config(home=own)).experiments
+    assert [(one.question, one.expected) for one in kept.load_set("my questions").questions] == [
+        (ANSWERED[0], Expected.AMBIGUOUS)
+    ]
+    assert "In “my questions”, see Tune" in texts(app)
+    press(app, "Answered")  # another label replaces it
+    ask(app, OTHERS[0])
+    press(app, "Off topic")
+    assert [(one.question, one.expected) for one in kept.load_set("my questions").questions] == [
+        (ANSWERED[0], Expected.CORRECT),
+        (OTHERS[0], Expected.INCORRECT),
+    ]
+    app = app.switch_page("pages/tune.py").run()
+    press(app, "Use 2 questions")
+    assert "my questions: 2 questions" in texts(app)
+    app = app.switch_page("pages/ask.py").run()
+    press(app, "**Off topic ✓**")  # pressed again, it is taken out
+    assert len(kept.load_set("my questions").questions) == 1 == len(app.session_state["tune_set"].questions)
 
 
 def test_too_few_questions_are_told_and_nothing_is_recommended(start: Start, own: Path) -> None:
@@ -281,7 +381,7 @@ def test_at_the_very_first_start_the_grading_waits_for_the_documents(
     let_go.set()
     app.session_state["tune_grading"].wait()
     app.run()
-    assert not app.exception and "What these thresholds do" in texts(app)
+    assert not app.exception and "Your thresholds" in texts(app)
     assert not any(button.label.startswith("Grade") for button in app.button)
 
 
@@ -297,7 +397,7 @@ def test_a_preset_of_other_documents_warns(start: Start, graded: AppTest, own: P
     app = graded
     app.slider(key="thresholds").set_value((0.25, 0.65)).run()
     app.text_input(key="tune_preset_name").set_value("careful").run()
-    press(app, "Keep this preset")
+    press(app, "Keep mine: 0.25 and 0.65")
     Workbench(Config(home=own)).store.ingest([("new.txt", b"A new rule of the harbour: no swimming.")])
     st.cache_data.clear()  # which looks at the documents every few seconds
     app = start(CRAG_HOME=str(own))

@@ -1,19 +1,27 @@
-"""Feedback on passages, route and answer: two buttons each, pressed again to take it back; kept in the history."""
+"""Feedback on chunks, route and answer: two buttons each, pressed again to take it back; kept in the history.
+
+And one's own set of labelled questions, which the question on the page goes into by one click.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from crag_core.base.errors import CragError
 from crag_core.base.types import Action, AnswerState, Passage
+from crag_core.experiments.labelled.questions import LABELS, Expected, word
+from crag_core.experiments.labelled.read import LONGEST_QUESTION
 from crag_core.trace.feedback import About, Label, Mark, of_answer, of_passage, of_route
 from ui.run.verdict import COLOURS, ICONS
-from ui.session import access, app_state, current_run
+from ui.session import access, app_state, current_run, tune_state
+from ui.session.access import Right
 from ui.session.current_run import View
+from ui.text import plain
 
 OnPassageLabel = Callable[[str, Mark | None], None]
 OnRunLabel = Callable[[About, Mark | None, Action | None], None]
@@ -81,6 +89,22 @@ def _said_of(route: Label | None, action: Action) -> tuple[Mark | None, Action |
     return Mark.WRONG, route.wanted
 
 
+def draw_own_label(name: str, current: Expected | None, on_label: Callable[[Expected | None], None]) -> None:
+    """One row: a word for each label of the question, which goes into the set `name`; pressed again it comes out.
+
+    `on_label` gets the label that holds now, None for none.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="own_set_row"), _row():
+        _draw_words("Add to my set:" if current is None else f"In “{plain(name)}”, see Tune:")
+        for expected in (Expected.CORRECT, Expected.AMBIGUOUS, Expected.INCORRECT):
+            is_set, action = expected is current, expected.actions[0]
+            st.button(
+                f"**{word(expected).capitalize()} ✓**" if is_set else word(expected).capitalize(),
+                f"own_label_{expected}", _TAKE_BACK if is_set else LABELS[expected], on_label,
+                (None if is_set else expected,), icon=f":material/{ICONS[action]}:", type="tertiary",
+            )  # fmt: skip
+
+
 def _row() -> DeltaGenerator:
     """Wraps as one piece."""
     return st.container(horizontal=True, vertical_alignment="center", gap="small", width="content")
@@ -109,9 +133,15 @@ def _draw_button(
 
 
 def draw_feedback(view: View) -> None:
-    """On route and answer; nothing where labels cannot be kept."""
-    if not _can_label():
-        return
+    """On route and answer, where labels can be kept, and the buttons that put the question into one's own set."""
+    if _can_label():
+        _draw_labels(view)
+    if access.may(Right.TUNE) and len(view.taken.question) <= LONGEST_QUESTION:
+        question = view.taken.question
+        draw_own_label(tune_state.own_name(), tune_state.own_label(question), partial(tune_state.label_own, question))
+
+
+def _draw_labels(view: View) -> None:
     said, answer = _labels(view.taken.id), view.routed.answer
     draw_run_feedback(
         said.get((About.ROUTE, "")),

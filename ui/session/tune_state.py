@@ -10,12 +10,15 @@ import streamlit as st
 
 from crag_core.app.workbench import Choice
 from crag_core.base.data_files import DATA
+from crag_core.base.errors import CragError
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import SetProgress, score
+from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.graded import Case, Conditions, cases, conditions_of
-from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin
 from crag_core.experiments.labelled.read import Read, read_questions
 from crag_core.experiments.statistics.calibration import Calibration, calibrated
+from crag_core.experiments.store import set_name_of
 from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation, accept, choose
@@ -69,10 +72,23 @@ def use(found: LabelledSet | None) -> None:
     """For a callback: the set to work with; None: none."""
     st.session_state["tune_set"] = found
     st.session_state["tune_cell"] = None
+    st.session_state.pop("own_set", None)  # which may be the one that was changed
 
 
 def use_questions(name: str, questions: tuple[LabelledQuestion, ...]) -> None:
     use(LabelledSet(name, questions))
+
+
+@app_state.reporting()
+def keep(found: LabelledSet, instead_of: LabelledSet | None = None) -> None:
+    """For a callback: save a set, where this person may, and work with it."""
+    if access.may(Right.TUNE):
+        found = app_state.workbench().experiments.keep_set(found, instead_of)
+    use(found)
+
+
+def keep_questions(name: str, questions: tuple[LabelledQuestion, ...]) -> None:
+    keep(LabelledSet(name, questions))
 
 
 def add_questions(questions: tuple[LabelledQuestion, ...]) -> None:
@@ -81,7 +97,90 @@ def add_questions(questions: tuple[LabelledQuestion, ...]) -> None:
     if there is not None:
         known = {question.key for question in there.questions}
         new = tuple(question for question in questions if question.key not in known)
-        use(replace(there, questions=there.questions + new))
+        keep(replace(there, questions=there.questions + new), there)
+
+
+# --- a person's own set -----------------------------------------------------------------------------------------------
+
+
+def own_name() -> str:
+    """Of the set that this person's own questions go into."""
+    return set_name_of(f"questions of {access.user()}" if access.user() else "my questions")
+
+
+def own_label(question: str) -> Expected | None:
+    """What a question is labelled in one's own set; None for one that is not in it."""
+    found = own_set().find(_own(question, Expected.CORRECT).key)
+    return found.expected if found else None
+
+
+def own_set() -> LabelledSet:
+    """As it is kept; empty where there is none, or it cannot be read."""
+
+    def read() -> LabelledSet:
+        kept, name = app_state.workbench().experiments, own_name()
+        try:
+            return LabelledSet(name, kept.load_set(name).questions if name in kept.set_names() else ())
+        except CragError:
+            return LabelledSet(name, ())
+
+    return app_state.remembered("own_set", own_name(), read)
+
+
+@app_state.reporting()
+def label_own(question: str, expected: Expected | None) -> None:
+    """For a callback: put a question into one's own set with this label, or, with None, take it out."""
+    access.require(Right.TUNE)
+    asked = _own(question, expected or Expected.CORRECT)
+    name = own_name()
+    found = app_state.workbench().experiments.change_set(
+        name, lambda there: there.having(asked) if expected else there.lacking(asked.key)
+    )
+    before = labelled()
+    if before is not None and before.name == name:
+        use(found)
+    st.session_state.pop("own_set", None)
+
+
+def _own(question: str, expected: Expected) -> LabelledQuestion:
+    return LabelledQuestion(cleaned(question), expected, origin=Origin.FEEDBACK)
+
+
+# --- an uploaded file -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """`is_taken`: the questions of this file were saved; else nothing was changed."""
+
+    name: str
+    read: Read
+    is_taken: bool
+
+
+def uploaded() -> Uploaded | None:
+    """The last file of this session."""
+    found: Uploaded | None = st.session_state.get("tune_uploaded")
+    return found
+
+
+def take_file(name: str, content: bytes) -> None:
+    """For a callback: save the questions of a file and work with them; where a row is at fault, nothing is changed."""
+    read = read_questions(name, content)
+    st.session_state["tune_uploaded"] = Uploaded(name, read, not read.problems)
+    if not read.problems:
+        keep_questions(_titled(name), read.questions)
+
+
+def take_the_rest() -> None:
+    """For a callback: the questions of the refused file without the rows at fault."""
+    if (found := uploaded()) is not None and found.read.questions:
+        st.session_state["tune_uploaded"] = replace(found, read=replace(found.read, problems=()), is_taken=True)
+        keep_questions(_titled(found.name), found.read.questions)
+
+
+def _titled(name: str) -> str:
+    return name.rsplit(".", 1)[0]
 
 
 @st.cache_data(show_spinner=False)

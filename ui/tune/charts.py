@@ -40,7 +40,7 @@ def histogram(found: Histogram, lines: Sequence[tuple[str, float]], title: str) 
         figure.add_bar(
             x=(found.edges[:-1] + found.edges[1:]) / 2, y=sign * counts, width=float(np.diff(found.edges)[0]) * 0.94,
             name=name, marker_color=colour, customdata=counts,
-            hovertemplate=f"%{{customdata}} {name}<br>score about %{{x:.3f}}<extra></extra>",
+            hovertemplate=f"%{{customdata}} {name}<br>score about %{{x:.2f}}<extra></extra>",
         )  # fmt: skip
     top = float(max(found.positive.max(initial=1), found.negative.max(initial=1)))
     for name, at in lines:
@@ -48,7 +48,7 @@ def histogram(found: Histogram, lines: Sequence[tuple[str, float]], title: str) 
         over = 26 if is_left and name != "lower" and len(lines) > 1 else 12
         figure.add_vline(x=at, line={"color": BLUE, "width": 2, "dash": "dot"})
         figure.add_annotation(
-            x=at, y=top, text=f"{name} {at:.3f}", showarrow=False, yshift=over,
+            x=at, y=top, text=f"{name} {at:.2f}", showarrow=False, yshift=over,
             xanchor="right" if is_left else "left", xshift=-5 if is_left else 5,
             font={"color": BLUE, "size": 13},
         )  # fmt: skip
@@ -61,7 +61,7 @@ def histogram(found: Histogram, lines: Sequence[tuple[str, float]], title: str) 
 def roc(found: Roc, at: tuple[float, float]) -> go.Figure:
     figure = _curve(
         found.false_positive_rate, found.true_positive_rate, ("unanswerable taken", "answerable taken"), "ROC",
-        "upper %{customdata:.3f}<br>%{y:.1%} of the answerable,<br>%{x:.1%} of the others", found.thresholds,
+        "upper %{customdata:.2f}<br>%{y:.1%} of the answerable,<br>%{x:.1%} of the others", found.thresholds,
     )  # fmt: skip
     figure.update_traces(fill="tozeroy", fillcolor="rgba(63,136,197,0.12)")
     _add_diagonal(figure)
@@ -82,7 +82,7 @@ def precision_recall(found: PrecisionRecall, share: float) -> go.Figure:
 def risk_coverage(found: RiskCoverage, at: tuple[float, float]) -> go.Figure:
     figure = _curve(
         found.coverage, found.risk, ("coverage: answered from the documents", "risk: not answerable"), "risk",
-        "answered from %{customdata:.3f} on:<br>%{x:.1%} of all, %{y:.1%} of them wrong", found.thresholds,
+        "answered from %{customdata:.2f} on:<br>%{x:.1%} of all, %{y:.1%} of them wrong", found.thresholds,
     )  # fmt: skip
     figure.update_yaxes(range=None, rangemode="tozero")
     _add_spot(figure, at, "your upper")
@@ -142,16 +142,16 @@ def heat_map(
     figure.add_scatter(
         x=[axis[i] for i, _ in places], y=[axis[j] for _, j in places], mode="markers", showlegend=False, name="cells",
         marker={"symbol": "square", "size": 9, "opacity": 0.0}, customdata=[(axis[i], axis[j]) for i, j in places],
-        text=["–, the limit is not kept" if np.isnan(costs[place]) else f"{costs[place]:.3f}" for place in places],
-        hovertemplate=f"lower %{{x:.3f}}, upper %{{y:.3f}}<br>{what} %{{text}}<extra></extra>",
+        text=["–, the limit is not kept" if np.isnan(costs[place]) else f"{costs[place]:.2f}" for place in places],
+        hovertemplate=f"lower %{{x:.2f}}, upper %{{y:.2f}}<br>{what} %{{text}}<extra></extra>",
         selected={"marker": {"opacity": 0.0}}, unselected={"marker": {"opacity": 0.0}},
     )  # fmt: skip
     for point in points:
         called = escape(clean(point.name)).replace("%", "&#37;")  # Plotly reads some HTML, and what follows a %
         figure.add_scatter(
-            x=[point.lower], y=[point.upper], mode="markers", name=f"{called} {point.lower:.3f}, {point.upper:.3f}",
+            x=[point.lower], y=[point.upper], mode="markers", name=f"{called} {point.lower:.2f}, {point.upper:.2f}",
             marker={"symbol": point.symbol, "size": 15, "color": point.colour, "line": {"color": "white", "width": 2}},
-            hovertemplate=f"{called}<br>lower %{{x:.3f}}, upper %{{y:.3f}}<extra></extra>",
+            hovertemplate=f"{called}<br>lower %{{x:.2f}}, upper %{{y:.2f}}<extra></extra>",
         )  # fmt: skip
     figure.update_xaxes(title="lower threshold", range=[-0.02, 1.02])
     figure.update_yaxes(title="upper threshold", range=[-0.02, 1.02])
@@ -159,22 +159,26 @@ def heat_map(
     return figure
 
 
-def trade_off(rows: Sequence[tuple[str, float, float]]) -> go.Figure:
-    """`rows` are (name, web rate, confidently wrong), the first on top."""
-    figure = _figure(60 + 34 * len(rows))
-    names = [name for name, _, _ in rows]
-    for name, web, wrong in rows:
+def trade_off(rows: Sequence[tuple[str, float, float, float]]) -> go.Figure:
+    """`rows` are (name, answered, confidently wrong, web rate), the first on top."""
+    figure = _figure(80 + 34 * len(rows))
+    names = [name for name, *_ in rows]
+    for name, *shares in rows:
         figure.add_scatter(
-            x=[web, wrong], y=[name, name], mode="lines", line={"color": GRAY, "width": 2}, showlegend=False,
-            hoverinfo="skip",
+            x=[min(shares), max(shares)], y=[name, name], mode="lines", line={"color": GRAY, "width": 2},
+            showlegend=False, hoverinfo="skip",
         )  # fmt: skip
-    for title, place, colour, symbol in (("web rate", 1, BLUE, "circle"), ("confidently wrong", 2, RED, "diamond")):
+    for title, place, colour, symbol in (
+        ("answered", 1, GREEN, "square"),
+        ("confidently wrong", 2, RED, "diamond"),
+        ("web rate", 3, BLUE, "circle"),
+    ):
         figure.add_scatter(
             x=[row[place] for row in rows], y=names, mode="markers", name=title, cliponaxis=False,
             marker={"size": 13, "color": colour, "symbol": symbol, "line": {"color": "white", "width": 1}},
             hovertemplate=f"%{{y}}: {title} %{{x:.1%}}<extra></extra>",
         )  # fmt: skip
-    figure.update_xaxes(title="share of all questions, and of the unanswerable", tickformat=".0%", range=[-0.02, 1.02])
+    figure.update_xaxes(title="share of the questions", tickformat=".0%", range=[-0.02, 1.02])
     figure.update_yaxes(autorange="reversed", ticksuffix="  ")
     return figure
 

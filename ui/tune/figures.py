@@ -7,7 +7,7 @@ import streamlit as st
 
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted, shortened
-from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.labelled.questions import Expected, word
 from crag_core.experiments.statistics import curves
 from crag_core.experiments.statistics.calibration import brier, ece, reliability
 from crag_core.experiments.statistics.curves import auroc
@@ -19,11 +19,11 @@ from crag_core.experiments.thresholds.threshold_board import (
     Array,
     Board,
     Rates,
+    answer_rates,
     confusion,
     macro_f1,
     rate,
     sentence_curve,
-    trade,
 )
 from crag_core.report.thresholds.view import compared_scores, describe_effort, rate_figures
 from ui.run.verdict import COLOURS, ICONS
@@ -33,20 +33,16 @@ from ui.text import plain
 from ui.tune import charts
 
 SCORES, ROUTES, CURVES, TRUST = "Scores", "Routes", "Curves", "Can scores be trusted?"
-_TRADE = (
-    "Left: AMBIGUOUS without web evidence is no answer, which is how it is counted. Right: what counting it as one "
-    "would do."
-)
 SENTENCES, POLICIES = "Sentences", "All policies"
 
 
 def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
     table = confusion(board, actions)
     score = macro_f1(table)
-    f1 = "" if score is None else f" Macro-F1 over the three routes: **{score:.3f}**."
-    st.markdown(f"Rows say what was expected, columns what became of it. Choose a number to see its questions.{f1}")
+    f1 = "" if score is None else f" Macro-F1 over the three routes: **{score:.2f}**."
+    st.markdown(f"Choose a number to see its questions.{f1}")
     head = st.columns(4)
-    head[0].caption("expected ↓  taken →")
+    head[0].caption("label ↓  route →")
     for column, name in zip(head[1:], ACTIONS, strict=True):
         column.markdown(f":{COLOURS[name]}[:material/{ICONS[name]}: **{name}**]")
     for place, expected in enumerate(Expected):
@@ -59,10 +55,10 @@ def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
 
 def _draw_row(place: int, expected: Expected, counts: Array) -> None:
     columns = st.columns(4, vertical_alignment="center")
-    columns[0].markdown(f"**{expected}**")
+    columns[0].markdown(f"**{word(expected)}**")
     for taken, (column, count) in enumerate(zip(columns[1:], counts, strict=True)):
         is_right = ACTIONS[taken] in expected.actions
-        questions = f"{counted(int(count), 'question')} expected {expected}, taken {ACTIONS[taken]}"
+        questions = f"{counted(int(count), 'question')} labelled {word(expected)}, taken {ACTIONS[taken]}"
         column.button(
             f"{count} · {count / max(counts.sum(), 1):.0%}", key=f"tune_cell_{place}_{taken}", on_click=_choose,
             args=(place, taken), icon=":material/check:" if is_right else None, disabled=not count,
@@ -97,7 +93,7 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
             "score for upper": st.column_config.NumberColumn(format="%.3f"),
             "score for lower": st.column_config.NumberColumn(format="%.3f"),
         },
-        alt=f"Questions expected {list(Expected)[place]} and taken {ACTIONS[taken]}",
+        alt=f"Questions labelled {word(list(Expected)[place])} and taken {ACTIONS[taken]}",
     )  # fmt: skip
     selected = [row for row in picked.selection.rows if row < len(chosen)]
     if not selected:
@@ -126,8 +122,7 @@ def draw_figures(seen: Seen) -> None:
     actions = board.actions(policy.lower, policy.upper)
     rates = rate(board, actions, tune_state.prices())
     _draw_separation(board)
-    _draw_rates(board, rates)
-    _draw_trade(board, actions)
+    _draw_rates(board, actions, rates)
     views = {
         SCORES: lambda: _draw_scores(board),
         ROUTES: lambda: draw_routes(seen, board, actions),
@@ -171,22 +166,16 @@ def _verdict(found: Estimate) -> str:
     return "That is weak: whatever the thresholds, many questions will take the wrong route."
 
 
-def _draw_rates(board: Board, rates: Rates) -> None:
+def _draw_rates(board: Board, actions: Array, rates: Rates) -> None:
     with st.container(horizontal=True, key="tune_rates"):
         for one in rate_figures(board, rates):
-            _draw_metric(one.name, one.value or "–", one.interval, one.meaning)
+            if one.name != "Ungraded" or board.ungraded.any():
+                _draw_metric(one.name, one.value or "–", one.interval, one.meaning)
         effort = describe_effort(rates, tune_state.prices())
-        _draw_metric("Seconds, calls", f"{rates.seconds:.1f} s", f"{rates.calls:.1f} model calls", effort)
-
-
-def _draw_trade(board: Board, actions: Array) -> None:
-    """What it costs to call a doubtful ending an answer, and what not to."""
-    with st.container(horizontal=True, key="tune_trade"):
-        for title, with_doubtful in (("AMBIGUOUS not an answer", False), ("AMBIGUOUS an answer", True)):
-            shares = trade(board, actions, with_doubtful=with_doubtful)
-            wrong, left_open = ("–" if one is None else f"{one.value:.1%}" for one in shares)
-            below = "unanswerable answered / answerable not"
-            _draw_metric(title, f"{wrong} / {left_open}", below, _TRADE)
+        _draw_metric("Time", f"{rates.seconds:.1f} s", f"{rates.calls:.1f} LLM calls", effort)
+    shares = answer_rates(board, actions)
+    answered, wrong = ("–" if one is None else f"{one.value:.1%}" for one in shares)
+    st.caption(f"If AMBIGUOUS counts as an answer too: answered {answered}, wrong {wrong}.")
 
 
 def _draw_metric(title: str, value: str, below: str, meaning: str) -> None:
@@ -282,16 +271,17 @@ def _draw_policies(seen: Seen, now: Rates) -> None:
         (f"always {name}", rate(board, np.full(len(board), action), prices)) for action, name in enumerate(ACTIONS)
     ]
     rows = [
-        (title, one.web.value, one.confidently_wrong.value) for title, one in found if one.web and one.confidently_wrong
+        (title, one.answered.value, one.confidently_wrong.value, one.web.value)
+        for title, one in found
+        if one.answered and one.web and one.confidently_wrong
     ]
     if not rows:
-        st.info("This chart needs questions that the documents do not answer.", icon=":material/info:")
+        st.info("This chart needs answerable questions and others.", icon=":material/info:")
         return
     _chart(charts.trade_off(rows), "tune_policies")
     st.caption(
-        f"Graded by {plain(seen.conditions.evaluator)}. {plain(own.title)} has the thresholds of the sidebar, the "
-        "others have those that they start from; further left is better, for both. A policy that retrieves again is "
-        "judged by its first decision."
+        f"Answered: right is better; the others: left. {plain(own.title)} at your thresholds, the others at their "
+        "defaults. Only the first retrieval counts."
     )
 
 

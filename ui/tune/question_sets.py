@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from threading import Event
 
 import streamlit as st
@@ -15,8 +16,16 @@ from crag_core.base.text.display import counted
 from crag_core.experiments.drafting.draft import draft as draft_questions
 from crag_core.experiments.drafting.draft_with_model import reword
 from crag_core.experiments.labelled.from_feedback import FromFeedback, questions_from
-from crag_core.experiments.labelled.questions import LABELS, Expected, LabelledQuestion, LabelledSet, Origin
+from crag_core.experiments.labelled.questions import (
+    LABELS,
+    Expected,
+    LabelledQuestion,
+    LabelledSet,
+    Origin,
+    word,
+)
 from crag_core.experiments.labelled.read import Read, read_questions, write_csv, write_questions
+from crag_core.experiments.statistics.small_sets import few_tell
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import access, app_state, tune_state
@@ -63,25 +72,30 @@ def _everyday() -> tuple[str, ...]:
 def draw_sources(has_set: bool, busy: bool) -> None:
     """How to get labelled questions; with a set on the page, how to get more or others."""
     choices = {
-        SAMPLE: _draw_sample,
-        DRAFT: _draw_draft,
-        UPLOAD: _draw_upload,
-        FEEDBACK: _draw_feedback,
         KEPT: _draw_kept,
+        UPLOAD: _draw_upload,
+        DRAFT: _draw_draft,
+        FEEDBACK: _draw_feedback,
+        SAMPLE: _draw_sample,
     }
+    start = KEPT if _kept_names() else UPLOAD
     if not has_set:
-        st.markdown(
-            "Provide questions with what should become of them: **answered** by your documents, only **on the "
-            "subject**, or about **something else**. From twenty on thresholds are recommended; the more there are, "
-            "the narrower are all intervals."
-        )
+        st.markdown("Upload questions with labels, or let them be drafted from your documents. 20 or more are needed.")
     chosen = st.segmented_control(
-        "Where the questions come from", list(choices), default=SAMPLE, required=True, key="tune_source", disabled=busy
+        "Where the questions come from", list(choices), default=start, required=True, key="tune_source", disabled=busy
     )
     try:
         choices[chosen](busy)
     except CragError as error:
         st.error(plain(str(error)), icon=":material/error:")
+
+
+def _kept_names() -> tuple[str, ...]:
+    """None where the disk does not answer, which the source that reads them tells."""
+    try:
+        return app_state.workbench().experiments.set_names()
+    except CragError:
+        return ()
 
 
 def _draw_sample(busy: bool) -> None:
@@ -113,30 +127,36 @@ def _draw_draft(busy: bool) -> None:
     if drafted:
         for one in drafted[:3]:
             st.caption(f"{_badge(one.expected)} {plain(one.question)}")
-        _draw_take("Drafted questions", drafted, busy)
+        _draw_take("Drafted questions", drafted, busy, keeps=True)
     elif drafted is not None:
         st.info("No sentence of these documents could be made into a question.", icon=":material/info:")
 
 
 def _draw_upload(busy: bool) -> None:
     st.markdown(
-        "CSV or JSONL with a column `question` and one of `expected` (correct, ambiguous, incorrect, unanswerable) or "
-        "`answerable` (true, false). Optional: `answers`, `document`, `note`."
+        f"CSV or JSONL with the columns `question` and `label`: {', '.join(map(word, Expected))}. It is saved at once."
     )
-    file = st.file_uploader(
-        "Labelled questions", ["csv", "tsv", "jsonl", "json", "txt"], key="tune_upload", disabled=busy
-    )
-    if file is None:
+    st.file_uploader(
+        "Labelled questions", ["csv", "tsv", "jsonl", "json", "txt"], key="tune_upload", disabled=busy,
+        on_change=_take_file, max_upload_size=LARGEST_MB,
+    )  # fmt: skip
+    _draw_refused()
+
+
+def _take_file() -> None:
+    file = st.session_state["tune_upload"]
+    if file is not None:
+        tune_state.take_file(file.name, file.getvalue())
+
+
+def _draw_refused() -> None:
+    """Why the last file was not taken, row by row; nothing after one that was."""
+    found = tune_state.uploaded()
+    if found is None or found.is_taken:
         return
-    if file.size > LARGEST_MB * 2**20:
-        st.error(f"This file has {file.size / 2**20:.0f} MB, expected at most {LARGEST_MB}.", icon=":material/error:")
-        return
-    kept: tuple[str, Read] | None = st.session_state.get("tune_read")
-    if kept is None or kept[0] != file.file_id:
-        kept = st.session_state["tune_read"] = (file.file_id, read_questions(file.name, file.getvalue()))
-    _draw_read(kept[1])
-    if kept[1].questions:
-        _draw_take(file.name.rsplit(".", 1)[0][:60], kept[1].questions, busy)
+    _draw_problems(found.read, f"{plain(found.name)} was not taken. Nothing was changed.")
+    if count := len(found.read.questions):
+        st.button(f"Take the other {counted(count, 'question')}", on_click=tune_state.take_the_rest, key="tune_rest")
 
 
 def _draw_feedback(busy: bool) -> None:
@@ -151,15 +171,16 @@ def _draw_feedback(busy: bool) -> None:
     if not found.questions:
         st.info("Nobody has said yet what a route should have been.", icon=":material/info:")
         return
-    _draw_take("From feedback", found.questions, busy)
+    _draw_take("From feedback", found.questions, busy, keeps=True)
 
 
 def _draw_kept(busy: bool) -> None:
     names = app_state.workbench().experiments.set_names()
     if not names:
-        st.info("No set is kept yet. Keep one with the table of its questions.", icon=":material/info:")
+        st.info("No set yet. What you upload or draft is kept here.", icon=":material/info:")
         return
-    name = st.selectbox("Kept set", names, key="tune_kept_name", width=400)
+    own = tune_state.own_name()
+    name = st.selectbox("Kept set", names, names.index(own) if own in names else 0, key="tune_kept_name", width=400)
     read = app_state.workbench().experiments.load_set(name)
     _draw_read(read)
     with st.container(horizontal=True):
@@ -174,10 +195,12 @@ def _delete(name: str) -> None:
     app_state.workbench().experiments.delete_set(name)
 
 
-def _draw_take(name: str, questions: tuple[LabelledQuestion, ...], busy: bool) -> None:
+def _draw_take(name: str, questions: tuple[LabelledQuestion, ...], busy: bool, keeps: bool = False) -> None:
+    """`keeps`: they are not among the kept sets yet, and are saved when they are chosen."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            f"Use {counted(len(questions), 'question')}", on_click=tune_state.use_questions, args=(name, questions),
+            f"Use {counted(len(questions), 'question')}",
+            on_click=tune_state.keep_questions if keeps else tune_state.use_questions, args=(name, questions),
             type="primary", icon=":material/check:", disabled=busy, key="tune_take",
         )  # fmt: skip
         if tune_state.labelled() is not None:
@@ -188,16 +211,18 @@ def _draw_take(name: str, questions: tuple[LabelledQuestion, ...], busy: bool) -
 
 
 def _draw_read(read: Read) -> None:
-    """What was wrong with a file, row by row, and what was guessed."""
+    """What is wrong with a kept set that somebody edited, and what was guessed."""
     if read.problems:
         title = f"{counted(len(read.problems), 'row')} cannot be used" if read.questions else "Nothing here can be used"
-        lines = [f"Row {problem.row}: {plain(problem.message)}" for problem in read.problems[:_SHOWN_PROBLEMS]]
-        rest = len(read.problems) - _SHOWN_PROBLEMS
-        st.error(
-            "  \n".join([*lines, *([f"and {rest} more"] if rest > 0 else [])]), title=title, icon=":material/error:"
-        )
+        _draw_problems(read, title)
     for remark in read.remarks:
         st.caption(f":material/info: {plain(remark)}")
+
+
+def _draw_problems(read: Read, title: str) -> None:
+    lines = [f"Row {problem.row}: {plain(problem.message)}" for problem in read.problems[:_SHOWN_PROBLEMS]]
+    rest = len(read.problems) - _SHOWN_PROBLEMS
+    st.error("  \n".join([*lines, *([f"and {rest} more"] if rest > 0 else [])]), title=title, icon=":material/error:")
 
 
 def draw_set(labelled: LabelledSet, busy: bool) -> None:
@@ -209,6 +234,13 @@ def draw_set(labelled: LabelledSet, busy: bool) -> None:
         st.caption(
             f":material/edit_note: {counted(drafted, 'question')} drafted by the application: look them through."
         )
+    uploaded = tune_state.uploaded()
+    if uploaded and uploaded.is_taken and uploaded.read.questions == labelled.questions:
+        st.caption(f":material/check: {plain(uploaded.name)} is kept as “{plain(labelled.name)}”.")
+        for remark in uploaded.read.remarks:
+            st.caption(f":material/info: {plain(remark)}")
+    if few := few_tell(labelled.questions):
+        st.caption(f":material/info: {plain(few)}")
     with st.expander("Questions", icon=":material/table_rows:", key="tune_questions", on_change="rerun") as fold:
         if fold.open:
             _draw_table(labelled, busy)
@@ -219,7 +251,7 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
         st.caption(f"A set of more than {MOST_EDITED:,} questions is not edited here: download and upload it.")
         _draw_files(labelled)
         return
-    rows = [to_plain(question) for question in labelled.questions]
+    rows = [{**to_plain(question), "expected": word(question.expected)} for question in labelled.questions]
     edited = st.data_editor(
         rows,
         key=f"tune_table_{labelled.fingerprint}",
@@ -228,7 +260,7 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
         height=380,
         column_config={
             "question": st.column_config.TextColumn(required=True, width="large"),
-            "expected": st.column_config.SelectboxColumn(options=[one.value for one in Expected], required=True),
+            "expected": st.column_config.SelectboxColumn("label", options=list(map(word, Expected)), required=True),
             "answers": st.column_config.ListColumn(help="Any of these texts answers the question."),
             "without": st.column_config.TextColumn(help="Chunks that hold this text count as not indexed."),
             "origin": st.column_config.TextColumn(disabled=True),
@@ -237,13 +269,10 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
     changed = [row for row in edited if row.get("question") or row.get("expected")]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
-            "Use the changes", on_click=_use_changes, args=(labelled.name, changed), icon=":material/done:",
-            disabled=busy or changed == rows, key="tune_use_changes",
+            "Save changes", on_click=_save_changes, args=(labelled, changed), icon=":material/save:",
+            disabled=busy or changed == rows, key="tune_save_changes",
         )  # fmt: skip
         _draw_files(labelled)
-        if access.may(Right.TUNE):
-            name = st.text_input("Keep it as", labelled.name, max_chars=60, key="tune_keep_name", width=260)
-            st.button("Keep", on_click=_keep, args=(labelled, name), icon=":material/save:", key="tune_keep")
     if problem := st.session_state.pop("tune_table_problem", None):
         _draw_read(problem)
 
@@ -258,26 +287,18 @@ def _draw_files(labelled: LabelledSet) -> None:
             st.download_button(kind, content, name, icon=":material/download:", on_click="ignore")
 
 
-def _use_changes(name: str, rows: Sequence[dict[str, object]]) -> None:
+def _save_changes(labelled: LabelledSet, rows: Sequence[dict[str, object]]) -> None:
     """Through the same checks as a file."""
     filled = ({key: value for key, value in row.items() if value not in (None, "", [])} for row in rows)
-    read = read_questions(name, "\n".join(json.dumps(row) for row in filled).encode())
+    read = read_questions(labelled.name, "\n".join(json.dumps(row) for row in filled).encode())
     if read.problems:
         st.session_state["tune_table_problem"] = read
     else:
-        tune_state.use_questions(name, read.questions)
-
-
-@app_state.reporting()
-def _keep(labelled: LabelledSet, name: str) -> None:
-    access.require(Right.TUNE)
-    kept = LabelledSet(name.strip(), labelled.questions)
-    app_state.workbench().experiments.save_set(kept)
-    tune_state.use(kept)
+        tune_state.keep(replace(labelled, questions=read.questions), labelled)
 
 
 def _badge(expected: Expected) -> str:
     if expected is Expected.UNANSWERABLE:
-        return ":violet-badge[:material/block: UNANSWERABLE]"
+        return f":violet-badge[:material/block: {word(expected)}]"
     action = expected.actions[0]
-    return f":{COLOURS[action]}-badge[:material/{ICONS[action]}: {expected}]"
+    return f":{COLOURS[action]}-badge[:material/{ICONS[action]}: {word(expected)}]"

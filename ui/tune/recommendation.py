@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import streamlit as st
 
 from crag_core.base.text.display import readable
+from crag_core.experiments.statistics.intervals import least_certified
+from crag_core.experiments.statistics.small_sets import MOST_CERTIFIED, held_out
 from crag_core.experiments.thresholds.objective import Costs, Objective, allowed, losses, surface, wrong_surface
 from crag_core.experiments.thresholds.recommend import STEPS, Recommendation, halves
 from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
@@ -18,33 +22,45 @@ from ui.tune import charts
 BY_COSTS, BY_LIMIT = "By what mistakes cost", "By a limit on wrong answers"
 
 
-def draw_objective() -> tuple[Objective, float | None]:
+def draw_objective(seen: Seen) -> tuple[Objective, float | None]:
     """What makes thresholds good here, and the confidence of the limit (None: for the questions of this set)."""
     way = st.segmented_control("How to choose", [BY_COSTS, BY_LIMIT], default=BY_COSTS, required=True, key="tune_way")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        objective, confidence = _draw_limit() if way == BY_LIMIT else (Objective(_draw_costs()), None)
+    if way == BY_LIMIT:
+        return _draw_limit(held_out([case.asked for case in seen.graded]))
+    with st.expander("Costs", icon=":material/payments:"), st.container(horizontal=True, vertical_alignment="bottom"):
+        objective = Objective(_draw_costs())
         for what, value in (("call", 5.0), ("web", 1.5)):
             st.number_input(
-                "Seconds a model call" if what == "call" else "Seconds a web search", 0.0, 600.0, value, 0.5,
+                "Seconds an LLM call" if what == "call" else "Seconds a web search", 0.0, 600.0, value, 0.5,
                 key=f"tune_{what}_seconds", width=165, on_change=current_run.redraw,
             )  # fmt: skip
-    return objective, confidence
+    return objective, None
 
 
-def _draw_limit() -> tuple[Objective, float | None]:
-    share = st.number_input(
-        "Confidently wrong, at most %", 0.5, 50.0, 10.0, 0.5, key="tune_limit", width=210,
-        help="Of unanswerable questions. Of the thresholds that keep it, those with the fewest web searches.",
-    )  # fmt: skip
-    confidence = st.selectbox(
-        "The limit holds", [None, 0.9, 0.95, 0.99], 2, key="tune_confidence", width=330,
-        format_func=lambda one: f"with {one:.0%} confidence" if one else "for the questions of this set",
-        help="With confidence: for new questions like these too, tested on held-out ones by exact binomial bounds.",
-    )  # fmt: skip
-    web = st.number_input(
-        "Web searches, at most %", 1.0, 100.0, 100.0, 5.0, key="tune_web_limit", width=210,
-        help="Of all questions. 100: no limit.",
-    )  # fmt: skip
+def _draw_limit(held: int) -> tuple[Objective, float | None]:
+    """Offers no promise that `held` unanswerable held-out questions could not certify."""
+    least = {one: math.ceil(200 * least_certified(held, one)) / 2 for one in (0.9, 0.95, 0.99)}
+    offered = [None, *(one for one, percent in least.items() if percent <= 100 * MOST_CERTIFIED)]
+    key = f"tune_confidence_{len(offered)}"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        confidence = st.selectbox(
+            "The limit holds", offered, min(2, len(offered) - 1), key=key, width=330,
+            format_func=lambda one: f"with {one:.0%} confidence" if one else "for the questions of this set",
+            help="With confidence: also for new questions like these, tested on held-out ones.",
+        )  # fmt: skip
+        smallest = least[confidence] if confidence else 0.5
+        share = st.number_input(
+            "Confidently wrong, at most %", smallest, 100 * MOST_CERTIFIED, max(10.0, smallest), 0.5,
+            key=f"tune_limit_{smallest:g}", width=210, help="Of the unanswerable questions.",
+        )  # fmt: skip
+        web = st.number_input(
+            "Web searches, at most %", 1.0, 100.0, 100.0, 5.0, key="tune_web_limit", width=210,
+            help="Of all questions. 100: no limit.",
+        )  # fmt: skip
+    if held and len(offered) > 1 and confidence:
+        st.caption(f"{smallest:g}% is the smallest limit that {held} unanswerable held-out questions can certify.")
+    elif len(offered) == 1:
+        st.caption(f"{held} unanswerable held-out questions certify no limit: more are needed for a promise.")
     most_web = float(web) / 100 if web < 100 else None
     return Objective(most_wrong=float(share) / 100, most_web=most_web), confidence
 
@@ -61,35 +77,29 @@ def _draw_costs() -> Costs:
     return Costs(**values)
 
 
-def draw_advice(seen: Seen, objective: Objective, confidence: float | None) -> Recommendation:
-    found = tune_state.advice(seen, objective, confidence)
+def draw_recommended(found: Recommendation) -> None:
+    """The recommended pair, or in one line that yours are kept, and behind a fold how it was chosen."""
     if found.why_not:
-        st.warning(plain(found.why_not), title="No thresholds to recommend", icon=":material/warning:")
-    else:
-        _draw_recommended(found)
-    with st.container(key="tune_map"):
-        _draw_map(seen, objective, found)
-    if found.compared:
-        _draw_compared(found)
-    return found
-
-
-def _draw_recommended(found: Recommendation) -> None:
-    with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            if found.keep:
-                st.markdown(":material/check_circle: **Keep yours**", width="content")
-            who = "Your" if found.keep else "Recommended"
-            for name, value in zip(("lower", "upper"), readable(found.lower, found.upper), strict=True):
-                st.metric(f"{who} {name}", value, width="content")
+        st.markdown(f":material/info: **No recommendation.** {plain(found.why_not)}")
+        return
+    first, second = readable(found.lower, found.upper)
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        if found.keep:
+            st.markdown(f"#### :material/check_circle: Keep yours: {first} and {second}", width="content")
+        else:
+            st.markdown(f"#### Recommended: lower {first}, upper {second}", width="content")
             now = app_state.policy()
             st.button(
-                "Use these thresholds", on_click=_use, args=(found.lower, found.upper), type="primary",
-                icon=":material/check:", key="tune_use", disabled=(now.lower, now.upper) == (found.lower, found.upper),
+                "Try these", on_click=_use, args=(found.lower, found.upper), icon=":material/tune:", key="tune_use",
+                disabled=found.is_at(now.lower, now.upper), help="Moves the thresholds there and keeps nothing.",
             )  # fmt: skip
-        if found.guaranteed:
-            st.markdown(f":material/verified: {plain(f'{found.guaranteed.reason} {found.guaranteed.odds}')}")
-        st.markdown("\n\n".join(map(plain, recommendation_lines(found))))
+    if found.guaranteed:
+        st.markdown(f":material/verified: {plain(f'{found.guaranteed.reason} {found.guaranteed.odds}')}")
+    lines = recommendation_lines(found)
+    st.markdown(plain(lines[0]))
+    if len(lines) > 1:
+        with st.expander("How sure is that?"):
+            st.markdown("\n\n".join(map(plain, lines[1:])))
 
 
 def _use(lower: float, upper: float) -> None:
@@ -99,7 +109,7 @@ def _use(lower: float, upper: float) -> None:
     st.rerun()
 
 
-def _draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
+def draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
     board, now, axis = tune_state.board(seen), app_state.policy(), grid(STEPS)
     board = board.part(halves(board))
     values, what, message = _values(board, objective)
@@ -137,10 +147,12 @@ def _clicked() -> None:
     chosen = st.session_state["tune_heat_map"].selection.points
     cell = next((point.get("customdata") for point in chosen if point.get("customdata")), None)
     if isinstance(cell, list | tuple) and len(cell) == 2 and app_state.policy().allows(*cell):
-        _use(round(float(cell[0]), 3), round(float(cell[1]), 3))
+        _use(round(float(cell[0]), 2), round(float(cell[1]), 2))
 
 
-def _draw_compared(found: Recommendation) -> None:
+def draw_compared(found: Recommendation) -> None:
+    if not found.compared:
+        return
     st.dataframe(
         [dict(zip(COMPARED, row, strict=True)) for row in compared_rows(found)], hide_index=True, key="tune_compared",
         alt=f"{_whose(found)} thresholds beside others, on the other half of the questions",

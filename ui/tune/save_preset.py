@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from itertools import count
 
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import readable
 from crag_core.experiments.statistics.monitoring import binned
+from crag_core.experiments.store import set_name_of
+from crag_core.experiments.thresholds.guarantee import Pair
 from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation
@@ -19,53 +24,67 @@ from ui.session.tune_state import Seen
 from ui.shell import presets
 from ui.text import plain
 
+_NAME = "tune_preset_name"
+
 
 def draw_preset(seen: Seen, objective: Objective, confidence: float | None, found: Recommendation) -> None:
-    """The thresholds of the sidebar, with what they were chosen for; `found` are those that are recommended."""
+    """The name, and a button for each pair that stands above: the recommended one, where it is another, and yours."""
     policy = app_state.policy()
-    st.markdown(
-        f"The thresholds of the sidebar, lower **{policy.lower:.3f}**, upper **{policy.upper:.3f}** and sentence "
-        f"cut-off **{policy.cutoff:.2f}**, for {plain(policy.title)} with {plain(seen.conditions.evaluator)}."
-    )
-    promised = found.guaranteed is not None and found.guaranteed.covers(policy.lower, policy.upper)
-    made, message = tune_state.calibration(seen)
-    st.caption(f":material/straighten: {plain(message)}")
+    own = policy.lower, policy.upper
+    make = partial(_preset, seen, objective, confidence, found)
+    is_better = not found.why_not and not found.keep and not found.is_at(*own)
+    offered = [("recommended", (found.lower, found.upper))] if is_better else []
+    kept = presets.in_use(policy)
+    name = set_name_of(_draw_name(f"{seen.labelled.name} {policy.name}"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.text_input(
-            "Name", f"{policy.name} {seen.labelled.name}"[:60], max_chars=60, key="tune_preset_name", width=320
-        )
-        preset = TunedPreset(
-            name=name.strip() or "preset",
-            policy=policy.name,
-            lower=policy.lower,
-            upper=policy.upper,
-            cutoff=policy.cutoff,
-            sentences=policy.strips.top or 0,
-            conditions=seen.conditions,
-            labelled=seen.labelled.name,
-            labels=seen.labelled.fingerprint,
-            questions=len(seen.graded),
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            reason=_reason(objective.describe(confidence), found, found.is_at(policy.lower, policy.upper)),
-            calibration=made,
-            promise=found.guaranteed.limits if found.guaranteed and promised else None,
-            scores=binned(tune_state.board(seen).deciding().upper),
-        )
-        if access.may(Right.TUNE) and st.button(
-            "Keep this preset", type="primary", icon=":material/bookmark_add:", key="tune_preset_keep"
-        ):
-            _keep(preset)
-        st.download_button(
-            "TOML", preset.to_toml(), f"{preset.name}.toml", "application/toml", icon=":material/download:",
-            on_click="ignore", key="tune_toml",
-        )  # fmt: skip
-        st.download_button(
-            "Report", partial(render_thresholds, preset, tune_state.board(seen), found, objective, tune_state.prices()),
-            f"{preset.name}.html", "text/html", icon=":material/description:", on_click="ignore", key="tune_report",
-            help="One page for somebody who has to agree to these thresholds. Opens in any browser, without network.",
-        )  # fmt: skip
-    st.caption("On the Ask page it is among the presets of the sidebar; on the command line `--preset`, in Python:")
-    st.code(preset.to_python(preset.name), language="python", wrap_lines=True)
+        for whose, pair in [*offered, ("mine", own)]:
+            if access.may(Right.TUNE):
+                st.button(
+                    f"Keep {whose}: {' and '.join(readable(*pair))}", on_click=_keep, args=(make, name, pair),
+                    type="primary" if whose == "recommended" or not (offered or kept) else "secondary",
+                    icon=":material/bookmark_add:", key=f"tune_keep_{whose}",
+                )  # fmt: skip
+        _draw_export(make(name, own), seen, objective, found)
+    names = app_state.workbench().experiments.preset_names()
+    if name in names and (kept is None or kept.name != name):
+        st.caption(f"Replaces the kept preset “{plain(name)}”.")
+    elif kept is not None:
+        st.caption(f":material/check: Kept as “{plain(kept.name)}”, and in use. On Ask it is among the presets.")
+
+
+def _draw_name(title: str) -> str:
+    """What the field holds; it starts with a name that no preset has, and does so again for another set or policy."""
+    names = app_state.workbench().experiments.preset_names()
+    tried = (set_name_of(title if number == 1 else f"{title[:56]} {number}") for number in count(1))
+    start = next(one for one in tried if one not in names)
+    if st.session_state.get("tune_preset_start") != start:
+        st.session_state["tune_preset_start"] = st.session_state[_NAME] = start
+    return st.text_input("Name of the preset", max_chars=60, key=_NAME, width=320)
+
+
+def _preset(
+    seen: Seen, objective: Objective, confidence: float | None, found: Recommendation, name: str, pair: Pair
+) -> TunedPreset:
+    """`pair` under the sidebar's policy, with what it was chosen for."""
+    policy, board = app_state.policy(), tune_state.board(seen)
+    promised = found.guaranteed is not None and found.guaranteed.covers(*pair)
+    return TunedPreset(
+        name=name,
+        policy=policy.name,
+        lower=pair[0],
+        upper=pair[1],
+        cutoff=policy.cutoff,
+        sentences=policy.strips.top or 0,
+        conditions=seen.conditions,
+        labelled=seen.labelled.name,
+        labels=seen.labelled.fingerprint,
+        questions=len(seen.graded),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        reason=_reason(objective.describe(confidence), found, found.is_at(*pair)),
+        calibration=tune_state.calibration(seen)[0],
+        promise=found.guaranteed.limits if found.guaranteed and promised else None,
+        scores=binned(board.deciding().upper),
+    )
 
 
 def _reason(aim: str, found: Recommendation, is_at: bool) -> str:
@@ -74,12 +93,31 @@ def _reason(aim: str, found: Recommendation, is_at: bool) -> str:
     return f"kept: nothing else was better by {aim}" if found.keep else aim
 
 
-def _keep(preset: TunedPreset) -> None:
-    with app_state.reporting():
-        access.require(Right.TUNE)
-        app_state.workbench().experiments.save_preset(preset)
-        presets.forget()
+@app_state.reporting()
+def _keep(make: Callable[[str, Pair], TunedPreset], name: str, pair: Pair) -> None:
+    """For a callback: save the preset, and put the thresholds there."""
+    access.require(Right.TUNE)
+    app_state.workbench().experiments.save_preset(make(name, pair))
+    presets.forget()
+    st.session_state["moving"] = None
+    app_state.put_marks(*pair)
     st.rerun()  # the sidebar, which offers it, and the list of those that are kept
+
+
+def _draw_export(preset: TunedPreset, seen: Seen, objective: Objective, found: Recommendation) -> None:
+    with st.popover("Export", icon=":material/download:", type="tertiary"):
+        st.download_button(
+            "Report", partial(render_thresholds, preset, tune_state.board(seen), found, objective, tune_state.prices()),
+            f"{preset.name}.html", "text/html", icon=":material/description:", on_click="ignore", key="tune_report",
+            help="One HTML page for whoever has to agree to these thresholds.",
+        )  # fmt: skip
+        st.download_button(
+            "TOML", preset.to_toml(), f"{preset.name}.toml", "application/toml", icon=":material/download:",
+            on_click="ignore", key="tune_toml",
+        )  # fmt: skip
+        st.caption("In Python, once it is kept:")
+        st.code(preset.to_python(preset.name), language="python", wrap_lines=True)
+        st.caption(plain(tune_state.calibration(seen)[1]))
 
 
 def draw_kept() -> None:
@@ -105,7 +143,7 @@ def _describe(name: str) -> str:
         return f":orange[:material/warning: {plain(str(error))}]"
     if fault := presets.fault(preset):
         return f":orange[:material/warning: {plain(f'{name}: {fault}')}]"
-    message = f"**{plain(name)}** {plain(preset.policy)}, lower {preset.lower:g}, upper {preset.upper:g}"
+    message = f"**{plain(name)}** {plain(preset.policy)}, {' and '.join(readable(preset.lower, preset.upper))}"
     message += f": {plain(preset.reason)}"
     now = tune_state.conditions()
     warning = preset.warning(now) if preset.conditions.evaluator == now.evaluator else ""

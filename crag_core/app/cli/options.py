@@ -18,6 +18,7 @@ from crag_core.experiments.batch import Controls
 from crag_core.experiments.labelled.public_sets import read_set
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.labelled.read import Read, read_questions
+from crag_core.experiments.statistics.small_sets import few_tell
 
 STREAM = "-"
 """In place of a file's name: standard input, or output."""
@@ -152,7 +153,7 @@ def check_collection(name: str, workbench: Workbench) -> None:
 
 
 def _checked(name: str, read: Read) -> LabelledSet:
-    for remark in read.remarks:
+    for remark in filter(None, (*read.remarks, few_tell(read.questions))):
         print(f"note: {remark}", file=sys.stderr)
     if read.problems:
         message = "\n".join(f"  row {problem.row}: {problem.message}" for problem in read.problems[:20])

@@ -44,6 +44,25 @@ LABELS = {
 }
 """What a label says of the documents."""
 
+WORDS: dict[Expected, tuple[str, ...]] = {
+    Expected.CORRECT: ("answered", "answerable", "documents answer it"),
+    Expected.AMBIGUOUS: (
+        *("on topic only", "on topic", "on topic, not answered", "on the subject", "on the subject, not answered"),
+        *("on subject", "nearly answered", "about it"),
+    ),
+    Expected.INCORRECT: (
+        *("off topic", "off corpus", "off the subject", "off subject", "something else", "about something else"),
+        "elsewhere",
+    ),
+    Expected.UNANSWERABLE: ("not answered", "not answerable", "unanswered", "ambiguous or incorrect"),
+}
+"""The words for a label, the one that is shown first. In a file each of them is read, and so is the label itself."""
+
+
+def word(expected: Expected) -> str:
+    """The one that is shown."""
+    return WORDS[expected][0]
+
 
 class Origin(StrEnum):
     UPLOADED = "uploaded"
@@ -96,6 +115,19 @@ class LabelledSet:
     def fingerprint(self) -> str:
         """Another one wherever a question or a label is another."""
         return fingerprint(self.questions)
+
+    def find(self, key: str) -> LabelledQuestion | None:
+        return next((one for one in self.questions if one.key == key), None)
+
+    def having(self, question: LabelledQuestion) -> LabelledSet:
+        """With the question, in place of an earlier one of the same key."""
+        known = self.find(question.key)
+        if known is None:
+            return replace(self, questions=(*self.questions, question))
+        return replace(self, questions=tuple(question if one is known else one for one in self.questions))
+
+    def lacking(self, key: str) -> LabelledSet:
+        return replace(self, questions=tuple(one for one in self.questions if one.key != key))
 
     @cached_property
     def counts(self) -> dict[Expected, int]:

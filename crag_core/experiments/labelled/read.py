@@ -16,7 +16,16 @@ from crag_core.base.serialization import to_plain
 from crag_core.base.text.csv_cells import written
 from crag_core.experiments.labelled.file_rows import Problem as Problem
 from crag_core.experiments.labelled.file_rows import Row, Table, cleaned, decoded, table_of
-from crag_core.experiments.labelled.questions import Contradiction, Expected, LabelledQuestion, Origin, settle
+from crag_core.experiments.labelled.questions import (
+    LABELS,
+    WORDS,
+    Contradiction,
+    Expected,
+    LabelledQuestion,
+    Origin,
+    settle,
+    word,
+)
 
 COLUMNS = {
     "question": ("question", "query", "q"),
@@ -37,22 +46,17 @@ _MEANING = {
     _SEPARATORS.sub("", name): (meaning, rank) for meaning, names in COLUMNS.items() for rank, name in enumerate(names)
 }
 _EXPECTED = {
-    "correct": Expected.CORRECT,
-    "answerable": Expected.CORRECT,
-    "answered": Expected.CORRECT,
-    "ambiguous": Expected.AMBIGUOUS,
-    "incorrect": Expected.INCORRECT,
-    "unanswerable": Expected.UNANSWERABLE,
-    "unanswered": Expected.UNANSWERABLE,
-    "ambiguousorincorrect": Expected.UNANSWERABLE,
+    _SEPARATORS.sub("", name.casefold()): label
+    for label, words in WORDS.items()
+    for name in (label, LABELS[label], *words)
 }
+_SHOWN_LABELS = f"{', '.join(map(word, Expected))} (or {', '.join(Expected)})"
 _ANSWERABLE = {
     **dict.fromkeys(("true", "1", "1.0", "yes"), True),  # 1.0: what pandas makes of a column with gaps
     **dict.fromkeys(("false", "0", "0.0", "no"), False),
 }
 _MOST_NAMED, _MOST_SHOWN = 10, 60
 MOST_ROWS = 100_000
-FEW = 20
 _MOST_ROWS_NAMED = 5
 
 
@@ -132,15 +136,13 @@ def _label(expected: Any, answerable: Any) -> Expected:
     truth = str(answerable).lower() if isinstance(answerable, bool) else _text("answerable", answerable).lower()
     label, can_be_answered = expected_named(name), _ANSWERABLE.get(truth)
     if name and label is None:
-        near = get_close_matches(name.lower(), _EXPECTED, n=1)
-        guess = f"Did you mean {_EXPECTED[near[0]].value}? " if near else ""
-        raise BadRecord(
-            f"Expected one of {', '.join(Expected)}, found {_shown(name)}.", hint=f"{guess}Change the label."
-        )
+        near = get_close_matches(_squeezed(name), _EXPECTED, n=1)
+        guess = f"Did you mean {word(_EXPECTED[near[0]])} ({_EXPECTED[near[0]]})? " if near else ""
+        raise BadRecord(f"Expected one of {_SHOWN_LABELS}, found {_shown(name)}.", hint=f"{guess}Change the label.")
     if truth and can_be_answered is None:
         raise BadRecord(f"Expected true or false for 'answerable', found {_shown(truth)}.", hint="Change it.")
     if label is None and can_be_answered is None:
-        raise BadRecord("Expected a label, found none.", hint=f"Write one of {', '.join(Expected)}.")
+        raise BadRecord("Expected a label, found none.", hint=f"Write one of {_SHOWN_LABELS}.")
     if label is None:
         return Expected.CORRECT if can_be_answered else Expected.UNANSWERABLE
     if can_be_answered not in (None, label.is_answerable):
@@ -298,11 +300,6 @@ def limits(questions: Sequence[LabelledQuestion]) -> tuple[str, ...]:
         found.append(
             f"No question is labelled {Expected.CORRECT}. How often a question that the documents answer is recognised "
             "cannot be measured: add some of those."
-        )
-    if len(questions) < FEW:
-        found.append(
-            f"There are fewer than {FEW} questions ({len(questions)}). One of them is {1 / len(questions):.0%} of all, "
-            "so a small difference between two thresholds cannot be measured."
         )
     return tuple(found)
 

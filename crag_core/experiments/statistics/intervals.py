@@ -66,6 +66,14 @@ def clopper_pearson_upper(hits: int, count: int, delta: float) -> float:
     return float(betainccinv(hits + 1, count - hits, delta)) if hits < count else 1.0
 
 
+def least_certified(count: int, confidence: float) -> float:
+    """The smallest limit on a share that so many questions can show with that confidence, which they do without a hit.
+
+    1 without a question.
+    """
+    return 1.0 - (1.0 - confidence) ** (1.0 / count) if count else 1.0
+
+
 def _check(hits: float, count: int) -> None:
     if not 0 <= hits <= count:
         raise ValueError(f"expected hits from 0 to the count of {count}, found {hits}")

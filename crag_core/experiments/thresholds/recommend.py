@@ -29,7 +29,8 @@ from crag_core.experiments.thresholds.objective import (
 )
 from crag_core.experiments.thresholds.threshold_board import Array, Board, Prices, Rates, grid, rate
 
-STEPS = 41
+STEPS = 51
+"""So that every threshold that can be chosen has two decimals, as on the screen."""
 LEAST = 20
 """Questions of which thresholds can be chosen at all."""
 CREDIBILITY = 50
@@ -178,8 +179,8 @@ def accept(
 
 
 def shrink(chosen: Pair, shipped: Pair, weight: float) -> Pair:
-    """`weight` of the way from the shipped pair to the chosen one, in thousandths."""
-    lower, upper = (round(weight * to + (1.0 - weight) * start, 3) for to, start in zip(chosen, shipped, strict=True))
+    """`weight` of the way from the shipped pair to the chosen one, in hundredths."""
+    lower, upper = (round(weight * to + (1.0 - weight) * start, 2) for to, start in zip(chosen, shipped, strict=True))
     return lower, upper
 
 

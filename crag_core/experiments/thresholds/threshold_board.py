@@ -200,14 +200,15 @@ class Prices:
 class Rates:
     """Shares with 95 % intervals (Wilson), None where no question could have it.
 
-    `confidently_wrong`: of the questions that the documents do not answer, those that are CORRECT. `missed_web`: of the
-    same, those for which the web is not searched. `needless_web`: of the answerable ones, those for which it is.
-    `discarded`: of the answerable ones, those that are INCORRECT. `ungraded`: of all, those with a passage that counts
-    and has no grade. `right`: of all, those that took an expected route. `web`: of all, those that search the web.
-    `calls` and `seconds` are means of a question.
+    `answered`: of the questions that the documents answer, those that are CORRECT. `confidently_wrong`: of those that
+    they do not answer, those that are CORRECT. `missed_web`: of the same, those for which the web is not searched.
+    `needless_web`: of the answerable ones, those for which it is. `discarded`: of the answerable ones, those that are
+    INCORRECT. `ungraded`: of all, those with a passage that counts and has no grade. `right`: of all, those that took
+    an expected route. `web`: of all, those that search the web. `calls` and `seconds` are means of a question.
     """
 
     questions: int
+    answered: Estimate | None
     confidently_wrong: Estimate | None
     needless_web: Estimate | None
     missed_web: Estimate | None
@@ -228,6 +229,7 @@ def rate(board: Board, actions: Array, prices: Prices = Prices()) -> Rates:
     calls = _at(board.calls, actions)
     return Rates(
         questions=n,
+        answered=_share(actions == CORRECT, answered),
         confidently_wrong=_share(actions == CORRECT, ~answered),
         needless_web=_share(web, answered),
         missed_web=_share(~web, ~answered),
@@ -241,13 +243,9 @@ def rate(board: Board, actions: Array, prices: Prices = Prices()) -> Rates:
     )
 
 
-def trade(board: Board, actions: Array, *, with_doubtful: bool) -> tuple[Estimate | None, Estimate | None]:
-    """(answered although unanswerable, answerable left open) without evidence of the web, with 95 % intervals.
-
-    `with_doubtful`: AMBIGUOUS counts as answered.
-    """
-    answered = (actions == CORRECT) | (with_doubtful & (actions == AMBIGUOUS))
-    return _share(answered, ~board.answerable), _share(~answered, board.answerable)
+def answer_rates(board: Board, actions: Array) -> tuple[Estimate | None, Estimate | None]:
+    """(answerable, unanswerable) shares that get an answer without the web where AMBIGUOUS counts as one."""
+    return _share(actions != INCORRECT, board.answerable), _share(actions != INCORRECT, ~board.answerable)
 
 
 def seconds(board: Board, actions: Array, prices: Prices) -> Array:

@@ -20,6 +20,7 @@ Pair = tuple[float, float]
 Marks = tuple[tuple[str, float], ...]
 """Thresholds by name."""
 _RATES = (
+    ("answered", "Answered", "Of the questions that the documents answer: CORRECT, so answered from them."),
     ("confidently_wrong", "Confidently wrong", "Of the questions that the documents do not answer: taken for answered "
      "(CORRECT). An answer that nothing supports may follow."),
     ("needless_web", "Needless web", "Of the questions that the documents answer: the web is searched all the same. "
@@ -47,8 +48,8 @@ COSTS = (
 )
 """(field of `Costs`, title, meaning)"""
 COMPARED = (
-    *("Thresholds", "Lower", "Upper", "Confidently wrong", "Needless web", "Answer discarded", "Web rate", "Cost"),
-    "Costs more than the first",
+    *("Thresholds", "Lower", "Upper", "Answered", "Confidently wrong", "Needless web", "Answer discarded", "Web rate"),
+    *("Cost", "Costs more than the first"),
 )
 _NEARLY_ALL = 0.99
 """A web rate from which on the thresholds hardly decide anything."""
@@ -158,11 +159,15 @@ def describe_web(tuned: Tuned) -> str:
 
 
 def rate_figures(board: Board, rates: Rates) -> tuple[RateFigure, ...]:
+    """Without those of the web under a policy that never searches it."""
     answerable = int(board.answerable.sum())
     unanswerable = len(board) - answerable
-    among = {"needless_web": answerable, "discarded": answerable, "ungraded": len(board), "web": len(board)}
+    among = dict.fromkeys(("answered", "needless_web", "discarded"), answerable)
+    among |= dict.fromkeys(("ungraded", "web"), len(board))
     return tuple(
-        _rate(name, meaning, getattr(rates, field), among.get(field, unanswerable)) for field, name, meaning in _RATES
+        _rate(name, meaning, getattr(rates, field), among.get(field, unanswerable))
+        for field, name, meaning in _RATES
+        if board.web.any() or not len(board) or "web" not in field
     )
 
 
@@ -279,10 +284,11 @@ def promise_of(tuned: Tuned) -> tuple[str, ...]:
 
 def compared_rows(found: Recommendation) -> tuple[tuple[str, ...], ...]:
     """Under `COMPARED`: the recommended thresholds first, then others, on the same questions."""
+    fields = ("answered", "confidently_wrong", "needless_web", "discarded", "web")
     return tuple(
         (
             *(one.name, f"{one.lower:.3f}", f"{one.upper:.3f}"),
-            *map(_share, (one.rates.confidently_wrong, one.rates.needless_web, one.rates.discarded, one.rates.web)),
+            *(_share(getattr(one.rates, field)) for field in fields),
             f"{one.cost:.3f}",
             f"{one.saved.value:+.3f} ({one.saved.low:+.3f} to {one.saved.high:+.3f})" if one.saved else "–",
         )
