@@ -23,6 +23,7 @@ st.set_page_config(page_title="CRAG Explorer", page_icon=icon, layout="wide")
 navigation = st.navigation(
     [
         st.Page("pages/ask.py", title="Ask", icon=":material/forum:", default=True),
+        st.Page("pages/demo.py", title="Demo", icon=":material/slideshow:"),
         st.Page("pages/compare.py", title="Compare", icon=":material/difference:"),
         st.Page("pages/tune.py", title="Tune", icon=":material/ssid_chart:"),
         st.Page("pages/policies.py", title="Policies", icon=":material/compare_arrows:"),
