@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import streamlit as st
 
 from crag_core.base.serialization import to_plain
@@ -17,7 +19,6 @@ from ui.session.demos import Demo, demos, open_story
 from ui.shell.page import draw_report, errors_drawn
 from ui.text import plain
 
-_LAST_STEP = 99
 _STORY = st.components.v2.component(
     "crag_story", html='<div class="story"></div>', css=report.style(), js=report.script()
 )
@@ -37,7 +38,7 @@ def draw() -> None:
 
 def _step(text: str) -> int:
     """The place of a step that an address names by its number, counted from 1."""
-    return min(int(text), _LAST_STEP) - 1 if text.isascii() and text.isdigit() and len(text) < 4 and int(text) else 0
+    return max(int(text) - 1, 0) if re.fullmatch("[0-9]{1,3}", text) else 0
 
 
 # --- the list ---------------------------------------------------------------------------------------------------------

@@ -30,9 +30,11 @@ def find(run_id: str) -> Staged | None:
     if demo := demo_of(run_id):
         return Staged(story_of_demo(demo), demo.trace, has_link=True, is_demo=True)
     own = next((trace for trace in _of_session() if trace.id == run_id), None)
-    kept = share.find(run_id) if share.RUN_ID.fullmatch(run_id) else None
-    found = own or kept
-    return Staged(story_of(found), found, kept is not None, is_demo=False) if found else None
+    history = app_state.workbench().history
+    if own:  # the record as it is kept may be an earlier one
+        return Staged(story_of(own), own, history.is_on and not history.problem, is_demo=False)
+    kept = share.find(run_id) if history.is_on and share.RUN_ID.fullmatch(run_id) else None
+    return Staged(story_of(kept), kept, has_link=True, is_demo=False) if kept else None
 
 
 def story_of_demo(demo: Demo) -> Story:

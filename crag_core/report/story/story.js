@@ -98,10 +98,12 @@ class Player {
     this.slide.replaceChildren();
     this.slide.dataset.step = step.id;
     const words = make("div", "words", this.slide);
-    make("p", "count", words, `Step ${at + 1} of ${steps.length}`);
-    make("h1", "", words, step.title);
-    make("p", "caption", words, step.caption).dir = "auto";
-    if (step.note) make("p", "note", words, step.note).dir = "auto";
+    const heading = make("div", "", words);
+    make("p", "count", heading, `Step ${at + 1} of ${steps.length}`);
+    make("h1", "", heading, step.title);
+    this.said = make("div", "", words);
+    make("p", "caption", this.said, step.caption).dir = "auto";
+    if (step.note) make("p", "note", this.said, step.note).dir = "auto";
     const picture = make("div", `picture ${step.picture.kind}`, this.slide);
     DRAWN[step.picture.kind]?.(picture, step.picture, this);
     this.back.disabled = at === 0;
@@ -291,7 +293,7 @@ const DRAWN = {
   },
 
   bar(box, picture, player) {
-    const put = button(make("p", "put", box), "Move the bar", () => move());
+    const put = button(make("p", "put", player.said), "Move the bar", () => move());
     put.classList.add("primary");
     const plot = new Plot(make("div", "scale", box), picture.scale, picture);
     const both = make("div", "outcomes", box);
@@ -335,7 +337,7 @@ const DRAWN = {
   policies(box, picture) {
     for (const reading of picture.readings) {
       const part = make("section", "reading", box);
-      make("h2", "", part, reading.policy);
+      make("h2", "", part, `Policy “${reading.policy}”`).dir = "auto";
       make("p", "about", part, reading.how);
       new Plot(make("div", "scale", part), reading.scale);
       drawOutcome(make("div", "outcome", part), "", reading.outcome);
@@ -390,7 +392,7 @@ class Plot {
     this.bands = scale.bands.map((band) => [band, make("div", `band ${band.tone}`, this.area)]);
     const rows = make("ol", "rows", field);
     for (const score of graded) {
-      const row = make("li", `row ${score.decides ? "decides" : ""}`, rows);
+      const row = make("li", `row ${score.decides ? "decides" : ""} ${score.value === null ? "ungraded" : ""}`, rows);
       const name = make("span", "row-name", row);
       make("b", "number", name, score.number);
       make("span", "file", name, score.source).dir = "auto";
@@ -414,7 +416,8 @@ class Plot {
   }
 
   flag(bar, line) {
-    line.label = make("span", "flag", line, `${bar.name} ${bar.text}`);
+    const isOne = this.scale.bars.length === 1;
+    line.label = make("span", "flag", line, `${isOne ? bar.name : bar.id} ${bar.text}`);
     line.dataset.id = bar.id;
   }
 
@@ -442,7 +445,7 @@ class Plot {
       at[bar.id] = isMoving && this.value !== this.moving.start ? this.value / 100 : bar.value;
       line.style.left = percent(at[bar.id]);
       line.classList.toggle("movable", Boolean(isMoving));
-      line.classList.toggle("right", at[bar.id] > 0.6);
+      line.classList.toggle("right", this.bars.length > 1 ? bar.id === "lower" : at[bar.id] > 0.6);
       if (isMoving) line.label.textContent = `‹ ${this.value === this.moving.start ? bar.text : (this.value / 100).toFixed(2)} ›`;
     }
     for (const [band, area] of this.bands) {

@@ -102,8 +102,8 @@ def policies_picture(view: RunView, other: Policy) -> PoliciesPicture | None:
 def policies_caption(drawn: PoliciesPicture) -> str:
     first, second = drawn.readings
     one, two = first.outcome.verdict.action, second.outcome.verdict.action
-    result = f"one says {one}, the other {two}" if one != two else f"both say {one}"
-    return f"The same scores, and {result}. A policy is a choice: how much proof is enough for your documents?"
+    result = f"one policy says {one}, the other {two}" if one != two else f"both policies say {one}"
+    return f"The same scores, read twice: {result}."
 
 
 def _how(view: RunView, scale: Scale) -> str:

@@ -156,7 +156,7 @@ def _corrected(view: RunView, web_note: str) -> Iterator[_Told]:
         if knowledge.internal and not any(excerpt.strip_ids for excerpt in knowledge.internal):
             title = "Used as they are"
         yield "documents", title, words.documents_caption(view), _sentences(view), clean("; ".join(knowledge.notes))
-    if decision.may_search:
+    if decision.may_search and not (view.trace.web and view.trace.web.outcome is WebOutcome.OFF):
         cards, web = snippet_cards(view), view.trace.web
         is_used = {excerpt.passage.id for excerpt in knowledge.external}
         scores = [card.grade.part(ANSWERING) for card in cards if card.grade and card.grade.score is not None]
