@@ -298,7 +298,7 @@ const DRAWN = {
     const plot = new Plot(make("div", "scale", box), picture.scale, picture);
     const both = make("div", "outcomes", box);
     const then = make("section", "", both);
-    drawOutcome(then, `As recorded: bar at ${picture.text}`, picture.outcomes[0]);
+    drawOutcome(then, `Before: bar at ${picture.text}`, picture.outcomes[0]);
     const now = make("section", "now", both);
     now.setAttribute("aria-live", "polite");
     let shown = -2;

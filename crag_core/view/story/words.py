@@ -53,10 +53,10 @@ def capital(text: str) -> str:
 
 
 def question_caption(is_plain: bool) -> str:
-    first = "RAG answers a question from documents: it searches them, then writes an answer from what it found."
+    first = "RAG answers questions from documents: it searches them, and writes an answer from what it finds."
     if is_plain:
-        return f"{first} Plain RAG, as here, does not check in between."
-    return f"{first} Corrective RAG (CRAG) checks in between. Follow one question through it."
+        return f"{first} Plain RAG, as here, does not check what it found."
+    return f"{first} Corrective RAG (CRAG) first checks whether what it found is good enough. Follow one question."
 
 
 def found_caption(view: RunView) -> str:
