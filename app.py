@@ -46,7 +46,8 @@ except CragError as error:
 page.mark_routed()
 current_run.forget_drawn()
 current_run.open_waiting()
-share.follow()
+if navigation.url_path != "demo":  # there a run is told, and leaves the sidebar as it is
+    share.follow()
 incoming_messages.draw_refused()
 sidebar.draw()
 navigation.run()

@@ -15,7 +15,7 @@ from ui.demo.stories import Staged
 from ui.run.share import RUN_ID
 from ui.run.verdict import headline
 from ui.session import app_state, current_run
-from ui.session.demos import Demo, demos, open_story
+from ui.session.demos import Demo, demo_of, demos, open_story
 from ui.shell.page import draw_report, errors_drawn
 from ui.text import plain
 
@@ -32,7 +32,7 @@ def draw() -> None:
             if staged := stories.find(run_id):
                 draw_story(staged, _step(st.query_params.get("step", "")))
                 return
-            app_state.report(f"The run {run_id[:64]} is not kept here.")
+            app_state.report(f"The run {run_id[:64]} of this link is not kept here. Ask its question again.")
     draw_list()
 
 
@@ -52,7 +52,7 @@ def draw_list() -> None:
         for demo in demos():
             with grid.cell(), st.container(border=True, height="stretch", gap="xsmall"):
                 _draw_card(demo)
-    if own := app_state.trace():
+    if (own := app_state.trace()) and demo_of(own.id) is None:
         st.subheader("Your last run", anchor=False)
         st.markdown(plain(own.question))
         draw_entry(own)
