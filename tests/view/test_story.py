@@ -251,6 +251,7 @@ def test_every_outcome_of_a_web_search_is_told() -> None:
         web = WebSearch(outcome, "q", "me", "DuckDuckGo", passages=pages)
         story = told(run_of("two-signal", (0.2, 0.9), web=web))
         assert ("web" in ids(story)) == (outcome is not WebOutcome.OFF)
+        assert ("switched off" in step(story, "decided").note) == (outcome is WebOutcome.OFF)
         assert all(one.caption for one in story.steps)
 
 

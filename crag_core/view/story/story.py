@@ -143,7 +143,9 @@ def _decided(view: RunView) -> Iterator[_Told]:
     verdict = words.verdict_of(decision)
     shown = () if decision.rule or decision.score is None else asked_scales(view)
     title = f"Retrieval: {verdict.action}" if decision.verdict else "No check"
-    yield "decided", title, words.decision_caption(view, graded), ScoresPicture(shown, verdict), ""
+    is_off = decision.may_search and view.trace.web is not None and view.trace.web.outcome is WebOutcome.OFF
+    note = "In this run the web is switched off." if is_off else ""
+    yield "decided", title, words.decision_caption(view, graded), ScoresPicture(shown, verdict), note
 
 
 # --- what is done with it ---------------------------------------------------------------------------------------------
@@ -204,8 +206,14 @@ def _sentences(view: RunView) -> Picture:
 
 def _without_headings(lines: tuple[tuple[str, bool], ...]) -> str:
     """The words of a sentence; those of its headings where it has no others."""
-    said = [text for text, is_heading in lines if not is_heading]
-    return " ".join(said or [text for text, _ in lines])
+    said = [text for text, is_heading in lines if not is_heading] or [text for text, _ in lines]
+    return " ".join(_row(text) for text in said)
+
+
+def _row(text: str) -> str:
+    """A row of a Markdown table with its cells told apart by dots."""
+    is_row = text.startswith("|") and text.endswith("|")
+    return " · ".join(cell.strip() for cell in text.strip("|").split("|")) if is_row else text
 
 
 def _window(rows: list[Line]) -> int:
