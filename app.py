@@ -22,6 +22,7 @@ uploads.bound()
 navigation = st.navigation(
     [
         st.Page("pages/ask.py", title="Ask", icon=":material/forum:", default=True),
+        st.Page("pages/demo.py", title="Demo", icon=":material/slideshow:"),
         st.Page("pages/compare.py", title="Compare", icon=":material/difference:"),
         st.Page("pages/tune.py", title="Tune", icon=":material/ssid_chart:"),
         st.Page("pages/policies.py", title="Policies", icon=":material/compare_arrows:"),
@@ -54,7 +55,8 @@ except CragError as error:
 page.mark_routed()
 current_run.forget_drawn()
 current_run.open_waiting()
-share.follow()
+if navigation.url_path != "demo":  # there a run is told, and leaves the sidebar as it is
+    share.follow()
 incoming_messages.draw_refused()
 sidebar.draw()
 navigation.run()

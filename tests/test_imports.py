@@ -222,7 +222,7 @@ def test_no_folder_holds_a_circle(sources: dict[str, str]) -> None:
 
 
 def test_no_folder_holds_more_than_one_can_overlook(sources: dict[str, str]) -> None:
-    exempt = {"crag_core": len(LAYERS) - 2}
+    exempt = {"crag_core": len(LAYERS) - 2, "ui": MOST_ROOMS + 1}  # one a page, and what they share
     rooms = count_rooms(sources)
     assert {folder: count for folder, count in rooms.items() if count > exempt.get(folder, MOST_ROOMS)} == {}
 

@@ -11,31 +11,32 @@ import tempfile
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
+from crag_core.decision.policy import Doubtful
 from crag_core.evaluators.policies import default_evaluator, suit
 from crag_core.pipeline.pipeline import Pipeline
-from crag_core.pipeline.run import Run, WebMode
+from crag_core.pipeline.run import WebMode
 from crag_core.trace.trace import Trace
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.searxng_server import SearXNGServer
 
 FOLDER = DATA / "runs"
 PAGES = {
-    "paternity": [
+    "shipyard": [
         WebResult(
-            "Paternity leave in the United Kingdom, in short",
-            "https://practice.example/paternity-leave",
-            "Statutory paternity leave in the United Kingdom is one or two weeks. Statutory pay is a flat weekly rate "
-            "or 90 per cent of average earnings, whichever is lower. Many employers pay these weeks in full.",
+            "Hybrid ferry Tystie joins the islands",
+            "https://practice.example/hybrid-ferry-tystie",
+            "The hybrid ferry Tystie was built by the shipyard Larkness Marine in Birkhaven and delivered in May 2019. "
+            "She runs on batteries for most of her working day.",
         ),
         WebResult(
-            "How ferry companies compare: leave for new parents",
-            "https://practice.example/ferry-crews-and-leave",
-            "Of nine ferry companies asked, four pay two weeks of paternity leave in full, and two pay four weeks. The "
-            "others pay the statutory rate.",
+            "What is a tystie?",
+            "https://practice.example/black-guillemot",
+            "Tystie is the islanders’ word for the black guillemot, a small seabird that nests under piers.",
         ),
     ],
     "blight": [
@@ -66,23 +67,25 @@ def main() -> None:
             print(f"{one['file']}: {trace.decision and trace.decision.action}, {len(text) // 1000} kB")
 
 
-def record(one: dict[str, str], home: Path) -> Trace:
+def record(one: dict[str, Any], home: Path) -> Trace:
     with SearXNGServer(PAGES.get(one.get("pages", ""), [])) as server:
         settings = Config(home=home, web_providers="searxng", searxng_url=server.url, cache="off", audit="off")
         workbench = Workbench(settings)
-        pipeline = _pipeline(workbench, one, one.get("evaluator"))
+        pipeline = _pipeline(workbench, one)
         # The name tells from a link that this run is a recorded one.
-        trace = pipeline.resume(replace(pipeline.begin(one["question"]), id=f"demo-{Path(one['file']).stem}"))
-        if one.get("second"):
-            trace = _pipeline(workbench, one, one["second"]).second_opinion(trace, Run())
-    return trace
+        return pipeline.resume(replace(pipeline.begin(one["question"]), id=f"demo-{Path(one['file']).stem}"))
 
 
-def _pipeline(workbench: Workbench, one: dict[str, str], evaluator: str | None) -> Pipeline:
+def _pipeline(workbench: Workbench, one: dict[str, Any]) -> Pipeline:
     policy = workbench.policies[one["policy"]]
-    judge = evaluator or default_evaluator(policy, "extractive")
+    judge = default_evaluator(policy, "extractive")
+    suited = suit(policy, judge)
+    chosen = replace(
+        suited.with_thresholds(upper=one.get("upper", suited.upper)),
+        doubtful=Doubtful(one.get("doubtful", suited.doubtful)),
+    )
     web = WebMode.AUTO if one.get("pages") else WebMode.OFF
-    return workbench.engine(Choice(suit(policy, judge), judge, web=web))
+    return workbench.engine(Choice(chosen, judge, web=web))
 
 
 if __name__ == "__main__":

@@ -326,7 +326,7 @@ def follow() -> None:
             app_state.switch_plain(joined.progress.trace)
         return
     try:
-        found = _find(asked.run_id)
+        found = find(asked.run_id)
     except CragError as error:
         app_state.report(str(error))
         return
@@ -366,7 +366,8 @@ def _take(found: Trace) -> None:
     st.rerun()
 
 
-def _find(run_id: str) -> Trace | None:
+def find(run_id: str) -> Trace | None:
+    """A recorded demo or a kept run; raises `CragError`."""
     demo = demo_of(run_id)
     return demo.trace if demo else app_state.workbench().history.load(run_id)
 

@@ -1,0 +1,70 @@
+"""The scores of a run on scales for a story, with and without the bars that they are compared with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crag_core.base.text.display import clean, readable, shortened
+from crag_core.decision.policy import Aggregation
+from crag_core.view.run_view import RunView
+from crag_core.view.score_line import Line, Picture, picture
+from crag_core.view.story.steps import Band, Bar, Scale, Score
+from crag_core.view.story.words import ASKS
+
+_NAMES = {"answering": "bar for an answer", "topical": "bar for the subject"}
+_SINGLE = (Aggregation.BEST, Aggregation.WORST, Aggregation.TWO_SIGNAL)
+_SHORT = 40  # characters of a file name
+
+
+def scales_of(view: RunView) -> tuple[Scale, ...]:
+    """One scale, or of two signals answering and topical; () where nothing has a score."""
+    drawn = picture(view)
+    return tuple(_scale(view, drawn, line) for line in drawn.lines) if drawn else ()
+
+
+def asked_scales(view: RunView) -> tuple[Scale, ...]:
+    """Those that the decision looked at: where a chunk answers, nobody asks for the subject."""
+    drawn = picture(view)
+    return tuple(_scale(view, drawn, line) for line in drawn.lines if line.is_asked) if drawn else ()
+
+
+def before_decision(scale: Scale) -> Scale:
+    """The same scores without bars, and without the one that decides."""
+    scores = tuple(replace(score, decides=False) for score in scale.scores)
+    return replace(scale, scores=scores, bars=(), bands=(), overall=None, overall_text="")
+
+
+def ungraded(scale: Scale) -> int:
+    return sum(score.value is None for score in scale.scores)
+
+
+def best_of(scale: Scale) -> float | None:
+    return max((score.value for score in scale.scores if score.value is not None), default=None)
+
+
+def _scale(view: RunView, drawn: Picture, line: Line) -> Scale:
+    values = {mark.name: mark.value for mark in drawn.marks}
+    bars = (
+        Bar(name, _NAMES.get(line.part, f"{name} bar"), values[name], readable(values[name])[0]) for name in line.marks
+    )
+    scores = (
+        Score(
+            row.number,
+            shortened(clean(row.name), _SHORT),
+            point.value,
+            "not graded" if point.value is None else readable(point.value)[0],
+            point.decides,
+        )
+        for row, point in zip(drawn.rows, line.points, strict=True)
+        if not row.is_web and row.edit != "dropped"
+    )
+    is_own = view.policy.aggregation in _SINGLE and view.routed.decision.rule is None
+    overall = None if is_own else line.compared
+    return Scale(
+        ASKS.get(line.part, line.part),
+        tuple(scores),
+        tuple(bars),
+        tuple(Band(band.action.lower() if band.action else "plain", band.low, band.high) for band in line.bands),
+        overall,
+        "" if overall is None else readable(overall)[0],
+    )

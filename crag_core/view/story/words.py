@@ -1,0 +1,236 @@
+"""The captions of a story: everyday words around the numbers of the record."""
+
+from __future__ import annotations
+
+from crag_core.base.text.display import clean, readable, sentence
+from crag_core.base.types import (
+    ANSWERING,
+    TOPICAL,
+    Action,
+    AnswerState,
+    CorrectionKind,
+    Decision,
+    Handling,
+    WebOutcome,
+)
+from crag_core.decision.policy import Aggregation, Policy
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.view.path.stages import describe_web
+from crag_core.view.run_view import RunView, model_name
+from crag_core.view.story.steps import Outcome, Verdict
+
+_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+ASKS = {ANSWERING: "Does it hold the answer?", TOPICAL: "Is it on the subject?", "": "Does it fit the question?"}
+_JUDGED = {
+    Action.CORRECT: "Good evidence",
+    Action.AMBIGUOUS: "Doubtful evidence",
+    Action.INCORRECT: "Poor evidence",
+}
+_DONE = {
+    Handling.WHOLE: "use the chunks as they are",
+    Handling.REFINE: "keep the best sentences",
+    Handling.EXTRACT: "keep the best sentences",
+    Handling.DISCARD: "set the chunks aside",
+}
+_HOW = {
+    Aggregation.BEST: "The best of {} scores",
+    Aggregation.TWO_SIGNAL: "The best of {} scores",
+    Aggregation.WORST: "The worst of {} scores",
+    Aggregation.RANK_WEIGHTED: "{} together, the first counting most, score",
+    Aggregation.SIGNALS: "What the search found scores as a whole",
+    Aggregation.MEAN_OF_KEPT: "The chunks that are kept score on average",
+}
+
+
+def many(number: int, noun: str) -> str:
+    """ "six chunks", "1,240 chunks"."""
+    said = _WORDS[number] if number < len(_WORDS) else f"{number:,}"
+    return f"{said} {noun}" if number == 1 else f"{said} {noun}s"
+
+
+def capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def question_caption(is_plain: bool) -> str:
+    first = "RAG answers questions from documents: it searches them, and writes an answer from what it finds."
+    if is_plain:
+        return f"{first} Plain RAG, as here, does not check what it found."
+    return f"{first} Corrective RAG (CRAG) first checks whether what it found is good enough. Follow one question."
+
+
+def found_caption(view: RunView) -> str:
+    found = view.routed.decision_path.looked_at
+    if not found:
+        return "The search of the documents finds nothing."
+    sources = len({passage.source for passage in found})
+    close = "They come closest to the question, which" if len(found) > 1 else "It comes closest to the question, which"
+    return (
+        f"The search returns {many(len(found), 'chunk')}: short pieces of {many(sources, 'document')}. "
+        f"{close} does not mean that the answer is in there."
+    )
+
+
+def graded_caption(view: RunView, best: tuple[float, ...], count: int, ungraded: int) -> str:
+    """`best` are the best answering and topical scores, or the best score of the only scale."""
+    graded = count - ungraded
+    if not best:
+        return f"An evaluator was to read each chunk and score it. It could grade none of the {many(count, 'chunk')}."
+    lost = f" {capital(many(ungraded, 'chunk'))} could not be graded." if ungraded else ""
+    if len(best) == 2:
+        first, then = (readable(one)[0] for one in best)
+        return (
+            "Before anything is answered, an evaluator reads each chunk and gives it two scores from 0 to 1: does it "
+            f"hold the answer, and is it on the subject? The best of {many(graded, 'chunk')}: {first} and {then}.{lost}"
+        )
+    return (
+        "Before anything is answered, an evaluator reads each chunk and scores from 0 to 1 how well it fits the "
+        f"question. The best of {many(graded, 'chunk')} scores {readable(best[0])[0]}.{lost}"
+    )
+
+
+def decision_caption(view: RunView, graded: int) -> str:
+    """`graded` is the number of chunks with a score."""
+    decision, policy = view.routed.decision, view.policy
+    if decision.verdict is None:
+        return "Plain RAG has no check: what the search found is used as it is."
+    if decision.rule or decision.score is None:
+        return f"{sentence(clean(decision.reason))} So no score was compared with a bar."
+    if decision.topical is not None:
+        return _by_two(decision, policy, graded)
+    return _by_one(decision, policy, graded)
+
+
+def _by_two(decision: Decision, policy: Policy, graded: int) -> str:
+    score, topical = decision.score or 0.0, decision.topical or 0.0
+    value, upper = readable(score, policy.upper)
+    subject, lower = readable(topical, policy.lower)
+    best = f"The best of {many(graded, 'chunk')} scores {value}"
+    if decision.action is Action.CORRECT:
+        return f"{best}: it counts as an answer, for the bar is at {upper}."
+    relation = "But they are" if decision.action is Action.AMBIGUOUS else "Nor are they"
+    return (
+        f"{best}: not an answer, for the bar is at {upper}. {relation} on the subject: {subject}, where the bar is at "
+        f"{lower}."
+    )
+
+
+def _by_one(decision: Decision, policy: Policy, graded: int) -> str:
+    score = decision.score or 0.0
+    value, lower, upper = readable(score, policy.lower, policy.upper)
+    how = capital(_HOW[policy.aggregation].format(many(graded, "chunk")))
+    if decision.action is Action.CORRECT:
+        return f"{how} {value}, and the upper bar is at {upper}. That counts as enough to answer from."
+    if decision.action is Action.INCORRECT:
+        return f"{how} {value}, and the lower bar is at {lower}. That counts as too little to answer from."
+    return f"{how} {value}. That lies between the lower bar, {lower}, and the upper bar, {upper}: doubtful."
+
+
+def verdict_of(decision: Decision) -> Verdict:
+    """What the policy makes of it, and what it then does."""
+    if decision.verdict is None:
+        return Verdict(clean(decision.label), "Nothing is checked: use the chunks as they are.", "plain")
+    done = _DONE[decision.handling]
+    if decision.next_round:
+        done = "search again"
+    elif decision.wants(CorrectionKind.WEB_SEARCH):
+        done += " and ask the web"
+    elif decision.web_below is not None:
+        done += " and ask the web if little is left"
+    return Verdict(str(decision.action), f"{_JUDGED[decision.action]}: {done}.", decision.action.lower())
+
+
+def outcome_of(view: RunView) -> Outcome:
+    """What follows under the policy of `view`, as far as the record tells."""
+    return Outcome(
+        verdict_of(view.routed.decision),
+        (("Documents", _documents(view)), ("Web", _web(view)), ("Answer", _answer(view))),
+    )
+
+
+def _documents(view: RunView) -> str:
+    decision, knowledge = view.routed.decision, view.routed.knowledge
+    found = len(view.routed.decision_path.evidence)
+    if not found:
+        return "nothing found"
+    if not knowledge.internal:
+        return f"{many(found, 'chunk')} set aside"
+    verdicts = [one for one in knowledge.verdicts if one.strip.passage_id in _ids(view)]
+    if decision.handling is Handling.WHOLE or not any(excerpt.strip_ids for excerpt in knowledge.internal):
+        return f"{many(len(knowledge.internal), 'chunk')} used whole"
+    return f"{sum(one.kept for one in verdicts)} of {len(verdicts)} sentences kept"
+
+
+def _ids(view: RunView) -> set[str]:
+    return {passage.id for passage in view.routed.decision_path.evidence}
+
+
+def _web(view: RunView) -> str:
+    decision, web = view.routed.decision, view.trace.web
+    if not decision.may_search:
+        return "not asked"
+    if web is None:
+        return "would be asked (not in this recording)"
+    if web.outcome is WebOutcome.USED:
+        return f"asked, {many(len(web.results), 'snippet')} found"
+    if web.outcome is WebOutcome.OFF:
+        return "would be asked, but is switched off"
+    return f"asked, nothing came of it ({web.outcome})"
+
+
+def _answer(view: RunView) -> str:
+    answer, taken = view.routed.answer, view.trace.answer
+    if answer is None:
+        return "the one before no longer counts" if taken and taken.text else "not written yet"
+    if answer.state is AnswerState.CANNOT_ANSWER:
+        return "none: not certain enough"
+    return "doubtful, the nearest sentences" if view.routed.is_doubtful else "as shown before"
+
+
+def documents_caption(view: RunView) -> str:
+    decision, knowledge = view.routed.decision, view.routed.knowledge
+    found = len(view.routed.decision_path.evidence)
+    whole = sum(not excerpt.strip_ids for excerpt in knowledge.internal)
+    if not knowledge.internal:
+        if decision.handling is Handling.DISCARD:
+            them = f"All {many(found, 'chunk')} are" if found > 1 else "The chunk is"
+            return f"{them} set aside. Nothing of {'them' if found > 1 else 'it'} reaches the answer."
+        return "No sentence of the chunks scores enough to be kept."
+    if whole:
+        return f"{capital(many(whole, 'chunk'))} {'go' if whole > 1 else 'goes'} to the answer whole."
+    verdicts = [one for one in knowledge.verdicts if one.strip.passage_id in _ids(view)]
+    kept = sum(one.kept for one in verdicts)
+    return (
+        f"The sentences of the chunks are scored as well. {capital(many(kept, 'sentence'))} of {len(verdicts)} "
+        f"{'are' if kept > 1 else 'is'} kept; the others are struck out and do not reach the answer."
+    )
+
+
+def web_caption(view: RunView, best: float | None, used: int) -> str:
+    web = view.trace.web
+    if web is None or web.outcome is not WebOutcome.USED:
+        return describe_web(view.trace, view.routed)
+    found = many(len(web.results), "snippet")
+    graded = f" Graded like the chunks, the best scores {readable(best)[0]}." if best is not None else ""
+    kept = "" if used else " None of them is used."
+    return f"A web search for the question returns {found}.{graded}{kept}"
+
+
+def answer_caption(view: RunView, cited: tuple[str, ...], from_web: bool) -> str:
+    """`cited` are the names of the sources that the answer cites; `from_web`: all of them are web pages."""
+    answer, trace = view.routed.answer, view.trace
+    if answer is None:
+        if trace.failure:
+            return f"No answer was written. {clean(trace.failure.summary)}"
+        return "No answer was written in this run."
+    if answer.state is AnswerState.CANNOT_ANSWER:
+        return "The evidence does not hold the answer, so none is made up. That is an answer too."
+    if view.routed.is_doubtful:
+        return "Nothing found is certain enough to be called an answer. These sentences come nearest."
+    if answer.state is not AnswerState.COMPLETE:
+        return "The answer broke off. This is what was written until then."
+    place = "the web" if from_web else "the documents"
+    if answer.writer == EXTRACTIVE:
+        return f"The answer is quoted from {place}, word for word. No language model wrote it."
+    by = clean(model_name(answer.writer))
+    return f"{by} wrote the answer from {place}." if cited else f"{by} wrote the answer. It names no source."

@@ -1,0 +1,86 @@
+"""A story on the Demo page in a real browser: keys, links to a step, the whole window, and the way back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import LOOKS, download, look_at, settled
+from ui.session.demos import demos
+
+pytestmark = pytest.mark.browser
+
+SAVED = demos()[1]
+
+
+def open_story(page: Page, url: str, address: str = "") -> None:
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(f"{url}/demo?run={SAVED.trace.id}{address}")
+    expect(page.locator(".story h1")).to_be_visible()
+    settled(page)
+
+
+def test_keys_lead_through_it_and_the_address_names_the_step(page: Page, empty_app: str) -> None:
+    open_story(page, empty_app)
+    count = page.locator(".story .count")
+    expect(count).to_have_text("Step 1 of 8")
+    for key, at in (("ArrowRight", 2), ("Space", 3), ("PageDown", 4), ("ArrowLeft", 3), ("Home", 1), ("End", 8)):
+        page.keyboard.press(key)
+        expect(count).to_have_text(f"Step {at} of 8")
+        assert page.url.endswith(f"/demo?run={SAVED.trace.id}&step={at}")
+    page.reload()
+    expect(page.locator(".story h1")).to_have_text("Now move the bar")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", name="Demo", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="Ask")).to_be_visible()
+
+
+def test_a_link_leads_to_its_step_and_the_window_belongs_to_it(page: Page, empty_app: str) -> None:
+    open_story(page, empty_app, "&step=7")
+    expect(page.locator(".story .answer > .text")).to_contain_text("Larkness Marine")
+    expect(page.locator(".story .badge")).to_have_text("recorded")
+    for gone in ("stSidebar", "stHeader"):
+        expect(page.get_by_test_id(gone)).to_be_hidden()
+    size = float(page.locator(".story .caption").evaluate("one => getComputedStyle(one).fontSize.slice(0, -2)"))
+    assert size >= 1.6 * 15, "large type: the pages have 15 pixels"
+
+
+@pytest.mark.parametrize(("theme", "width"), [*LOOKS, ("light", 400)])
+def test_every_step_fits_into_the_width(page: Page, empty_app: str, theme: str, width: int) -> None:
+    look_at(page, theme, width)
+    open_story(page, empty_app)
+    for _ in range(8):
+        room = page.get_by_test_id("stMain").evaluate("one => one.scrollWidth - one.clientWidth")
+        assert room == 0, page.locator(".story h1").inner_text()
+        page.keyboard.press("ArrowRight")
+
+
+def test_the_bar_is_moved_without_the_server(page: Page, empty_app: str) -> None:
+    open_story(page, empty_app, "&step=8")
+    messages: list[str] = []
+    page.on("websocket", lambda socket: messages.append(socket.url))
+    page.get_by_role("button", name="Move the bar", exact=True).click()
+    expect(page.locator(".story .outcomes .now")).to_contain_text(re.compile("Now: bar at 0.30.*CORRECT", re.S))
+    page.get_by_role("button", name="Put it back").click()
+    expect(page.locator(".story .outcomes .now")).to_contain_text(re.compile("has not moved.*AMBIGUOUS", re.S))
+    assert messages == []
+
+
+def test_full_screen_and_back(page: Page, empty_app: str) -> None:
+    open_story(page, empty_app)
+    page.get_by_role("button", name="Full screen").click()
+    expect(page.get_by_role("button", name="Leave full screen")).to_be_visible()
+    assert page.evaluate("document.fullscreenElement === document.documentElement")
+    expect(page.get_by_role("button", name="Save as one HTML file")).to_be_hidden()
+    page.get_by_role("button", name="Leave full screen").click()
+    expect(page.get_by_role("button", name="Save as one HTML file")).to_be_visible()
+
+
+def test_the_saved_file_is_the_story(page: Page, empty_app: str) -> None:
+    open_story(page, empty_app)
+    saved = download(page, "Save as one HTML file")
+    assert saved.suggested_filename == f"crag-story-{SAVED.trace.id}.html"
+    text = saved.path().read_text("utf-8")
+    assert "Larkness Marine" in text and "Content-Security-Policy" in text

@@ -1,0 +1,229 @@
+"""A story as one HTML file: it plays in a browser that is offline, and other people's text in it stays text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from playwright.sync_api import Browser, Page, expect
+
+from crag_core.report.story import render_story
+from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
+from crag_core.view.story.steps import Story
+from crag_core.view.story.story import tell
+from tests.browser.conftest import open_browser
+from tests.report.pages import found_online, recorded, two_pages
+from tests.report.test_report_hostile import DISGUISED, EVIL, SHOWN, evil_run
+from ui.session.demos import demos
+
+Opened = Callable[..., Page]
+
+
+def story_of(run: Trace, **more: Any) -> Story:
+    return tell(view_run(run), **more)
+
+
+def evil_story(text: str = EVIL) -> Story:
+    return story_of(evil_run(text), title=text, notes={"question": text}, about=text, web_note=text)
+
+
+def soup_of(story: Story) -> BeautifulSoup:
+    return BeautifulSoup(render_story(story), "html.parser")
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_allows_its_own_script_and_style_and_nothing_else() -> None:
+    soup = soup_of(evil_story())
+    (said,) = soup.select('meta[http-equiv="Content-Security-Policy"]')
+    (sheet,), (code,) = soup.select("style"), soup.select('script[type="module"]')
+    digests = (hashlib.sha256(part.get_text().encode()).digest() for part in (sheet, code))
+    style, script = (f"sha256-{base64.b64encode(digest).decode()}" for digest in digests)
+    assert said["content"] == (
+        f"default-src 'none'; style-src '{style}'; script-src '{script}'; base-uri 'none'; form-action 'none'"
+    )
+    assert not re.search(r"url\(|@import|expression", sheet.get_text())
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|fetch\(|import\(", code.get_text())
+    assert not soup.select("[style], [src], [srcset], link, base, form, iframe, img, a")
+
+
+def test_no_text_gets_out_of_the_data() -> None:
+    soup = soup_of(evil_story())
+    assert len(soup.select("script")) == 2 and soup.select("h1, svg") == []
+    (data,) = soup.select("#story")
+    assert not re.search("[<>&\u2028\u2029]", data.get_text())
+    assert SHOWN in json.loads(data.get_text())["title"]
+    assert soup.title is not None and soup.title.get_text().startswith(SHOWN)
+
+
+def test_a_text_that_looks_like_a_place_of_the_page_stays_text() -> None:
+    story = replace(story_of(recorded()), title="{{ data }} {{ script }} \\1 \\g<0>", question="{{ policy }}")
+    soup = soup_of(story)
+    assert json.loads(soup.select("#story")[0].get_text())["question"] == "{{ policy }}"
+    assert soup.title is not None and soup.title.get_text().startswith("{{ data }} {{ script }} \\1 \\g<0>")
+
+
+def test_no_text_can_disguise_itself_or_break_the_file() -> None:
+    page = render_story(evil_story(DISGUISED))
+    page.encode()
+    data = soup_of(evil_story(DISGUISED)).select("#story")[0].get_text()
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]", page)
+    assert not re.search(r"\\u(00[01]|202[a-e]|206[6-9]|d8)", data)
+
+
+# --- in a browser -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
+    """Opens the story from disk; nothing may be asked of the network, and nothing be complained about."""
+    contexts, asked, complaints = [], [], []
+
+    def open_story(story: Story, width: int = 1440, **options: Any) -> Page:
+        path = tmp_path / "story.html"
+        path.write_text(render_story(story), "utf-8")
+        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.clock.install()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_story
+    for context in contexts:
+        context.close()
+    assert {url.rpartition("/")[2] for url in asked} == {"story.html"}
+    assert complaints == []
+
+
+CALM = {"reduced_motion": "reduce"}
+rich_run = recorded("paper", 0.55, None, 0.1, web=found_online(*two_pages()))
+
+
+@pytest.mark.browser
+def test_it_plays_by_itself_to_the_end_and_moves_the_bar(opened: Opened) -> None:
+    page = opened(story_of(demos()[1].trace, title="A ship"))
+    titles = [dot.get_attribute("title") for dot in page.locator(".dots button").all()]
+    for number, title in enumerate(titles, start=1):
+        expect(page.locator("h1")).to_have_text(str(title))
+        expect(page.locator(".count")).to_have_text(f"Step {number} of {len(titles)}")
+        if number < len(titles):
+            page.clock.run_for(_reading_time(page))
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    page.clock.run_for(_reading_time(page) + 2_000)
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    expect(page.locator(".now h2")).to_contain_text("Now: bar at")
+    expect(page.locator(".now b").first).not_to_have_text(page.locator(".outcomes section b").first.inner_text())
+
+
+def _reading_time(page: Page) -> int:
+    """As the script reckons: a little longer than this step, and shorter than two."""
+    text = " ".join(page.locator("h1, .caption, .note").all_inner_texts())
+    return 2_400 + 260 * len(text.split()) + 300
+
+
+@pytest.mark.browser
+def test_a_key_or_pause_stops_it(opened: Opened) -> None:
+    page = opened(story_of(rich_run))
+    page.get_by_role("button", name="Pause").click()
+    page.clock.run_for(120_000)
+    expect(page.locator(".count")).to_contain_text("Step 1 of")
+    page.get_by_role("button", name="Play").click()
+    page.keyboard.press("ArrowRight")
+    page.clock.run_for(120_000)
+    expect(page.locator(".count")).to_contain_text("Step 2 of")
+
+
+@pytest.mark.browser
+def test_keys_lead_forward_and_back(opened: Opened) -> None:
+    page = opened(story_of(rich_run), **CALM)
+    count = page.locator(".dots button").count()
+    at = 1
+    for key, to in (
+        ("ArrowRight", 2), ("PageDown", 3), ("Space", 4), ("ArrowLeft", 3), ("PageUp", 2), ("Shift+Space", 1),
+        ("ArrowLeft", 1), ("End", count), ("ArrowRight", count), ("Home", 1), ("Escape", 1),
+    ):  # fmt: skip
+        page.keyboard.press(key)
+        at = to
+        expect(page.locator(".count")).to_have_text(f"Step {at} of {count}")
+    expect(page.get_by_role("button", name="‹ Back")).to_be_disabled()
+
+
+@pytest.mark.browser
+def test_who_wants_no_motion_gets_none(opened: Opened) -> None:
+    page = opened(story_of(demos()[0].trace), **CALM)
+    page.clock.run_for(120_000)
+    expect(page.locator(".count")).to_contain_text("Step 1 of")
+    page.keyboard.press("End")
+    page.get_by_role("button", name="Move the bar", exact=True).click()
+    expect(page.locator(".now h2")).to_have_text("Now: bar at 0.96")
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+@pytest.mark.browser
+def test_the_bar_is_moved_by_hand_and_by_keys(opened: Opened) -> None:
+    page = opened(story_of(demos()[0].trace), **CALM)
+    page.keyboard.press("End")
+    bar = page.get_by_role("slider", name="bar for an answer")
+    bar.focus()
+    page.keyboard.press("End")
+    expect(page.locator(".now h2")).to_have_text("Now: bar at 1.00")
+    expect(page.locator(".now b")).to_have_text("AMBIGUOUS")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".now h2")).to_have_text("Now: bar at 0.99")
+    box = bar.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(page.locator(".now h2")).to_have_text("Now: bar at 0.50")
+    expect(page.locator(".now b")).to_have_text("CORRECT")
+    line, area = page.locator(".movable").bounding_box(), page.locator(".area").bounding_box()
+    assert line and area and abs(line["x"] + 2 - (area["x"] + area["width"] / 2)) < 2
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1440, 800, 400])
+def test_no_step_is_wider_than_the_window(opened: Opened, width: int) -> None:
+    for story in (story_of(demos()[1].trace), evil_story()):
+        page = opened(story, width, **CALM)
+        for _ in range(page.locator(".dots button").count()):
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, page.locator("h1").inner_text()
+            page.keyboard.press("ArrowRight")
+
+
+@pytest.mark.browser
+def test_hostile_text_shows_as_text_on_every_step(opened: Opened) -> None:
+    page = opened(evil_story(), **CALM)
+    seen = []
+    for _ in range(page.locator(".dots button").count()):
+        seen.append(page.locator("body").inner_text())
+        assert page.locator(".story :is(script, img, svg, a, iframe, [onerror], [onload])").count() == 0
+        page.keyboard.press("ArrowRight")
+    assert sum("<script>alert(1)</script>" in one for one in seen) >= 4
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark_follow_the_reader(opened: Opened, scheme: Any) -> None:
+    page = opened(story_of(rich_run), color_scheme=scheme, **CALM)
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert colour == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 23, 29)"}[scheme]

@@ -1,0 +1,105 @@
+"""The Demo page: the list, one story on the whole window, links to a step, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
+from tests.ui.conftest import ask, press, shown
+from tests.ui.drawn import parts
+from ui.session.demos import demos
+
+Start = Callable[..., AppTest]
+PAGE = "pages/demo.py"
+
+
+def opened(start: Start, **address: str) -> AppTest:
+    return start(PAGE, policy="", first=True, address=address).run()
+
+
+def stories(app: AppTest) -> list[dict]:  # type: ignore[type-arg]
+    assert not app.exception
+    return parts(app, "crag_story")
+
+
+def test_the_list_offers_all_and_one_opens(start: Start) -> None:
+    app = start(PAGE, policy="")
+    assert stories(app) == [] and all(one.title in shown(app) for one in demos())
+    press(app, "Play")
+    (data,) = stories(app)
+    assert data["story"]["id"] == demos()[0].trace.id and data["start"] == 0
+    assert app.query_params["run"] == demos()[0].trace.id
+
+
+@pytest.mark.parametrize("demo", demos(), ids=lambda one: one.trace.id)
+def test_a_link_to_each_recorded_one_opens_it_at_its_step(start: Start, demo) -> None:  # type: ignore[no-untyped-def]
+    (data,) = stories(opened(start, run=demo.trace.id, step="4"))
+    assert data["story"]["badge"] == "recorded" and data["start"] == 3 and data["links"]
+    assert data["story"]["title"] == demo.title
+    assert data["story"]["steps"][-1]["id"] == ("policies" if demo.other else "bar")
+
+
+@pytest.mark.parametrize(
+    ("given", "start_at"), [("2", 1), ("0", 0), ("99", 98), ("99999", 0), ("-1", 0), ("x", 0), ("", 0), ("²", 0)]
+)
+def test_a_step_that_is_no_number_is_the_first(start: Start, given: str, start_at: int) -> None:
+    (data,) = stories(opened(start, run=demos()[0].trace.id, step=given))
+    assert data["start"] == start_at
+
+
+@pytest.mark.parametrize("run_id", ["nowhere", "../../etc/passwd", "<script>alert(1)</script>"])
+def test_a_link_to_no_run_shows_the_list_and_says_so(start: Start, run_id: str) -> None:
+    app = start(PAGE, policy="", first=True, address={"run": run_id})
+    assert stories(app) == [] and demos()[0].title in shown(app)
+    assert errors(app).count("is not kept here") == 1
+
+
+def errors(app: AppTest) -> str:
+    return "".join(str(error.value) for error in app.error).replace("\\", "")
+
+
+def test_a_run_of_this_session_is_told_as_live(start: Start) -> None:
+    app = ask(start(), "What does a yacht of eight metres pay?")
+    trace = app.session_state["trace"]
+    app.query_params.clear()
+    app.switch_page(PAGE).run()
+    press(app, "Show as a story")
+    (data,) = stories(app)
+    assert (data["story"]["badge"], data["story"]["id"]) == ("live", trace.id)
+    assert data["story"]["question"] == trace.question
+
+
+def test_a_kept_run_opens_from_its_link(start: Start, own: Path) -> None:
+    kept = replace(demos()[1].trace, id="run-of-mine")
+    Workbench(Config(home=own)).history.save(kept, "")
+    app = start(PAGE, policy="", first=True, address={"run": "run-of-mine"}, CRAG_HOME=str(own)).run()
+    (data,) = stories(app)
+    assert data["story"]["badge"] == "live" and data["links"]
+
+
+def test_without_history_there_is_a_story_and_no_link(start: Start) -> None:
+    app = ask(start(CRAG_HISTORY="off"), "What does a yacht of eight metres pay?")
+    app.query_params.clear()
+    app.switch_page(PAGE).run()
+    press(app, "Show as a story")
+    (data,) = stories(app)
+    assert not data["links"]
+
+
+def test_the_next_one_follows_and_the_last_leads_to_the_first(start: Start) -> None:
+    app = opened(start, run=demos()[-1].trace.id)
+    press(app, f"Next: {demos()[0].title}")
+    (data,) = stories(app)
+    assert data["story"]["id"] == demos()[0].trace.id
+
+
+def test_looking_at_a_demo_leaves_the_thresholds_of_the_visitor(start: Start) -> None:
+    low = next(one for one in demos() if one.trace.settings.policy.upper == 0.35)
+    app = opened(start, run=low.trace.id)
+    assert len(stories(app)) == 1 and app.session_state["upper"] == 0.75 and "trace" not in app.session_state
