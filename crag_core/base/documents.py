@@ -27,9 +27,10 @@ class State(StrEnum):
 class Document:
     """`id` is the beginning of the SHA-256 of the file's bytes, of which there are `size`; 0 where they were not kept.
 
-    `pages` is 0 in formats without pages. `version` counts the contents that this name has had, from 1. `changed_at`
-    is an ISO time in UTC; of an indexed document, when it was indexed. `owner` is the process at work on it. A refused
-    one has the reason in `message` and what to do in `hint`.
+    `pages` is 0 in formats without pages. Of one under way `passages` counts the first ones, which are searched
+    already; one that has any is `is_partial`. `version` counts the contents that this name has had, from 1.
+    `changed_at` is an ISO time in UTC; of an indexed document, when it was indexed. `owner` is the process at work on
+    it. A refused one has the reason in `message` and what to do in `hint`.
     """
 
     id: str
@@ -54,6 +55,11 @@ class Document:
     @property
     def is_under_way(self) -> bool:
         return self.state in (State.WAITING, State.INDEXING)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether its first passages are searched before the last are there."""
+        return self.is_under_way and self.passages > 0
 
     @property
     def time(self) -> datetime:
@@ -92,9 +98,10 @@ class Stage(StrEnum):
     LEFT = "replaced"
 
 
-INDEX_FORMAT = 1
+INDEX_FORMAT = 2
 """The format of an index that this program writes, and the latest that it reads. It grows when a program before would
-misread what is there; a column more is no such change."""
+misread what is there; a column more is no such change. 2: there may be a part of a document that is under way, which
+a program before would take for the whole."""
 
 
 @dataclass(frozen=True)
@@ -160,13 +167,19 @@ class Ingested:
 
 @dataclass(frozen=True)
 class Progress:
-    """File `position` (from 1) of `total`; so many of its `passages` are `embedded`, both 0 while it is read."""
+    """File `position` (from 1) of `total`; so many of its `passages` are `embedded`, both 0 while it is read.
+
+    `page` of `pages`: while it is read, the last that was; then, the last that is searched already. 0 in formats
+    without pages.
+    """
 
     name: str
     position: int
     total: int
     embedded: int = 0
     passages: int = 0
+    page: int = 0
+    pages: int = 0
 
 
 @dataclass(frozen=True)

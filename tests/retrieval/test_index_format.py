@@ -51,7 +51,7 @@ def test_an_index_of_a_later_program_is_refused_and_stays_as_it_is(use: Callable
     files = {path: path.stat().st_mtime_ns for path in folder.rglob("*.lance") if path.is_file()}
     with pytest.raises(StoreUnavailable) as refused:
         use(PassageStore(folder, WordEmbedder()))
-    assert "was made by a later version of this program: it has format 2, expected at most 1" in refused.value.message
+    assert "was made by a later version of this program: it has format 3, expected at most 2" in refused.value.message
     assert refused.value.hint == "Start that version, or set CRAG_HOME or CRAG_STORE to another place."
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.lance") if path.is_file()} == files
 

@@ -85,6 +85,31 @@ def test_dying_at_any_step_of_indexing(tmp_path: Path) -> None:
     assert seen == {0, len(FILES)}, "once the files are kept all of them come in"
 
 
+def test_dying_while_a_part_of_a_long_document_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crag_core.retrieval.index.ingest.PART", 2)
+    old = {name for name, _ in BEFORE}
+    long, parts = FILES[2], set()
+    work = every_step(tmp_path, lambda folder: PassageStore(folder, WordEmbedder()).ingest([long]))
+    for step, folder in enumerate(work):
+        whole(folder)
+        store = PassageStore(folder, WordEmbedder())
+        parts |= {row.passages for row in store.listing() if row.is_partial}
+        waiting = {row.name for row in store.interrupted()}
+        assert {row.name for row in store.interrupted()} == waiting, "asked twice, the same"
+        # Whole or absent from here on, before anybody has answered.
+        assert {one.id for one in store._index_writer.passages().documents()} == {one.id for one in store.documents()}
+        assert {one.name for one in store.documents()} | waiting in (old, {*old, long[0]})
+        if step % 2 and waiting:
+            assert {row.name for row in store.discard_interrupted()} == waiting
+            assert store.interrupted() == () and {row.name for row in store.listing()} == old
+        else:
+            finish(folder)
+            assert set(whole(folder)) == {one.name for one in store.documents()} >= waiting
+        store.ingest([long])
+        assert set(whole(folder)) == {*old, long[0]}
+    assert parts == {2, 4, 6}
+
+
 @pytest.mark.exhaustive
 def test_dying_at_any_step_of_replacing_never_leaves_neither_and_never_both(tmp_path: Path) -> None:
     for folder in every_step(tmp_path, replace_one):

@@ -17,6 +17,7 @@ from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder, check_weights, find_default_model
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
+from crag_core.retrieval.packed_layers import is_supported, pack_linear_layers
 from tests.retrieval.conftest import REPOSITORY
 
 HEAVY = ("torch", "llama_index", "lancedb", "pyarrow", "transformers", "pypdfium2", "docx", "bs4", "numpy", "streamlit")
@@ -139,3 +140,30 @@ def test_meaning_finds_what_words_do_not(minilm: HuggingFaceEmbedder, tmp_path: 
     assert best.source == "dogs.txt"
     cosine = best.score("cosine")
     assert cosine is not None and 0.2 < cosine < 1.0
+
+
+@pytest.mark.embedding
+def test_packed_layers_give_the_same_vectors(minilm: HuggingFaceEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index that was made without them stays what it was."""
+    monkeypatch.setattr("crag_core.retrieval.packed_layers.is_supported", lambda: False)
+    plain = HuggingFaceEmbedder()
+    texts = ["Ferry.", "The ferry sails at nine. " * 60, "潮汐表は港で手に入ります。" * 9, ""]
+    for one, other in zip(plain.embed_texts(texts), minilm.embed_texts(texts), strict=True):
+        assert other == pytest.approx(one, abs=1e-5)
+    assert minilm.embed_question("When does it sail?") == pytest.approx(
+        plain.embed_question("When does it sail?"), abs=1e-5
+    )
+
+
+@pytest.mark.embedding
+@pytest.mark.skipif(not is_supported(), reason="oneDNN multiplies here no faster")
+def test_every_linear_layer_of_the_default_model_is_packed(minilm: HuggingFaceEmbedder) -> None:
+    kinds = [type(module).__name__ for module in minilm._load()._model.modules()]
+    assert kinds.count("PackedLinear") == 37 and "Linear" not in kinds
+
+
+def test_layers_that_are_not_in_single_precision_stay_as_they_are() -> None:
+    import torch
+
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4).double())
+    assert pack_linear_layers(model) == 0 and type(model[0]) is torch.nn.Linear

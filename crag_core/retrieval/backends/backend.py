@@ -54,7 +54,10 @@ class Passages(Protocol):
         ...
 
     def add(self, nodes: Sequence[TextNode], collections: Mapping[str, str]) -> None:
-        """Nodes with embeddings, all or none; `collections` has the collection of each document's id."""
+        """Nodes with embeddings, all or none; `collections` has the collection of each document's id.
+
+        Raises `WriteLost` where whoever wrote died over it; then no passages of these documents are left.
+        """
         ...
 
     def delete(self, document_ids: Collection[str]) -> None: ...

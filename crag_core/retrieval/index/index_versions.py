@@ -70,6 +70,12 @@ class IndexVersions:
             )
         self._list.put([replace(known, changed_at=now())])
 
+    def bring_up_to_date(self) -> None:
+        """Before something is written to the current one that a program before would misread."""
+        current = self.current()
+        if current.format < INDEX_FORMAT:
+            self._list.put([replace(current, format=INDEX_FORMAT)])
+
     def record_search(self, version: IndexVersion) -> None:
         """Record effort and recall of a version, unless it is gone."""
         known = next((row for row in [*self._rows(), self.current()] if row.id == version.id), None)

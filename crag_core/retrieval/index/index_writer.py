@@ -86,21 +86,48 @@ class IndexWriter:
                 self.versions.start_empty()
             for row, content in documents:
                 self.originals.keep(row.id, content)
-            self._catalogue.put([row for row, _ in documents if not _is_whole(there, row.id)])
+            # Somebody else may have put a part of it in: the row goes on to say so.
+            self._catalogue.put(
+                [_with_part(row, there.get(row.id)) for row, _ in documents if not _is_whole(there, row.id)]
+            )
 
     def note(self, row: Document) -> None:
         """Record the state of a document, unless it was indexed, or removed, meanwhile."""
         with self._writing() as there:
-            if row.id in there and not there[row.id].is_whole:
+            known = there.get(row.id)
+            if known is None or known.is_whole:
+                return
+            if row.state == State.REFUSED:
+                self._drop_parts([known])
                 self._catalogue.put([replace(row, changed_at=now())])
-                if row.state == State.REFUSED:
-                    self.originals.drop([row.id])
+                self.originals.drop([row.id])
+            elif known.owner == row.owner:  # of two who bring in the same file, the later one is at work on it
+                self._catalogue.put([replace(_with_part(row, known), changed_at=now())])
+
+    def write_part(self, row: Document, nodes: Sequence[TextNode], made_for: IndexVersion) -> bool:
+        """Make the first passages of a document searched, which are `nodes`, before the others have vectors.
+
+        `row.passages` says how many of them are already. False: not done, since somebody else brings it in or removed
+        it, an earlier content of its name is searched until it is whole, or `made_for` is not the current version.
+        """
+        with self._writing() as there:
+            known = there.get(row.id)
+            is_own = known is not None and known.is_under_way and _part(known) == _part(row)
+            if not is_own or self.versions.current().id != made_for.id:
+                return False
+            if any(one.is_whole and _is_replaced(one, row) for one in there.values()):
+                return False
+            self.versions.bring_up_to_date()
+            self._catalogue.put([replace(row, state=State.INDEXING, passages=len(nodes), changed_at=now())])
+            self.passages().add(nodes[row.passages :], {row.id: row.collection})
+            return True
 
     def write(self, documents: Sequence[tuple[Document, Sequence[TextNode]]], made_for: IndexVersion) -> list[Written]:
         """Put documents in, with one commit for all their passages, and take out what they replace by name.
 
-        Without nodes, a document is expected to be there. A new version goes in before the old one goes out. Raises
-        `IndexVersionChanged` where `made_for` is not the current one.
+        Without nodes, a document is expected to be there; of its nodes the first `row.passages` were written by
+        `write_part`. A new version goes in before the old one goes out. Raises `IndexVersionChanged` where `made_for`
+        is not the current one.
         """
         with self._writing() as there:
             if self.versions.current().id != made_for.id:
@@ -110,6 +137,7 @@ class IndexWriter:
             changed: dict[str, Document] = {}
             # A kill right after the passages were added leaves them without a row that says so.
             there |= self._already_added(there, [row.id for row, own in documents if own])
+            self._take_over([(there[row.id], row) for row, _ in documents if row.id in there])
             for row, own in documents:
                 known = there.get(row.id)
                 older = [one for one in there.values() if _is_replaced(one, row)]
@@ -117,7 +145,7 @@ class IndexWriter:
                 if is_new:
                     version = _next_version(there, row)
                     known = replace(row, state=State.INDEXED, passages=len(own), version=version, owner="")
-                    nodes += own
+                    nodes += own[row.passages if _part(there[row.id]) == _part(row) else 0 :]
                 if known is None or not known.is_whole:
                     written.append(Written(None, False, False))
                     continue
@@ -133,17 +161,15 @@ class IndexWriter:
     def remove(self, ids: Iterable[str]) -> set[str]:
         """Take documents out, whole ones and others; the ids of those that were there."""
         with self._writing() as there:
-            leaving = [replace(there[one], state=State.LEAVING) for one in dict.fromkeys(ids) if one in there]
-            self._catalogue.put(leaving)
-            self._finish(leaving)
-            return {row.id for row in leaving}
+            gone = [there[one] for one in dict.fromkeys(ids) if one in there]
+            self._remove(gone)
+            return {row.id for row in gone}
 
     def withdraw(self, rows: Iterable[Document]) -> None:
         """Forget documents that did not get in, unless somebody else is bringing them in too."""
         with self._writing() as there:
-            own = {row.id for row in rows if row.id in there and there[row.id].owner == row.owner}
-            self.originals.drop(own)
-            self._catalogue.drop(own)
+            own = {row.id: there[row.id] for row in rows if row.id in there and there[row.id].owner == row.owner}
+            self._remove(own.values())
 
     def move(self, ids: Collection[str], collection: str) -> None:
         """Put documents into another collection."""
@@ -154,10 +180,30 @@ class IndexWriter:
             self._finish(moved)
 
     def claim(self, owner: str) -> list[Document]:
-        """Finish what a kill interrupted, where that takes no reading: removals, and rows of passages that were added.
+        """Finish what a kill interrupted, where that takes no reading; see `recover`.
 
         The documents that are left become those of `owner`, who is to index them.
         """
+        with self._recovering() as lost:
+            claimed = [replace(row, owner=owner, changed_at=now()) for row in lost]
+            self._catalogue.put(claimed)
+            return claimed
+
+    def recover(self) -> list[Document]:
+        """Finish what a kill interrupted, where that takes no reading: removals, parts of documents, which go, and rows
+        of passages that were added. The documents that are left have yet to be read.
+        """
+        with self._recovering() as lost:
+            return lost
+
+    def discard(self) -> list[Document]:
+        """Finish the same, and forget the documents that are left, with their files; these."""
+        with self._recovering() as lost:
+            self._remove(lost)
+            return lost
+
+    @contextmanager
+    def _recovering(self) -> Iterator[list[Document]]:
         with self._writing() as there:
             begun = [row for row in there.values() if row.is_under_way]
             last_sign: dict[str, datetime] = {}
@@ -165,10 +211,11 @@ class IndexWriter:
                 last_sign[row.owner] = max(row.time, last_sign.get(row.owner, row.time))
             lost = [row for row in begun if not is_alive(row.owner, last_sign[row.owner])]
             added = self._already_added(there, [row.id for row in lost])
-            claimed = [replace(row, owner=owner, changed_at=now()) for row in lost if row.id not in added]
-            self._catalogue.put([*added.values(), *claimed])
+            self._drop_parts(lost)
+            parts_gone = [replace(row, passages=0) for row in lost if row.is_partial]
+            self._catalogue.put([*added.values(), *parts_gone])
             self._finish(_older_versions([*there.values(), *added.values()]))
-            return claimed
+            yield [replace(row, passages=0) for row in lost if row.id not in added]
 
     def begin(self, recipe: Recipe, owner: str) -> IndexVersion:
         """A version of passages to be built beside the current one; see `IndexVersions.begin`."""
@@ -311,12 +358,28 @@ class IndexWriter:
         return refused
 
     def _already_added(self, there: Mapping[str, Document], ids: Collection[str]) -> dict[str, Document]:
-        """Those of some documents whose passages are in the index, as whole, whatever their rows say."""
+        """Those of some documents whose passages are all in the index, as whole, whatever their rows say."""
         added = {}
-        for row in self._list(ids):
+        for row in self._list([one for one in ids if one not in there or not there[one].is_partial]):
             known = there.get(row.id, row)
             added[row.id] = known if known.is_whole else replace(row, version=_next_version(there, row))
         return added
+
+    def _remove(self, rows: Iterable[Document]) -> None:
+        leaving = [replace(row, state=State.LEAVING) for row in rows]
+        self._catalogue.put(leaving)
+        self._finish(leaving)
+
+    def _take_over(self, rows: Iterable[tuple[Document, Document]]) -> None:
+        """Of pairs (as it is, ours) remove the parts that another process has begun, or that were made for another
+        version; the other one adds nothing more to them, even if this one is killed here."""
+        parts = [(known, own) for known, own in rows if known.is_partial and _part(known) != _part(own)]
+        self._catalogue.put([replace(known, owner=own.owner) for known, own in parts])
+        self._drop_parts(known for known, _ in parts)
+
+    def _drop_parts(self, rows: Iterable[Document]) -> None:
+        """Of documents that are under way; their rows have to say so afterwards."""
+        self.passages().delete([row.id for row in rows if row.is_partial])
 
     def _list(self, ids: Collection[str] | None = None) -> list[Document]:
         """Rows of documents as their passages know them."""
@@ -329,6 +392,19 @@ class IndexWriter:
 
 def _is_whole(there: Mapping[str, Document], document_id: str) -> bool:
     return document_id in there and there[document_id].is_whole
+
+
+def _part(row: Document) -> tuple[str, int]:
+    """Which part of a document is searched already: whose, and how many passages. All that are searched none of are
+    alike."""
+    return (row.owner, row.passages) if row.passages else ("", 0)
+
+
+def _with_part(row: Document, known: Document | None) -> Document:
+    """The row of a document that is not whole yet, with what is known of its part."""
+    if known is None or not known.is_partial:
+        return row
+    return replace(row, passages=known.passages, pages=known.pages)
 
 
 def _next_version(there: Mapping[str, Document], row: Document) -> int:

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -36,9 +36,13 @@ Read = Callable[[bytes, str, Cut, Cancel], Chunks]
 """(content, name, cut, cancel) to chunks; raises `DocumentRefused`, and `Stopped` once `cancel` is set."""
 OnEmbedded = Callable[[int, int], None]
 """Called with the number of passages that have a vector, and of all."""
+OnPart = Callable[[Document, "Sequence[TextNode]"], None]
+"""Called with the row of a long document and its first passages, which have vectors, before the others do."""
 
 # A stop waits for so many: half a second of the built-in model on two cores.
 _EMBEDDED_AT_ONCE = 16
+PART = 64
+"""Passages after which a document that has more than twice as many is searched in part."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,20 @@ class _Ready:
     given: Document
     row: Document
     nodes: list[TextNode]
+
+
+@dataclass
+class _Searched:
+    """The part of a document that is searched already; `is_over`: it gets no larger before the document is whole."""
+
+    passages: int = 0
+    page: int = 0
+    pages: int = 0
+    is_over: bool = False
+
+
+def _no_part(row: Document, nodes: Sequence[TextNode]) -> None:
+    pass
 
 
 class Indexer:
@@ -137,13 +155,21 @@ class Indexer:
         if row.id not in self._whole and all(one.row.id != row.id for one in self._ready):
             self._signal_alive(row)
 
+            searched = _Searched()
+
             def on_embedded(embedded: int, passages: int) -> None:
-                self._report(replace(progress, embedded=embedded, passages=passages))
+                now = replace(progress, embedded=embedded, passages=passages, page=searched.page, pages=searched.pages)
+                self._report(now)
                 self._signal_alive(given)
+
+            def on_part(part: Document, first: Sequence[TextNode]) -> None:
+                self._write_part(part, first, searched)
 
             self._preparer = self._preparer or self._new_preparer()
             try:
-                row, nodes = self._preparer.prepare(row, self._index_writer.originals.read(row.id), on_embedded)
+                content = self._index_writer.originals.read(row.id)
+                row, nodes = self._preparer.prepare(row, content, on_embedded, on_part)
+                row = replace(row, passages=searched.passages)
             except DocumentMissing:
                 pass  # somebody removed it
             except DocumentRefused as refusal:
@@ -155,6 +181,22 @@ class Indexer:
         if not self._ready:
             self._first_ready_at = time.monotonic()
         self._ready.append(_Ready(position, given, row, nodes))
+
+    def _write_part(self, row: Document, nodes: Sequence[TextNode], searched: _Searched) -> None:
+        """So that its first passages are found before the last have vectors; the next start takes back what a kill
+        leaves of them."""
+        assert self._preparer
+        if searched.is_over:
+            return
+        begun = replace(row, passages=searched.passages)
+        try:
+            searched.is_over = not self._index_writer.write_part(begun, nodes, self._preparer.version)
+        except WriteLost:  # the whole is tried at the end
+            searched.is_over, searched.passages = True, 0
+        if not searched.is_over:
+            searched.passages, searched.pages = len(nodes), row.pages
+            searched.page = int(nodes[-1].metadata["page_label"] or 0)
+            self._alive_at = time.monotonic()
 
     def _signal_alive(self, row: Document) -> None:
         """Now and then, since it costs a commit: that this process is alive, and at work on this document."""
@@ -201,9 +243,10 @@ class Indexer:
 
     def _write_each(self, ready: Sequence[_Ready]) -> None:
         """Documents that cannot be written together: only those that cannot be written alone either are refused."""
-        if len(ready) > 1:
+        if len(ready) > 1 or ready[0].row.passages:
             for one in ready:
-                self._ready = [one]
+                # The part of it that was there went too.
+                self._ready = [replace(one, row=replace(one.row, passages=0))]
                 self._write_ready()
         else:
             self._outcomes[ready[0].position] = _refused(ready[0].row.name, self._index_writer.set_aside(ready[0].row))
@@ -266,36 +309,57 @@ class Preparer:
         self._read = read
         self._cancel = cancel
 
-    def prepare(self, row: Document, content: bytes, on_embedded: OnEmbedded) -> tuple[Document, list[TextNode]]:
+    def prepare(
+        self, row: Document, content: bytes, on_embedded: OnEmbedded, on_part: OnPart = _no_part
+    ) -> tuple[Document, list[TextNode]]:
         """The row with what reading found out about the document, and its passages; raises `DocumentRefused` too."""
         cut = replace(self.cut, tokenizer=_find_tokenizer(self._embedder))
-        return self._embed(row, self._read(content, row.name, cut, self._cancel), on_embedded)
+        return self._embed(row, self._read(content, row.name, cut, self._cancel), on_embedded, on_part)
 
     def prepare_pages(
         self, row: Document, pages: Sequence[Page], on_embedded: OnEmbedded
     ) -> tuple[Document, list[TextNode]]:
         """The same of a text that was read before."""
-        return self._embed(row, cut_document(pages, row.name, self.cut, self._cancel), on_embedded)
+        return self._embed(row, cut_document(pages, row.name, self.cut, self._cancel), on_embedded, _no_part)
 
-    def _embed(self, row: Document, read: Chunks, on_embedded: OnEmbedded) -> tuple[Document, list[TextNode]]:
+    def _embed(
+        self, row: Document, read: Chunks, on_embedded: OnEmbedded, on_part: OnPart
+    ) -> tuple[Document, list[TextNode]]:
         row = replace(row, pages=read.pages, characters=read.characters, changed_at=now())
         nodes = make_nodes(read.chunks, row)
-        for start in range(0, len(nodes), _EMBEDDED_AT_ONCE):
-            self.check_cancel()
-            on_embedded(start, len(nodes))
-            batch = nodes[start : start + _EMBEDDED_AT_ONCE]
-            vectors = self._embedder.embed_texts([node.text for node in batch])
-            for node, vector in zip(batch, vectors, strict=True):
-                # A list of Python's own numbers takes eight times the memory, and the index keeps no more of each; an
-                # assignment would make it one again.
-                object.__setattr__(node, "embedding", array("f", vector))
+        for start, end in divide(len(nodes), PART):
+            if start:
+                on_part(row, nodes[:start])
+            # Texts of about the same length together: the model reads all of a batch as long as its longest.
+            part = sorted(nodes[start:end], key=lambda node: len(node.text))
+            for done in range(0, len(part), _EMBEDDED_AT_ONCE):
+                self.check_cancel()
+                on_embedded(start + done, len(nodes))
+                self._embed_nodes(part[done : done + _EMBEDDED_AT_ONCE])
         self.check_cancel()
         on_embedded(len(nodes), len(nodes))
         return row, nodes
 
+    def _embed_nodes(self, nodes: Sequence[TextNode]) -> None:
+        vectors = self._embedder.embed_texts([node.text for node in nodes])
+        for node, vector in zip(nodes, vectors, strict=True):
+            # A list of Python's own numbers takes eight times the memory, and the index keeps no more of each; an
+            # assignment would make it one again.
+            object.__setattr__(node, "embedding", array("f", vector))
+
     def check_cancel(self) -> None:
         if self._cancel.is_set():
             raise Stopped("Stopped by you.")
+
+
+def divide(passages: int, first: int) -> Iterator[tuple[int, int]]:
+    """Parts of a document, from and to: the first is searched soon, and they grow, since each costs a commit."""
+    start, size = 0, first
+    while passages - start > 2 * size:
+        yield start, start + size
+        start += size
+        size = max(first, start // 2)
+    yield start, passages
 
 
 def cut_of(version: IndexVersion, embedder: Embedder) -> Cut:

@@ -43,10 +43,23 @@ class Rebuilder:
             self._abandon(building)
             raise
 
+    def interrupted(self) -> Recipe | None:
+        row = self._lost()
+        return None if row is None else row.recipe
+
+    def discard(self) -> None:
+        if (row := self._lost()) is not None:
+            self._index_writer.abandon(row)
+
+    def _lost(self) -> IndexVersion | None:
+        """What a killed process had begun."""
+        row = self._index_writer.versions.building()
+        return None if row is None or is_alive(row.owner, row.time) else row
+
     def go_on(self) -> Rebuilt | None:
         """Continue what a killed process had begun; None: there is nothing."""
-        row = self._index_writer.versions.building()
-        return None if row is None or is_alive(row.owner, row.time) else self.rebuild(row.recipe)
+        row = self._lost()
+        return None if row is None else self.rebuild(row.recipe)
 
     def _build(self, building: IndexVersion) -> Rebuilt:
         preparer = self._new_preparer(building)

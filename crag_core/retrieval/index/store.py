@@ -99,8 +99,9 @@ class PassageStore:
         """Index files, and those in ZIP archives; one outcome each, in order. A refused file never stops the others.
 
         After these come earlier documents that had to be set aside. All files are kept before the first is read, so
-        `finish_interrupted` can index what a kill left. The passages of a document are added with one commit, so it is
-        whole or absent; a new version is added before the old one is removed. The same content under a second name is
+        `finish_interrupted` can index what a kill left. A document is whole or absent, but for a long one that is being
+        embedded: its first passages are searched meanwhile, and its row says so. A new version is added before the old
+        one is removed. The same content under a second name is
         already indexed under the first. Once `cancel` is set, or `on_progress` raises `Stopped`, the current document
         and those after it are left out. Raises `EmbeddingUnavailable` too, and leaves them out likewise.
         """
@@ -115,6 +116,19 @@ class PassageStore:
         """
         return self._indexer(on_progress, cancel).finish() if self._index_writer.rows() else ()
 
+    def interrupted(self) -> tuple[Document, ...]:
+        """What killed processes had begun to index, by name, after what takes no reading was finished or taken back.
+
+        It waits for `finish_interrupted` or `discard_interrupted`. Parts of a document that were searched are gone.
+        """
+        rows = self._index_writer.rows()
+        lost = self._index_writer.recover() if any(not row.is_whole for row in rows) else []
+        return tuple(sorted(lost, key=lambda row: (row.name.casefold(), row.changed_at)))
+
+    def discard_interrupted(self) -> tuple[Document, ...]:
+        """Forget what killed processes had begun to index, with the copies of the files; what is forgotten."""
+        return tuple(self._index_writer.discard())
+
     def rebuild(self, recipe: Recipe, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> Rebuilt:
         """Re-index all documents by another recipe, beside the present index, which is searched until that is done.
 
@@ -127,6 +141,14 @@ class PassageStore:
     def finish_rebuild(self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> Rebuilt | None:
         """Continue the re-indexing that a killed process had begun; None: there is none."""
         return self._rebuilder(on_progress, cancel).go_on()
+
+    def interrupted_rebuild(self) -> Recipe | None:
+        """What a killed process was re-indexing by; None: there is nothing to continue."""
+        return self._rebuilder(_ignore, None).interrupted()
+
+    def discard_rebuild(self) -> None:
+        """Drop what a killed process had re-indexed, if anything; the present index stays."""
+        self._rebuilder(_ignore, None).discard()
 
     def at_rest(self) -> AbstractContextManager[None]:
         """Nobody writes to the index inside, of this process or another; they wait."""
@@ -177,7 +199,8 @@ class PassageStore:
 
     def read_original(self, document_id: str) -> bytes:
         """The file as it was indexed; raises `DocumentMissing` where it is not, or not any more, or was never kept."""
-        if document_id not in self._index_writer.whole():
+        rows = {row.id: row for row in self._index_writer.rows()}
+        if document_id not in rows or not (rows[document_id].is_whole or rows[document_id].is_partial):
             raise DocumentMissing(
                 "This document is not in the index, or not any more in this version.",
                 hint="Add it on the Documents page.",
@@ -185,15 +208,16 @@ class PassageStore:
         return self._index_writer.originals.read(document_id)
 
     def count(self, collection: str = "") -> int:
-        """Passages of all documents, or of those of a collection."""
-        return sum(row.passages for row in self._index_writer.whole().values() if collection in ("", row.collection))
+        """Passages that are searched, of all documents or of those of a collection."""
+        return sum(row.passages for row in self._searched(collection))
 
     def fingerprint(self, collection: str = "") -> str:
         """Changes with the documents of a collection, or of all, and with the recipe; the key for caches."""
         recipe = self.index_version.recipe
         is_usual = recipe == Recipe(recipe.embedding)
         lengths = [] if is_usual else [f"{recipe.tokens} tokens, {recipe.overlap} repeated"]
-        ids = sorted(row.id for row in self._index_writer.whole().values() if collection in ("", row.collection))
+        searched = self._searched(collection)
+        ids = sorted(f"{row.id} {row.passages}" if row.is_partial else row.id for row in searched)
         return hashlib.sha256("\n".join([recipe.embedding, *lengths, *ids]).encode()).hexdigest()[:16]
 
     def coverage(self) -> tuple[int, int]:
@@ -220,6 +244,10 @@ class PassageStore:
         valid = [one for one in passage_ids if PASSAGE_ID.fullmatch(one)]
         found = {hit.passage.id: hit for hit in self._passages().find(valid)}
         return [found[one] for one in valid if one in found]
+
+    def _searched(self, collection: str) -> list[Document]:
+        rows = [row for row in self._index_writer.rows() if row.is_whole or row.is_partial]
+        return [row for row in rows if collection in ("", row.collection)]
 
     def _passages(self) -> Passages:
         return self._index_writer.passages(self._pinned)

@@ -71,11 +71,14 @@ class RemotePassages(LancePassages):
         with self._tables.explain():
             rows = pack_rows(self.to_rows(nodes, collections))
         ids = {node.ref_doc_id or "" for node in nodes}
+        begun = {node.ref_doc_id or "" for node in nodes if node.metadata["ordinal"] == 0}
         try:
             self._call("add_rows", body=rows)
         except WriteLost:
             try:
                 self.delete(ids)  # it may be in
+                if ids != begun:  # what came before of a document went with it
+                    raise
                 self._call("add_rows", body=rows)
             except WriteLost:
                 with suppress(WriteLost):

@@ -1,0 +1,196 @@
+"""The first chunks of a long document are searched while others are embedded, and go again if it does not get in."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crag_core.base.documents import INDEX_FORMAT, Document, IngestOutcome, Progress, Recipe
+from crag_core.base.errors import EmbeddingUnavailable, WriteLost
+from crag_core.retrieval.backends.disk import FolderBackend
+from crag_core.retrieval.backends.lance.backend import Write, carry_out
+from crag_core.retrieval.index.ingest import divide
+from crag_core.retrieval.index.store import PassageStore
+from tests.retrieval.fakes import WordEmbedder, write_prose
+
+LONG = ("long.txt", write_prose("gulls", 150))
+CHUNKS = 8
+
+
+@pytest.fixture(autouse=True)
+def _short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crag_core.retrieval.index.ingest.PART", 2)
+
+
+def during(
+    store: PassageStore, look: Callable[[Document | None, Progress], None], name: str = "long.txt"
+) -> Callable[[Progress], None]:
+    """Calls `look` with the row of a document at each progress of it."""
+
+    def tell(progress: Progress) -> None:
+        if progress.name == name and progress.passages:
+            look(next((row for row in store.listing() if row.name == name), None), progress)
+
+    return tell
+
+
+def complete(store: PassageStore, name: str = "long.txt") -> bool:
+    """Each chunk once."""
+    (row,) = (row for row in store.documents() if row.name == name)
+    return [one.ordinal for one in store.passages_of(row.id)] == list(range(row.passages)) and row.passages == CHUNKS
+
+
+def test_first_chunks_are_found_before_the_last_is_embedded(store: PassageStore) -> None:
+    seen: list[tuple[int, int, int]] = []
+    fingerprints = set()
+
+    def look(row: Document | None, progress: Progress) -> None:
+        assert row and (row.is_partial or not row.passages)
+        fingerprints.add(store.fingerprint())
+        seen.append((progress.embedded, row.passages, len(store.search_keyword("gulls", 20))))
+        assert store.count() == row.passages and not store.documents()
+        if row.is_partial:
+            assert store.read_original(row.id) == LONG[1]
+
+    store.ingest([LONG], during(store, look))
+    assert seen == [(0, 0, 0), (2, 2, 2), (4, 4, 4), (CHUNKS, 4, 4)] and len(fingerprints) == 3
+    assert complete(store) and store.count() == CHUNKS
+
+
+def test_progress_says_up_to_which_page_a_document_is_searched(store: PassageStore, tmp_path: Path) -> None:
+    from tests.retrieval.printed import print_pages
+
+    told: list[Progress] = []
+    pages = [write_prose(f"pier {number}", 20).decode().replace("\n\n", " ") for number in range(8)]
+    store.ingest([("piers.pdf", print_pages(*pages))], told.append)
+    places = [(one.page, one.pages) for one in told if one.passages]
+    assert places[0] == (0, 0) and places[-1][1] == 8 and 0 < places[-1][0] < 8
+    assert places == sorted(places)
+
+
+def test_no_part_of_a_new_version_is_searched_beside_the_old_one(store: PassageStore) -> None:
+    store.ingest([("long.txt", write_prose("ropes"))])
+    store.ingest([LONG], during(store, lambda row, _: None if row is None else _assert_not_partial(store)))
+    assert [row.version for row in store.documents()] == [2] and complete(store)
+
+
+def _assert_not_partial(store: PassageStore) -> None:
+    assert not any(row.is_partial for row in store.listing())
+
+
+def test_a_document_that_is_removed_meanwhile_leaves_nothing(store: PassageStore) -> None:
+    def remove(row: Document | None, progress: Progress) -> None:
+        if progress.embedded == 2 and row:
+            store.delete_all([row.id])
+
+    (told,) = store.ingest([LONG], during(store, remove))
+    assert "removed from the index" in told.message
+    assert store.listing() == () and not store.search_keyword("gulls", 5)
+
+
+def test_stopping_takes_the_part_out_again(store: PassageStore) -> None:
+    cancel = threading.Event()
+    store.ingest([("whole.txt", write_prose("ropes"))])
+    told = store.ingest([LONG], lambda progress: cancel.set() if progress.embedded >= 4 else None, cancel=cancel)
+    assert [one.outcome for one in told] == [IngestOutcome.LEFT_OUT]
+    assert [row.name for row in store.listing()] == ["whole.txt"] and not store.search_keyword("gulls", 5)
+
+
+def test_a_fault_of_the_model_takes_the_part_out_again(tmp_path: Path) -> None:
+    batches: list[int] = []
+
+    def fail(texts: Sequence[str]) -> None:
+        batches.append(len(texts))
+        if len(batches) == 3:
+            raise EmbeddingUnavailable("away")
+
+    store = PassageStore(tmp_path, WordEmbedder(on_batch=fail))
+    with pytest.raises(EmbeddingUnavailable):
+        store.ingest([LONG])
+    assert batches == [2, 2, 4] and store.listing() == () and not store.search_keyword("gulls", 5)
+
+
+@pytest.mark.parametrize("at", [0, 2, 4])
+def test_two_that_add_the_same_file_at_once_leave_it_once(store: PassageStore, tmp_path: Path, at: int) -> None:
+    other = PassageStore(tmp_path / "index", WordEmbedder())
+    entered: list[int] = []
+
+    def add_too(row: Document | None, progress: Progress) -> None:
+        if progress.embedded == at and not entered:
+            entered.append(1)
+            other.ingest([LONG])
+
+    store.ingest([LONG], during(store, add_too))
+    assert entered and complete(store)
+
+
+def test_a_second_one_that_is_killed_after_its_part_leaves_the_first_to_go_on(
+    store: PassageStore, tmp_path: Path
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    other, entered = PassageStore(tmp_path / "index", WordEmbedder()), list[int]()
+
+    def die(progress: Progress) -> None:
+        if progress.embedded == 4:
+            raise Killed
+
+    def add_too(row: Document | None, progress: Progress) -> None:
+        if progress.embedded == 2 and not entered:
+            entered.append(1)
+            with pytest.raises(Killed):
+                other.ingest([LONG], die)
+
+    store.ingest([LONG], during(store, add_too))
+    assert entered and complete(store)
+
+
+def test_reindexing_that_ends_meanwhile_is_followed(store: PassageStore) -> None:
+    store.ingest([("guide.txt", write_prose("ropes"))])
+    done: list[object] = []
+
+    def reindex(row: Document | None, progress: Progress) -> None:
+        if progress.embedded == 4 and not done:
+            done.append(store.rebuild(Recipe("words-64", 200, 20)))
+
+    store.ingest([LONG], during(store, reindex))
+    row = next(row for row in store.documents() if row.name == "long.txt")
+    assert done and [one.ordinal for one in store.passages_of(row.id)] == list(range(row.passages))
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_writer_that_dies_over_a_part_costs_only_time(tmp_path: Path, lost: int) -> None:
+    added = []
+
+    def write(write: Write, body: bytes) -> None:
+        added.append(write.call) if write.call == "add_rows" else None
+        if write.call == "add_rows" and added.count("add_rows") == lost:
+            raise WriteLost("died")
+        carry_out(write, body, FolderBackend(tmp_path))
+
+    store = PassageStore(FolderBackend(tmp_path, write), WordEmbedder())
+    assert [one.outcome for one in store.ingest([LONG])] == [IngestOutcome.INDEXED]
+    assert complete(store)
+
+
+def test_an_index_with_parts_is_of_the_format_of_now(store: PassageStore) -> None:
+    store.ingest([("guide.txt", write_prose("ropes"))])
+    rows = store._index_writer.backend.index_versions
+    rows.put([replace(row, format=1) for row in rows.rows()])
+    store.ingest([("small.txt", b"A gull.")])
+    assert store.index_version.format == 1, "as long as nothing is in it that a program before would misread"
+    store.ingest([LONG])
+    assert store.index_version.format == INDEX_FORMAT
+
+
+@pytest.mark.parametrize("passages", [0, 1, 64, 128, 129, 700, 20_000])
+def test_parts_follow_each_other_and_are_few(passages: int) -> None:
+    parts = list(divide(passages, 64))
+    assert [start for start, _ in parts] == [0, *(end for _, end in parts[:-1])] and parts[-1][1] == passages
+    assert len(parts) <= 16 and (passages > 128 or len(parts) == 1)
+    assert all(end - start >= 64 for start, end in parts[:-1])
