@@ -3,8 +3,7 @@
 import streamlit as st
 
 from ui.metrics import metrics_state
-from ui.metrics.metrics_page import draw_cards, draw_over_time, draw_rest, draw_table
-from ui.run.job_progress import draw_warming
+from ui.metrics.metrics_page import draw_table, draw_whole
 from ui.session import app_state
 from ui.shell import page
 from ui.shell.page import errors_drawn
@@ -18,7 +17,7 @@ def draw_choice() -> tuple[str, str]:
         del st.session_state["metrics_policy"]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         period = st.segmented_control(
-            "The last", list(metrics_state.PERIODS), default="7 days", required=True, key="metrics_period",
+            "Last", list(metrics_state.PERIODS), default="7 days", required=True, key="metrics_period",
             persist_state="session",
         )  # fmt: skip
         policy = st.selectbox(
@@ -35,16 +34,13 @@ def title_of(policy: str) -> str:
 
 page.enter("pages/metrics.py")
 st.title("Metrics", anchor=False)
-draw_warming()
 with errors_drawn():
     period, policy = draw_choice()
     found = metrics_state.seen(period, policy)
     if not metrics_state.is_of_all():
-        st.caption("Your own runs: seeing those of others is not among your rights here.")
+        st.caption("Your own runs only.")
     if found.whole.runs:
-        draw_cards(found.whole)
-        draw_rest(found.whole)
-        draw_over_time(found.parts, found.steps)
+        draw_whole(found)
         draw_table(found.parts, found.steps)
     else:
-        st.info("No run was kept in this time. Ask something, or look at a longer one.", icon=":material/info:")
+        st.info("No runs in this period. Ask a question, or choose a longer one.", icon=":material/info:")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,6 +14,9 @@ from crag_core.trace.summary import Ending, Measured
 CORRECT_TARGET, CORRECTED_TARGET, SEARCHED_TARGET, IMPROVED_TARGET = 0.70, 0.30, 0.10, 0.80
 FAST_TARGET, SLOW_TARGET = 70.0, 450.0
 """The targets of description 000: a share of at least, below, below and above; milliseconds of the median below."""
+
+FEWEST = 20
+"""Runs from which on a figure is held against its target, and a 95th percentile says more than the slowest run."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,12 @@ def over_time(runs: Sequence[Measured], edges: Sequence[float]) -> tuple[Figures
 
     `edges` are seconds since 1970, ascending. A span without runs has figures of nothing.
     """
-    return tuple(figures([run for run in runs if start <= run.at < end]) for start, end in pairwise(edges))
+    parts: list[list[Measured]] = [[] for _ in pairwise(edges)]
+    for run in runs:
+        place = bisect_right(edges, run.at) - 1
+        if 0 <= place < len(parts):
+            parts[place].append(run)
+    return tuple(map(figures, parts))
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:

@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.embedding]
 HEAD, ROW = 35, 35  # pixels of the grid
 
 
-def card(page: Page, policy: str) -> Locator:
-    return page.get_by_test_id("stColumn").filter(has=page.get_by_text(policy, exact=True))
+def row(page: Page, policy: str) -> Locator:
+    return page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=policy, exact=True))
 
 
 def edit(page: Page, row: int, score: str) -> None:
@@ -66,17 +66,17 @@ def test_pin_a_file_try_a_preset_and_compare_the_policies(
     page.keyboard.press("Escape")
 
     page.get_by_role("link", name="Policies").click()
-    expect(page.get_by_text("1 chunk, graded by trained evaluator")).to_be_visible()
-    expect(card(page, "Agentic")).to_contain_text("Rule read_file: every chunk is a whole file that you pinned")
+    expect(page.get_by_text("1 chunk, trained evaluator")).to_be_visible()
+    expect(row(page, "Agentic")).to_contain_text("Rule read_file: every chunk is a whole file that you pinned")
 
-    page.get_by_text("Scores by hand").click()
-    worst = card(page, "Worst chunk")
-    expect(worst).to_contain_text("Worst chunk 0.25 < lower 0.30.")
+    page.get_by_role("radio", name="Example").click()
+    worst = row(page, "Worst chunk")
+    expect(worst).to_contain_text(re.compile("INCORRECT.*worst chunk 0.25"))
+    page.get_by_text("Edit scores").click()
     edit(page, 3, "0.95")
-    expect(worst).to_contain_text("Worst chunk 0.50 between lower 0.30 and upper 0.70.")
-    expect(worst.get_by_role("heading")).to_contain_text("AMBIGUOUS")
+    expect(worst).to_contain_text(re.compile("AMBIGUOUS.*worst chunk 0.50"))
     edit(page, 1, "")
-    expect(card(page, "Paper")).to_contain_text("0.950")
+    expect(row(page, "Paper")).to_contain_text("0.95")
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
     with urlopen(f"http://127.0.0.1:{metrics_port}/metrics", timeout=5) as reply:

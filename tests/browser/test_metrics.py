@@ -1,6 +1,8 @@
-"""The Metrics page in a real browser: every chart is drawn, another time and policy change all of it at once."""
+"""The Metrics page in a real browser: bars are drawn, another time and policy change all of it at once."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -9,25 +11,32 @@ from tests.browser.conftest import LOOKS, PATIENCE, look_at
 from tests.browser.test_accessibility import SETTLED, check
 from tests.browser.test_history import history, home, url  # noqa: F401  # fixtures: 30 runs of three kinds, a day apart
 
-CHARTS = "[data-testid=stPlotlyChart] .main-svg"
-HEADINGS = ("Decisions", "Rates", "Time until the evidence is ready", "Model calls and tokens", "Grades")
+NAMES = ("Correct", "Web search", "Correction helped", "Decision time", "Evidence time", "LLM calls", "Not graded")
 
 
 def open_page(page: Page, url: str) -> None:  # noqa: F811
     page.goto(f"{url}/metrics")
-    expect(page.get_by_role("heading", name="What the words mean")).to_be_visible(timeout=PATIENCE)
-    for name in HEADINGS:
-        expect(page.get_by_role("heading", name=name, exact=True).first).to_be_visible()
-    expect(page.locator(CHARTS).first).to_be_visible()
+    for name in NAMES:
+        expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible(timeout=PATIENCE)
 
 
 def test_time_and_policy_change_figures_charts_and_table(page: Page, url: str) -> None:  # noqa: F811
     open_page(page, url)
-    expect(page.get_by_text("7 runs:")).to_be_visible()
+    expect(page.get_by_text("7 of 20 runs: too few to judge.")).to_be_visible()
+    expect(page.get_by_text("target")).to_have_count(0)
+    bars = page.get_by_role("img", name="Runs by action over time").locator("> div")
+    expect(bars).to_have_count(8)
     page.get_by_role("radio", name="All").click()
-    expect(page.get_by_text("30 runs:")).to_be_visible()
-    expect(page.locator("[data-testid=stPlotlyChart]")).to_have_count(len(HEADINGS))
+    expect(page.get_by_text("30 runs", exact=True)).to_be_visible()
+    expect(page.get_by_text(re.compile("^target ≥ 70% (met|missed)$"))).to_be_visible()
+    expect(bars).to_have_count(30)
+    drawn = bars.evaluate_all("bars => bars.filter(one => one.firstElementChild.offsetHeight > 20).length")
+    assert drawn == 30, "one run a day"
     check(page, "metrics")
+    page.get_by_role("button", name="What counts").click()
+    expect(page.get_by_text("Imported runs, comparisons and graded sets are left out.")).to_be_visible()
+    check(page, "what counts")
+    page.keyboard.press("Escape")
     page.get_by_text("In numbers, by day").click()
     expect(page.get_by_test_id("stDataFrame")).to_have_count(1)
     policy = page.get_by_role("combobox", name="Policy").last
@@ -39,8 +48,8 @@ def test_time_and_policy_change_figures_charts_and_table(page: Page, url: str) -
     expect(choices.first).to_have_text("All policies")
     policy.press("ArrowDown")  # a click on a choice may scroll the page, which closes the list
     policy.press("Enter")
-    expect(page.get_by_text("30 runs:")).to_have_count(0)
-    expect(page.get_by_text("runs:").first).to_be_visible()
+    expect(page.get_by_text("30 runs", exact=True)).to_have_count(0)
+    expect(page.get_by_text("CORRECT", exact=False).first).to_be_visible()
     expect(page.get_by_text("Traceback")).to_have_count(0)
 
 

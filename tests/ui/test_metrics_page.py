@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types import Step, Usage
+from crag_core.base.types import Action, Step, Usage
 from crag_core.observability.trends import figures
 from crag_core.storage.history import HistoryStore
+from crag_core.trace.summary import Measured, measure
 from crag_core.trace.trace import Trace
 from tests.builders import graded, policy, trace
 from tests.ui.conftest import shown
+from ui.metrics.charts import course
 from ui.metrics.metrics_page import cards
 
 Start = Callable[..., AppTest]
@@ -48,25 +52,60 @@ def start_page(start: Start, history: Path, **environment: str) -> AppTest:
     return start(PAGE, CRAG_HISTORY=f"sqlite:///{history}", **environment)
 
 
+def drawn(app: AppTest) -> str:
+    return " ".join(str(element.proto.body) for element in app.get("html"))
+
+
 def values(app: AppTest) -> dict[str, str]:
-    return {metric.label: metric.value for metric in app.metric}
+    """The value on each card, by its name."""
+    return dict(re.findall("<section><h3>(.*?)</h3><b>(.*?)</b>", drawn(app)))
 
 
 def test_it_says_so_where_nothing_was_asked(start: Start, history: Path) -> None:
     app = start_page(start, history)
-    assert not app.exception and "No run was kept in this time" in shown(app) and not app.metric
+    assert not app.exception and "No runs in this period" in shown(app) and not values(app)
 
 
 def test_figures_of_the_runs_beside_their_targets(start: Start, history: Path) -> None:
-    keep(history, run("a", 0.9), run("b", 0.9), run("c", 0.5), run("d", 0.1))
+    keep(history, *(run(f"run-{number}", (0.9, 0.9, 0.5, 0.1)[number % 4]) for number in range(40)))
     app = start_page(start, history)
     assert not app.exception
     found = values(app)
-    assert (found["Correct"], found["Needed correction"], found["Asked the web"]) == ("50%", "50%", "0%")
-    assert found["Time to decide, correct"] == "30 ms"
-    text = shown(app)
-    assert "2 of 4" in text and "missed" in text and "target at least 70%" in text
-    assert "4 runs: 0% broke off" in text and "12 model calls" in text and "800 tokens read" in text
+    assert (found["Correct"], found["Web search"], found["LLM calls"]) == ("50%", "0%", "120")
+    assert found["Decision time"] == "30 ms"
+    text = drawn(app)
+    assert "20 of 40" in text and '<p class="missed">target ≥ 70% missed</p>' in text and "8,400 tokens" in text
+    assert "<b>40 runs</b>" in text and "CORRECT 50%" in text
+    assert "0 of 20 runs: too few to judge" in text, "of those whose correction was measured"
+    assert "too few" not in shown(app)
+
+
+def test_nothing_is_judged_below_twenty_runs(start: Start, history: Path) -> None:
+    keep(history, *(run(f"run-{number}", 0.9 if number % 2 else 0.1) for number in range(19)))
+    app = start_page(start, history)
+    assert not app.exception
+    assert "19 of 20 runs: too few to judge." in shown(app)
+    told = drawn(app).partition("</style>")[2]
+    assert values(app)["Correct"] == "47%", "figures are told all the same"
+    assert not any(judgement in told for judgement in ("target", "missed", '"met"', "p95"))
+
+
+def test_nothing_is_judged_of_a_policy_with_few_runs_among_many(start: Start, history: Path) -> None:
+    keep(history, *(run(f"run-{number}", 0.9) for number in range(25)), run("other", 0.1, "worst-chunk"))
+    app = start_page(start, history)
+    assert "too few" not in shown(app) and "target ≥ 70% met" in drawn(app)
+    app.selectbox(key="metrics_policy").select("worst-chunk").run()
+    assert "1 of 20 runs: too few to judge." in shown(app) and "target ≥" not in drawn(app)
+
+
+def test_the_table_is_made_when_it_is_opened(start: Start, history: Path) -> None:
+    keep(history, run("a", 0.9))
+    app = start_page(start, history)
+    assert not app.dataframe
+    app.session_state["metrics_numbers"] = True
+    app.run()
+    assert not app.exception and list(app.dataframe[0].value["Correct, p50 ms"]) == ["30"]
+    assert list(app.dataframe[0].value["Correct, p95 ms"]) == ["–"], "of one run"
 
 
 def test_a_longer_time_shows_older_runs(start: Start, history: Path) -> None:
@@ -112,7 +151,7 @@ def test_without_the_right_only_ones_own(start: Start, history: Path, monkeypatc
     monkeypatch.setattr(access, "user", lambda: "ann@example.org")
     monkeypatch.setattr(access, "may", lambda right: right is not access.Right.SEE_HISTORY)
     app = start_page(start, history)
-    assert not app.exception and values(app)["Correct"] == "100%" and "Your own runs" in shown(app)
+    assert not app.exception and values(app)["Correct"] == "100%" and "Your own runs only." in shown(app)
 
 
 def test_a_history_that_is_off_is_told(start: Start) -> None:
@@ -126,5 +165,27 @@ def test_a_history_that_cannot_be_read_is_told(start: Start, history: Path) -> N
     assert not app.exception and "cannot be read" in shown(app)
 
 
-def test_a_sign_tells_whether_a_target_is_met_or_cannot_be() -> None:
-    assert all(card.is_met is None and card.value == "–" for card in cards(figures(())))
+def test_nothing_of_no_runs_is_judged() -> None:
+    assert all(card.is_met is None and card.value in ("–", "0") for card in cards(figures(())))
+
+
+def measured(action: Action, at: float = 0.0, ms: float = 50.0) -> Measured:
+    return replace(measure(run("a", 0.9), at), action=action, decided_ms=ms, retrieval_ms=ms)
+
+
+def test_a_card_is_judged_by_what_it_is_made_from() -> None:
+    """19 of 40 runs are CORRECT: the share is judged, their median is not."""
+    runs = [measured(Action.CORRECT)] * 19 + [measured(Action.INCORRECT, ms=100.0)] * 21
+    found = {card.name: card for card in cards(figures(runs))}
+    assert found["Correct"].is_met is False
+    assert found["Decision time"].is_met is None and found["Decision time"].few == "19 of 20 runs: too few to judge"
+    assert found["Evidence time"].is_met is True
+
+
+def test_bars_have_the_share_of_each_step_and_none_where_nothing_was() -> None:
+    steps = tuple(datetime(2026, 11, day, tzinfo=UTC) for day in range(1, 5))
+    drawn = course((0.5, None, 1.0), ("50%", "–", "100%"), steps, 0.7, most=1.0)
+    assert re.findall(r"height:([0-9.]+)%", drawn) == ["50.0", "0.0", "100.0"]
+    assert "bottom:70.0%" in drawn and "1 Nov: 50%" in drawn and "2 Nov" not in drawn
+    assert course((None, 0.5, None), ("", "50%", ""), steps, None) == "", "one step shows no course"
+    assert course((0.0, 0.0), ("0", "0"), steps, None) == ""

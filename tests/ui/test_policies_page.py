@@ -1,12 +1,16 @@
-"""The Policies page: seven cards of one set of scores, from the last run or made up by hand."""
+"""The Policies page: seven verdicts on one set of scores, of the last run or an example."""
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from crag_core.base.text.display import sentence
 from crag_core.base.types import Grade, Passage
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import load_policies
@@ -16,7 +20,9 @@ from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.ui.conftest import ask, choose, put_thresholds, shown
-from ui.policies import Verdict, judge_scores, read_rows
+from ui.policies.example_scores import EXAMPLES, read_rows
+from ui.policies.verdict_table import table_html
+from ui.policies.verdicts import Verdict, judge_scores, scales
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -30,18 +36,25 @@ def show_policies(app: AppTest) -> AppTest:
     return app.switch_page("pages/policies.py").run().run()
 
 
-def cards(app: AppTest) -> dict[str, str]:
-    """The verdict on each policy's card, by the policy's title."""
-    titles = [str(element.value).strip("*").replace("\\", "") for element in app.markdown]
-    known = {policy.title for policy in POLICIES.values()}
-    verdicts = [str(element.value).replace("\\", "") for element in app.subheader]
-    return dict(zip([title for title in titles if title in known], verdicts, strict=True))
+def rows(app: AppTest) -> dict[str, str]:
+    """The words of each row of the table, by the policy's title."""
+    page = " ".join(str(element.proto.body) for element in app.get("html"))
+    found = re.findall(r"<tr><th scope=.row.>(.*?)</th>(.*?)</tr>", page)
+    return {html.unescape(title): words(row) for title, row in found}
 
 
-def test_without_a_run_the_page_starts_with_scores_by_hand(start: Start) -> None:
+def words(row: str) -> str:
+    return " ".join(html.unescape(re.sub("<[^>]*>", " ", row)).split())
+
+
+def actions(app: AppTest) -> dict[str, str]:
+    return {title: row.split()[0] for title, row in rows(app).items()}
+
+
+def test_without_a_run_the_page_starts_with_an_example(start: Start) -> None:
     app = start("pages/policies.py")
     assert not app.exception
-    assert {title: verdict.split()[1].rstrip("]") for title, verdict in cards(app).items()} == {
+    assert actions(app) == {
         "Paper": "CORRECT",
         "Agentic": "CORRECT",
         "Heuristic": "AMBIGUOUS",
@@ -50,31 +63,57 @@ def test_without_a_run_the_page_starts_with_scores_by_hand(start: Start) -> None
         "Two signals": "CORRECT",
         "Worst chunk": "INCORRECT",
     }
-    text = shown(app)
-    assert "Worst chunk 0.25 < lower 0.30." in text and "Rank-weighted mean 0.67 between" in text
-    assert "confidence 0.75" in text, "of INCORRECT, one less the score"
+    assert "3 CORRECT" in shown(app) and "3 AMBIGUOUS" in shown(app) and "1 INCORRECT" in shown(app)
 
 
-def test_cards_say_what_each_policy_would_do_and_what_that_costs(start: Start) -> None:
-    text = shown(start("pages/policies.py"))
-    assert "discard 1: score 0.25 < 0.30" in text
-    assert "web search: only 2 of at least 3 chunks remain, up to 5 results" in text
-    assert "expand: partly relevant: retrieve again with an expanded question" in text
-    assert "1 to 6 model calls with a language model" in text, "a rule may spare the agent its grading"
-    assert "not in the record" not in text, "there is no record"
-    assert text.count("without web evidence: show nearest") == 3, "of those that are AMBIGUOUS"
+def test_a_row_says_the_score_its_thresholds_what_follows_and_the_calls(start: Start) -> None:
+    found = rows(start("pages/policies.py"))
+    assert found["Worst chunk"] == "INCORRECT worst chunk 0.25 0.30 0.70 discard web 5"
+    assert found["Agentic"].startswith("CORRECT Generate kept mean 0.70 0.30 0.70 discard 1 keep 1–6")
+    assert found["Heuristic"] == "AMBIGUOUS Partial signals 0.73 0.50 0.75 keep expand 1"
+    assert found["Two signals"].startswith("CORRECT answering 0.85 0.75 topical 0.95 0.68")
 
 
-def test_measures_of_the_whole_set_move_only_the_policies_that_read_them(start: Start) -> None:
+def test_details_of_a_policy_are_shown_when_it_is_chosen(start: Start) -> None:
     app = start("pages/policies.py")
-    before = cards(app)
+    assert "Source:" not in shown(app)
+    app.selectbox(key="policies_details").select("rank-weighted").run()
+    text = shown(app)
+    assert not app.exception
+    assert "discard 1 chunk: score 0.25" in text
+    assert "web: only 2 of at least 3 chunks remain, up to 5 results" in text
+    assert "no web evidence: show nearest" in text
+    assert "Confidence 0.67. LLM calls: 2." in text and "Source: " in text
+    assert "Not in this run" not in text, "there is no run"
+    app.selectbox(key="policies_details").select("agentic").run()
+    assert "LLM calls: 1 to 6" in shown(app), "a rule may spare the agent its grading"
+
+
+def test_examples_tell_the_policies_apart(start: Start) -> None:
+    app = start("pages/policies.py")
+    found = {}
+    for name in EXAMPLES:
+        app.get("button_group")[1].set_value(name).run()
+        assert not app.exception
+        found[name] = actions(app)
+    assert {found["Answered"][name] for name in ("Paper", "Two signals", "Worst chunk")} == {"CORRECT"}
+    assert {found["Off topic"][name] for name in ("Paper", "Two signals", "Worst chunk")} == {"INCORRECT"}
+    assert found["On topic"]["Two signals"] == "AMBIGUOUS"
+
+
+def test_signals_of_the_whole_set_move_only_the_policies_that_read_them(start: Start) -> None:
+    app = start("pages/policies.py")
+    assert not any(slider.key == "policies_coherence" for slider in app.slider), "folded away"
+    before = rows(app)
+    app.toggle(key="policies_edit").set_value(True).run()
+    assert rows(app) == before
     app.slider(key="policies_coherence").set_value(1.0).run()
-    moved = {title for title, verdict in cards(app).items() if verdict != before[title]}
-    assert moved == {"Heuristic"} and "CORRECT · Relevant" in cards(app)["Heuristic"]
+    moved = {title for title, row in rows(app).items() if row != before[title]}
+    assert moved == {"Heuristic"} and rows(app)["Heuristic"].startswith("CORRECT Relevant")
     app.slider(key="policies_agreement").set_value(0.0).run()
     app.slider(key="policies_keyword_coverage").set_value(0.0).run()
-    moved = {title for title, verdict in cards(app).items() if verdict != before[title]}
-    assert moved == {"Heuristic", "Signals"} and "INCORRECT" in cards(app)["Signals"]
+    moved = {title for title, row in rows(app).items() if row != before[title]}
+    assert moved == {"Heuristic", "Signals"} and actions(app)["Signals"] == "INCORRECT"
 
 
 def test_the_last_run_is_shown_under_every_policy_without_a_call(start: Start) -> None:
@@ -84,44 +123,43 @@ def test_the_last_run_is_shown_under_every_policy_without_a_call(start: Start) -
         show_policies(app)
         assert server.chat_calls == calls
     trace = app.session_state["trace"]
-    text = shown(app)
-    assert f"“{PRICE}” · 3 chunks, graded by language model." in text
+    assert f"{PRICE}** :gray[3 chunks, language model]" in shown(app)
     suited = [one.suited_to(trace.settings.evaluator, trace.settings.strip_evaluator) for one in POLICIES.values()]
-    actions = {policy.title: reroute(trace, policy).decision.action for policy in suited}
-    assert {title: verdict.split()[1].rstrip("]") for title, verdict in cards(app).items()} == actions
-    assert "not in the record: nothing" in text
+    assert actions(app) == {policy.title: reroute(trace, policy).decision.action for policy in suited}
+    app.selectbox(key="policies_details").select("paper").run()
+    assert "Not in this run: nothing" in shown(app)
 
 
 def test_what_the_last_run_lacks_is_told(start: Start) -> None:
     app = show_policies(ask(start(), CHESS))
-    assert "INCORRECT · Re-retrieve" in cards(app)["Agentic"]
-    assert "not in the record: another round of retrieval" in shown(app)
+    assert rows(app)["Agentic"].startswith("INCORRECT Re-retrieve")
+    app.selectbox(key="policies_details").select("agentic").run()
+    assert "Not in this run: another round of retrieval" in shown(app)
 
 
-def test_sliders_of_the_sidebar_leave_the_cards_alone(start: Start) -> None:
+def test_sliders_of_the_sidebar_leave_the_table_alone(start: Start) -> None:
     app = show_policies(ask(start(), PRICE))
-    before = cards(app)
+    before = rows(app)
     put_thresholds(app, (0.98, 0.99)).run()
-    assert cards(app) == before, "each policy starts with the thresholds that suit it"
+    assert rows(app) == before, "each policy starts with the thresholds that suit it"
 
 
-def test_one_may_change_from_the_last_run_to_scores_by_hand_and_back(start: Start) -> None:
+def test_one_may_change_from_the_last_run_to_an_example_and_back(start: Start) -> None:
     app = show_policies(ask(start(), CHESS))
-    of_run = cards(app)
-    app.segmented_control(key="policies_source").set_value("Scores by hand").run()
-    assert not app.exception and cards(app) != of_run
-    app.segmented_control(key="policies_source").set_value("The last run").run()
-    assert cards(app) == of_run
+    of_run = rows(app)
+    app.segmented_control(key="policies_source").set_value("Example").run()
+    assert not app.exception and rows(app) != of_run
+    app.segmented_control(key="policies_source").set_value("Last run").run()
+    assert rows(app) == of_run
 
 
-def test_the_last_run_without_a_run_says_where_to_ask(start: Start) -> None:
+def test_the_last_run_without_a_run_says_what_to_do(start: Start) -> None:
     app = start("pages/policies.py")
-    app.segmented_control(key="policies_source").set_value("The last run").run()
-    assert "Ask something on the Ask page first" in shown(app)
-    assert len(app.subheader) == 0
+    app.segmented_control(key="policies_source").set_value("Last run").run()
+    assert "No run yet. Ask a question" in shown(app) and not rows(app)
 
 
-def test_run_that_broke_off_before_its_passages_has_no_cards(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_that_broke_off_before_its_passages_has_no_rows(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     from crag_core.base.errors import StoreUnavailable
     from crag_core.retrieval.hybrid import HybridRetriever
 
@@ -132,16 +170,45 @@ def test_run_that_broke_off_before_its_passages_has_no_cards(start: Start, monke
     monkeypatch.setattr(HybridRetriever, "retrieve", fail)
     show_policies(ask(app, PRICE))
     assert not app.exception
-    assert "Ask something on the Ask page first" in shown(app)
+    assert "No run yet. Ask a question" in shown(app)
 
 
-def test_two_signals_say_both_numbers_each_against_its_own_threshold(start: Start) -> None:
-    text = shown(start("pages/policies.py"))
-    policy = POLICIES["two-signal"]
-    assert f"**0.850** :gray[answering, against upper {policy.upper:g}]" in text
-    assert f"**0.950** :gray[topical, against lower {policy.lower:g}]" in text
-    assert f"Best answering 0.85 ≥ upper {policy.upper:.2f}." in text
-    assert "One score for both signals" not in text
+# --- scales and rows ------------------------------------------------------------------------------------------------
+
+
+def test_two_signals_have_a_scale_each_with_its_own_threshold() -> None:
+    passages, grades = read_rows(list(EXAMPLES["Mixed"]))
+    verdict = next(
+        one for one in judge_scores(passages, grades, (), POLICIES.values()) if one.policy.name == "two-signal"
+    )
+    answering, topical = scales(verdict)
+    assert (answering.score, answering.lower, answering.upper) == (0.85, None, verdict.policy.upper)
+    assert (topical.score, topical.lower, topical.upper) == (0.95, verdict.policy.lower, None)
+    assert answering.chunks == (0.85, 0.15, 0.05) and topical.chunks == (0.95, 0.85, 0.45)
+
+
+def test_signals_are_made_of_no_single_chunk() -> None:
+    assert [one.chunks for one in scales(judge(0.9, 0.4)["heuristic"])] == [()]
+    assert [one.chunks for one in scales(judge(0.9, None)["paper"])] == [(0.9,)], "one was not graded"
+
+
+def test_what_was_not_compared_is_told_by_its_reason_alone() -> None:
+    for verdict in (judge()["paper"], judge(None)["paper"], judge(0.1, 0.1)["agentic"]):
+        assert scales(verdict) == ()
+        reason = sentence(verdict.decision.reason)
+        assert reason in words(table_html([verdict]))
+
+
+def test_a_score_is_never_told_on_the_wrong_side_of_a_threshold() -> None:
+    assert "worst chunk 0.70 0.30 0.70" in words(table_html([judge(0.7)["worst-chunk"]]))
+    assert "worst chunk 0.6999 0.30 0.70" in words(table_html([judge(0.6999)["worst-chunk"]]))
+    assert "worst chunk 0.43 0.30 0.70" in words(table_html([judge(0.4321)["worst-chunk"]]))
+
+
+def test_names_in_a_policy_file_are_text() -> None:
+    verdict = judge(0.9)["paper"]
+    hostile = replace(verdict, policy=replace(verdict.policy, title="<img src=x onerror=alert(1)>"))
+    assert "<img" not in table_html([hostile])
 
 
 # --- scores that the grid may hold ----------------------------------------------------------------------------------

@@ -1,150 +1,75 @@
-"""The Plotly charts of the Metrics page, with targets as lines."""
+"""Charts of the Metrics page as HTML: runs by action over time, and the course of one figure for its card. Pure."""
 
 from __future__ import annotations
 
-import math
+import html
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import pairwise
-from typing import Any
 
-import plotly.graph_objects as go
-
+from crag_core.base.text.display import counted
 from crag_core.base.types import Action
-from crag_core.observability import trends
 from crag_core.observability.trends import Figures
 from ui.metrics.metrics_state import width_of
-from ui.tune.charts import BLUE, GRAY, GREEN, ORANGE, RED
-
-_VIOLET = "#7a5fc7"
-_ACTIONS = {Action.CORRECT: (GREEN, ""), Action.AMBIGUOUS: (ORANGE, "/"), Action.INCORRECT: (RED, "x")}
-"""Colour and pattern of the bars; the pattern for those who cannot distinguish the colours."""
 
 Steps = tuple[datetime, ...]
 
 
-def decisions(found: Sequence[Figures], steps: Steps) -> go.Figure:
-    """How many runs took which action."""
-    figure = _figure(steps, "runs")
-    for action, (colour, pattern) in _ACTIONS.items():
-        shares = [one.of(action) for one in found]
-        _add_bars(
-            figure, steps, [share.hits for share in shares], action, colour, pattern,
-            hovertemplate=f"%{{y}} {action} (%{{customdata}})<extra></extra>",
-            customdata=["–" if share.value is None else f"{share.value:.0%}" for share in shares],
-        )  # fmt: skip
-    return figure
-
-
-def rates(found: Sequence[Figures], steps: Steps) -> go.Figure:
-    """The rates that have a target, each with its line."""
-    figure = _figure(steps, "share of the decided runs")
-    for name, shares, target, colour, symbol in (
-        ("correct", [one.of(Action.CORRECT) for one in found], trends.CORRECT_TARGET, GREEN, "circle"),
-        ("corrected", [one.corrected for one in found], trends.CORRECTED_TARGET, ORANGE, "diamond"),
-        ("web", [one.searched for one in found], trends.SEARCHED_TARGET, BLUE, "square"),
-        ("correction helped", [one.improved for one in found], trends.IMPROVED_TARGET, _VIOLET, "x"),
-    ):
-        _add_line(
-            figure, steps, [share.value for share in shares], name, colour, symbol,
-            customdata=[f"{share.hits} of {share.of}" for share in shares],
-            hovertemplate=f"{name} %{{y:.0%}} (%{{customdata}})<extra></extra>",
-        )  # fmt: skip
-        _add_target(figure, target, f"{name}: {target:.0%}", colour)
-    figure.update_yaxes(tickformat=".0%", range=[-0.02, 1.04])
-    return figure
-
-
-def latencies(found: Sequence[Figures], steps: Steps) -> go.Figure:
-    """Median and 95th percentile of both paths, in milliseconds on a logarithmic scale."""
-    figure = _figure(steps, "milliseconds")
-    for name, times, target, colour in (
-        ("correct", [one.fast for one in found], trends.FAST_TARGET, GREEN),
-        ("corrected", [one.slow for one in found], trends.SLOW_TARGET, ORANGE),
-    ):
-        for title, values, dash, symbol in (
-            ("p50", [one.p50 for one in times], "solid", "circle"),
-            ("p95", [one.p95 for one in times], "dot", "triangle-up"),
-        ):
-            _add_line(
-                figure, steps, values, f"{name}, {title}", colour, symbol, line_dash=dash,
-                customdata=[one.count for one in times],
-                hovertemplate=f"{name}, {title}: %{{y:,.0f}} ms of %{{customdata}} runs<extra></extra>",
-            )  # fmt: skip
-        # Plotly wants the logarithm for the place of the label, but not for that of the line.
-        _add_target(figure, target, f"{name}, p50: {target:.0f} ms", colour, label_at=math.log10(target))
-    figure.update_yaxes(type="log", tickformat=",", dtick=1)
-    return figure
-
-
-def costs(found: Sequence[Figures], steps: Steps) -> go.Figure:
-    """Tokens as bars, model calls as a line on an axis of its own."""
-    figure = _figure(steps, "tokens")
-    _add_bars(figure, steps, [one.prompt_tokens for one in found], "prompt tokens", BLUE)
-    _add_bars(figure, steps, [one.completion_tokens for one in found], "tokens written", _VIOLET)
-    _add_line(
-        figure, steps, [one.calls for one in found], "model calls (right)", ORANGE, "diamond", yaxis="y2",
-        hovertemplate="%{y:,} model calls<extra></extra>",
-    )  # fmt: skip
-    figure.update_layout(
-        yaxis2={
-            "title": "calls", "overlaying": "y", "side": "right", "rangemode": "tozero", "showgrid": False,
-            "tickmode": "auto", "tickformat": ",d",
-        },
-    )  # fmt: skip
-    return figure
-
-
-def grades(found: Sequence[Figures], steps: Steps) -> go.Figure:
-    """How many grades came from the cache, how many were new, and how many could not be made."""
-    figure = _figure(steps, "grades")
-    _add_bars(figure, steps, [one.cached.hits for one in found], "from the cache", BLUE, "/")
-    _add_bars(figure, steps, [one.cached.of - one.cached.hits for one in found], "new", GRAY)
-    _add_line(
-        figure, steps, [one.ungraded.hits or None for one in found], "not graded", RED, "x", mode="markers",
-        hovertemplate="%{y:,} not graded<extra></extra>",
-    )  # fmt: skip
-    return figure
-
-
-def _middles(steps: Steps) -> list[datetime]:
-    # Without a zone, so that the browser shows the visitor's clock as it is.
-    return [(start + (end - start) / 2).replace(tzinfo=None) for start, end in pairwise(steps)]
-
-
-def _add_bars(
-    figure: go.Figure, steps: Steps, values: Sequence[int], name: str, colour: str, pattern: str = "", **more: Any
-) -> None:
-    figure.add_bar(
-        x=_middles(steps), y=values, name=name, marker_color=colour, marker_pattern_shape=pattern,
-        **{"hovertemplate": f"%{{y:,}} {name}<extra></extra>"} | more,
-    )  # fmt: skip
-
-
-def _add_line(
-    figure: go.Figure, steps: Steps, values: Sequence[float | None], name: str, colour: str, symbol: str, **more: Any
-) -> None:
-    figure.add_scatter(x=_middles(steps), y=values, name=name, mode="lines+markers", connectgaps=False)
-    figure.data[-1].update(line={"color": colour, "width": 2}, marker={"symbol": symbol, "size": 8}, **more)
-
-
-def _add_target(figure: go.Figure, at: float, message: str, colour: str, label_at: float | None = None) -> None:
-    figure.add_hline(y=at, line={"color": colour, "width": 1.5, "dash": "dash"}, opacity=0.7)
-    figure.add_annotation(
-        x=1, xref="paper", xanchor="right", y=at if label_at is None else label_at, yanchor="bottom", showarrow=False,
-        text=f"target for {message}", font={"color": colour, "size": 11},
-    )  # fmt: skip
-
-
-def _figure(steps: Steps, title: str) -> go.Figure:
-    figure = go.Figure()
-    figure.update_layout(
-        height=310, margin={"l": 8, "r": 8, "t": 40, "b": 8}, hovermode="x unified", barmode="stack", bargap=0.25,
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.04, "x": 0, "traceorder": "normal"},
-    )  # fmt: skip
-    figure.update_xaxes(
-        range=[steps[0].replace(tzinfo=None), steps[-1].replace(tzinfo=None)],
-        hoverformat="%a %d %b, %H:%M" if width_of(steps) == "hour" else "%a %d %b %Y",
+def decisions(found: Sequence[Figures], steps: Steps) -> str:
+    """A bar for each step of time, one part for each action; the largest count and three times as its axes."""
+    most = max((_decided(one) for one in found), default=0)
+    bars = []
+    for one, start in zip(found, steps, strict=False):
+        hits = [(action, one.of(action).hits) for action in Action if one.of(action).hits]
+        parts = "".join(f'<i class="{action.lower()}" style="flex:{count}"></i>' for action, count in hits)
+        told = ", ".join(f"{count} {action}" for action, count in hits) or "no run"
+        bars.append(_bar(_decided(one) / most if most else 0.0, f"{_named(start, steps)}: {told}", parts))
+    times = [_named(steps[place], steps) for place in sorted({0, len(found) // 2, len(found) - 1})] if found else []
+    axis = "".join(f"<span>{html.escape(one)}</span>" for one in times)
+    label = "Runs by action over time"
+    return (
+        f'<div class="decisions"><span class="most">{most:,}</span>'
+        f'<div class="bars" role="img" aria-label="{label}">{"".join(bars)}</div><div class="times">{axis}</div></div>'
     )
-    figure.update_yaxes(title=title, rangemode="tozero")
-    return figure
+
+
+def course(
+    values: Sequence[float | None], told: Sequence[str], steps: Steps, target: float | None, most: float | None = None
+) -> str:
+    """A bar for each step, from 0 to `most`, by default the largest; none where there is no value.
+
+    `told` has the value of each step in words; `target` is a dashed line. "" where fewer than two steps have a value.
+    """
+    known = [one for one in values if one is not None]
+    top = most or max(*known, target or 0.0, 0.0) if len(known) > 1 else 0.0
+    if not top:
+        return ""
+    bars = "".join(
+        _bar(0.0 if value is None else value / top, "" if value is None else f"{_named(start, steps)}: {words}")
+        for value, words, start in zip(values, told, steps, strict=False)
+    )
+    goal = "" if target is None else f'<i class="target" style="bottom:{100 * target / top:.1f}%"></i>'
+    return f'<div class="bars course" aria-hidden="true">{bars}{goal}</div>'
+
+
+def legend(whole: Figures) -> str:
+    """How many runs there are, and the share of each action in those that were decided."""
+    shares = [(action, whole.of(action).value) for action in Action]
+    parts = "".join(
+        f'<span class="{action.lower()}">{action} {"–" if share is None else f"{share:.0%}"}</span>'
+        for action, share in shares
+    )
+    runs = counted(whole.runs, "run") if whole.runs < 1000 else f"{whole.runs:,} runs"
+    return f'<div class="legend"><b>{runs}</b>{parts}</div>'
+
+
+def _decided(found: Figures) -> int:
+    return sum(found.of(action).hits for action in Action)
+
+
+def _bar(share: float, told: str, parts: str = "<i></i>") -> str:
+    title = f' title="{html.escape(told)}"' if told else ""
+    return f'<div{title}><div style="height:{100 * share:.1f}%">{parts}</div></div>'
+
+
+def _named(start: datetime, steps: Steps) -> str:
+    return start.strftime("%a %H:%M") if width_of(steps) == "hour" else f"{start.day} {start:%b}"
