@@ -16,7 +16,7 @@ from ui.run import share
 from ui.run.path import draw_small_path
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, run_job
-from ui.session.demos import Demo, demos
+from ui.session.demos import demos, open_story
 from ui.text import plain
 
 _LONGEST = 1000  # characters
@@ -42,6 +42,7 @@ def draw_question(busy: bool) -> None:
             _draw_suggestions()
         _draw_earlier(busy)
         _draw_plain(busy)
+        _draw_story(busy)
         share.draw_sharing(busy)
         _draw_budget(app_state.asked_choice(), app_state.settings().support)
 
@@ -100,6 +101,14 @@ def _draw_plain(busy: bool) -> None:
     )
 
 
+def _draw_story(busy: bool) -> None:
+    run = app_state.trace()
+    if run is not None and not busy and run.decision is not None:
+        hint = "Show this run step by step, for people who do not know CRAG."
+        if st.button("Story", "ask_story", hint, icon=":material/slideshow:", type="tertiary"):
+            open_story(run.id)
+
+
 def _draw_earlier(busy: bool) -> None:
     runs = current_run.earlier()
     if not runs:
@@ -147,18 +156,12 @@ def draw_welcome() -> None:
 
 
 def draw_recorded() -> None:
-    """Three recorded runs as pictures of their paths."""
+    """Three recorded runs as pictures of their paths; the Demo page has more."""
     st.subheader("Watch a recorded run", anchor=False)
     with st.grid(3, min_column_width=260, gap="small", key="demos") as grid:
         for demo in demos()[:_RECORDED]:
             with grid.cell(), st.container(border=True, height="stretch", gap="xsmall"):
                 st.markdown(f"**{plain(demo.title)}**  \n{plain(demo.trace.question)}")
                 draw_small_path(view_run(demo.trace), f"path_{demo.trace.id}")
-                st.button("Play", f"demo_{demo.trace.id}", on_click=_play, args=(demo,), icon=":material/play_circle:")
-
-
-def _play(demo: Demo) -> None:
-    current_run.leave_first()
-    app_state.use_settings_of(demo.trace)
-    st.session_state["ask_question"] = demo.trace.question
-    run_job.play(demo.trace)
+                if st.button("Play", f"demo_{demo.trace.id}", icon=":material/play_circle:"):
+                    open_story(demo.trace.id)

@@ -133,10 +133,19 @@ def test_what_was_quoted_from_a_dropped_chunk_is_gone_and_the_ending_follows() -
 
 def test_a_policy_that_abstains_withholds_what_remains() -> None:
     of = replace(PAPER.with_thresholds(0.05, 0.5, 0.1), doubtful=Doubtful.ABSTAIN)
-    run = quoting(replace(RUN, settings=replace(RUN.settings, policy=of), web=None))
+    run = quoting(replace(RUN, settings=replace(RUN.settings, policy=of, web_mode="off"), web=None))
     rest = reroute(replace(run, edits=Edits(dropped=("p1",))), of)
     assert rest.answer and rest.answer.state is AnswerState.CANNOT_ANSWER
     assert rest.answer.message.startswith("Not certain enough") and Missing.WEB in rest.missing
+
+
+def test_nothing_is_quoted_where_the_web_would_be_searched() -> None:
+    of = PAPER.with_thresholds(0.05, 0.95, 0.1)
+    for mode, is_quoted in (("off", True), ("ask", False), ("auto", False)):
+        run = quoting(replace(RUN, settings=replace(RUN.settings, web_mode=mode), web=None))
+        then = reroute(run, of)
+        assert then.decision.action is Action.AMBIGUOUS and Missing.WEB in then.missing
+        assert (then.answer is not None) is is_quoted
 
 
 def test_nothing_is_quoted_while_the_decision_itself_is_open() -> None:

@@ -353,7 +353,7 @@ def test_a_question_that_cannot_be_answered_has_a_card_of_its_own(meter: WordSup
 def test_a_doubtful_ending_is_headed_as_no_answer(meter: WordSupport) -> None:
     quoted = said(shown(answered(meter, "“A yacht pays 14 pounds a night.” [2]", "extractive", grades=0.5)))
     written = said(shown(answered(meter, "A yacht pays 14 pounds [2].", grades=0.5)))
-    assert all("Answer :orange-badge[:material/help: Doubtful]" in one for one in (quoted, written))
+    assert all("#### :orange-badge[:material/help: Doubtful]" in one for one in (quoted, written))
     assert all("Not certain enough for an answer: best chunk 0.50" in one for one in (quoted, written))
 
 

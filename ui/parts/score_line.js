@@ -194,7 +194,7 @@ class Picture {
     const key = JSON.stringify([line.points, data.rows]);
     if (key !== parts.key) this.fillPoints(line, parts);
     parts.key = key;
-    const question = line.is_asked ? data.questions[line.part] : "not asked, settled already";
+    const question = line.is_asked ? data.questions[line.part] : "not asked";
     if (parts.question) parts.question.textContent = `: ${question}`;
     parts.compared.hidden = line.compared === null;
     parts.compared.style.left = percent(line.compared ?? 0);

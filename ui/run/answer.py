@@ -81,7 +81,7 @@ def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_gen
     ):
         more = offered is not None and view.routed.answer is not None and offered.reasons
         missing = f" :small[:gray[Not run yet: {plain(', '.join(more))}]]" if more else ""
-        st.markdown(f"#### Answer :{colour}-badge[:material/{icon}: {ended}]{missing}", width="content")
+        st.markdown(f"#### :{colour}-badge[:material/{icon}: {ended}]{missing}", width="content")
         if offered and offered.reasons and on_generate:
             st.button(
                 f"Generate ({cost(offered)})",

@@ -36,7 +36,7 @@ def draw_running() -> None:
         with st.container(
             horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="answer_head"
         ):
-            st.markdown(f"#### Answer :small[:shimmer[{plain(_doing(job))}]]")
+            st.markdown(f":shimmer[{plain(_doing(job))}]")
             _draw_stop(job, "ask_stop")
         st.markdown(paragraphs(run.text) if run.text else "")
     if job.ticket and job.ticket.before is not None:

@@ -347,7 +347,7 @@ def draw_sharing(busy: bool) -> None:
             is_kept = history.is_on and not history.problem
             no_link = "" if is_kept or demo_of(view.taken.id) else history.problem or "runs are not kept (CRAG_HISTORY)"
             draw_share(view.taken, view.trace, view.policy, _titles(), st.context.url, no_link)
-        with st.popover("Open a record", icon=":material/file_open:", type="tertiary", disabled=busy):
+        with st.popover("Open", icon=":material/file_open:", type="tertiary", disabled=busy):
             draw_import(_take, uploader_key("record"))
 
 

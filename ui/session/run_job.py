@@ -18,7 +18,7 @@ from crag_core.experiments.batch import TakeTurn
 from crag_core.pipeline.run import Run
 from crag_core.pipeline.run_queue import Ticket
 from crag_core.trace.trace import Trace
-from ui.session import access, app_state, demos
+from ui.session import access, app_state
 from ui.session.background_jobs import Job, LiveJobs, RunProgress
 
 if TYPE_CHECKING:
@@ -178,14 +178,6 @@ def turns() -> TakeTurn:
 def _asker() -> str:
     """Who shares turns with nobody: a person where people sign in, else a session."""
     return access.user() or str(st.session_state.setdefault("asker", uuid.uuid4().hex))
-
-
-def play(recorded: Trace) -> None:
-    """Show a recorded run as it happened."""
-    running = job()
-    if not (running and running.is_running):
-        begun = demos.so_far(recorded, 0)
-        _attach(job_of(lambda run: demos.play(recorded, run), begun, owner=access.user()))
 
 
 def _attach(job: RunJob) -> None:

@@ -18,7 +18,7 @@ class AnswerEnding(StrEnum):
     UNANSWERED = "Cannot be answered"
     STOPPED = "Stopped"
     FAILED = "Broke off"
-    NOT_RUN = "Not run yet"
+    NOT_RUN = "No answer yet"
 
 
 _UNFINISHED = {
