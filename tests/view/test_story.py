@@ -332,3 +332,16 @@ def test_a_grade_alone_without_parts_is_one_scale() -> None:
     run = answered(trace(policy("two-signal"), passages=found, grades=(Grade("p1", 0.5),)))
     picture = step(told(run), "decided").picture
     assert isinstance(picture, ScoresPicture) and [one.asks for one in picture.scales] == ["Does it fit the question?"]
+
+
+def test_of_many_chunks_the_first_are_shown_and_the_one_that_decides() -> None:
+    story = told(run_of("two-signal", *[(0.2, 0.9)] * 19, (0.7, 0.9)))
+    picture = step(story, "decided").picture
+    assert isinstance(picture, ScoresPicture)
+    assert [one.number for one in picture.scales[0].scores] == ["1", "2", "3", "4", "5", "6", "7", "20"]
+    assert picture.scales[0].more == 12 and "best of 20 chunks scores 0.70" in step(story, "decided").caption
+
+
+def test_sentences_that_were_never_scored_are_not_said_to_be_struck_out() -> None:
+    story = told(run_of("paper", 0.9, strips=None))
+    assert step(story, "documents").title == "The documents" and "did not come to" in step(story, "documents").caption

@@ -275,6 +275,7 @@ const DRAWN = {
 
   answer(box, picture) {
     box.classList.add(picture.tone);
+    box.classList.toggle("long", picture.text.length > 320);
     if (picture.text) {
       for (const line of picture.text.split("\n")) make("p", "text", box, line).dir = "auto";
     } else {
@@ -385,7 +386,6 @@ class Plot {
     this.moving = moving;
     const graded = scale.scores;
     box.style.setProperty("--rows", String(Math.max(graded.length, 1)));
-    box.classList.toggle("dense", graded.length > 9);
     make("h2", "", box, scale.asks);
     const field = make("div", "field", box);
     this.area = make("div", "area", field);
@@ -400,6 +400,7 @@ class Plot {
       if (score.value !== null) make("i", "dot", track).style.left = percent(score.value);
       make("span", "value", row, score.text);
     }
+    if (scale.more) make("p", "about", box, `and ${scale.more} more`);
     if (scale.overall !== null) {
       const whole = make("span", "overall", this.area);
       whole.style.left = percent(scale.overall);

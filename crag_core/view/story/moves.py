@@ -10,7 +10,7 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.stability import flips
 from crag_core.view.run_view import RunView, view_run
 from crag_core.view.score_line import picture
-from crag_core.view.story.scales import scales_of, ungraded
+from crag_core.view.story.scales import scales_of, shortened_scale, ungraded
 from crag_core.view.story.steps import BarPicture, Outcome, PoliciesPicture, Reading, Scale, Stretch
 from crag_core.view.story.words import decision_caption, outcome_of
 
@@ -69,7 +69,7 @@ def bar_picture(view: RunView, move: Move) -> BarPicture | None:
             stretches.append(Stretch(place, place, index))
     bar = next(bar for bar in scales[at].bars if bar.id == move.threshold)
     return BarPicture(
-        bar.id, bar.name, scales[at], round(bar.value * 100), bar.text, round(move.to * 100),
+        bar.id, bar.name, shortened_scale(scales[at]), round(bar.value * 100), bar.text, round(move.to * 100),
         tuple(stretches), tuple(outcomes),
     )  # fmt: skip
 
@@ -93,7 +93,7 @@ def policies_picture(view: RunView, other: Policy) -> PoliciesPicture | None:
         return None
     return PoliciesPicture(
         tuple(
-            Reading(clean(one.policy.title), _how(one, found[0]), found[0], outcome_of(one))
+            Reading(clean(one.policy.title), _how(one, found[0]), shortened_scale(found[0]), outcome_of(one))
             for one, found in zip(both, scales, strict=True)
         )
     )

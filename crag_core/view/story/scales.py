@@ -14,6 +14,7 @@ from crag_core.view.story.words import ASKS
 _NAMES = {"answering": "bar for an answer", "topical": "bar for the subject"}
 _SINGLE = (Aggregation.BEST, Aggregation.WORST, Aggregation.TWO_SIGNAL)
 _SHORT = 40  # characters of a file name
+_MOST_ROWS = 8
 
 
 def scales_of(view: RunView) -> tuple[Scale, ...]:
@@ -32,6 +33,13 @@ def before_decision(scale: Scale) -> Scale:
     """The same scores without bars, and without the one that decides."""
     scores = tuple(replace(score, decides=False) for score in scale.scores)
     return replace(scale, scores=scores, bars=(), bands=(), overall=None, overall_text="")
+
+
+def shortened_scale(scale: Scale) -> Scale:
+    """With as many rows as a screen has room for: the first, and those that decide."""
+    count = len(scale.scores)
+    ahead = sorted(range(count), key=lambda at: (not scale.scores[at].decides, at))[:_MOST_ROWS]
+    return replace(scale, scores=tuple(scale.scores[at] for at in sorted(ahead)), more=count - len(ahead))
 
 
 def ungraded(scale: Scale) -> int:

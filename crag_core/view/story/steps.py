@@ -62,7 +62,7 @@ class Scale:
     """All chunks on one scale from 0 to 1. `asks` is the question that the score answers.
 
     `overall` is the number that was compared, where it is no single chunk's. `bars` and `bands` are empty before the
-    decision.
+    decision. `more` chunks are not shown.
     """
 
     asks: str
@@ -71,6 +71,7 @@ class Scale:
     bands: tuple[Band, ...] = ()
     overall: float | None = None
     overall_text: str = ""
+    more: int = 0
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from crag_core.base.text.display import clean, readable, shortened
 from crag_core.base.types import ANSWERING, Answer, AnswerState, Origin, Passage, WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, citations, quotable
+from crag_core.trace.reroute import Missing
 from crag_core.view.answer.answer_blocks import sources_of
 from crag_core.view.answer.unanswered import unanswered
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
@@ -17,7 +18,7 @@ from crag_core.view.record import round_rows
 from crag_core.view.run_view import RunView, name_of
 from crag_core.view.story import moves, words
 from crag_core.view.story.moves import Move
-from crag_core.view.story.scales import asked_scales, before_decision, best_of, scales_of, ungraded
+from crag_core.view.story.scales import asked_scales, before_decision, best_of, scales_of, shortened_scale, ungraded
 from crag_core.view.story.steps import (
     AnswerPicture,
     Chunk,
@@ -124,7 +125,7 @@ def _excerpt(card: ChunkCard) -> str:
     """The sentence with the best score, or how the chunk begins."""
     scored = [(one.strip.score, one.strip.text) for one in card.verdicts if one.strip.score is not None]
     text = max(scored)[1] if scored else card.passage.text
-    return shortened(clean(quotable(text) or text), _EXCERPT)
+    return shortened(clean(quotable(text) or text.strip("# \n")), _EXCERPT)
 
 
 def _rounds(view: RunView) -> str:
@@ -139,9 +140,10 @@ def _decided(view: RunView) -> Iterator[_Told]:
     if scales and not decision.rule:
         best = tuple(value for scale in scales if (value := best_of(scale)) is not None)
         caption = words.graded_caption(view, best, len(scales[0].scores), ungraded(scales[0]))
-        yield "graded", "Every chunk is graded", caption, ScoresPicture(tuple(map(before_decision, scales))), ""
+        shown = tuple(shortened_scale(before_decision(one)) for one in scales)
+        yield "graded", "Every chunk is graded", caption, ScoresPicture(shown), ""
     verdict = words.verdict_of(decision)
-    shown = () if decision.rule or decision.score is None else asked_scales(view)
+    shown = () if decision.rule or decision.score is None else tuple(map(shortened_scale, asked_scales(view)))
     title = f"Retrieval: {verdict.action}" if decision.verdict else "No check"
     is_off = decision.may_search and view.trace.web is not None and view.trace.web.outcome is WebOutcome.OFF
     note = "In this run the web is switched off." if is_off else ""
@@ -157,6 +159,8 @@ def _corrected(view: RunView, web_note: str) -> Iterator[_Told]:
         title = "Set aside" if not knowledge.internal else "Keep what helps"
         if knowledge.internal and not any(excerpt.strip_ids for excerpt in knowledge.internal):
             title = "Used as they are"
+        if Missing.STRIPS in view.routed.missing:
+            title = "The documents"
         yield "documents", title, words.documents_caption(view), _sentences(view), clean("; ".join(knowledge.notes))
     if decision.may_search and not (view.trace.web and view.trace.web.outcome is WebOutcome.OFF):
         cards, web = snippet_cards(view), view.trace.web
@@ -182,7 +186,7 @@ def _sentences(view: RunView) -> Picture:
     """Those of the chunk that gave the best kept sentence; all chunks where none is cut into sentences."""
     knowledge = view.routed.knowledge
     if not knowledge.internal:
-        return _chunks(view, "aside")
+        return _chunks(view, "" if Missing.STRIPS in view.routed.missing else "aside")
     cards = [card for card in _cards(view) if any(one.kept for one in card.verdicts)]
     if not cards or not any(excerpt.strip_ids for excerpt in knowledge.internal):
         return _chunks(view)

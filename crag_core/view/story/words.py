@@ -15,6 +15,7 @@ from crag_core.base.types import (
 )
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.reroute import Missing
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView, model_name
 from crag_core.view.story.steps import Outcome, Verdict
@@ -191,6 +192,8 @@ def documents_caption(view: RunView) -> str:
     decision, knowledge = view.routed.decision, view.routed.knowledge
     found = len(view.routed.decision_path.evidence)
     whole = sum(not excerpt.strip_ids for excerpt in knowledge.internal)
+    if Missing.STRIPS in view.routed.missing:
+        return "The sentences of the chunks were to be scored, which this run did not come to."
     if not knowledge.internal:
         if decision.handling is Handling.DISCARD:
             them = f"All {many(found, 'chunk')} are" if found > 1 else "The chunk is"
