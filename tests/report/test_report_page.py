@@ -144,7 +144,7 @@ def test_two_signals_have_two_numbers_and_two_lines() -> None:
     assert "0.95 Best topical above lower 0.40" in _figures(page)
     captions = page.all_told("figcaption")
     assert [caption.split(":")[0] for caption in captions] == ["Answering", "Topical"]
-    assert "not asked, settled already" in captions[1]
+    assert "not asked" in captions[1]
     assert page.all_told("#scores thead th") == ["Chunk", "Answering", "Topical", "Remarks"]
 
 
