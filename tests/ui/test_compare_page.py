@@ -584,7 +584,9 @@ def test_a_bug_in_a_run_is_raised_on_the_page(start: Start, monkeypatch: pytest.
 
 
 def test_the_sample_is_offered(start: Start, own: Path) -> None:
-    app = press(look_at_sets(compare(start, own)), "Use 49 questions")
+    app = look_at_sets(compare(start, own))
+    app.segmented_control(key="tune_source").set_value("Sample questions").run()
+    press(app, "Use 49 questions")
     assert "**Sample questions**, 49 questions" in shown(app) and has_button(app, "Run 49 questions")
 
 

@@ -124,6 +124,7 @@ def test_a_model_that_serves_others_is_told_of(start: Start) -> None:
 def test_labelled_set_takes_one_turn_a_question(start: Start, own: Path, others: Callable[[int], list[Ticket]]) -> None:
     app = start("pages/tune.py", CRAG_HOME=str(own), CRAG_RUNS_AT_ONCE="1", CRAG_RUNS_WAITING="1")
     tickets = others(2)
+    app.segmented_control(key="tune_source").set_value("Sample questions").run()
     next(button for button in app.button if button.label.startswith("Use ")).click().run()
     grade = next(button for button in app.button if button.label.startswith("Grade"))
     grade.click().run()

@@ -163,6 +163,7 @@ def is_drawn(app: AppTest) -> bool:
 def test_presets_that_cannot_be_used_are_told_and_not_offered(own: Path, start: Start) -> None:
     keep_stale(own)
     app = open_first(start, "tune", CRAG_HOME=str(own))
+    app.segmented_control(key="tune_source").set_value("Sample questions").run()
     press(app, "Use 49 questions")
     assert is_drawn(app)
     said = shown(app)

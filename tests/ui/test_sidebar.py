@@ -19,7 +19,7 @@ from tests.policy_files import PAPER, paper_with, use_folder
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.ui.conftest import ask, choose, header, press, shown
-from tests.ui.drawn import parts
+from tests.ui.drawn import parts, popovers
 from ui.shell.sidebar import cutoff_source
 
 pytestmark = pytest.mark.embedding
@@ -106,6 +106,7 @@ def test_preset_moves_the_sliders(
     assert app.slider(key="thresholds").value == start_from, "those of the evaluator"
 
 
+@pytest.mark.usefixtures("unfolded")
 def test_the_limit_of_sentences_is_seen_moved_and_decides_again_at_once(start: Start) -> None:
     app = ask(start(), PRICE)
     trace = app.session_state["trace"]
@@ -113,11 +114,10 @@ def test_the_limit_of_sentences_is_seen_moved_and_decides_again_at_once(start: S
     assert slider.label == "Sentences kept, at most" and slider.value == trace.settings.policy.strips.top == 5
     slider.set_value(1).run()
     assert not app.exception and app.session_state["trace"] is trace
-    text = shown(app)
-    assert "at most 1 sentence instead of 5" in text
+    assert "Changed: at most 1 sentence instead of 5" in popovers(app)
     assert any("over the 1-sentence limit" in part["note"] for part in parts(app, "sentences"))
     app.select_slider(key="sentences").set_value(0).run()
-    assert "no sentence limit instead of 5" in shown(app)
+    assert "Changed: no sentence limit instead of 5" in popovers(app)
     assert not any("-sentence limit" in part["note"] for part in parts(app, "sentences"))
     press(app, "Back to the defaults")
     assert app.session_state["sentences"] == 5
@@ -216,7 +216,7 @@ def test_own_policy_file_can_be_chosen_and_decides(start: Start, folder: Path) -
     assert "CORRECT · Good enough" in header(app)
     assert app.session_state["trace"].settings.policy.name == "mine"
     app.switch_page("pages/policies.py").run().run()
-    assert not app.exception and "**My own**" in shown(app)
+    assert not app.exception and "My own" in "".join(str(one.proto.body) for one in app.get("html"))
 
 
 # --- what does not work ---------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def asked(start: Start, site: Asked, searxng: SearXNGServer) -> AppTest:
     searxng.results = [WebResult(f"Chess {path}", f"{site.url}/{path}", "Chess in 1972.") for path in ("chess", "x")]
     app = start(CRAG_WEB="ask", CRAG_WEB_PROVIDERS="searxng", CRAG_SEARXNG_URL=searxng.url, CRAG_WEB_PAGES="on")
     ask(app, CHESS)
-    assert "reads up to 3 pages of those that are found" in shown(app)
+    assert "reads up to 3 pages of the results; you are asked before" in shown(app)
     press(app, "Search with this")
     return app
 

@@ -41,7 +41,7 @@ def test_approval_names_the_providers_in_order_and_asks_nobody(
     app = start(CRAG_WEB="ask", CRAG_WEB_PROVIDERS="searxng, duckduckgo", CRAG_SEARXNG_URL=searxng.url)
     assert "SearXNG, then DuckDuckGo, not asked yet" in shown(app)
     ask(app, CHESS)
-    assert "would go to SearXNG, then DuckDuckGo, and nothing else" in shown(app)
+    assert "Only this text would go to SearXNG, then DuckDuckGo" in shown(app)
     assert (searxng.heard, duck.queries) == ([], [])
     press(app, "Search with this")
     assert {heard.params["q"] for heard in searxng.heard} == {CHESS}
