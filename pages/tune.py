@@ -4,13 +4,14 @@ import streamlit as st
 
 from crag_core.base.text.display import counted
 from ui.run.job_progress import draw_warming
-from ui.session import current_run, tune_state
+from ui.session import current_run, labelling_state, tune_state
 from ui.session.access import Right
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.text import plain
 from ui.tune.figures import draw_figures
 from ui.tune.grading_progress import draw_ended, draw_grading
+from ui.tune.labelling import draw_labelling, draw_start
 from ui.tune.question_sets import draw_set, draw_sources
 from ui.tune.recommendation import draw_compared, draw_map, draw_objective, draw_recommended
 from ui.tune.save_preset import draw_kept, draw_preset
@@ -20,12 +21,17 @@ def draw_questions(busy: bool) -> None:
     labelled = tune_state.labelled()
     if labelled is None:
         draw_sources(False, busy)
+        with st.expander("Label the 20 questions that tell most", icon=":material/label:"):
+            draw_start(busy)
         return
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             st.subheader(f"{plain(labelled.name)}: {counted(len(labelled.questions), 'question')}", anchor=False)
-            with st.popover("Other questions", icon=":material/playlist_add:", type="tertiary", disabled=busy):
-                draw_sources(True, busy)
+            with st.container(horizontal=True, width="content"):
+                with st.popover("Label more", icon=":material/label:", type="tertiary", disabled=busy):
+                    draw_start(busy)
+                with st.popover("Other questions", icon=":material/playlist_add:", type="tertiary", disabled=busy):
+                    draw_sources(True, busy)
         draw_set(labelled, busy)
 
 
@@ -48,7 +54,10 @@ draw_warming()
 is_allowed(Right.TUNE)
 draw_report()
 ended = tune_state.take_ended()
-draw_questions(busy=tune_state.grading() is not None)
+busy = tune_state.grading() is not None or labelling_state.grading() is not None
+with errors_drawn():
+    draw_labelling(busy)
+draw_questions(busy)
 if ended is not None:
     draw_ended(ended)
 with errors_drawn():

@@ -16,7 +16,7 @@ from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Cancel, Clock
 from crag_core.base.text.words import fold
 from crag_core.experiments.labelled.graded import ScoredQuestion, scored_from
-from crag_core.experiments.labelled.questions import LabelledQuestion
+from crag_core.experiments.labelled.questions import Gradable
 from crag_core.pipeline.run import QuestionRunner, Run
 from crag_core.trace.trace import Trace
 
@@ -147,7 +147,7 @@ class Keeper(Protocol[Facts]):
 
 
 def score(
-    questions: Sequence[LabelledQuestion],
+    questions: Sequence[Gradable],
     engine: QuestionRunner,
     keeper: Keeper[ScoredQuestion],
     clock: Clock,
@@ -166,7 +166,7 @@ def score(
     known = keeper.keys()
     todo = [question for question in questions if question.key not in known]
 
-    def do(asked: LabelledQuestion) -> CragError | None:
+    def do(asked: Gradable) -> CragError | None:
         trace = _grade(asked, engine, sentences, Run(cancel=controls.cancel))
         failure = failure_of(trace)
         if failure is None:
@@ -187,7 +187,7 @@ def failure_of(trace: Trace) -> CragError | None:
     return errors.kind_named(failure.error)(failure.summary, hint=failure.hint) if failure.error else Stopped("")
 
 
-def _grade(asked: LabelledQuestion, engine: QuestionRunner, sentences: bool, run: Run) -> Trace:
+def _grade(asked: Gradable, engine: QuestionRunner, sentences: bool, run: Run) -> Trace:
     trace = engine.hiding(asked.without).grade(asked.question, run)
     answers = tuple(filter(None, map(fold, asked.answers)))
     holding = tuple(

@@ -7,7 +7,7 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import count
@@ -20,7 +20,7 @@ from crag_core.base.serialization import from_plain, to_plain
 from crag_core.experiments.comparison.outcome import MEANING, Outcome
 from crag_core.experiments.comparison.setups import KeptSetup, Setup
 from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion
-from crag_core.experiments.labelled.questions import LabelledSet
+from crag_core.experiments.labelled.questions import LabelledSet, UnlabelledQuestion
 from crag_core.experiments.labelled.read import Read, read_questions, write_questions
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.storage import sqlite_file
@@ -38,7 +38,7 @@ _NAME = re.compile(r"[^\W_][\w .-]{0,58}[^\W]|[^\W_]")
 _NOT_IN_NAMES = re.compile(r"[^\w .-]+")
 _LONGEST_NAME = 60
 _ONE_AT_A_TIME = Lock()  # of those that read a set and write it again
-SETS, PRESETS, SCORES, OUTCOMES = "sets", "presets", "scores.db", "outcomes.db"
+SETS, ROUNDS, PRESETS, SCORES, OUTCOMES = "sets", "labelling", "presets", "scores.db", "outcomes.db"
 
 
 class Under(Protocol):
@@ -272,6 +272,19 @@ class ExperimentFolder:
     def delete_set(self, name: str) -> bool:
         """What was graded of it stays, for other sets with the same questions. True when it was there."""
         return self._delete(self._path(SETS, name, ".jsonl"))
+
+    def save_round(self, name: str, questions: Sequence[UnlabelledQuestion]) -> None:
+        """Those that are being labelled for the set `name`, in the order in which they are asked; none: it is over."""
+        path = self._path(ROUNDS, name, ".jsonl")
+        if questions:
+            self._write(path, "".join(f"{json.dumps({'question': one.question})}\n" for one in questions))
+        else:
+            self._delete(path)
+
+    def load_round(self, name: str) -> tuple[UnlabelledQuestion, ...]:
+        if name not in self._names(ROUNDS, ".jsonl"):
+            return ()
+        return read_questions(name, self._read(ROUNDS, name, ".jsonl", "round of labelling")).unlabelled
 
     def preset_names(self) -> tuple[str, ...]:
         return self._names(PRESETS, ".toml")

@@ -290,7 +290,7 @@ FILES: dict[str, tuple[bytes, str]] = {
     "NUL bytes": (b"\x00" * 1000, "This is not a text file."),
     "UTF-16 without a mark": ("question,expected\nA?,CORRECT".encode("utf-16-le"), "encoded as UTF-8"),
     "no header": (b"Where?,CORRECT\nWho?,INCORRECT", "found 'Where?', 'CORRECT'. Give the columns these"),
-    "only questions": (b"question\nA?\nB?", "found 'question'. Give the columns these names."),
+    "a column that is no label": (b"question,lable\nA?,yes", "found 'question', 'lable'. Give the"),
     "a wrong name in JSONL": (
         b'{"quesion": "A?", "expected": "CORRECT"}\n{"x": 1}',
         "Expected objects with the fields 'question' and 'expected' (or 'answerable'), found 'quesion', 'expected', "
@@ -309,6 +309,16 @@ def test_a_file_that_cannot_be_read_has_one_problem(content: bytes, message: str
     problem = one_problem(found)
     assert not found.questions and problem.row == 1
     assert message in problem.message and len(problem.message) < 400
+
+
+def test_questions_without_labels_wait_for_them() -> None:
+    for text in ("question\nA?\nB?\nA?", "q,note\nA?,x\nB?,", '{"question": "A?"}\n{"query": "B?", "note": "x"}'):
+        found = read(text)
+        assert [one.question for one in found.unlabelled] == ["A?", "B?"] and not found.questions, text
+        assert not found.problems and not found.remarks
+    found = read('{"question": "A?"}\n{"note": "x"}\n{"question": []}')
+    assert [one.question for one in found.unlabelled] == ["A?"]
+    assert [problem.row for problem in found.problems] == [2, 3]
 
 
 def test_a_thousand_columns_are_not_all_named() -> None:
@@ -527,12 +537,12 @@ pieces = signs | words
 @given(st.lists(pieces, max_size=30).map("".join), st.sampled_from(["utf-8", "utf-16", "cp1252"]))
 def test_no_text_makes_it_fail(text: str, encoding: str) -> None:
     found = read_questions("x", text.encode(encoding, "replace"))
-    assert found.questions or found.problems
+    assert found.questions or found.problems or found.unlabelled
     assert [problem.row for problem in found.problems] == sorted(problem.row for problem in found.problems)
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_make_it_fail(content: bytes) -> None:
     found = read_questions("x\ud800\x00", content)
-    assert found.questions or found.problems
+    assert found.questions or found.problems or found.unlabelled
     json.dumps(told(found), ensure_ascii=False).encode()

@@ -332,6 +332,50 @@ def test_a_question_of_ask_goes_into_the_own_set_that_tune_lists(start: Start, o
     assert len(kept.load_set("my questions").questions) == 1 == len(app.session_state["tune_set"].questions)
 
 
+def begin_labelling(app: AppTest) -> AppTest:
+    look(app, "tune_source", "Upload")
+    put_file(app, "waiting.csv", "\n".join(["question", *ANSWERED, *OTHERS]).encode())
+    app.session_state["label_grading"].wait()
+    app.run()
+    assert not app.exception
+    return app
+
+
+def test_the_twenty_that_tell_most_are_labelled_one_at_a_time(start: Start, own: Path) -> None:
+    app = begin_labelling(tune(start, own, labelled=False))
+    assert "Label 1 of 20" in texts(app) and "Best chunk: " in texts(app)
+    kept = Workbench(Config(home=own)).experiments
+    asked = [one.question for one in kept.load_round("my questions")]
+    assert len(asked) == 20 == len(set(asked)) and set(asked) <= {*ANSWERED, *OTHERS}
+    press(app, "Answered")
+    press(app, "Off topic")
+    assert "Label 3 of 20" in texts(app)
+    labelled = {one.question: one.expected for one in kept.load_set("my questions").questions}
+    assert labelled == {asked[0]: Expected.CORRECT, asked[1]: Expected.INCORRECT}  # kept at every click
+    press(app, f"Undo “{asked[1].replace('?', chr(92) + '?')}”")
+    assert "Label 2 of 20" in texts(app) and len(kept.load_set("my questions").questions) == 1
+    press(app, "Later")
+    assert [one.question for one in kept.load_round("my questions")] == [asked[0], *asked[2:], asked[1]]
+
+    app = tune(start, own, labelled=False)  # in another session it goes on
+    assert "Label 2 of 20" in texts(app) and asked[2] in texts(app)
+    for _ in range(19):
+        press(app, "On topic only")
+    assert "20 labelled" in texts(app)
+    press(app, "Finish")
+    assert kept.load_round("my questions") == () and "my questions: 20 questions" in texts(app)
+    assert "labelled" not in [one.value for one in app.subheader]
+
+
+def test_questions_that_have_a_label_are_not_asked_again(start: Start, own: Path) -> None:
+    app = tune(start, own)
+    look(app, "tune_source", "Kept sets")
+    press(app, "Use 24 questions")
+    look(app, "tune_source", "Upload")
+    said = put_file(app, "waiting.csv", f"question\n{ANSWERED[0]}\n".encode())
+    assert "All of these have a label already" in said and "label_grading" not in app.session_state
+
+
 def test_too_few_questions_are_told_and_nothing_is_recommended(start: Start, own: Path) -> None:
     Workbench(Config(home=own)).experiments.save_set(LabelledSet("few", QUESTIONS[:3]))
     app = tune(start, own, labelled=False)

@@ -15,7 +15,7 @@ from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.graded import Case, Conditions, cases, conditions_of
-from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin, UnlabelledQuestion
 from crag_core.experiments.labelled.read import Read, read_questions
 from crag_core.experiments.statistics.calibration import Calibration, calibrated
 from crag_core.experiments.store import set_name_of
@@ -164,12 +164,18 @@ def uploaded() -> Uploaded | None:
     return found
 
 
-def take_file(name: str, content: bytes) -> None:
-    """For a callback: save the questions of a file and work with them; where a row is at fault, nothing is changed."""
+def take_file(name: str, content: bytes) -> tuple[UnlabelledQuestion, ...]:
+    """For a callback: save the questions of a file and work with them; where a row is at fault, nothing is changed.
+
+    Returns the questions of a file without labels.
+    """
     read = read_questions(name, content)
     st.session_state["tune_uploaded"] = Uploaded(name, read, not read.problems)
-    if not read.problems:
+    if read.problems:
+        return ()
+    if read.questions:
         keep_questions(_titled(name), read.questions)
+    return read.unlabelled
 
 
 def take_the_rest() -> None:
@@ -190,7 +196,7 @@ def sample() -> Read:
 
 def conditions() -> Conditions:
     """Of grading under the sidebar's choice, with the documents of now."""
-    pipeline = app_state.workbench().engine(_choice(), observed=False)
+    pipeline = app_state.workbench().engine(chosen(), observed=False)
     return conditions_of(pipeline.settings, corpus(str(app_state.settings().home), pipeline.settings.collection))
 
 
@@ -269,7 +275,7 @@ def start_grading() -> None:
     if found is None or (running and running.is_running):
         return
     workbench, warming, turns = app_state.workbench(), app_state.warm_up(), run_job.turns()
-    pipeline = workbench.engine(_choice(), observed=False)
+    pipeline = workbench.engine(chosen(), observed=False)
 
     def work(job: SetJob) -> SetProgress:
         # At the very first start the documents are still on their way in, and they are among the conditions.
@@ -300,10 +306,10 @@ def take_ended() -> SetJob | None:
 
 
 def _key(found: LabelledSet) -> tuple[str, ...]:
-    chosen = app_state.choice()
-    return found.fingerprint, chosen.evaluator, chosen.model, str(app_state.settings().home)
+    now = app_state.choice()
+    return found.fingerprint, now.evaluator, now.model, str(app_state.settings().home)
 
 
-def _choice() -> Choice:
+def chosen() -> Choice:
     """The sidebar's choice, with nothing pinned."""
     return replace(app_state.choice(), pinned=(), search_too=False)

@@ -28,7 +28,7 @@ from crag_core.experiments.labelled.read import Read, read_questions, write_csv,
 from crag_core.experiments.statistics.small_sets import few_tell
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.run.verdict import COLOURS, ICONS
-from ui.session import access, app_state, tune_state
+from ui.session import access, app_state, labelling_state, tune_state
 from ui.session.access import Right
 from ui.shell.page import is_allowed
 from ui.text import plain
@@ -146,7 +146,9 @@ def _draw_upload(busy: bool) -> None:
 def _take_file() -> None:
     file = st.session_state["tune_upload"]
     if file is not None:
-        tune_state.take_file(file.name, file.getvalue())
+        waiting = tune_state.take_file(file.name, file.getvalue())
+        if waiting:
+            labelling_state.begin(waiting)
 
 
 def _draw_refused() -> None:

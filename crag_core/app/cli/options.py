@@ -161,6 +161,8 @@ def _checked(name: str, read: Read) -> LabelledSet:
         raise BadRecord(
             f"The labelled set {name!r} has {len(read.problems)} rows that cannot be used:\n{message}{more}"
         )
+    if read.unlabelled:
+        raise BadRecord(f"The set {name!r} has no labels.", hint="Label its questions on the Tune page.")
     if not read.questions:
         raise BadRecord(f"The labelled set {name!r} has no question.")
     return LabelledSet(name, read.questions)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from crag_core.base import serialization
 from crag_core.base.text.words import fold
 from crag_core.base.types import Grade, Passage, Scores, Usage
-from crag_core.experiments.labelled.questions import LabelledQuestion
+from crag_core.experiments.labelled.questions import Gradable, LabelledQuestion
 from crag_core.trace.trace import RunSettings, Trace
 
 
@@ -105,7 +105,7 @@ class Case:
     scored: ScoredQuestion
 
 
-def scored_from(trace: Trace, asked: LabelledQuestion) -> ScoredQuestion:
+def scored_from(trace: Trace, asked: Gradable) -> ScoredQuestion:
     """Of a run that retrieved and graded, and perhaps scored sentences."""
     passages = trace.passages or ()
     strips = None

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import ClassVar, Protocol
 
 from crag_core.base.serialization import fingerprint
 from crag_core.base.types import Action
@@ -69,6 +70,35 @@ class Origin(StrEnum):
     FEEDBACK = "feedback"
     DRAFTED = "drafted"
     WRITTEN = "written"
+
+
+class Gradable(Protocol):
+    """What grading asks of a question: nothing of its label."""
+
+    @property
+    def question(self) -> str: ...
+
+    @property
+    def without(self) -> str: ...
+
+    @property
+    def answers(self) -> tuple[str, ...]: ...
+
+    @property
+    def key(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class UnlabelledQuestion:
+    """Waits for a label; its key is that of the labelled question which it becomes."""
+
+    question: str
+    without: ClassVar[str] = ""
+    answers: ClassVar[tuple[str, ...]] = ()
+
+    @cached_property
+    def key(self) -> str:
+        return fingerprint((self.question, self.without))
 
 
 @dataclass(frozen=True)

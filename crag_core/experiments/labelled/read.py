@@ -23,6 +23,7 @@ from crag_core.experiments.labelled.questions import (
     Expected,
     LabelledQuestion,
     Origin,
+    UnlabelledQuestion,
     settle,
     word,
 )
@@ -95,14 +96,7 @@ def question_from(names: tuple[str, ...], values: Sequence[Any], is_json: bool) 
     def said(meaning: str) -> Any:
         return values[known[meaning]] if meaning in known else None
 
-    question = _text("question", said("question"))
-    if not question:
-        raise BadRecord("Expected a question, found none.", hint="Write one, or take this row out.")
-    if len(question) > LONGEST_QUESTION:
-        raise BadRecord(
-            f"Expected a question of at most {LONGEST_QUESTION:,} characters, found {len(question):,}.",
-            hint="Shorten it, and look for a quotation mark that is not closed.",
-        )
+    question = _question(said("question"))
     try:
         return LabelledQuestion(
             question,
@@ -115,6 +109,18 @@ def question_from(names: tuple[str, ...], values: Sequence[Any], is_json: bool) 
         )
     except ValueError as error:
         raise BadRecord(f"{str(error).capitalize()}.", hint="Change the label, or empty the cell 'without'.") from None
+
+
+def _question(value: Any) -> str:
+    question = _text("question", value)
+    if not question:
+        raise BadRecord("Expected a question, found none.", hint="Write one, or take this row out.")
+    if len(question) > LONGEST_QUESTION:
+        raise BadRecord(
+            f"Expected a question of at most {LONGEST_QUESTION:,} characters, found {len(question):,}.",
+            hint="Shorten it, and look for a quotation mark that is not closed.",
+        )
+    return question
 
 
 def expected_named(name: str) -> Expected | None:
@@ -199,12 +205,15 @@ def _shown(value: Any) -> str:
 class Read:
     """Each row of the file is a question, a repetition that a remark counts, or is named by a problem.
 
+    `unlabelled` are the questions of a file that has no labels, each once: then there are no other questions.
+
     `problems` are in the order of their rows. `remarks` tell what was guessed, left aside, or cannot be measured.
     """
 
     questions: tuple[LabelledQuestion, ...]
     problems: tuple[Problem, ...]
     remarks: tuple[str, ...]
+    unlabelled: tuple[UnlabelledQuestion, ...] = ()
 
 
 def read_questions(name: str, content: bytes) -> Read:
@@ -244,6 +253,8 @@ def _read_table(table: Table, remarks: tuple[str, ...]) -> Read:
     rows, problems = _first_rows(table)
     headers = dict.fromkeys(row.names for row in rows)
     names = table.names or tuple(dict.fromkeys(name for header in headers for name in header))
+    if _are_without_labels(headers):
+        return _read_unlabelled(rows, problems)
     where = f"on line {table.header} the columns" if table.names else "objects with the fields"
     if (rows or table.names) and (missing := missing_columns(names, where)):
         problems, rows = [*problems, Problem(table.header, missing)], []
@@ -270,6 +281,25 @@ def _read_table(table: Table, remarks: tuple[str, ...]) -> Read:
         tuple(sorted(problems, key=lambda problem: problem.row)),
         (*remarks, *limits(settled.questions)),
     )
+
+
+def _are_without_labels(headers: Iterable[tuple[str, ...]]) -> bool:
+    """Questions, and no column that might be meant for labels."""
+    known = [known_columns(names).keys() for names in headers]
+    has_labels = any(one & {"expected", "answerable"} for one in known) or any(map(unused_columns, headers))
+    return any("question" in one for one in known) and not has_labels
+
+
+def _read_unlabelled(rows: Sequence[Row], problems: list[Problem]) -> Read:
+    found: dict[str, UnlabelledQuestion] = {}
+    for row in rows:
+        try:
+            place = known_columns(row.names).get("question")
+            asked = _question(None if place is None else row.values[place])
+            found.setdefault(asked, UnlabelledQuestion(asked))
+        except BadRecord as error:
+            problems.append(Problem(row.number, str(error)))
+    return Read((), tuple(sorted(problems, key=lambda problem: problem.row)), (), tuple(found.values()))
 
 
 def _first_rows(table: Table) -> tuple[list[Row], list[Problem]]:

@@ -18,7 +18,7 @@ from crag_core.decision.decide import match_rule, settle
 from crag_core.decision.plan import Planner
 from crag_core.decision.policy import Aggregation, Policy, WebUse
 from crag_core.decision.signals import variance
-from crag_core.experiments.labelled.graded import Case
+from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate, wilson
 from crag_core.pipeline.call_budget import budget, web_calls
@@ -46,6 +46,31 @@ class Deciding:
 
     def part(self, which: Array) -> Deciding:
         return Deciding(self.upper[which], self.lower[which], self.settled[which], self.agrees[which])
+
+
+def settled_actions(policy: Policy, graded: Sequence[ScoredQuestion]) -> Array:
+    """(n,) as in `Deciding`, as far as no score has to be worked out for it."""
+    found = [settle(policy, one.passages, one.grades, match_rule(policy, one.passages)) for one in graded]
+    return np.array([ACTIONS.index(one[0]) if one else -1 for one in found], dtype=int)
+
+
+def deciding_scores(policy: Policy, graded: Sequence[ScoredQuestion], lower: float, settled: Array) -> Deciding:
+    """What `policy` decides each question by, at `lower`, which has a part in the scores of some policies."""
+    if policy.aggregation is Aggregation.MEAN_OF_KEPT:
+        policy = policy.with_thresholds(lower, max(lower, policy.upper))
+    n = len(graded)
+    found = Deciding(np.full(n, np.nan), np.full(n, np.nan), settled.copy(), np.zeros(n, dtype=bool))
+    for place in np.flatnonzero(settled < 0):
+        scored = graded[int(place)]
+        overall = aggregate(policy, scored.passages, scored.grades, scored.signals)
+        if overall.score is None:  # with a name: measured, and nothing reaches `lower`
+            found.settled[place] = INCORRECT if overall.name else AMBIGUOUS
+            continue
+        found.upper[place] = overall.score
+        found.lower[place] = overall.score if overall.topical is None else overall.topical
+        if policy.low_variance_promotes:
+            found.agrees[place] = overall.score > _PROMOTED_ABOVE and variance(overall.counted) <= _AGREEMENT
+    return found
 
 
 class Board:
@@ -91,31 +116,12 @@ class Board:
         return self._known[at]
 
     def _decide_at(self, lower: float) -> Deciding:
-        policy = (
-            self.policy.with_thresholds(lower, max(lower, self.policy.upper)) if self.depends_on_lower else self.policy
-        )
-        n = len(self.cases)
-        found = Deciding(np.full(n, np.nan), np.full(n, np.nan), self._settled.copy(), np.zeros(n, dtype=bool))
-        for place in np.flatnonzero(self._settled < 0):
-            scored = self.cases[place].scored
-            overall = aggregate(policy, scored.passages, scored.grades, scored.signals)
-            if overall.score is None:  # with a name: measured, and nothing reaches `lower`
-                found.settled[place] = INCORRECT if overall.name else AMBIGUOUS
-                continue
-            found.upper[place] = overall.score
-            found.lower[place] = overall.score if overall.topical is None else overall.topical
-            if policy.low_variance_promotes:
-                found.agrees[place] = overall.score > _PROMOTED_ABOVE and variance(overall.counted) <= _AGREEMENT
-        return found
+        return deciding_scores(self.policy, [case.scored for case in self.cases], lower, self._settled)
 
     @cached_property
     def _settled(self) -> Array:
         """(n,) as in `Deciding`, as far as no score has to be worked out for it."""
-        settled = [
-            settle(self.policy, one.passages, one.grades, match_rule(self.policy, one.passages))
-            for one in (case.scored for case in self.cases)
-        ]
-        return np.array([ACTIONS.index(one[0]) if one else -1 for one in settled], dtype=int)
+        return settled_actions(self.policy, [case.scored for case in self.cases])
 
     def reaches_lower(self, lower: float) -> Array:
         """(n,) whether the score for `lower` reaches it, so that a question is not INCORRECT."""
