@@ -1,14 +1,15 @@
-"""Documents: add files, a ZIP or a folder; see what is indexed, read its passages, move it, remove it."""
+"""Documents: add files, a ZIP or a folder; see what is indexed, read its chunks, move it, remove it."""
 
 import streamlit as st
 
-from crag_core.base.documents import MAIN
+from crag_core.base.documents import LARGEST_FILE_MB, MAIN
 from crag_core.base.text.display import clean, counted
 from ui.documents.corpus_map import draw_map
 from ui.documents.document_list import (
     collections_of,
     draw_documents,
     draw_interrupted,
+    draw_interrupted_rebuild,
     draw_outcomes,
     draw_passage_list,
     filtered_collection,
@@ -23,10 +24,9 @@ from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.text import plain
 
 SUPPORTED = (
-    "PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, e-mail (EML), HTML, Markdown, plain text and CSV, "
-    "up to 50 MB each; or a ZIP of them"
+    "PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, e-mail (EML), HTML, Markdown, text, CSV, or a ZIP of them: "
+    f"up to {LARGEST_FILE_MB} MB per file"
 )
-LARGEST_MB = 200  # of a ZIP; each file in it may have 50
 FILES, FOLDER = "Files or a ZIP", "A folder"
 FILES_KEY = "documents_files"
 
@@ -47,14 +47,14 @@ def draw_adding(busy: bool) -> None:
         waiting = st.file_uploader(
             what, accept_multiple_files="directory" if what == FOLDER else True,
             key=uploads.uploader_key(FILES_KEY), disabled=busy, label_visibility="collapsed",
-            max_upload_size=LARGEST_MB,
+            max_upload_size=LARGEST_FILE_MB,
         )  # fmt: skip
         with st.container(horizontal=True, vertical_alignment="bottom"):
             label = f"Index {counted(len(waiting), 'file')}" if waiting else "Index"
             st.button(label, type="primary", icon=":material/library_add:", on_click=add, disabled=busy or not waiting)
             known = sorted({MAIN, *collections_of(store.listing())}, key=str.casefold)
             st.selectbox(
-                "into the collection", known, index=known.index(MAIN), accept_new_options=True, format_func=clean,
+                "Add to collection", known, index=known.index(MAIN), accept_new_options=True, format_func=clean,
                 key="documents_collection", width=260, help="A question can be asked of one collection alone.",
             )  # fmt: skip
 
@@ -62,21 +62,21 @@ def draw_adding(busy: bool) -> None:
 page.enter("pages/documents.py")
 st.title("Documents", anchor=False)
 st.markdown(
-    f"{SUPPORTED}. A copy of each is kept and searched here until you delete it; "
-    "chunks go only to the model that the sidebar names."
+    f"{SUPPORTED}. Copies stay on this server until you remove them; chunks are sent only to the model that you choose."
 )
 draw_warming()
-if (warmed := app_state.warm_up().result) is not None:
-    draw_interrupted(warmed.interrupted)
 draw_report()
 indexing = app_state.indexing()
 busy = indexing is not None and indexing.is_running
 with errors_drawn("The index cannot be read"):
     store = app_state.workbench().store
+    draw_interrupted(store)
     if is_allowed(Right.INDEX):
         draw_adding(busy)
-    if busy:
-        draw_indexing_live()
+    for number, other in enumerate(app_state.indexing_of_others()):
+        draw_indexing_live(other, f"documents_stop_{number}")
+    if indexing is not None and indexing.is_running:
+        draw_indexing_live(indexing, "documents_stop")
     elif indexing is not None:
         if indexing.bug:
             raise indexing.bug
@@ -86,6 +86,7 @@ with errors_drawn("The index cannot be read"):
     if store.remark:
         st.warning(plain(store.remark), icon=":material/build:")
     draw_documents(store)
+    draw_interrupted_rebuild(store)
     draw_recipe(store)
     if st.toggle("Map of the chunks", key="documents_map"):
         draw_map(filtered_collection())

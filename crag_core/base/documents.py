@@ -11,6 +11,8 @@ from crag_core.base.errors import BadRecord
 
 MAIN = "main"
 """The collection of documents that nobody put into another."""
+LARGEST_FILE_MB = 50
+"""Of a document, wherever it comes from, and of anything that a browser sends, a ZIP too."""
 
 
 class State(StrEnum):

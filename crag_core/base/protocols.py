@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Protocol
 
-from crag_core.base.documents import Document, IndexVersion, OnProgress, Rebuilt
+from crag_core.base.documents import Document, IndexVersion, Ingested, OnProgress, Rebuilt, Recipe
 from crag_core.base.types import Engine, EvaluatorCard, Grade, Passage, Strip, Usage, WebAttempt, WebOutcome
 
 Messages = Sequence[tuple[str, str]]
@@ -117,8 +117,23 @@ class DocumentStore(Protocol):
     def coverage(self) -> tuple[int, int]:
         """(passages that are searched, those of them in the approximate index)."""
 
+    def interrupted(self) -> tuple[Document, ...]:
+        """What killed processes had begun to index, by name."""
+
+    def finish_interrupted(self, on_progress: OnProgress, cancel: Cancel) -> tuple[Ingested, ...]:
+        """Index what killed processes had begun to index."""
+
+    def discard_interrupted(self) -> tuple[Document, ...]:
+        """Forget it, with the copies of the files."""
+
+    def interrupted_rebuild(self) -> Recipe | None:
+        """What a killed process was re-indexing by."""
+
     def finish_rebuild(self, on_progress: OnProgress, cancel: Cancel) -> Rebuilt | None:
         """Resume the re-indexing that a killed process had begun."""
+
+    def discard_rebuild(self) -> None:
+        """Drop it; the present index stays."""
 
     def move(self, document_ids: Iterable[str], collection: str) -> None: ...
 

@@ -99,7 +99,7 @@ def test_documents_go_into_the_collection_that_is_chosen_and_are_asked_alone(sta
     store.ingest([("ferry.md", FERRY)], collection="ships")
     app = documents(start, home)
     upload(app, ("crane.md", b"The crane lifts 6 tonnes. The ferry has no crane."))
-    choose(app, "into the collection", "ships")
+    choose(app, "Add to collection", "ships")
     upload(app, ("buoy.md", b"A buoy is red."))
     assert {row["collection"] for row in listed(app) if row["name"] == "buoy.md"} == {"ships"}
     store.delete_all(document.id for document in store.documents() if document.name == "buoy.md")
@@ -126,9 +126,7 @@ def test_one_collection_alone_offers_no_choice(start: Start, home: Path) -> None
     assert "Search in" not in [box.label for box in app.selectbox]
 
 
-def test_what_a_killed_process_had_begun_is_finished_at_the_next_start(
-    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def killed_while_indexing(start: Start, home: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     class Killed(BaseException):
         pass
 
@@ -140,14 +138,60 @@ def test_what_a_killed_process_had_begun_is_finished_at_the_next_start(
         patched.setattr(HuggingFaceEmbedder, "embed_texts", die)
         with pytest.raises(Killed):
             workbench.store.ingest([("ferry.md", FERRY), ("crane.md", b"The crane lifts 6 tonnes.")])
-    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
+    dead = {row.owner for row in workbench.store.listing()}
+    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: owner not in dead)
     app = start("pages/documents.py", CRAG_HOME=str(home))
     from ui.session import app_state
 
     app_state.warm_up().wait()
     app.run().run()
+    return app
+
+
+def test_what_a_kill_interrupted_waits_for_an_answer(start: Start, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = killed_while_indexing(start, home, monkeypatch)
+    assert [row["state"] for row in listed(app)] == ["⏸ interrupted"] * 2
+    assert "2 files were still to be indexed: **crane.md**, **ferry.md**" in shown(app)
+    app.button(key="interrupted_continue").click().run()
+    app.session_state["indexing"].wait()
+    app.run().run()
     assert [row["state"] for row in listed(app)] == ["✓ indexed"] * 2
-    assert "was interrupted" in shown(app) and "ferry.md" in shown(app) and "crane.md" in shown(app)
+    assert "still to be indexed" not in shown(app) and not app.exception
+
+
+def test_what_a_kill_interrupted_can_be_discarded(start: Start, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = killed_while_indexing(start, home, monkeypatch)
+    app.button(key="interrupted_discard").click().run()
+    assert not app.exception and "still to be indexed" not in shown(app) and "No documents yet" in shown(app)
+    assert list((home / "index" / "originals").iterdir()) == []
+
+
+def test_every_session_sees_and_stops_what_another_one_indexes(
+    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached, opened = threading.Event(), threading.Event()
+
+    def hold(self: HuggingFaceEmbedder, texts: list[str]) -> object:
+        reached.set()
+        assert opened.wait(60)
+        return [[1.0] * 384 for _ in texts]
+
+    app = documents(start, home)
+    app_state.warm_up().wait()
+    monkeypatch.setattr(HuggingFaceEmbedder, "embed_texts", hold)
+    app.file_uploader[0].set_value([("ferry.md", FERRY, "text/markdown")])
+    app.run()
+    next(button for button in app.button if button.label.startswith("Index")).click()
+    app.run()
+    assert reached.wait(60)
+    job = app.session_state["indexing"]
+    del app.session_state["indexing"]  # as after the page was loaded again
+    app.run()
+    app.button(key="documents_stop_0").click().run()
+    opened.set()
+    job.wait()
+    app.run()
+    assert not app.exception and [one.outcome for one in job.result] == ["left out"]
 
 
 def test_indexing_can_be_stopped_and_says_what_was_left_out(
@@ -254,7 +298,7 @@ def test_the_home_page_does_not_mind_a_broken_index(start: Start, home: Path) ->
 def test_all_documents_are_reindexed_with_other_lengths(start: Start, home: Path) -> None:
     app = upload(documents(start, home), ("long.txt", write_prose("the harbour", 200)))
     before = listed(app)[0]["chunks"]
-    assert "at most 220 tokens, 30 of them repeated" in app.expander[-1].label
+    assert "up to 220 tokens, 30 overlap" in app.expander[-1].label
     tokens, overlap = app.number_input
     tokens.set_value(60)
     overlap.set_value(31)
@@ -268,7 +312,7 @@ def test_all_documents_are_reindexed_with_other_lengths(start: Start, home: Path
     job.wait()
     app.run()
     assert not app.exception
-    assert re.search(r"1 document re-indexed as \d+ chunks: at most 60 tokens", shown(app))
+    assert re.search(r"1 document re-indexed as \d+ chunks: up to 60 tokens", shown(app))
     assert listed(app)[0]["chunks"] > 2 * before
 
 
@@ -277,8 +321,9 @@ def press(app: AppTest, label: str) -> AppTest:
     return app.run()
 
 
-def test_reindexing_that_a_kill_interrupted_goes_on_at_the_next_start(
-    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("answer", ["continue", "discard"])
+def test_reindexing_that_a_kill_interrupted_waits_for_an_answer(
+    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
     store = Workbench(Config(home=home)).store
     store.ingest([("long.txt", write_prose("the harbour", 200))])
@@ -287,12 +332,17 @@ def test_reindexing_that_a_kill_interrupted_goes_on_at_the_next_start(
         monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
     app = documents(start, home)
     app_state.warm_up().wait()
-    job = app_state.shared_rebuild().job
-    assert job is not None
-    job.wait()
     app.run()
-    assert re.search(r"1 document re-indexed as \d+ chunks: at most 60 tokens", shown(app))
-    assert store.index_version.tokens == 60
+    assert app_state.shared_rebuild().job is None and "chunks of at most 60 tokens" in shown(app)
+    app.button(key=f"interrupted_rebuild_{answer}").click().run()
+    if answer == "continue":
+        job = app_state.shared_rebuild().job
+        assert job is not None
+        job.wait()
+        app.run()
+        assert re.search(r"1 document re-indexed as \d+ chunks: up to 60 tokens", shown(app))
+    assert store.index_version.tokens == (60 if answer == "continue" else 220)
+    assert store.interrupted_rebuild() is None and not app.exception
 
 
 # --- the map --------------------------------------------------------------------------------------------------------
@@ -308,16 +358,16 @@ def test_the_map_shows_all_passages_and_the_last_question_with_its_own(start: St
     store.ingest([(f"n{number}.md", b"# N\n\nNote %d of the ferry <b>x</b>." % number) for number in range(5)])
     app = documents(start, home)
     app.toggle(key="documents_map").set_value(True).run()
-    assert not app.exception and "Ask a question, and it is shown here" in shown(app)
+    assert not app.exception and "Ask a question to see it here" in shown(app)
     assert len(chart(app)) == 5 and all("<b>x</b>" not in str(one["text"]) for one in chart(app))
     app.switch_page("pages/ask.py").run().run()
     ask(app, "Which note is of the ferry?")
     app.switch_page("pages/documents.py").run().run()
     app.toggle(key="documents_map").set_value(True).run()
     drawn = {str(one["name"]): one for one in chart(app)}
-    assert {"the question", "retrieved, by grade"} <= set(drawn)
-    assert drawn["retrieved, by grade"]["text"] == ["1", "2", "3", "4", "5"]
-    assert "The star is “Which note is of the ferry?”" in shown(app)
+    assert {"the question", "retrieved, by score"} <= set(drawn)
+    assert drawn["retrieved, by score"]["text"] == ["1", "2", "3", "4", "5"]
+    assert "Star: “Which note is of the ferry?”" in shown(app)
     store.delete_all(document.id for document in store.documents())
     app.run()
     assert not app.exception

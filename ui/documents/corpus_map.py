@@ -62,13 +62,13 @@ def _asked(collection: str) -> Asked | None:
 def _describe(found: PassageMap, asked: Asked | None) -> str:
     shown = f"{len(found.points):,} of " if len(found.points) < found.passages else ""
     message = (
-        f"{shown}{found.passages:,} chunks in the two directions in which they differ most, which hold "
-        f"{found.share:.0%} of the differences: what lies apart is apart, what lies together may still differ."
+        f"{shown}{found.passages:,} chunks by their two principal components ({found.share:.0%} of the variance): far "
+        "apart means different, close together may still differ."
     )
     if asked is None:
-        return f"{message} Ask a question, and it is shown here with its chunks."
+        return f"{message} Ask a question to see it here with its chunks."
     question = plain(shortened(asked.question.text, 120))
-    return f"{message} The star is “{question}”, the numbers its chunks by rank, coloured by grade from red to green."
+    return f"{message} Star: “{question}”. Numbers: its chunks by rank, coloured by score from red to green."
 
 
 def _map_figure(found: PassageMap, asked: Asked | None) -> go.Figure:
@@ -103,7 +103,7 @@ def _add(figure: go.Figure, points: Sequence[MapPoint], name: str, colour: str) 
 
 def _add_asked(figure: go.Figure, asked: Asked) -> None:
     ranked = [(rank, point, asked.grades.get(point.id)) for rank, point in enumerate(asked.passages, 1)]
-    for is_graded, name in ((True, "retrieved, by grade"), (False, "retrieved, not graded")):
+    for is_graded, name in ((True, "retrieved, by score"), (False, "retrieved, not graded")):
         chosen = [one for one in ranked if (one[2] is not None) == is_graded]
         if chosen:
             figure.add_scattergl(
@@ -125,7 +125,7 @@ def _add_asked(figure: go.Figure, asked: Asked) -> None:
 
 
 def _grade(grade: float | None) -> str:
-    return "not graded" if grade is None else f"graded {grade:.2f}"
+    return "not graded" if grade is None else f"score {grade:.2f}"
 
 
 def _hover(point: MapPoint, message: str = "") -> str:

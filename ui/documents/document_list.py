@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -48,12 +48,58 @@ def draw_outcomes(outcomes: Sequence[Ingested]) -> None:
             _draw_lines(outcomes)
 
 
-def draw_interrupted(outcomes: Sequence[Ingested]) -> None:
-    """Documents that the previous start left unfinished."""
-    if outcomes:
-        summary = f"Indexing was interrupted the last time. Finished now, {counted(len(outcomes), 'document')}:"
-        lines = "  \n".join([summary, *map(_line, outcomes[:_SHOWN_AT_ONCE])])
-        st.info(lines, icon=":material/restart_alt:")
+def draw_interrupted(store: DocumentStore) -> None:
+    """Asks what becomes of documents that an earlier start left unfinished."""
+    waiting = store.interrupted()
+    if not waiting:
+        return
+    names = ", ".join(f"**{plain(row.name)}**" for row in waiting[:_SHOWN_AT_ONCE])
+    more = f" and {len(waiting) - _SHOWN_AT_ONCE} more" if len(waiting) > _SHOWN_AT_ONCE else ""
+    verb = "was" if len(waiting) == 1 else "were"
+    with st.container(border=True):
+        st.markdown(
+            f":material/restart_alt: The app stopped while indexing: {counted(len(waiting), 'file')} {verb} still to "
+            f"be indexed: {names}{more}."
+        )
+        if access.may(Right.INDEX):
+            _draw_choice(
+                "interrupted", app_state.resume_interrupted, app_state.discard_interrupted,
+                "Forget these files. The originals that you added them from stay.",
+            )  # fmt: skip
+
+
+def draw_interrupted_rebuild(store: DocumentStore) -> None:
+    """Asks the same of an unfinished re-indexing."""
+    recipe = store.interrupted_rebuild()
+    if recipe is None:
+        return
+    with st.container(border=True):
+        st.markdown(
+            ":material/restart_alt: The app stopped while re-indexing all documents with chunks of at most "
+            f"{recipe.tokens} tokens."
+        )
+        if access.may(Right.INDEX):
+            _draw_choice(
+                "interrupted_rebuild", lambda: app_state.shared_rebuild().resume(store), lambda: _discard(store),
+                "Keep the current chunks.",
+            )  # fmt: skip
+
+
+def _discard(store: DocumentStore) -> None:
+    access.require(Right.INDEX)
+    store.discard_rebuild()
+
+
+def _draw_choice(key: str, resume: Callable[[], None], discard: Callable[[], None], hint: str) -> None:
+    with st.container(horizontal=True):
+        st.button(
+            "Continue", key=f"{key}_continue", type="primary", icon=":material/play_arrow:",
+            on_click=app_state.reporting()(resume),
+        )  # fmt: skip
+        st.button(
+            "Discard", key=f"{key}_discard", help=hint, icon=":material/delete:",
+            on_click=app_state.reporting()(discard),
+        )  # fmt: skip
 
 
 def _draw_lines(outcomes: Sequence[Ingested]) -> None:
@@ -76,13 +122,14 @@ def draw_documents(store: DocumentStore) -> None:
     """The list, and what is chosen in it."""
     everything = store.listing()
     if not everything:
-        more = " Add some above, then ask on the Ask page." if access.may(Right.INDEX) else ""
+        more = " Add some above, then ask about them on the Ask page." if access.may(Right.INDEX) else ""
         st.info(f"No documents yet.{more}", icon=":material/folder_off:")
         return
     _draw_head(everything)
     rows = _chosen_rows(everything)
+    lost = {row.id for row in store.interrupted()}
     picked = st.dataframe(
-        [_cells(row) for row in rows],
+        [_cells(row, row.id in lost) for row in rows],
         hide_index=True,
         on_select="rerun",
         selection_mode="multi-row",
@@ -91,15 +138,15 @@ def draw_documents(store: DocumentStore) -> None:
         alt="Documents with state, pages, chunks, size, version, collection and time",
         column_config={
             "name": st.column_config.TextColumn(width="medium"),
-            "pages": st.column_config.NumberColumn(help="Only of formats that have pages"),
+            "pages": st.column_config.NumberColumn(help="Only for formats with pages"),
             "size": st.column_config.NumberColumn(format="bytes"),
             "since": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm", help="When it was indexed or refused"),
-            "version": st.column_config.NumberColumn(help="How many contents a file of this name has had"),
+            "version": st.column_config.NumberColumn(help="Counts the uploads of this name with new content"),
         },
     )
     selected = [rows[at] for at in picked.selection.rows if at < len(rows)]
     if not selected:
-        more = ", to move it to another collection or to remove it" if access.may(Right.INDEX) else ""
+        more = ", move or remove it" if access.may(Right.INDEX) else ""
         st.caption(f"Select a row to read its chunks{more}.")
         return
     if access.may(Right.INDEX):
@@ -145,10 +192,11 @@ def _chosen_rows(rows: Sequence[Document]) -> list[Document]:
     return [row for row in rows if collection in ("", row.collection) and part in row.name.casefold()]
 
 
-def _cells(row: Document) -> dict[str, object]:
+def _cells(row: Document, is_interrupted: bool) -> dict[str, object]:
+    state = "⏸ interrupted" if is_interrupted else f"{_SIGNS.get(State(row.state), '…')} {row.state}"
     return {
         "name": clean(row.name),
-        "state": f"{_SIGNS.get(State(row.state), '…')} {row.state}",
+        "state": f"{state}, first chunks searchable" if row.is_partial else state,
         "pages": row.pages or None,
         "chunks": row.passages or None,
         "size": row.size or None,
@@ -163,17 +211,17 @@ def _draw_actions(store: DocumentStore, selected: Sequence[Document]) -> None:
     ids = tuple(row.id for row in selected)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            f"Remove {names} from the index", icon=":material/delete:", key="documents_remove", on_click=_remove,
+            f"Remove {names}", icon=":material/delete:", key="documents_remove", on_click=_remove,
             args=(store, ids),
         )  # fmt: skip
-        with st.popover("Move to a collection", icon=":material/drive_file_move:"):
+        with st.popover("Move to collection", icon=":material/drive_file_move:"):
             known = collections_of(store.listing())
             target = st.selectbox(
                 "Collection", known, index=None, accept_new_options=True, key="documents_target", format_func=clean,
-                placeholder="choose one, or write a new name",
+                placeholder="choose or type a new name",
             )  # fmt: skip
             st.button("Move", key="documents_move", on_click=_move, args=(store, ids, target), disabled=not target)
-        st.caption("The files that you added them from are not touched.")
+        st.caption("Your own files stay as they are.")
 
 
 @app_state.reporting()
@@ -206,7 +254,7 @@ def draw_passage_list(store: DocumentStore, document: Document) -> None:
     folded = fold(wanted or "").strip()
     found = [passage for passage in passages if folded in fold(passage.text)] if folded else list(passages)
     if folded:
-        st.caption(f"{counted(len(found), 'chunk')} of {len(passages)} with these words.")
+        st.caption(f"{counted(len(found), 'chunk')} of {len(passages)} match.")
     pages = max(-(-len(found) // _AT_ONCE), 1)
     page = st.pagination(pages, key=f"passages_page_{document.id}_{folded}") if pages > 1 else 1
     for passage in found[(page - 1) * _AT_ONCE : page * _AT_ONCE]:

@@ -29,14 +29,13 @@ def draw_recipe(store: DocumentStore) -> None:
         if job.result:
             st.success(_describe(job.result), icon=":material/published_with_changes:")
     now = store.index_version
-    with st.expander(f"How chunks are made: {_line(now.recipe)}", icon=":material/content_cut:"):
+    with st.expander(f"Chunking: {_line(now.recipe)}", icon=":material/content_cut:"):
         st.markdown(_searched(now, *store.coverage()))
         if not access.may(Right.INDEX):
             return
         st.markdown(
-            "Other lengths, or another embedding model, need all documents re-indexed. Until that is done the present "
-            "chunks are searched; then the new ones replace them at once. It takes about as long as adding all "
-            "documents did. Thresholds that were tuned on the present chunks may not fit the new ones."
+            "Another length or embedding model re-indexes all documents, in about the time it took to add them. The "
+            "current chunks are searched until the new ones are complete. Tune the thresholds again afterwards."
         )
         _draw_form(now, busy)
 
@@ -46,15 +45,15 @@ def _draw_form(now: IndexVersion, busy: bool) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.text_input(
                 "Embedding model", now.embedding, key=f"{_MODEL}_{now.id}", width=320,
-                help="The built-in all-MiniLM-L6-v2, a folder, or the name of a model on the Hugging Face hub.",
+                help="The built-in all-MiniLM-L6-v2, a folder, or a model name on the Hugging Face hub.",
             )  # fmt: skip
             st.number_input(
-                "Tokens in a chunk, at most", *TOKENS, now.tokens, key=f"{_TOKENS}_{now.id}", width=220,
-                help="In tokens of the embedding model. What is longer than it reads is refused.",
+                "Tokens per chunk (max)", *TOKENS, now.tokens, key=f"{_TOKENS}_{now.id}", width=220,
+                help="Tokens of the embedding model. More than it reads is refused.",
             )  # fmt: skip
             st.number_input(
-                "of which repeated", 0, TOKENS[1] // 2, now.overlap, key=f"{_OVERLAP}_{now.id}", width=220,
-                help="So many tokens at most of the end of one chunk open the next.",
+                "Overlap (tokens)", 0, TOKENS[1] // 2, now.overlap, key=f"{_OVERLAP}_{now.id}", width=220,
+                help="Tokens at the end of a chunk that are repeated at the start of the next.",
             )  # fmt: skip
         st.form_submit_button(
             "Re-index all documents", icon=":material/autorenew:", on_click=_start, args=(now,), disabled=busy
@@ -70,18 +69,18 @@ def _start(now: IndexVersion) -> None:
 
 
 def _line(recipe: Recipe) -> str:
-    return f"at most {recipe.tokens} tokens, {recipe.overlap} of them repeated, by {plain(recipe.embedding)}"
+    return f"up to {recipe.tokens} tokens, {recipe.overlap} overlap, {plain(recipe.embedding)}"
 
 
 def _searched(now: IndexVersion, passages: int, indexed: int) -> str:
     if not now.effort or not indexed:
-        return "Searched **exactly**: a question is compared with every chunk."
+        return "Search: **exact** (a question is compared with every chunk)."
     message = (
-        f"Searched **approximately**: {now.recall:.1%} of the nearest chunks are found, measured with 100 chunks "
-        f"as questions when there were {now.measured:,}."
+        f"Search: **approximate**, recall {now.recall:.2f}, measured with 100 chunks as questions "
+        f"at {now.measured:,} chunks."
     )
     if passages > indexed:
-        message += f" {counted(passages - indexed, 'chunk')} newer than the index: compared one by one."
+        message += f" {counted(passages - indexed, 'chunk')} not in the index yet: searched exactly."
     return message
 
 
@@ -89,5 +88,5 @@ def _describe(done: Rebuilt) -> str:
     message = f"{counted(done.documents, 'document')} re-indexed as {counted(done.passages, 'chunk')}: "
     message += f"{_line(done.recipe)}."
     if done.kept_text:
-        message += f" Of {done.kept_text} the text was taken from the old chunks, since the file is not kept."
+        message += f" {done.kept_text} from the text of the old chunks, since their files are not kept."
     return message

@@ -14,6 +14,7 @@ from ui.run.path import draw_path
 from ui.run.verdict import draw_verdict, verdict_row
 from ui.session import access, app_state, current_run, run_job
 from ui.session.access import Right
+from ui.session.app_state import IndexJob
 from ui.session.background_jobs import Job
 from ui.text import paragraphs, plain
 
@@ -66,16 +67,16 @@ def _draw_warming_live() -> None:
 
 
 @st.fragment(run_every=_LOOK_EVERY)
-def draw_indexing_live() -> None:
-    """This session's files being indexed; the page is redrawn when they are done."""
-    indexing = app_state.indexing()
-    if indexing is None or not indexing.is_running:
+def draw_indexing_live(indexing: IndexJob, key: str) -> None:
+    """Files being indexed; the page is redrawn when they are done."""
+    if not indexing.is_running:
         st.rerun()
     if remark := app_state.workbench().store.remark:
         st.caption(plain(remark))
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        draw_indexing(indexing, idle="Keeping the files")
-        _draw_stop(indexing, "documents_stop", "Documents that are in stay in; the current one and later ones do not.")
+        draw_indexing(indexing, idle="Storing the files")
+        if access.may(Right.INDEX):
+            _draw_stop(indexing, key, "Indexed files stay; the current one and those after it are left out.")
 
 
 @st.fragment(run_every=_LOOK_EVERY)
@@ -85,9 +86,9 @@ def draw_rebuilding_live() -> None:
     if job is None or not job.is_running:
         st.rerun()
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        draw_indexing(job, idle="Looking at the index", what="Re-indexing")
+        draw_indexing(job, idle="Reading the index", what="Re-indexing")
         if access.may(Right.INDEX):
-            _draw_stop(job, "rebuild_stop", "The present chunks stay, and the new ones are thrown away.")
+            _draw_stop(job, "rebuild_stop", "The current chunks stay; the new ones are discarded.")
 
 
 def _draw_stop(job: Job[Any, Any], key: str, hint: str | None = None) -> None:
@@ -103,8 +104,16 @@ def draw_indexing(indexing: Job[Progress | None, Any], idle: str, what: str = "I
         return
     part = progress.embedded / progress.passages if progress.passages else 0.0
     done = (progress.position - 1 + part) / progress.total
-    message = f", {progress.embedded} of {counted(progress.passages, 'chunk')}" if progress.passages else ", reading"
-    st.progress(min(done, 1.0), f"{what} {plain(progress.name)} ({progress.position} of {progress.total}){message}")
+    place = f" ({progress.position} of {progress.total})" if progress.total > 1 else ""
+    st.progress(min(done, 1.0), f"{what} {plain(progress.name)}{place}: {_describe(progress)}")
+
+
+def _describe(progress: Progress) -> str:
+    page = f"page {progress.page} of {progress.pages}" if progress.page else ""
+    if not progress.passages:
+        return f"reading {page}".strip()
+    embedded = f"{progress.embedded:,} of {counted(progress.passages, 'chunk')} embedded"
+    return f"{embedded}, searchable up to {page}" if page else embedded
 
 
 def waiting_for(job: Job[Any, Any]) -> str:

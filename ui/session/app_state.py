@@ -31,7 +31,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
 from ui.session import access
 from ui.session.access import Right
-from ui.session.background_jobs import Job
+from ui.session.background_jobs import Job, LiveJobs
 from ui.session.uploads import check_files
 
 T = TypeVar("T")
@@ -75,15 +75,15 @@ RebuildJob = Job[Progress | None, Rebuilt | None]
 
 @dataclass(frozen=True)
 class Warmed:
-    """`interrupted`: what an earlier process had begun and this one finished; `indexed`: the sample documents."""
+    """`indexed`: the sample documents."""
 
-    interrupted: tuple[Ingested, ...] = ()
     indexed: tuple[Ingested, ...] = ()
 
 
 @st.cache_resource(show_spinner=False)
 def warm_up() -> Job[Progress | None, Warmed]:
-    """Loads the embedding model, brings in what a kill interrupted, and, at the very first start, the sample documents.
+    """Loads the embedding model, takes back parts of documents that a kill left, and indexes the samples at the very
+    first start. What a kill interrupted waits for somebody to continue or discard it, on the Documents page.
 
     Where several processes share a store, the very first start is that of the first of them. The caller starts this,
     when the first page is drawn: importing PyTorch would keep that page waiting.
@@ -95,7 +95,7 @@ def warm_up() -> Job[Progress | None, Warmed]:
         job.can_be_left = True
         workbench.find_embedder(workbench.embedder.name).load()
         job.can_be_left = False
-        job.result = done = Warmed(workbench.store.finish_interrupted(job.tell, job.cancel))
+        done = Warmed()
         # A new home beside a store that others use: what they have removed must not come back.
         is_own = workbench.config.store in ("", "disk")
         if not marker.exists() and (is_own or workbench.store.is_untouched()):
@@ -104,7 +104,7 @@ def warm_up() -> Job[Progress | None, Warmed]:
             # At the end of the program the parsing processes may be gone before `cancel` is set: what came tells.
             if is_own and len(done.indexed) == len(files) and all(one.document_id for one in done.indexed):
                 marker.touch()
-        shared_rebuild().go_on(workbench.store)
+        workbench.store.interrupted()
         return done
 
     return Job(work, None)
@@ -123,8 +123,9 @@ class SharedRebuild:
             chosen = workbench()
             self._start(lambda job: chosen.rebuild(recipe, job.tell, job.cancel))
 
-    def go_on(self, store: DocumentStore) -> None:
-        """With what a killed process had begun."""
+    def resume(self, store: DocumentStore) -> None:
+        """With what a killed process had begun; raises `NotAllowed` to whoever may not index."""
+        access.require(Right.INDEX)
         self._start(lambda job: store.finish_rebuild(job.tell, job.cancel))
 
     def _start(self, work: Callable[[RebuildJob], Rebuilt | None]) -> None:
@@ -431,21 +432,46 @@ def time_zone() -> tzinfo:
         return UTC
 
 
+@st.cache_resource(show_spinner=False)
+def _index_jobs() -> LiveJobs[IndexJob]:
+    return LiveJobs()
+
+
 def indexing() -> IndexJob | None:
     """This session's files on their way into the index, or what became of them."""
     return st.session_state.get("indexing")
+
+
+def indexing_of_others() -> tuple[IndexJob, ...]:
+    """What other sessions of this process are indexing, one that was left by loading its page again among them."""
+    own = indexing()
+    return tuple(job for job in [*_index_jobs().values()] if job is not own and job.is_running)
 
 
 def index(files: list[tuple[str, bytes]], collection: str) -> None:
     """Take files in, in the background; raises `NotAllowed` to whoever may not."""
     access.require(Right.INDEX)
     check_files(files)
+    store = workbench().store
+    _start_indexing(lambda job: store.ingest(files, job.tell, collection=collection, cancel=job.cancel))
+
+
+def resume_interrupted() -> None:
+    """Index what killed processes had begun, in the background; raises `NotAllowed` to whoever may not."""
+    access.require(Right.INDEX)
+    store = workbench().store
+    _start_indexing(lambda job: store.finish_interrupted(job.tell, job.cancel))
+
+
+def discard_interrupted() -> None:
+    """Forget what killed processes had begun; raises `NotAllowed` to whoever may not."""
+    access.require(Right.INDEX)
+    workbench().store.discard_interrupted()
+
+
+def _start_indexing(work: Callable[[IndexJob], tuple[Ingested, ...]]) -> None:
     running = indexing()
     if running is None or not running.is_running:
-        store = workbench().store
-
-        def work(job: IndexJob) -> tuple[Ingested, ...]:
-            return store.ingest(files, job.tell, collection=collection, cancel=job.cancel)
-
         st.session_state["indexing"] = started = Job(work, None)
+        _index_jobs().add(id(started), started)
         started.start()

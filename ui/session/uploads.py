@@ -17,6 +17,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
+from crag_core.base.documents import LARGEST_FILE_MB
 from crag_core.base.errors import BadRecord
 from crag_core.pipeline.run import LONGEST_QUESTION
 from crag_core.trace.trace import Trace
@@ -61,7 +62,13 @@ def read_record(content: bytes) -> Trace:
 
 
 def check_files(files: Sequence[tuple[str, bytes]]) -> None:
-    """Raises `BadRecord` for more than is taken at once; each file has its own limit where it is read."""
+    """Raises `BadRecord` for more than is taken at once, or in one file."""
+    for name, content in files:
+        if len(content) > LARGEST_FILE_MB * 2**20:
+            raise BadRecord(
+                f"{name}: {len(content) / 2**20:.1f} MB, expected at most {LARGEST_FILE_MB} MB.",
+                hint="Split it; of a ZIP, add the unpacked folder, or use the command ingest.",
+            )
     size = sum(len(content) for _, content in files)
     if len(files) > MOST_FILES or size > MOST_MB * 2**20:
         raise BadRecord(

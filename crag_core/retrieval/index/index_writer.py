@@ -193,6 +193,8 @@ class IndexWriter:
         """Finish what a kill interrupted, where that takes no reading: removals, parts of documents, which go, and rows
         of passages that were added. The documents that are left have yet to be read.
         """
+        if not _find_lost(self.rows()):
+            return []
         with self._recovering() as lost:
             return lost
 
@@ -205,11 +207,7 @@ class IndexWriter:
     @contextmanager
     def _recovering(self) -> Iterator[list[Document]]:
         with self._writing() as there:
-            begun = [row for row in there.values() if row.is_under_way]
-            last_sign: dict[str, datetime] = {}
-            for row in begun:
-                last_sign[row.owner] = max(row.time, last_sign.get(row.owner, row.time))
-            lost = [row for row in begun if not is_alive(row.owner, last_sign[row.owner])]
+            lost = _find_lost(there.values())
             added = self._already_added(there, [row.id for row in lost])
             self._drop_parts(lost)
             parts_gone = [replace(row, passages=0) for row in lost if row.is_partial]
@@ -388,6 +386,16 @@ class IndexWriter:
         rows = self.passages().documents(ids)
         sizes = self.originals.sizes([row.id for row in rows])
         return [replace(row, size=sizes.get(row.id, 0)) for row in rows]
+
+
+def _find_lost(rows: Iterable[Document]) -> list[Document]:
+    """Those that processes had begun which are gone."""
+    begun = [row for row in rows if row.is_under_way]
+    last_sign: dict[str, datetime] = {}
+    for row in begun:
+        last_sign[row.owner] = max(row.time, last_sign.get(row.owner, row.time))
+    gone = {owner for owner, seen_at in last_sign.items() if not is_alive(owner, seen_at)}
+    return [row for row in begun if row.owner in gone]
 
 
 def _is_whole(there: Mapping[str, Document], document_id: str) -> bool:

@@ -30,6 +30,10 @@ def _read_here(content: bytes, name: str, cut: Cut, cancel: Cancel) -> Chunks:
     return cut_document(read_document(content, name), name, cut, cancel)
 
 
+def _by_name(row: Document) -> tuple[str, str]:
+    return row.name.casefold(), row.changed_at
+
+
 def _ignore(progress: Progress) -> None:
     pass
 
@@ -121,9 +125,7 @@ class PassageStore:
 
         It waits for `finish_interrupted` or `discard_interrupted`. Parts of a document that were searched are gone.
         """
-        rows = self._index_writer.rows()
-        lost = self._index_writer.recover() if any(not row.is_whole for row in rows) else []
-        return tuple(sorted(lost, key=lambda row: (row.name.casefold(), row.changed_at)))
+        return tuple(sorted(self._index_writer.recover(), key=_by_name))
 
     def discard_interrupted(self) -> tuple[Document, ...]:
         """Forget what killed processes had begun to index, with the copies of the files; what is forgotten."""
@@ -164,7 +166,7 @@ class PassageStore:
 
     def listing(self) -> tuple[Document, ...]:
         """Every document, also those that wait, are being indexed, or were refused, by name."""
-        return tuple(sorted(self._index_writer.rows(), key=lambda row: (row.name.casefold(), row.changed_at)))
+        return tuple(sorted(self._index_writer.rows(), key=_by_name))
 
     def delete_all(self, document_ids: Iterable[str]) -> set[str]:
         """Those that were there, waiting and refused ones too.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crag_core.base.documents import LARGEST_FILE_MB
 from crag_core.base.errors import DocumentRefused
 
 MEGABYTE = 1024 * 1024
 
-MAX_BYTES = 50 * MEGABYTE
+MAX_BYTES = LARGEST_FILE_MB * MEGABYTE
 # Of all files inside one Office document or book, unpacked.
 MAX_UNPACKED = 300 * MEGABYTE
 MAX_MEMBERS = 20_000
