@@ -10,7 +10,7 @@ from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn
 from ui.tune.grading_progress import draw_ended
 
-QUESTION, SET = "One question", "A labelled set"
+QUESTION, SET = "One question", "Labelled set"
 
 
 page.enter("pages/compare.py")
@@ -22,7 +22,7 @@ if ended := compare_state.take_running():
 draw_report()
 busy = compare_state.comparing() is not None or compare_state.running() is not None
 draw_configurations(busy)
-what = st.segmented_control("What is compared", [QUESTION, SET], default=QUESTION, required=True, key="versus_what")
+what = st.segmented_control("Compare on", [QUESTION, SET], default=QUESTION, required=True, key="versus_what")
 with errors_drawn():
     if what == SET:
         draw_set()

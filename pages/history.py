@@ -25,7 +25,7 @@ def draw_runs() -> None:
     if chosen.problem:
         st.warning(plain(f"{chosen.problem} Choose other days."), icon=":material/event_busy:")
     elif not found.count:
-        st.info("No run matches this filter. Change it, or press Clear the filter.", icon=":material/search_off:")
+        st.info("No run matches this filter.", icon=":material/search_off:")
     selected = draw_table(found) if found.runs else ()
     with actions:  # above the table, which is long, but for what is selected in it
         draw_actions(found, selected)
@@ -36,7 +36,7 @@ def draw_runs() -> None:
 def draw_nothing() -> None:
     whose = "" if history_state.scope() is None else f" {access.refusal(access.Right.SEE_HISTORY)}"
     st.info(
-        plain(f"No runs are kept yet. Ask something on the Ask page, or import records.{whose}"),
+        plain(f"No runs yet. Ask a question, or import records.{whose}"),
         icon=":material/history:",
     )
     st.caption(plain(retention(app_state.workbench().history.days)))
@@ -49,8 +49,7 @@ draw_report()
 draw_imported()
 if not app_state.workbench().history.is_on:
     st.info(
-        "Runs are not kept here: CRAG\\_HISTORY is off. Set CRAG\\_HISTORY=disk, or the URL of a database, and start "
-        "the program again.",
+        "Runs are not kept: CRAG\\_HISTORY is off. Set CRAG\\_HISTORY=disk, or a database URL, and restart.",
         icon=":material/history_toggle_off:",
     )
 else:

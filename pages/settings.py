@@ -1,6 +1,4 @@
-"""Settings of this session: model servers, patience, passages a question; and every environment variable."""
-
-from dataclasses import fields
+"""Settings of this session: servers, web providers, who checks answers, time-out, chunks a question."""
 
 import streamlit as st
 
@@ -18,24 +16,24 @@ from ui.text import plain
 
 
 def judge_name(choice: str) -> str:
-    return "Comparing words, no model" if choice == WORDS else app_state.called(choice)
+    return "Word overlap, 0 LLM calls" if choice == WORDS else app_state.called(choice)
 
 
 def draw_servers(now: Config) -> dict[str, str]:
     """The addresses as somebody has written them."""
-    host = st.text_input("Ollama answers at", masked(now.ollama_host), placeholder=DEFAULT_HOST, max_chars=1000)
+    host = st.text_input("Ollama address", masked(now.ollama_host), placeholder=DEFAULT_HOST, max_chars=1000)
     url = st.text_input(
         "OpenAI-compatible server", masked(now.openai_url), placeholder="http://127.0.0.1:8000/v1", max_chars=1000,
-        help="vLLM, llama.cpp, LM Studio and the like, or a proxy in front of several. A key is read from "
-        "OPENAI_API_KEY only, and sent to the server of OPENAI_BASE_URL only.",
+        help="vLLM, llama.cpp, LM Studio, or a proxy. The key is that of OPENAI_API_KEY, and is sent only to the "
+        "server of OPENAI_BASE_URL.",
     )  # fmt: skip
     providers = st.text_input(
         "Web search providers, in order", now.web_providers, max_chars=100,
-        help=f"{', '.join(PROVIDERS)}; the next is asked when one fails. Tavily's key comes from "
-        "TAVILY_API_KEY, the folder of the snapshot from CRAG_WEB_SNAPSHOT.",
+        help=f"{', '.join(PROVIDERS)}. The next is asked when one fails. tavily needs TAVILY_API_KEY, snapshot "
+        "CRAG_WEB_SNAPSHOT.",
     )  # fmt: skip
     searxng = st.text_input(
-        "SearXNG answers at", masked(now.searxng_url), placeholder="http://127.0.0.1:8080", max_chars=200
+        "SearXNG address", masked(now.searxng_url), placeholder="http://127.0.0.1:8080", max_chars=200
     )
     return {
         "ollama_host": unmasked(host, now.ollama_host),
@@ -47,25 +45,25 @@ def draw_servers(now: Config) -> dict[str, str]:
 
 page.enter("pages/settings.py")
 st.title("Settings", anchor=False)
-to_keep = " To keep them, set the environment variables below before the start." if access.may(Right.SET_UP) else ""
-st.markdown(f"They hold for this browser session.{to_keep}")
+to_keep = " To keep them, set environment variables: `docs/settings.md`." if access.may(Right.SET_UP) else ""
+st.markdown(f"For this browser session only.{to_keep}")
 now, judges, models = app_state.settings(), app_state.judges(), app_state.look_for_models(app_state.settings())
 with st.form("settings_form"):
     servers = draw_servers(now) if is_allowed(Right.SET_UP) else {}
     support = st.selectbox(
-        "Sentences of an answer checked by", judges, judges.index(now.support), format_func=judge_name,
-        help="Comparing words costs nothing. A language model is asked one call a sentence, and reads the evidence.",
+        "Answer checked by", judges, judges.index(now.support), format_func=judge_name,
+        help="Is each sentence of the answer supported by its evidence? A language model takes one call a sentence.",
     )  # fmt: skip
     if away := "" if support == WORDS else app_state.why_away(support, models):
         st.caption(f":orange[:material/warning: {plain(judge_name(support))} ({away})]")
     left, right = st.columns(2)
     timeout = left.number_input(
-        "Seconds to wait for one reply of a model", 1, 3600, int(now.model_timeout),
-        help="So long it may be silent once it has begun. Five times as long is waited for its first word, while it "
-        "loads or serves others, and ten times for the whole.",
+        "LLM time-out, seconds", 1, 3600, int(now.model_timeout),
+        help="Longest silence within a reply. Five times as long before its first word, while the model loads; ten "
+        "times for the whole reply.",
     )  # fmt: skip
-    top_k = right.number_input("Chunks retrieved for a question", 1, 20, now.top_k)
-    if st.form_submit_button("Use these", type="primary", icon=":material/check:"):
+    top_k = right.number_input("Chunks retrieved per question", 1, 20, now.top_k)
+    if st.form_submit_button("Apply", type="primary", icon=":material/check:"):
         try:
             app_state.change_settings(
                 **servers,
@@ -78,30 +76,15 @@ with st.form("settings_form"):
             st.error(plain(str(error)), icon=":material/error:")
 
 if not access.may(Right.SET_UP):
-    st.stop()  # where servers answer, and how this installation can be set up
+    st.stop()  # where servers answer is not for everybody
 
 for name, server in (("Ollama", models.ollama), ("OpenAI-compatible server", models.openai)):
     if server is None:
         continue
     if server.models:
         st.success(
-            f"{name} answers with {counted(len(server.models), 'model')}: {plain(', '.join(server.models))}.",
+            f"{name}, {counted(len(server.models), 'model')}: {plain(', '.join(server.models))}",
             icon=":material/check_circle:",
         )
     if server.message:
         st.warning(f"{plain(server.message)} {plain(server.hint)}", icon=":material/warning:")
-
-st.subheader("Environment variables", anchor=False)
-st.table(
-    [
-        {
-            "Variable": f"`{setting.metadata['variable']}`",
-            "Default": plain(str(setting.default)) or "(empty)",
-            "Meaning": plain(setting.metadata["meaning"]),
-        }
-        for setting in fields(Config)
-    ],
-    hide_index=True,
-    border="horizontal",
-    alt="Environment variables with default and meaning",
-)

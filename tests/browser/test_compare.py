@@ -25,7 +25,7 @@ def enter(page: Page, url: str) -> None:
 def compare(page: Page, question: str = QUESTION) -> None:
     page.get_by_label("Question for all of them").fill(question)
     page.get_by_test_id("stFormSubmitButton").get_by_role("button").click()
-    expect(page.get_by_text("What each answer was given to read")).to_be_visible()
+    expect(page.get_by_text("Evidence of each answer")).to_be_visible()
 
 
 def cell(page: Page, name: str) -> Locator:
@@ -38,7 +38,7 @@ def sentences(page: Page) -> Locator:
 
 
 def run_sample(page: Page) -> None:
-    page.get_by_role("radio", name="A labelled set").click()
+    page.get_by_role("radio", name="Labelled set").click()
     run_questions(page, 49)
 
 
@@ -60,11 +60,11 @@ def test_one_question_side_by_side_and_the_run_behind_it(page: Page, empty_app: 
     expect(page.get_by_text("B · Paper")).to_be_visible()
     compare(page)
     expect(cell(page, "A · Plain RAG")).to_contain_text("Not graded")
-    expect(cell(page, "A · Plain RAG")).to_contain_text("nothing was graded")
-    expect(cell(page, "B · Paper")).to_contain_text("Best score")
+    expect(cell(page, "A · Plain RAG")).to_contain_text("nothing graded")
+    expect(cell(page, "B · Paper")).to_contain_text("Best ")
     for name in ("A · Plain RAG", "B · Paper"):
         expect(cell(page, name)).to_contain_text("42 metres high")
-        expect(cell(page, name)).to_contain_text("0 model calls, ")
+        expect(cell(page, name)).to_contain_text("0 LLM calls, ")
 
     check(page, "one question")
     every = sentences(page).count()
@@ -86,7 +86,7 @@ def test_one_question_side_by_side_and_the_run_behind_it(page: Page, empty_app: 
 
 def test_a_configuration_is_kept_while_the_sidebar_goes_on(page: Page, empty_app: str) -> None:
     enter(page, empty_app)
-    page.get_by_role("button", name="Keep the sidebar's choice").click()
+    page.get_by_role("button", name="Keep sidebar settings").click()
     expect(page.get_by_text("Follows the sidebar")).to_have_count(0)
     page.get_by_role("combobox", name="Policy").click()
     page.get_by_role("option", name="Heuristic", exact=True).click()
@@ -95,10 +95,10 @@ def test_a_configuration_is_kept_while_the_sidebar_goes_on(page: Page, empty_app
     page.get_by_role("button", name="Worst chunk").click()
     expect(page.get_by_text("D · Heuristic")).to_be_visible()
     expect(page.get_by_text("At most 4 at a time.")).to_be_visible()
-    page.get_by_role("button", name="Keep the sidebar's choice").click()
+    page.get_by_role("button", name="Keep sidebar settings").click()
     page.get_by_role("slider").nth(1).focus()
     page.keyboard.press("End")
-    expect(page.get_by_text("Remove one to compare the sidebar's choice.")).to_be_visible()
+    expect(page.get_by_text("Remove one to compare the sidebar settings.")).to_be_visible()
     page.get_by_role("button", name="Remove").first.click()
     expect(page.get_by_text("D · Heuristic,")).to_be_visible()
     expect(page.get_by_text("A · Plain RAG")).to_have_count(0)
@@ -112,13 +112,13 @@ def test_a_labelled_set_is_run_and_its_table_can_be_taken_along(
     file.write_text("\n".join(["question,expected", *asked]), "utf-8")
     upload(page, empty_app, lighthouse)
     enter(page, empty_app)
-    page.get_by_role("radio", name="A labelled set").click()
+    page.get_by_role("radio", name="Labelled set").click()
     page.get_by_role("radio", name="Upload").click()
     page.locator("input[type=file]").set_input_files(str(file))
     run_questions(page, 4)
     table = page.locator(".versus.figures")
     expect(table.locator("thead th")).to_have_text(["Measure", "A · Plain RAG", "B · Two signals"])
-    expect(page.get_by_text("On 4 questions, with 95 % intervals.")).to_be_visible()
+    expect(page.get_by_text("4 questions, 95% intervals.")).to_be_visible()
     check(page, "table")
     rows = table.locator("tbody tr:has(th[scope=row])").count()
     figures = download(page, "Figures (CSV)")
@@ -147,7 +147,7 @@ def test_nothing_grave_on_the_compare_page(
     check(page, "one question")
     page.get_by_text("Only what differs").click()
     check(page, "only what differs")
-    page.get_by_role("radio", name="A labelled set").click()
+    page.get_by_role("radio", name="Labelled set").click()
     expect(page.get_by_text("Where the questions come from")).to_be_visible()
     check(page, "no questions")
     run_sample(page)

@@ -87,9 +87,9 @@ def test_stop_really_stops(page: Page, empty_app: str, lighthouse: Path) -> None
     upload(page, empty_app, lighthouse)
     with OllamaServer(engine) as server:
         page.get_by_role("link", name="Settings").click()
-        page.get_by_role("textbox", name="Ollama answers at").fill(server.url)
-        page.get_by_role("button", name="Use these").click()
-        expect(page.get_by_text("Ollama answers with 1 model")).to_be_visible()
+        page.get_by_role("textbox", name="Ollama address").fill(server.url)
+        page.get_by_role("button", name="Apply").click()
+        expect(page.get_by_text("Ollama, 1 model")).to_be_visible()
         page.get_by_role("combobox", name="Answers written by").click()
         page.get_by_role("option", name="smollm2").click()
         page.get_by_role("link", name="Ask").click()

@@ -94,7 +94,7 @@ def test_find_open_compare_delete_export_and_import(
     page.reload()
     expect(page.get_by_role("heading", name=found)).to_be_visible()
     expect(page.get_by_role("button", name="Download as CSV")).to_have_count(0)  # its cells could be formulas
-    page.get_by_role("button", name="Clear the filter").click()
+    page.get_by_role("button", name="Clear filter").click()
     expect(page.get_by_role("heading", name="30 runs", exact=True)).to_be_visible()
 
     check(page, "all runs")
@@ -126,7 +126,7 @@ def test_find_open_compare_delete_export_and_import(
     rows = list(csv.DictReader(io.StringIO(saved(page, "Table (CSV)").decode("utf-8-sig"))))
     assert [row["id"] for row in rows] == ["run-29", "run-26"]
     page.get_by_role("button", name="Delete 2 selected runs").click()
-    expect(page.get_by_role("dialog").get_by_text("This deletes 2 runs for good")).to_be_visible()
+    expect(page.get_by_role("dialog").get_by_text("Deletes 2 runs with records")).to_be_visible()
     check(page, "deleting")
     page.get_by_role("dialog").get_by_role("button", name="Keep").click()
     expect(page.get_by_role("dialog")).to_have_count(0)

@@ -216,7 +216,7 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
     # Compare, with the question for two policies.
     page.get_by_label("Question for all of them").fill(f"What are the harbour dues? {EVIL}"[:900])
     page.keyboard.press("Enter")
-    expect(page.get_by_text("What each answer was given to read")).to_be_visible()
+    expect(page.get_by_text("Evidence of each answer")).to_be_visible()
     settle(page)
     check(page, watch, "Compare, asked", is_seen=False, links=8)
 

@@ -139,7 +139,7 @@ def test_two_people_see_and_do_what_they_may(page: Page, other_page: Page, app: 
     sign_in(page, app, "Ann")
     expect(page.get_by_text(told(ANN))).to_be_visible()
     page.goto(f"{app.url}/settings")
-    expect(page.get_by_role("textbox", name="Ollama answers at")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Ollama address")).to_be_visible()
     expect(page.get_by_text("CRAG_MAY_SET_UP")).to_be_visible()
 
     bob = other_page
@@ -161,7 +161,7 @@ def test_two_people_see_and_do_what_they_may(page: Page, other_page: Page, app: 
     expect(bob.get_by_role("button", name=re.compile("Grade [0-9]+"))).to_have_count(0)
     bob.goto(f"{app.url}/settings")
     expect(bob.get_by_text(told(f"{ONLY_ANN} see and change the servers."))).to_be_visible()
-    expect(bob.get_by_role("textbox", name="Ollama answers at")).to_have_count(0)
+    expect(bob.get_by_role("textbox", name="Ollama address")).to_have_count(0)
     expect(bob.get_by_text("CRAG_MAY_SET_UP")).to_have_count(0)
     assert app.provider.problems == []
 

@@ -458,7 +458,7 @@ def test_a_configuration_is_described_in_one_line() -> None:
     made = trace(policy("paper")).settings
     told = described(replace(made, writer="ollama/llama", top_k=1), "SearXNG")
     assert told == (
-        "policy Paper; evaluator By hand; thresholds 0.400 and 0.600, for sentences 0.300; at most 5 sentences; "
+        "policy Paper; evaluator By hand; lower 0.40, upper 0.60, sentence cut-off 0.30; at most 5 sentences; "
         "answers written by ollama/llama; web searched through SearXNG; 1 chunk a question"
     )
     judged = described(replace(made, writer="ollama/llama", top_k=1, support="ollama/judge"), "SearXNG")
@@ -548,7 +548,7 @@ def test_compare_writes_the_page(
     page = Page(target.read_text("utf-8"))
     assert_sound(page)
     assert page.told("h1") == "my set" and "2 configurations on 2 questions" in page.told("#compared")
-    assert "evaluator Embedding similarity; thresholds" in page.all_told("#compared .facts dd")[1]
+    assert "evaluator Embedding similarity; lower" in page.all_told("#compared .facts dd")[1]
     assert said(page.part("#making pre")) == (
         "python -m crag_core compare --set 'my set.csv' --with plain --with paper,evaluator=embedding,upper=0.8 "
         "--html page.html"

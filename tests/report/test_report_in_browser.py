@@ -122,7 +122,7 @@ def test_the_keyboard_folds_and_leads(opened: Opened) -> None:
     page = opened(rich_run())
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile("#verdict$"))
+    expect(page).to_have_url(re.compile("#answers$"))
     page.locator(".card:has(#passage-3) > summary").focus()
     page.keyboard.press("Enter")
     expect(page.locator("#passage-3 .text")).to_be_visible()

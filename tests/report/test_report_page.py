@@ -96,7 +96,7 @@ def test_a_report_says_what_it_is_and_when_the_run_was() -> None:
     assert page.told("h1") == "What does the ferry cost?"
     assert page.told("head title") == "CORRECT: What does the ferry cost?"
     assert "Recorded CRAG Explorer · run of 1 January 2025, 00:00 UTC" in page.told("header")
-    assert "Corrective RAG (CRAG) grades the evidence" in page.told("header")
+    assert "Corrective RAG (CRAG) grades the retrieved chunks" in page.told("header")
     assert page.part("html")["lang"] == "en"
     assert len(page.soup.select("#reading dt")) >= 5
 
@@ -144,7 +144,7 @@ def test_two_signals_have_two_numbers_and_two_lines() -> None:
     assert "0.95 Best topical above lower 0.40" in _figures(page)
     captions = page.all_told("figcaption")
     assert [caption.split(":")[0] for caption in captions] == ["Answering", "Topical"]
-    assert "not asked" in captions[1]
+    assert "not needed, already decided" in captions[1]
     assert page.all_told("#scores thead th") == ["Chunk", "Answering", "Topical", "Remarks"]
 
 
@@ -289,7 +289,7 @@ def test_an_answer_that_broke_off_is_said_to_be_half() -> None:
 def test_no_answer_is_said_to_be_none() -> None:
     page = page_of(replace(recorded(), answer=None))
     assert page.told(".no-answer") == "No answer was written."
-    assert "There is no answer to this decision." in page.told("#record")
+    assert "No answer to this decision." in page.told("#record")
 
 
 # --- passages -------------------------------------------------------------------------------------------------------
@@ -401,9 +401,9 @@ def test_other_thresholds_are_said_and_the_answer_to_another_decision_is_not_sho
     assert page.told("#verdict h2") == "Retrieval: AMBIGUOUS"
     told = page.all_told(".changed li")
     assert told[:2] == ["Lower threshold 0.50 instead of 0.40.", "Upper threshold 0.95 instead of 0.60."]
-    assert told[2] == "The run as taken was CORRECT: best chunk 0.90 ≥ upper 0.60."
+    assert told[2] == "The original run was CORRECT: best chunk 0.90 ≥ upper 0.60."
     assert "kept, 0 gone, 0 new" in told[3]
-    assert "it would not be the answer to this decision" in page.told(".no-answer")
+    assert "No answer for this decision yet" in page.told(".no-answer")
     assert "nine euros [1]" not in page.told("#answers")
     assert page.all_told(".line.wide .mark")[:2] == ["lower 0.50", "upper 0.95"]
 
@@ -419,7 +419,7 @@ def test_dropped_and_pinned_passages_are_said_so() -> None:
     told = page.all_told(".changed li")
     assert told[0] == "Chunk 1 dropped."
     assert told[1] == "Chunk 3 pinned."
-    assert "The run as taken was CORRECT: best chunk 0.90" in told[2]
+    assert "The original run was CORRECT: best chunk 0.90" in told[2]
     assert "dropped by you: counts as never found" in page.told("#passage-1").lower()
     assert "0.90" in page.head("1"), "the fact stays"
     assert page.told("#passage-1 .text") == FIRST and not page.soup.select("#passage-1 .text s")
@@ -453,7 +453,7 @@ def test_a_run_judged_by_its_second_evaluator_says_by_whom_it_was_taken() -> Non
     assert swapped is not None
     told = page_of(swapped).all_told(".changed li")
     assert told[0] == "Graded by language model (llama) instead of by hand."
-    assert told[1].startswith("The run as taken was CORRECT: best chunk 0.90")
+    assert told[1].startswith("The original run was CORRECT: best chunk 0.90")
 
 
 def test_one_evaluator_is_said_to_be_alone() -> None:
@@ -469,7 +469,7 @@ def test_a_run_that_failed_at_once_decides_nothing_and_says_where_it_ended() -> 
     assert "The run ended at the step “retrieve” before anything was retrieved." in page.told("#verdict")
     assert "The store is away. Start it." in page.told(".no-answer")
     assert "The store is away. Start it." in page.told("#record tbody")
-    assert "The run ended before anything was retrieved." in page.told("#passages")
+    assert "The run ended before retrieval." in page.told("#passages")
     assert not page.soup.select("svg .point")
 
 
@@ -485,7 +485,7 @@ def test_a_run_that_failed_before_grading_shows_its_passages_undecided() -> None
 def test_a_run_that_found_nothing_is_incorrect_and_says_so() -> None:
     page = page_of(answered(recorded(passages=(), grades=(), strips=())))
     assert page.told("#verdict h2") == "Retrieval: INCORRECT" and "Nothing was retrieved." in page.told("#verdict")
-    assert "Nothing was retrieved from the documents." in page.told("#passages")
+    assert "No chunk was retrieved." in page.told("#passages")
 
 
 def test_a_run_that_waits_for_approval_says_for_what() -> None:
@@ -540,7 +540,7 @@ def test_unused_parts_of_a_grade_are_shown_once() -> None:
     grade = Grade("p1", 0.5, parts=((ANSWERING, 0.4), (TOPICAL, 0.6), ("keyword_overlap", 0.3)))
     page = page_of(replace(recorded(), grades=(grade,)))
     assert page.all_told("#passage-1 .bar-name") == ["score", "answering", "topical"]
-    assert "The score is made of: keyword overlap 0.30" in page.told("#passage-1")
+    assert "Parts of the score: keyword overlap 0.30" in page.told("#passage-1")
 
 
 def test_the_words_of_a_passage_survive_a_file_read_whole() -> None:

@@ -34,6 +34,7 @@ MADE = Conditions("hand", "2", "llama", "prompts-7", "minilm", 5, "corpus-9")
 COSTS, LIMIT = Objective(), Objective(most_wrong=0.1)
 SEEN, MANY = drawn(160, seed=1), drawn(400, seed=1)
 FOUND = recommend(SEEN, COSTS, own=(0.0, 0.1), others=(("start", 0.4, 0.6),))
+(LOWER,), (UPPER,) = readable(FOUND.lower), readable(FOUND.upper)
 PROMISED = recommend(MANY, LIMIT, others=(("start", 0.4, 0.6),), confidence=0.95)
 
 
@@ -71,14 +72,12 @@ def two_signals() -> Board:
 
 def test_the_head_says_what_was_decided_for_what() -> None:
     told = page_of().told("#decision")
-    assert (
-        f"Lower {FOUND.lower:.3f} and upper {FOUND.upper:.3f}, for the policy Paper with the evaluator By hand" in told
-    )
+    assert f"Lower {LOWER} and upper {UPPER}, for the policy Paper with the evaluator By hand" in told
     assert "on 160 questions of the set “ferry”, 22 November 2026, 08:04 UTC" in told
     assert "as recorded: least cost of wrong 5." in told
     assert "80 answered by the documents, 80 not" in told
-    assert f"The score is {FOUND.upper:.3f} or more: Answered from the documents" in told
-    assert f"The score is less than {FOUND.lower:.3f}: Documents set aside, the web asked instead" in told
+    assert f"The score is {UPPER} or more: Answered from the documents" in told
+    assert f"The score is less than {LOWER}: Documents set aside, the web asked instead" in told
     assert "These are the thresholds that are recommended" in told
     assert page_of().told("h1") == "desk"
 
@@ -220,21 +219,22 @@ def test_every_question_with_a_score_is_in_a_bar_and_thresholds_are_lines() -> N
     assert bars(page, 0) == {"correct": 80, "incorrect": 80}
     lines = [line["x1"] for line in page.soup.select("#scores line.threshold")]
     assert {float(at.rstrip("%")) for at in lines} == {round(100 * FOUND.lower, 2), round(100 * FOUND.upper, 2)}
-    assert set(page.all_told("#scores .mark")) == {f"lower {FOUND.lower:.3f}", f"upper {FOUND.upper:.3f}"}
+    assert set(page.all_told("#scores .mark")) == {
+        f"lower {LOWER}",
+        f"upper {UPPER}",
+    }
     described = page.part("#scores svg[role=img]")["aria-label"]
-    assert (
-        "80 questions that the documents answer: scores from" in described and f"upper {FOUND.upper:.3f}" in described
-    )
+    assert "80 questions that the documents answer: scores from" in described and f"upper {UPPER}" in described
 
 
 def test_two_signals_have_a_picture_each() -> None:
     seen = two_signals()
     page = page_of(seen, recommend(seen, COSTS), (0.4, 0.6))
-    assert page.all_told("#scores .mark") == ["upper 0.600", "lower 0.400"]
+    assert page.all_told("#scores .mark") == ["upper 0.60", "lower 0.40"]
     assert page.all_told("#scores figcaption")[1] == "Score against lower"
     assert bars(page, 0) == bars(page, 1) == {"correct": 12, "incorrect": 12}
     assert "asked only where the first has not settled it" in page.told("#scores")
-    assert page.all_told("#decision .rules li")[1].startswith("Otherwise, the score for the subject is less than 0.400")
+    assert page.all_told("#decision .rules li")[1].startswith("Otherwise, the score for the subject is less than 0.40")
 
 
 def test_questions_without_a_score_are_counted_and_not_drawn() -> None:
@@ -261,7 +261,7 @@ def test_no_line_crosses_the_name_of_the_other_threshold(pair: tuple[float, floa
 
 def test_nothing_lies_between_two_thresholds_that_are_one() -> None:
     told = page_of(thresholds=(0.5, 0.5)).all_told("#decision .rules li")
-    assert [one.split(":")[0] for one in told] == ["The score is 0.500 or more", "The score is less than 0.500"]
+    assert [one.split(":")[0] for one in told] == ["The score is 0.50 or more", "The score is less than 0.50"]
 
 
 # --- nothing is claimed that is not so ------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_thresholds_set_by_hand_are_said_to_be_so() -> None:
     assert "lower 0.30 and upper 0.95, were set by hand or chosen in another way" in told
     assert "These are the thresholds that are recommended" not in page.told("main")
     assert "this preset" not in page.told("#trust table")
-    assert f"The recommended thresholds, lower {FOUND.lower:.2f}" in page.told("#trust")
+    assert f"The recommended thresholds, lower {LOWER}" in page.told("#trust")
     assert "flatters" not in page.told("#rates")
     assert not page_of().soup.select("#by-hand")
 

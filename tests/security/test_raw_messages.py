@@ -73,7 +73,7 @@ def values_of(app: AppTest) -> dict[str, Any]:
 def test_a_whole_number_comes_as_an_integer_and_is_taken(start: Start) -> None:  # noqa: F811
     app = start("pages/settings.py")
     chunks = app.number_input[-1]
-    assert (chunks.label, chunks.value) == ("Chunks retrieved for a question", 6)
+    assert (chunks.label, chunks.value) == ("Chunks retrieved per question", 6)
     send(app, state_of(chunks.id, {"int_value": 3}))
     assert app.number_input[-1].value == 3 and REFUSED not in [one.value for one in app.warning]
     send(app, state_of(chunks.id, {"int_value": 99}))

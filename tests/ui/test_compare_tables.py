@@ -26,14 +26,14 @@ def lines(text: str, source: str = "a.txt", name: str = "A", **fields: Any) -> s
 def test_the_list_of_sentences_escapes_every_text() -> None:
     for made in (lines(HOSTILE), lines("x", source=HOSTILE), lines("x", name=f'"{HOSTILE}')):
         assert "<img" not in made and "<script" not in made and made.count("<table>") == made.count("</table>") == 1
-    assert 'title="&quot;&lt;img' in lines("x", name='"<img>')
+    assert "A · &quot;&lt;img" in lines("x", name='"<img>')
     assert "\u202e" not in lines("x\u202ey") and "\x00" not in lines("x\x00y")
 
 
 def test_a_passage_tells_its_page_and_whether_it_is_from_the_web() -> None:
     assert "a.txt, page 7 " in lines("x", page=7)
     assert "a.txt · from the web " in lines("x", url="https://example.org")
-    assert "<span>A 1 B 0 of 1 sentence</span>" in lines("x")
+    assert "<span>A 1 · B 0 of 1 sentence</span>" in lines("x")
 
 
 def test_passages_of_which_another_than_the_first_keeps_something_are_open() -> None:

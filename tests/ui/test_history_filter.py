@@ -90,19 +90,19 @@ def test_only_what_differs_is_told() -> None:
     assert differing(MADE, MADE) == ()
     moved = replace(MADE, policy=MADE.policy.with_thresholds(0.1, 0.9), writer_version="a80c4f17acd5", top_k=3)
     assert differing(MADE, moved) == (
-        Differing("Lower threshold", f"{MADE.policy.lower:.3f}", "0.100"),
-        Differing("Upper threshold", f"{MADE.policy.upper:.3f}", "0.900"),
-        Differing("Version of the model", "not known", "a80c4f17acd5"),
-        Differing("Chunks read", str(MADE.top_k), "3"),
+        Differing("Lower threshold", f"{MADE.policy.lower:.2f}", "0.10"),
+        Differing("Upper threshold", f"{MADE.policy.upper:.2f}", "0.90"),
+        Differing("Model version", "unknown", "a80c4f17acd5"),
+        Differing("Chunks retrieved", str(MADE.top_k), "3"),
     )
 
 
 def test_settings_that_read_alike_are_not_told_as_equal() -> None:
     one, other = replace(MADE, pinned=("a",)), replace(MADE, pinned=("b",))
-    assert differing(one, other) == (Differing("Files read whole", "1 file", "1 file, another one"),)
+    assert differing(one, other) == (Differing("Pinned files", "1 file", "1 file, another one"),)
     rules = replace(MADE, policy=replace(MADE.policy, refine_web=not MADE.policy.refine_web))
     told = differing(MADE, rules)
-    assert [row.setting for row in told] == ["Rules of the policy"] and told[0].first != told[0].second
+    assert [row.setting for row in told] == ["Policy rules"] and told[0].first != told[0].second
 
 
 def test_another_policy_is_told_by_its_title() -> None:

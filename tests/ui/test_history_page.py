@@ -75,7 +75,7 @@ def several(store: HistoryStore, count: int) -> list[Trace]:
 
 def test_a_run_that_was_asked_stands_in_the_list_with_its_facts(open_page: Callable[..., AppTest]) -> None:
     app = open_page()
-    assert "No runs are kept yet" in shown(app)
+    assert "No runs yet" in shown(app)
     app.switch_page("pages/ask.py").run()
     ask(app, QUESTION)
     app.switch_page("pages/history.py").run()
@@ -86,13 +86,23 @@ def test_a_run_that_was_asked_stands_in_the_list_with_its_facts(open_page: Calla
         "Paper",
         "quotations",
     )
-    assert (row["ended"], row["calls"]) == ("done", 0) and row["seconds"] > 0
-    assert "1 run" in shown(app) and "kept forever" in shown(app)
+    assert row["LLM calls"] == 0 and row["seconds"] > 0 and 0 < row["score"] < 1
+    assert "ended" not in row and "feedback" not in row, "they would say nothing"
+    assert "1 run" in shown(app) and "Kept without limit" in shown(app)
+
+
+def test_columns_that_tell_nothing_are_left_out(open_page: Callable[..., AppTest], store: HistoryStore) -> None:
+    first, *_ = several(store, 3)
+    always = {"action", "score", "question", "kept", "policy", "seconds", "LLM calls"}
+    assert set(rows(open_page())[0]) == always
+    other = replace(first.settings, writer="ollama/x")
+    store.save(replace(first, id="failed", settings=other, steps=(Step("grade", "It broke off.", StepState.FAILED),)))
+    assert set(rows(open_page())[0]) == always | {"ended", "model"}
 
 
 def test_the_setting_tells_how_long_runs_are_kept(open_page: Callable[..., AppTest], store: HistoryStore) -> None:
     several(store, 1)
-    assert "Runs are kept for 90 days, their labels with them." in shown(open_page(days="90"))
+    assert "Kept for 90 days, labels included" in shown(open_page(days="90"))
 
 
 def test_a_page_has_25_runs_newest_first(open_page: Callable[..., AppTest], store: HistoryStore, clock: Clock) -> None:
@@ -128,7 +138,7 @@ def test_the_filter_narrows_and_counts(open_page: Callable[..., AppTest], store:
         app.run()
         assert questions(app) == found, (key, value)
         assert f"{len(found)} of 3 runs" in shown(app) or len(found) == 3
-        press(app, "Clear the filter")
+        press(app, "Clear filter")
     assert len(questions(app)) == 3
 
 
@@ -138,7 +148,7 @@ def test_a_filter_without_a_match_says_so(open_page: Callable[..., AppTest], sto
     app.session_state["history_text"] = "nowhere"
     app.run()
     assert "No run matches this filter" in shown(app) and "0 of 2 runs" in shown(app)
-    press(app, "Clear the filter")
+    press(app, "Clear filter")
     assert len(rows(app)) == 2
 
 
@@ -216,7 +226,7 @@ def test_what_matches_is_deleted_after_a_word_on_how_many(
     app.session_state["history_text"] = "question 1"
     app.run()
     app.button(key="history_delete").click().run()
-    assert "This deletes 3 runs for good" in shown(app).replace("*", "") and "labels" in shown(app)
+    assert "Deletes 3 runs with records" in shown(app).replace("*", "") and "labels" in shown(app)
     assert store.count() == 12, "not before it is confirmed"
     app.button(key="history_delete_now").click().run()
     assert store.count() == 9 and store.all_labels() == ()

@@ -30,14 +30,14 @@ def health(app: AppTest) -> dict[str, str]:
 def test_settings_page_takes_one_address_and_refuses_a_list(start: Start) -> None:
     with OllamaServer(ScriptedModel(judging()), models=["smollm2:135m", "other:1b"]) as server:
         app = start("pages/settings.py")
-        field = next(field for field in app.text_input if field.label == "Ollama answers at")
+        field = next(field for field in app.text_input if field.label == "Ollama address")
         field.set_value(f"{AWAY}, {server.url}")
-        press(app, "Use these")
+        press(app, "Apply")
         assert "OLLAMA_HOST: expected one address, found 2" in shown(app) and "docs/scaling.md" in shown(app)
-        next(field for field in app.text_input if field.label == "Ollama answers at").set_value(server.url)
-        press(app, "Use these")
+        next(field for field in app.text_input if field.label == "Ollama address").set_value(server.url)
+        press(app, "Apply")
         assert not app.exception and not app.error
-        assert "Ollama answers with 2 models: smollm2:135m, other:1b." in shown(app)
+        assert "Ollama, 2 models: smollm2:135m, other:1b" in shown(app)
 
 
 def test_a_list_in_the_environment_is_refused_at_the_start(start: Start) -> None:

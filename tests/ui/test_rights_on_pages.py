@@ -122,11 +122,11 @@ def test_a_server_is_changed_only_by_those_who_may(start: Start, own: Path, visi
     app.text_input[0].set_value("http://10.0.0.1:11434")
     next(one for one in app.number_input if one.label.startswith("Chunks")).set_value(9)
     app.session_state["belongs_to"] = visitor.address = BOB
-    next(button for button in app.button if button.label == "Use these").click().run()
+    next(button for button in app.button if button.label == "Apply").click().run()
     assert app.session_state["config"].ollama_host == "127.0.0.1:9"
-    assert "Ollama answers at" not in [one.label for one in app.text_input]
+    assert "Ollama address" not in [one.label for one in app.text_input]
     next(one for one in app.number_input if one.label.startswith("Chunks")).set_value(8)
-    next(button for button in app.button if button.label == "Use these").click().run()
+    next(button for button in app.button if button.label == "Apply").click().run()
     assert app.session_state["config"].top_k == 8  # his own session is his
 
 

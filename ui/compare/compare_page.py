@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag_core.app.configuration_text import Configuration
-from crag_core.base.text.display import counted, sentence
+from crag_core.base.text.display import counted, readable, sentence
 from crag_core.evaluators.policies import PLAIN, known_card
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.citation_check import Standing, standing
@@ -34,7 +34,7 @@ def draw_configurations(busy: bool) -> None:
         full, now = len(chosen) >= compare_state.MOST, compare_state.sidebar()
         stays = compare_state.is_kept(now) or len(compare_state.kept()) >= compare_state.MOST
         st.button(
-            "Keep the sidebar's choice", on_click=compare_state.keep, disabled=busy or stays,
+            "Keep sidebar settings", on_click=compare_state.keep, disabled=busy or stays,
             icon=":material/push_pin:", key="versus_keep",
         )  # fmt: skip
         with st.popover("Add a policy", icon=":material/add:", disabled=busy or full, type="tertiary"):
@@ -45,13 +45,13 @@ def draw_configurations(busy: bool) -> None:
                 )
         if full:
             is_there = any(one.choice == now.choice for one in chosen)
-            rest = "" if is_there else " Remove one to compare the sidebar's choice."
+            rest = "" if is_there else " Remove one to compare the sidebar settings."
             st.caption(f"At most {compare_state.MOST} at a time.{rest}")
 
 
 def _draw_card(place: int, one: Configuration, busy: bool) -> None:
     st.markdown(f"**{LETTERS[place]} · {plain(one.name)}**")
-    st.caption(plain(_describe(one)))
+    st.caption("  \n".join(map(plain, _describe(one))))
     if compare_state.is_kept(one):
         st.button(
             "Remove", on_click=compare_state.remove, args=(one,), disabled=busy, icon=":material/close:",
@@ -61,21 +61,24 @@ def _draw_card(place: int, one: Configuration, busy: bool) -> None:
         st.caption(":material/link: Follows the sidebar")
 
 
-def _describe(one: Configuration) -> str:
-    """Thresholds, what is read, who grades and who writes."""
+def _describe(one: Configuration) -> tuple[str, ...]:
+    """Thresholds; who grades and what is retrieved; who writes."""
     choice = one.choice
     if choice.policy.name == PLAIN:
-        return f"Grades nothing, corrects nothing. {counted(choice.top_k, 'chunk')}. {_writer(choice.model)}"
+        return "No grading, no correction", counted(choice.top_k, "chunk"), _writer(choice.model)
     lower, upper, cutoff = choice.policy.thresholds
     judge = known_card(choice.evaluator).title
-    web = "no web search" if choice.web is WebMode.OFF else "web search on"
-    read = f"{counted(choice.top_k, 'chunk')}, sentences above {cutoff:.2f}"
+    web = "no web" if choice.web is WebMode.OFF else "web search"
     doubtful = app_state.DOUBTFUL_TITLES[choice.policy.doubtful].lower()
-    return f"{lower:.3f} and {upper:.3f}, {read}. {judge}, {web}, {doubtful} if doubtful. {_writer(choice.model)}"
+    return (
+        f"Lower {readable(lower)[0]}, upper {readable(upper)[0]}, cut-off {cutoff:.2f}",
+        f"{judge}, {counted(choice.top_k, 'chunk')}, {web}",
+        f"{_writer(choice.model)}; if AMBIGUOUS without web: {doubtful}",
+    )
 
 
 def _writer(model: str) -> str:
-    return f"Written by {model_name(model)}." if "/" in model else "Quotations."
+    return f"Answer by {model_name(model)}" if "/" in model else "Quotations"
 
 
 def draw_question(busy: bool) -> None:
@@ -113,15 +116,15 @@ def draw_runs(found: Sequence[tuple[Configuration, Trace]]) -> None:
         for place, (one, trace) in enumerate(found):
             with grid.cell().container(border=True, height="stretch", gap="small"):
                 _draw_run(place, one, trace)
-    st.subheader("What each answer was given to read", anchor=False)
+    st.subheader("Evidence of each answer", anchor=False)
     lines = given_sentences([trace for _, trace in found])
     if not lines:
-        st.markdown("None of them kept any sentence.")
+        st.markdown("No answer received evidence.")
         return
     differing = sum(line.differs for line in lines)
     st.markdown(
-        f"{counted(len(lines), 'sentence')}, {differing} of them not under every configuration."
-        if differing else f"All were given the same {counted(len(lines), 'sentence')}."
+        f"{counted(len(lines), 'sentence')}, {differing} of them not in every answer."
+        if differing else f"All received the same {counted(len(lines), 'sentence')}."
     )  # fmt: skip
     draw_sentences([one.name for one, _ in found], lines, "versus_only")
 
@@ -133,7 +136,8 @@ def _draw_run(place: int, one: Configuration, trace: Trace) -> None:
         return
     decision = reroute(trace, trace.settings.policy).decision
     st.subheader(headline(decision), anchor=False)
-    st.caption(plain(sentence(decision.reason)))
+    reason = decision.reason if decision.verdict else "chunks used as retrieved, nothing graded"
+    st.caption(plain(sentence(reason)))
     if draw_answer(trace):
         st.caption(_supported(trace))
     draw_cost(trace, f"versus_open_{place}")
@@ -143,6 +147,6 @@ def _supported(trace: Trace) -> str:
     found = [standing(one.score) for one in trace.support or ()]
     checked = [one for one in found if one is not Standing.UNCHECKED]
     if not checked:
-        return ":material/help: no sentence could be checked against its evidence"
+        return ":material/help: no sentence checked"
     supported = checked.count(Standing.SUPPORTED)
-    return f":material/verified: {supported} of {counted(len(checked), 'sentence')} supported by its evidence"
+    return f":material/verified: {supported} of {counted(len(checked), 'sentence')} supported"

@@ -10,7 +10,7 @@ import streamlit as st
 
 from crag_core.app.configuration_text import Configuration, plain_choice, starting
 from crag_core.app.workbench import Choice
-from crag_core.base.text.display import limit_text
+from crag_core.base.text.display import limit_text, readable
 from crag_core.evaluators.policies import PLAIN, default_evaluator, known_card
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.outcome import Outcome
@@ -92,7 +92,7 @@ def name_of(choice: Choice) -> str:
     start = app_state.suited(choice.policy.name, choice.evaluator)
     message = [choice.policy.title]
     if choice.policy.thresholds[:2] != start.thresholds[:2]:
-        message.append(f"{choice.policy.lower:.3f}/{choice.policy.upper:.3f}")
+        message.append("/".join(readable(one)[0] for one in choice.policy.thresholds[:2]))
     if choice.policy.cutoff != start.cutoff:
         message.append(f"cut-off {choice.policy.cutoff:.2f}")
     if choice.policy.strips.top != start.strips.top:

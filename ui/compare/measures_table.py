@@ -57,7 +57,7 @@ def draw_set() -> None:
     if found.table.questions:
         _draw_table(labelled, found)
     elif found.beside:
-        st.markdown("No question was run under all of these. Untick an earlier result.")
+        st.markdown("No question has results under all of these. Untick an earlier result.")
     if earlier or found.table.questions:
         draw_earlier_results(earlier, questions)
 
@@ -65,7 +65,7 @@ def draw_set() -> None:
 def _draw_start(labelled: LabelledSet, missing: int) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
-            "Every question is run under each configuration by itself, from retrieval to answer. What was run is kept.",
+            "Runs every question under each configuration, from retrieval to answer. Results are kept.",
             width="stretch",
         )
         if is_allowed(Right.TUNE):
@@ -109,16 +109,16 @@ def _draw_table(labelled: LabelledSet, found: Compared) -> None:
 
 def _heading(found: Compared) -> str:
     table = found.table
-    message = f"On {counted(len(table.questions), 'question')}, with 95 % intervals."
+    message = f"{counted(len(table.questions), 'question')}, 95% intervals."
     if found.beside and table.left_out:
-        message = f"On the {counted(len(table.questions), 'question')} that all of them have run, with 95 % intervals."
+        message = f"The {counted(len(table.questions), 'question')} that all have run, 95% intervals."
     if len(table.names) == len(found.beside):
-        message = f"Earlier results alone: as things are now, no question was run under all configurations. {message}"
+        message = f"Earlier results only: no question has been run under all present configurations. {message}"
     if len(table.names) == 1:
         return message
     return (
-        f"{message} Below each value is its gain over **{found.letters[0]} · {plain(table.names[0])}** on the "
-        "same questions, where that is certain; of shares in percentage points."
+        f"{message} Below a value: its gain over **{found.letters[0]} · {plain(table.names[0])}** on the same "
+        "questions, where certain; shares in points."
     )
 
 
@@ -127,7 +127,7 @@ def _draw_gains(found: Compared) -> None:
     table = found.table
     rows = drawn_rows(table)
     if not rows:
-        st.markdown("No share differs between them.")
+        st.markdown("No share differs.")
         return
     chart, now = go.Figure(), len(table.names) - len(found.beside)
     for place in range(1, len(table.names)):
@@ -204,10 +204,10 @@ def _draw_paths(found: Compared) -> None:
             "questions": path.count,
             "p50, s": path.p50.value if path.p50 else None,
             "p95, s": path.p95.value if path.p95 else None,
-            "model calls": path.calls,
+            "LLM calls": path.calls,
         }
         for letter, name in zip(found.letters, table.names, strict=True)
         for path in table.paths(name)
     ]
-    alt = "Seconds and model calls by configuration and route"
+    alt = "Seconds and LLM calls by configuration and route"
     st.dataframe(rows, hide_index=True, height="content", key="versus_paths", alt=alt)

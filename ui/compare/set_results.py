@@ -124,13 +124,12 @@ def draw_earlier_results(found: Sequence[Earlier], questions: Sequence[LabelledQ
     st.subheader("Earlier results", anchor=False)
     if not found:
         st.caption(
-            "None yet. When documents, policy, thresholds, models or the program change, the results until then can be "
-            "put beside the new ones here."
+            "None yet. After a change of documents, policy, thresholds or models, the results until then appear here."
         )
         return
     st.caption(
-        "Results of the same questions before something was changed. Ticked ones are added to the table, the chart and "
-        f"the files, at most {MOST}. Nothing is run again."
+        f"The same questions before a change. Tick up to {MOST} to add them to table, chart and files; nothing is run "
+        "again."
     )
     chosen = beside(found)
     is_full = len(chosen) >= MOST
@@ -170,8 +169,8 @@ def draw_beside(found: Compared) -> None:
     others = [letters[one.name] for one in found.beside if one.has_other_documents]
     if others:
         named = " and ".join([", ".join(others[:-1]), others[-1]] if others[1:] else others)
-        message.append(f"{named} had other documents than there are now; a difference may come from these.")
-    message.append("Their times were measured when they were run.")
+        message.append(f"{named} had other documents; a difference may come from these.")
+    message.append("Their times are those of then.")
     st.caption("  \n".join(message))
 
 

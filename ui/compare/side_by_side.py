@@ -19,8 +19,7 @@ from ui.text import paragraphs, plain
 
 LETTERS = "ABCDEFG"
 _CSS = (PARTS / "versus.css").read_text("utf-8")
-_HELD = '<td class="mark held"><span role="img" aria-label="given">●</span></td>'
-_LEFT = '<td class="mark left"><span role="img" aria-label="not given">○</span></td>'
+_LEFT = '<td class="mark left"><span role="img" aria-label="not given">–</span></td>'
 
 
 def draw_answer(trace: Trace) -> bool:
@@ -50,7 +49,7 @@ def cost(trace: Trace) -> str:
     tokens = used.prompt_tokens + used.completion_tokens
     cached = sum(grade.from_cache for grade in trace.grades or ())
     message = [
-        counted(used.calls, "model call"),
+        counted(used.calls, "LLM call"),
         f"{tokens:,} tokens" if tokens else "",
         f"{trace.seconds * 1000:,.0f} ms",
         f"{counted(cached, 'grade')} from the cache" if cached else "",
@@ -100,21 +99,24 @@ def _passage_html(names: Sequence[str], lines: Sequence[Line]) -> str:
     page = f", page {passage.page}" if passage.page else ""
     where = " · from the web" if passage.url else ""
     counts = [sum(line.held[place] for line in lines) for place in range(len(names))]
-    message = " ".join(f"{letter} {count}" for letter, count in zip(LETTERS, counts, strict=False))
+    message = " · ".join(f"{letter} {count}" for letter, count in zip(LETTERS, counts, strict=False))
     heads = "".join(
-        f'<th scope="col" title="{html.escape(clean(name))}">{letter}</th>'
+        f'<th scope="col">{letter} · {html.escape(clean(name))}</th>'
         for letter, name in zip(LETTERS, names, strict=False)
     )
     is_open = " open" if any(counts[1:]) else ""
     return (
         f"<details{is_open}><summary>{html.escape(clean(f'{passage.source}{page}{where}'))} "
         f"<span>{message} of {counted(len(lines), 'sentence')}</span></summary>"
-        f'<table><thead><tr>{heads}<th scope="col">Sentence</th></tr></thead>'
+        f'<table><thead class="unseen"><tr>{heads}<th scope="col">Sentence</th></tr></thead>'
         f"<tbody>{''.join(map(_line_html, lines))}</tbody></table></details>"
     )
 
 
 def _line_html(line: Line) -> str:
-    marks = "".join(_HELD if held else _LEFT for held in line.held)
+    marks = "".join(
+        f'<td class="mark held"><span role="img" aria-label="given">{letter}</span></td>' if held else _LEFT
+        for letter, held in zip(LETTERS, line.held, strict=False)
+    )
     kind = ' class="differs"' if line.differs else ""
     return f'<tr{kind}>{marks}<td class="text" dir="auto">{html.escape(clean(line.text))}</td></tr>'

@@ -76,7 +76,7 @@ def take_in(content: bytes, keep: Callable[[Trace], object], on_progress: Callab
             hint="Import it in parts.",
         )
     if not lines:
-        raise BadRecord("This file is empty, expected one record a line.", hint="Choose a file that Export has saved.")
+        raise BadRecord("This file is empty, expected one record a line.", hint="Choose a file from Export.")
     refused = []
     for place, (number, line) in enumerate(lines, start=1):
         try:
@@ -115,7 +115,7 @@ def _values(run: KeptRun, zone: tzinfo) -> Iterator[object]:
 def draw_actions(found: Listed, selected: Sequence[KeptRun]) -> None:
     """For what is selected, or for all that match where nothing is."""
     chosen, count = found.selection, found.count
-    label = f"Delete {'all ' if 1 < count == found.of else ''}{counted(count, 'run')}"
+    label = f"Delete all {count:,} runs" if 1 < count == found.of else f"Delete {counted(count, 'run')}"
     if selected:
         chosen = replace(found.selection, ids=tuple(run.id for run in selected))
         count, label = len(selected), f"Delete {counted(len(selected), 'selected run')}"
@@ -141,9 +141,7 @@ def _open(run: KeptRun) -> None:
 
 def draw_import() -> None:
     with st.popover("Import", icon=":material/upload:", type="tertiary"):
-        st.caption(
-            "A file of records that Export has saved, or one that Share has saved. What is here already stays as it is."
-        )
+        st.caption("A file from Export or Share. Runs that are here already stay unchanged.")
         file = st.file_uploader(
             "Records", ["jsonl", "json"], key=uploader_key("history_file"),
             max_upload_size=LARGEST_IMPORT_MB,
@@ -185,15 +183,14 @@ def _draw_export(chosen: Selection, count: int) -> None:
         "Table (CSV)", lambda: _table_of(chosen), "crag-runs.csv", "text/csv",
         icon=":material/table:", on_click="ignore", key="history_csv",
     )  # fmt: skip
-    limit = f"the newest {MOST_RECORDS:,} runs, and {MOST_EXPORTED_MB} MB"
-    st.caption(f"A file of records holds {limit} at most. Each of its lines opens again here, with every number.")
+    limit = f"the newest {MOST_RECORDS:,} runs, {MOST_EXPORTED_MB} MB"
+    st.caption(f"JSON Lines: at most {limit}. Import opens them again.")
 
 
 def _draw_question(chosen: Selection, count: int) -> None:
-    whose = "its record and what was said of it" if count == 1 else "their records and what was said of them"
     st.markdown(
-        f"This deletes **{counted(count, 'run')}** for good: {whose}, labels that Tune can learn from. "
-        "Links to them lead nowhere then. Export first what you may need again."
+        f"Deletes **{counted(count, 'run')}** with records, feedback and labels. Links to them stop working. This "
+        "cannot be undone: export first what you need."
     )
     with st.container(horizontal=True):
         if st.button(f"Delete {counted(count, 'run')}", type="primary", key="history_delete_now"):

@@ -10,7 +10,7 @@ import streamlit as st
 
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import fingerprint
-from crag_core.base.text.display import counted, limit_text, sentence, shortened
+from crag_core.base.text.display import counted, limit_text, readable, sentence, shortened
 from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.storage.history.runs import KeptRun
@@ -28,10 +28,10 @@ _LONGEST_QUESTION = 200
 def draw_selected(selected: Sequence[KeptRun]) -> None:
     """One run, or two side by side; of more, what can be done."""
     if not selected:
-        st.caption("Select a row to open its run, two to compare them.")
+        st.caption("Select a row to see its run, two to compare.")
         return
     if len(selected) > 2:
-        st.caption(f"{counted(len(selected), 'run')} selected. Select one to open it, two to compare them.")
+        st.caption(f"{counted(len(selected), 'run')} selected. Select one to see it, two to compare.")
         return
     found = []
     for run in selected:
@@ -41,7 +41,7 @@ def draw_selected(selected: Sequence[KeptRun]) -> None:
             _draw_unreadable(run, error)
             return
         if trace is None:
-            st.info("This run was deleted meanwhile. Press Refresh.", icon=":material/info:")
+            st.info("This run has been deleted. Press Refresh.", icon=":material/info:")
             return
         found.append(trace)
     if len(found) == 1:
@@ -55,7 +55,7 @@ def _describe_settings(trace: Trace) -> str:
     made = trace.settings
     lower, upper, cutoff = made.policy.thresholds
     message = [
-        f"policy {made.policy.title}, {lower:.3f} and {upper:.3f}, sentences above {cutoff:.2f}",
+        f"policy {made.policy.title}, lower {readable(lower)[0]}, upper {readable(upper)[0]}, cut-off {cutoff:.2f}",
         f"evaluator {versioned(made.evaluator.title, made.evaluator.version)}",
         f"embedding {made.embedding}",
         f"answer by {versioned(made.writer, made.writer_version)}",
@@ -70,7 +70,7 @@ def _draw_unreadable(run: KeptRun, error: CragError) -> None:
         plain(f"The record of “{shortened(run.question, 80)}” cannot be read. {error}"), icon=":material/error:",
         title="This run cannot be opened",
     )  # fmt: skip
-    st.caption("It stays as it is; a version of the program that knows it can open it. It can be deleted above.")
+    st.caption("The record is unchanged; a newer version may open it. Delete it above if you do not need it.")
 
 
 def _draw_one(run: KeptRun, trace: Trace) -> None:
@@ -90,7 +90,7 @@ def _draw_verdict(trace: Trace) -> None:
     if trace.failure:
         st.markdown(f":red[:material/error:] {plain(f'{trace.failure.summary} {trace.failure.hint}'.strip())}")
     if trace.decision is None:
-        st.markdown(":gray[:material/pending: Nothing was decided.]")
+        st.markdown(":gray[:material/pending: No decision.]")
         return
     st.markdown(f"**{headline(trace.decision)}**  \n{plain(sentence(trace.decision.reason))}")
 
@@ -119,10 +119,10 @@ def _draw_side(letter: str, run: KeptRun, trace: Trace, has_question: bool) -> N
     _draw_verdict(trace)
     decision = trace.decision
     if decision is not None:
-        score = "none" if decision.score is None else f"{decision.score:.3f}"
+        score = "–" if decision.score is None else f"{decision.score:.2f}"
         graded = sum(grade.score is not None for grade in trace.grades or ())
-        message = f"Overall score {score}, from {counted(graded, 'graded chunk')}."
-        st.caption(message if decision.verdict else "Plain RAG: nothing was judged.")
+        message = f"Score {score}, {counted(graded, 'graded chunk')}"
+        st.caption(message if decision.verdict else "Plain RAG: nothing graded")
     draw_answer(trace)
     draw_cost(trace, f"history_open_{letter}")
 
@@ -135,7 +135,7 @@ def _draw_settings(found: Sequence[Trace]) -> None:
     st.markdown("**Settings that differ**")
     rows = differing(found[0].settings, found[1].settings)
     if not rows:
-        st.markdown(f"None: both ran under the settings {found[0].fingerprint}.")
+        st.markdown(f"None, both {found[0].fingerprint}.")
         return
     st.table(
         [{"setting": plain(row.setting), "A": plain(row.first), "B": plain(row.second)} for row in rows],
@@ -144,15 +144,15 @@ def _draw_settings(found: Sequence[Trace]) -> None:
 
 
 def _draw_sentences(found: Sequence[Trace]) -> None:
-    st.markdown("**What each answer was given to read**")
+    st.markdown("**Evidence of each answer**")
     lines = given_sentences(found)
     if not lines:
-        st.markdown("Neither was given any sentence.")
+        st.markdown("Neither answer received evidence.")
         return
     counts = Counter(line.held for line in lines)
     st.markdown(
-        f"{counted(counts[True, True], 'sentence')} in both, {counts[True, False]} in A alone, "
-        f"{counts[False, True]} in B alone."
+        f"{counted(counts[True, True], 'sentence')} in both, {counts[True, False]} only in A, "
+        f"{counts[False, True]} only in B."
     )
     draw_sentences([trace.settings.policy.title for trace in found], lines, "history_only")
 
@@ -174,14 +174,14 @@ SETTINGS: dict[str, tuple[str, Callable[[RunSettings], str]]] = {
     "strip_evaluator": ("Sentences scored by", lambda made: _card(made.strip_evaluator)),
     "embedding": ("Embedding model", lambda made: made.embedding),
     "writer": ("Model", lambda made: made.writer),
-    "writer_version": ("Version of the model", lambda made: made.writer_version or "not known"),
+    "writer_version": ("Model version", lambda made: made.writer_version or "unknown"),
     "web_mode": ("Web search", lambda made: made.web_mode),
-    "top_k": ("Chunks read", lambda made: str(made.top_k)),
-    "prompts": ("Version of the prompts", lambda made: made.prompts),
-    "version": ("Version of the program", lambda made: made.version),
-    "pinned": ("Files read whole", lambda made: counted(len(made.pinned), "file") if made.pinned else "none"),
-    "search_too": ("Searched beside those files", lambda made: "yes" if made.search_too else "no"),
-    "support": ("Answer checked by", lambda made: "its words" if made.support == WORDS else made.support),
+    "top_k": ("Chunks retrieved", lambda made: str(made.top_k)),
+    "prompts": ("Prompt version", lambda made: made.prompts),
+    "version": ("Program version", lambda made: made.version),
+    "pinned": ("Pinned files", lambda made: counted(len(made.pinned), "file") if made.pinned else "none"),
+    "search_too": ("Other documents searched", lambda made: "yes" if made.search_too else "no"),
+    "support": ("Answer checked by", lambda made: "word overlap" if made.support == WORDS else made.support),
     "collection": ("Collection", lambda made: made.collection or "all"),
 }
 """(title, value in words) of every setting but the policy, which has several."""
@@ -202,17 +202,17 @@ def _policies(first: Policy, second: Policy) -> list[Differing]:
         ("Lower threshold", "Upper threshold", "Sentence cut-off"), first.thresholds, second.thresholds, strict=True
     ):
         if one != other:
-            found.append(Differing(setting, f"{one:.3f}", f"{other:.3f}"))
+            found.append(Differing(setting, readable(one)[0], readable(other)[0]))
     limits = [limit_text(policy.strips.top) for policy in (first, second)]
     if limits[0] != limits[1]:
         found.append(Differing("Sentence limit", *limits))
     if first.doubtful is not second.doubtful:
-        found.append(Differing("Doubtful endings", first.doubtful, second.doubtful))
+        found.append(Differing("AMBIGUOUS without web evidence", first.doubtful, second.doubtful))
     bare = (policy.with_thresholds(0.0, 1.0, 0.0).with_limit(None) for policy in (first, second))
     rules = [replace(policy, presets=(), doubtful=second.doubtful) for policy in bare]
     has_same_rules = rules[0] == rules[1]
     if first.name == second.name and not has_same_rules:
-        found.append(Differing("Rules of the policy", *(f"set {fingerprint(one)[:8]}" for one in (first, second))))
+        found.append(Differing("Policy rules", *(f"set {fingerprint(one)[:8]}" for one in (first, second))))
     return found
 
 

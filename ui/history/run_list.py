@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 
 import streamlit as st
@@ -42,7 +42,7 @@ def draw_filter(titles: Mapping[str, str]) -> Filter:
             "Policy", history_state.POLICY, sorted(set(titles.values()), key=str.casefold), width=160
         )
         feedback = _draw_choice("Feedback", history_state.FEEDBACK, history_state.FEEDBACKS)
-        endings = _draw_choice("How it ended", history_state.ENDING, history_state.ENDINGS)
+        endings = _draw_choice("Ending", history_state.ENDING, history_state.ENDINGS)
         when = st.selectbox(
             "Time", history_state.TIMES, key=history_state.WHEN, width=130, bind="query-params", persist_state="session"
         )
@@ -77,12 +77,12 @@ def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
         )  # fmt: skip
         if is_filtered:
             st.button(
-                "Clear the filter", icon=":material/filter_alt_off:", on_click=history_state.clear_filter,
+                "Clear filter", icon=":material/filter_alt_off:", on_click=history_state.clear_filter,
                 type="tertiary", key="history_clear",
             )  # fmt: skip
     own = (
         "" if history_state.scope() is None
-        else f" You see your own runs here. {access.refusal(access.Right.SEE_HISTORY)}"
+        else f" Your own runs only. {access.refusal(access.Right.SEE_HISTORY)}"
     )  # fmt: skip
     st.caption(plain(f"{retention(days)}{own}"))
 
@@ -96,15 +96,15 @@ def _counts(found: Listed) -> str:
 def retention(days: float) -> str:
     """How long runs are kept, and how to change it."""
     if not days:
-        return "Runs are kept forever. Set CRAG_HISTORY_DAYS to have old ones deleted."
+        return "Kept without limit. CRAG_HISTORY_DAYS sets one."
     kept = counted(int(days), "day") if days == int(days) else f"{days:g} days"
-    return f"Runs are kept for {kept}, their labels with them. CRAG_HISTORY_DAYS sets how long."
+    return f"Kept for {kept}, labels included (CRAG_HISTORY_DAYS)."
 
 
 def draw_table(found: Listed) -> tuple[KeptRun, ...]:
     """A page of the list, newest first; gives those that are selected."""
     picked = st.dataframe(
-        [_cells(run) for run in found.runs],
+        _rows(found.runs),
         hide_index=True,
         on_select="rerun",
         selection_mode="multi-row",
@@ -112,15 +112,17 @@ def draw_table(found: Listed) -> tuple[KeptRun, ...]:
         key=f"history_table_{fingerprint(tuple(run.id for run in found.runs))}",
         placeholder="–",
         height=min(_TABLE_HEIGHT, _ROW_HEIGHT * (len(found.runs) + 1) + 2),
-        alt="Runs with action, question, policy, evaluator, model, time, seconds, calls, feedback and how they ended",
+        alt="Runs with action, score, question, time, policy, seconds and LLM calls",
         column_config={
-            "question": st.column_config.TextColumn(width=240),
+            "action": st.column_config.TextColumn(width=110),
+            "score": st.column_config.NumberColumn(format="%.2f", width=60, help="What the policy compared"),
+            "question": st.column_config.TextColumn(width=300),
             "kept": st.column_config.DatetimeColumn("when", format="YYYY-MM-DD HH:mm", help="In your time zone"),
             "seconds": st.column_config.NumberColumn(format="%.2f"),
-            "calls": st.column_config.NumberColumn(help="Of language models, without those reused from another run"),
-            "policy": st.column_config.TextColumn(width=100),
-            "evaluator": st.column_config.TextColumn(width=120),
-            "model": st.column_config.TextColumn(width=100),
+            "LLM calls": st.column_config.NumberColumn(help="Without those reused from another run"),
+            "policy": st.column_config.TextColumn(width=110),
+            "evaluator": st.column_config.TextColumn(width=130),
+            "model": st.column_config.TextColumn(width=110),
             "feedback": st.column_config.TextColumn(help="On route, answer and chunks"),
         },
     )
@@ -129,20 +131,34 @@ def draw_table(found: Listed) -> tuple[KeptRun, ...]:
     return tuple(found.runs[at] for at in picked.selection.rows if at < len(found.runs))
 
 
+_ALIKE = ("evaluator", "model")
+_USUAL = {"ended": _ENDINGS[Ending.DONE], "feedback": None}
+
+
+def _rows(runs: Sequence[KeptRun]) -> list[dict[str, object]]:
+    """Without the columns that would tell nothing: where all runs have one evaluator or model, or none has feedback."""
+    rows = [_cells(run) for run in runs]
+    values = {name: {row[name] for row in rows} for name in rows[0]}
+    silent = {name for name in _ALIKE if len(values[name]) == 1 and len(rows) > 1}
+    silent |= {name for name, usual in _USUAL.items() if values[name] == {usual}}
+    return [{name: value for name, value in row.items() if name not in silent} for row in rows]
+
+
 def _cells(run: KeptRun) -> dict[str, object]:
     known = app_state.policies()
     ending = _ENDINGS[run.ending] if run.is_readable else "not readable"
     cells: dict[str, object] = {
         "action": f"{SIGNS[run.action]} {run.action}" if run.action else None,
+        "score": run.score,
         "question": clean(run.question),
         "kept": datetime.fromtimestamp(run.kept_at, app_state.time_zone()),
-        "ended": f"{ending}, imported" if run.is_imported else ending,
-        "feedback": _describe_feedback(run) or None,
         "policy": clean(known[run.policy].title if run.policy in known else run.policy),
         "evaluator": clean(known_card(run.evaluator).title if run.evaluator in EVALUATORS else run.evaluator),
         "model": "quotations" if run.writer == EXTRACTIVE else clean(model_name(run.writer)) or None,
         "seconds": run.seconds,
-        "calls": run.calls,
+        "LLM calls": run.calls,
+        "ended": f"{ending}, imported" if run.is_imported else ending,
+        "feedback": _describe_feedback(run) or None,
     }
     if access.is_on() and history_state.scope() is None:
         cells["asked by"] = clean(run.asked_by) or None

@@ -251,7 +251,7 @@ def describe(name: str, board: Board, rates: Rates, table: Table, parting: Estim
     policy = board.policy
     lines = [
         f"{name}: {len(board)} questions, policy {policy.name}, evaluator {board.judge.name}, "
-        f"lower {policy.lower:.3f}, upper {policy.upper:.3f}",
+        "lower {}, upper {}".format(*(readable(one)[0] for one in (policy.lower, policy.upper))),
         "",
         f"{'expected':<14}" + "".join(f"{action:>12}" for action in ACTIONS),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from crag_core.base.text.display import counted, limit_text, moment
+from crag_core.base.text.display import counted, limit_text, moment, readable
 from crag_core.base.types import Action
 from crag_core.decision.policy import Doubtful
 from crag_core.experiments.comparison.table import Table
@@ -77,7 +77,8 @@ def described(made: RunSettings, searched: str = "") -> str:
     if policy.fast_path.always:
         parts = [f"policy {policy.title}", "nothing is graded"]
     else:
-        parts.append(f"thresholds {policy.lower:.3f} and {policy.upper:.3f}, for sentences {policy.cutoff:.3f}")
+        lower, upper, cutoff = (readable(one)[0] for one in policy.thresholds)
+        parts.append(f"lower {lower}, upper {upper}, sentence cut-off {cutoff}")
         parts.append(limit_text(policy.strips.top))
     if policy.doubtful is Doubtful.ABSTAIN:
         parts.append("abstains where AMBIGUOUS has no web evidence")

@@ -84,8 +84,8 @@ def _why_open(trace: Trace) -> str:
 def _costs(trace: Trace) -> tuple[Figure, ...]:
     made = trace.usage
     tokens = counted(made.prompt_tokens + made.completion_tokens, "token")
-    calls = Figure("Model calls", str(made.calls), tokens if made.calls else "no language model was asked")
-    return calls, Figure("Time", duration(trace.seconds), "of the run as taken")
+    calls = Figure("LLM calls", str(made.calls), tokens if made.calls else "no language model used")
+    return calls, Figure("Time", duration(trace.seconds), "original run")
 
 
 # --- what differs from the run as taken -----------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def changes_of(view: RunView) -> tuple[str, ...]:
     before, own = _as_taken(view.trace), view.trace.settings.policy
     found = [sentence(one) for one in changes(before, view.trace, view.policy)]
     if view.policy != own and (view.policy.name, view.policy.thresholds) == (own.name, own.thresholds):
-        found.append("The policy has other rules than at the time of the run.")
+        found.append("The policy has changed since the run.")
     return (*found, *_outcome(view, before)) if found else ()
 
 
@@ -114,11 +114,11 @@ def _outcome(view: RunView, before: Trace) -> Iterator[str]:
     if not view.is_decided:
         return
     then, now = reroute(before, view.trace.settings.policy), view.routed
-    yield f"The run as taken was {headline(then.decision)}: {then.decision.reason}."
+    yield f"The original run was {headline(then.decision)}: {then.decision.reason}."
     found = difference(then, now)
     counts = ", ".join(f"{count} {what}" for what, count in found.counts)
     order = ", in another order" if found.reordered else ""
-    yield f"Of the evidence: {counts}{order}. It was decided again from the record; no model was called."
+    yield f"Of the evidence: {counts}{order}. Recomputed from the record, 0 LLM calls."
 
 
 def path_of(view: RunView) -> tuple[tuple[str, str, tuple[Stage, ...]], ...]:
@@ -135,10 +135,7 @@ def answer_of(view: RunView) -> AnswerBlocks | str:
             return answer.message or "This cannot be answered from the evidence."
         return AnswerBlocks(view, answer, trace.support or ())
     if trace.answer is not None:
-        return (
-            "No answer was written from this evidence. The run as taken has one, from other evidence or under "
-            "another action; it is not shown here, since it would not be the answer to this decision."
-        )
+        return "No answer for this decision yet. The original run has one, from other evidence or under another action."
     if trace.web and trace.web.outcome is WebOutcome.PENDING:
         return f"No answer was written yet: the web search for “{trace.web.query}” waits for approval."
     if trace.web and trace.web.pages_waiting:
@@ -227,21 +224,21 @@ def absences(view: RunView) -> Iterator[str]:
     """What a reader might look for and does not find, each said once."""
     trace = view.trace
     if trace.passages is None:
-        yield "Nothing was retrieved, so there is no evidence to show."
+        yield "Nothing was retrieved."
     elif trace.grades is None:
         yield "No chunk was graded."
     if trace.passages and trace.strips is None:
-        yield "No sentence was scored, so chunks are shown without any kept or struck out."
+        yield "No sentence was scored: none is kept or struck out."
     for lacking in view.routed.missing if view.is_decided else ():
         if lacking is not Missing.ANSWER:
             yield f"This decision would need {lacking}."
     if view.routed.answer is None:
-        yield "There is no answer to this decision."
+        yield "No answer to this decision."
     elif trace.support is None:
-        yield "How well the evidence supports each sentence of the answer was not measured."
+        yield "The sentences of the answer were not checked against the evidence."
     if trace.web is None:
         yield "The web was not searched."
     if not trace.opinions:
-        yield "No second evaluator was asked for its opinion."
-    yield "The documents themselves are not in this file, only the chunks that were found in them."
-    yield "This file cannot be opened in the application; for that there is the record of the run as JSON."
+        yield "No second opinion."
+    yield "The documents: only their retrieved chunks are here."
+    yield "The record that the application opens: share the run as JSON for that."

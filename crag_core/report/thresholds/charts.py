@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from crag_core.base.text.display import counted
+from crag_core.base.text.display import counted, readable
 from crag_core.experiments.statistics.curves import graded, histogram
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Array
 from crag_core.report.thresholds.view import Marks, Tuned, compared_scores
@@ -175,7 +175,8 @@ def _bars(edges: list[float], above: list[int], below: list[int], axis: int) -> 
 def _marks(thresholds: Marks) -> Iterator[Mark]:
     """No line crosses the name of the other: the one whose name would be in the way starts lower."""
     sided = [
-        (f"{name} {value:.3f}", _percent(value), _percent(value) >= _LEFT_FROM[name]) for name, value in thresholds
+        (f"{name} {readable(value)[0]}", _percent(value), _percent(value) >= _LEFT_FROM[name])
+        for name, value in thresholds
     ]
     if sided[-1][2]:
         sided.reverse()
@@ -184,7 +185,7 @@ def _marks(thresholds: Marks) -> Iterator[Mark]:
 
 
 def _described(title: str, scores: Array, yes: Array, thresholds: Marks) -> str:
-    against = " and ".join(f"{name} {value:.3f}" for name, value in thresholds)
+    against = " and ".join(f"{name} {readable(value)[0]}" for name, value in thresholds)
     sentences = [f"{title}. Held against {against}."]
     for kind, which in (("that the documents answer", yes), ("that they do not answer", ~yes)):
         known = graded(scores[which], yes[which]).scores.tolist()

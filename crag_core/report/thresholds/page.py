@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from crag_core.base.text.display import counted, moment
+from crag_core.base.text.display import counted, moment, readable
 from crag_core.decision.policy import Aggregation, FastPath, Policy
 from crag_core.experiments.labelled.questions import LABELS, Origin
 from crag_core.experiments.thresholds.objective import Objective
@@ -78,6 +78,7 @@ def render_thresholds(
             costs=view.describe_costs(objective),
             limits=tuple(_limits(tuned)),
             conditions=_conditions(tuned),
+            readable=readable,
         )
     )
 
@@ -93,8 +94,8 @@ def _evaluator(tuned: Tuned) -> str:
 def _headline(tuned: Tuned) -> tuple[Figure, ...]:
     kinds = f"{tuned.answerable} answered by the documents, {tuned.unanswerable} not"
     return (
-        Figure("Lower threshold", f"{tuned.preset.lower:.3f}"),
-        Figure("Upper threshold", f"{tuned.preset.upper:.3f}"),
+        Figure("Lower threshold", readable(tuned.preset.lower)[0]),
+        Figure("Upper threshold", readable(tuned.preset.upper)[0]),
         Figure("Questions judged here", str(len(tuned.board)), hint=kinds),
     )
 
@@ -117,10 +118,12 @@ def _rules(tuned: Tuned) -> tuple[tuple[Outcome, str], ...]:
     """Each way with when it is taken; none between two thresholds that are one."""
     policy = tuned.policy
     good, fair, bad = tuned.outcomes
-    is_high = f"more than {policy.upper:.3f}" if policy.upper_is_exclusive else f"{policy.upper:.3f} or more"
+    (upper,) = readable(policy.upper)
+    is_high = f"more than {upper}" if policy.upper_is_exclusive else f"{upper} or more"
     has_two = has_two_scores(tuned.board, tuned.preset.lower)
     lower = policy.lower if has_two else min(policy.lower, policy.upper)
-    is_low = f"{lower:.3f} or less" if policy.lower_is_inclusive else f"less than {lower:.3f}"
+    (limit,) = readable(lower)
+    is_low = f"{limit} or less" if policy.lower_is_inclusive else f"less than {limit}"
     if has_two:
         return (
             (good, f"The score for answering is {is_high}"),
@@ -182,8 +185,8 @@ def _limits(tuned: Tuned) -> Iterator[str]:
         "what the web finds."
     )
     yield (
-        f"The cut-off for single sentences, {tuned.preset.cutoff:.3f}, is kept with the preset; nothing on this page "
-        "says how good it is."
+        f"The sentence cut-off, {readable(tuned.preset.cutoff)[0]}, is kept with the preset; nothing on this page says "
+        "how good it is."
     )
     yield "The questions, their labels and the documents are not in this file."
 
