@@ -106,6 +106,7 @@ def test_preset_moves_the_sliders(
     assert app.slider(key="thresholds").value == start_from, "those of the evaluator"
 
 
+@pytest.mark.usefixtures("unfolded")
 def test_the_limit_of_sentences_is_seen_moved_and_decides_again_at_once(start: Start) -> None:
     app = ask(start(), PRICE)
     trace = app.session_state["trace"]

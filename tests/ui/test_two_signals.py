@@ -69,7 +69,7 @@ def test_a_question_on_the_subject_that_nothing_answers(start: Start, scoring: C
     assert (told["Best answering"], told["Best topical"]) == ("0.31 below upper 0.50", "0.82 above lower 0.30")
     assert "Overall score" not in told
     assert "decides: best answering" in text and "decides: best topical" in text
-    assert "First the best answering score: CORRECT if it reaches upper." in text
+    assert "CORRECT if best answering reaches upper." in text
     assert "CORRECT if upper ≤ 0.31" in text
     assert "INCORRECT if lower > 0.82" in text
 

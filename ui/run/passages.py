@@ -62,7 +62,7 @@ def draw_passages(view: RunView, actions: CardActions | None) -> None:
             if card.is_asked_for:
                 _draw_card(card, view.trace.id, actions, is_open=card.passage.id == first)
     if left := sum(not card.is_asked_for for card in cards):
-        st.caption(f"The record holds {left} more chunks, of retrievals that this policy does not ask for.")
+        st.caption(f"{counted(left, 'more chunk')} in the record, from retrievals this policy does not use.")
 
 
 def draw_web(view: RunView, actions: CardActions | None) -> None:
@@ -86,8 +86,8 @@ def draw_web(view: RunView, actions: CardActions | None) -> None:
                 _draw_card(card, view.trace.id, actions, is_open=False)
     if left := sum(not card.is_asked_for for card in cards):
         st.caption(
-            f"The record holds {counted(left, 'more text')} of the web that this policy does not use, such as "
-            "the snippet of a page that was read."
+            f"{counted(left, 'more web text')} in the record that this policy does not use, such as the snippet of a "
+            "page that was read."
         )
 
 

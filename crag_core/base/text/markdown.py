@@ -22,7 +22,7 @@ _BULLET = re.compile(r"^(\s*)[-*+]\s+(?:\[[ xX]\]\s+)?(?=\S)")
 # What may stand between two marks is bounded, so that no text takes long.
 _INLINE: tuple[tuple[re.Pattern[str], str], ...] = (
     (
-        re.compile(r"!?\[([^\[\]\n]{1,300})\]\((?:https?://[^\s)]{1,2000}|[^\s():]{1,300})(?: \"[^\"\n]{0,99}\")?\)"),
+        re.compile(r"!?\[([^\[\]\n]{1,300})\]\((?:https?://[^\s)]{1,999}|[^\s():]{1,300})(?: \"[^\"\n]{0,99}\")?\)"),
         r"\1",
     ),
     (re.compile(r"(?<![\w*\\])\*{2,3}(?=[^\s*])|(?<=[^\s*\\])\*{2,3}(?![\w*])"), ""),  # a sentence may have but one end
