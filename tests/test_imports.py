@@ -40,7 +40,7 @@ LAYERS = {
     "experiments": (*_RUN, "pipeline", "storage"),
     "report": (*_RUN, "view", "experiments"),
     "llamaindex": (*_RUN, "llms", "websearch", "retrieval", "evaluators", "pipeline"),
-    "app": (*_RUN, *_ADAPTERS, "pipeline", "observability", "experiments", "report", "llamaindex"),
+    "app": (*_RUN, *_ADAPTERS, "pipeline", "observability", "experiments", "view", "report", "llamaindex"),
     "__main__": (*_RUN, "evaluators", "pipeline", "observability", "experiments", "report", "app"),
     "ui": (
         *_RUN,

@@ -46,7 +46,7 @@ class CrossEncoderEvaluator:
         upper=0.83,
         strip_cutoff=0.05,
         calls_model=False,
-        cost="no model call, about 20 ms a passage",
+        cost="no model call, about 20 ms a chunk",
     )
     scored_by: tuple[str, ...] = ("answering", "topical")
     """The parts whose mean is the score."""

@@ -18,12 +18,12 @@ class EmbeddingEvaluator:
     card = EvaluatorCard(
         name="embedding",
         title="Embedding similarity",
-        scale="cosine of question and passage, 0 to 1; sees the topic, not whether the answer is there",
+        scale="cosine of question and chunk, 0 to 1; sees the topic, not whether the answer is there",
         lower=0.40,
         upper=0.55,
         strip_cutoff=0.30,
         calls_model=False,
-        cost="no model call, about 30 ms a passage",
+        cost="no model call, about 30 ms a chunk",
     )
 
     def __init__(self, embedder: Embedder) -> None:

@@ -26,7 +26,7 @@ class HeuristicEvaluator:
         upper=0.75,
         strip_cutoff=0.50,
         calls_model=False,
-        cost="no model call, under 1 ms a passage",
+        cost="no model call, under 1 ms a chunk",
     )
 
     def __init__(self, meter: SignalMeter) -> None:

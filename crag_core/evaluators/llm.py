@@ -24,7 +24,7 @@ class LLMEvaluator(ModelEvaluator):
         upper=0.70,
         strip_cutoff=0.50,
         calls_model=True,
-        cost="one model call a passage",
+        cost="one model call a chunk",
     )
 
     @classmethod

@@ -24,7 +24,7 @@ class LLMBatchEvaluator(ModelEvaluator):
         upper=0.70,
         strip_cutoff=0.50,
         calls_model=True,
-        cost="one model call for five passages",
+        cost="one model call for five chunks",
         batch=5,
     )
 

@@ -24,7 +24,7 @@ class LLMListEvaluator(ModelEvaluator):
         upper=0.70,
         strip_cutoff=0.50,
         calls_model=True,
-        cost="one model call for twenty passages",
+        cost="one model call for twenty chunks",
         batch=20,
     )
 

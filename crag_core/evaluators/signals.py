@@ -29,12 +29,12 @@ class SignalsEvaluator:
     card = EvaluatorCard(
         name="signals",
         title="Signals",
-        scale="weighted sum of cosine, keyword coverage and agreement with the other passages, 0 to 1",
+        scale="weighted sum of cosine, keyword coverage and agreement with the other chunks, 0 to 1",
         lower=0.30,
         upper=0.70,
         strip_cutoff=0.50,
         calls_model=False,
-        cost="no model call, about 30 ms a passage",
+        cost="no model call, about 30 ms a chunk",
     )
 
     def __init__(self, meter: SignalMeter, embedder: Embedder) -> None:

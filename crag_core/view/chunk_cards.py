@@ -176,7 +176,7 @@ class _Cards:
         if id_ in self.view.trace.edits.dropped:
             yield "dropped", "dropped by you"
         if any(one.passage_id == id_ for one in self.view.trace.suspicions or ()):
-            yield "gone", "speaks to a model"
+            yield "gone", "possible prompt injection"
         if self.used_then is not None and (id_ in self.cited) != (id_ in self.used_then):
             yield ("new", "new") if id_ in self.cited else ("gone", "gone")
 

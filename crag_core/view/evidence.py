@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from crag_core.base.types import Excerpt, Knowledge, Passage, Strip
 from crag_core.decision.refine import decompose
 from crag_core.trace.reroute import Reroute
+from crag_core.view.sentences import shown_text
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def difference(was: Reroute, now: Reroute) -> Difference:
 
 @dataclass(frozen=True)
 class Line:
-    """A sentence of `passage`; `held` tells for each run whether it reached the answer.
+    """A sentence of `passage` as it is shown; `held` tells for each run whether it reached the answer.
 
     Passages of one document overlap: what stands in two of them is one sentence, of the first of them.
     """
@@ -108,7 +109,7 @@ def side_by_side(knowledge: Sequence[Knowledge]) -> tuple[Line, ...]:
             sentence = _sentence(passage, strip)
             held = tuple(sentence in one for one in given)
             if any(held):
-                lines.setdefault(sentence, Line(passage, strip.index, strip.text, held))
+                lines.setdefault(sentence, Line(passage, strip.index, shown_text(strip, passage), held))
     return tuple(lines.values())
 
 

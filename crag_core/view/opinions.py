@@ -86,11 +86,11 @@ def _cell(grade: Grade | None, band: Action | None) -> Cell:
 def _summary(found: Disagreement, sides: tuple[Side, Side]) -> Iterator[str]:
     """How far the two are from each other."""
     same = found.main.decision.action is found.other.decision.action
-    route = "the route would be the same" if same else "the route would be another"
-    marked = " (marked ≠)" if found.apart else ""
-    yield f"They put {found.apart} of {counted(found.compared, 'chunk')} in different bands{marked}; {route}."
+    route = "same route" if same else "different route"
+    marked = " (≠)" if found.apart else ""
+    yield f"{found.apart} of {counted(found.compared, 'chunk')} in different bands{marked}; {route}."
     if found.correlation is not None:
-        yield f"Agreement of their orders: {found.correlation:.2f} (1 the same, 0 none, −1 reversed)."
+        yield f"Rank correlation {found.correlation:.2f}."
     for side in sides:
         if side.verdict.ungraded:
             yield f"{side.name} has not graded {counted(side.verdict.ungraded, 'chunk')}."

@@ -15,8 +15,7 @@ from crag_core.view.run_view import evaluator_name
 NOT_GRADED = "not graded"
 QUESTIONS = {ANSWERING: "does it hold the answer?", TOPICAL: "is it on the subject?"}
 TWO_IN_ORDER = (
-    "First the best answering score: CORRECT if it reaches upper. If not, the best topical score: INCORRECT if it is "
-    "below lower, else AMBIGUOUS."
+    "CORRECT if best answering reaches upper. If not: INCORRECT if best topical is below lower, else AMBIGUOUS."
 )
 STEP, PAGE = 0.005, 0.05
 """How far one press of an arrow key and of a page key moves a threshold."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from crag_core.base.text.display import JOINERS, clean, sentence
-from crag_core.base.types import Handling, Origin, Passage, StripVerdict
+from crag_core.base.text.markdown import FENCE, RULE, inline_text, lines_of
+from crag_core.base.types import Handling, Origin, Passage, Strip, StripVerdict
+from crag_core.trace.grounding.quoted_answer import with_headers
 from crag_core.view.run_view import RunView
 
 AROUND, PASSAGE, KEPT, STRUCK, GAP = "around", "passage", "kept", "struck", "gap"
 _SAID = {KEPT: "kept", STRUCK: "struck out"}
-_HEADING = re.compile(r"#{1,6}\s+\S")
 _HEADING_MARK = re.compile(r"\s*#{1,6}\s+(?=\S)")
-_RULE = re.compile(r"[|:\-\s]+$")
 _SIGNS = "†‡§¶"
 
 
@@ -55,10 +55,10 @@ def list_sentences(
     signs = _signs(verdicts, cutoff)
     changes = [_change(verdict, then) for verdict in verdicts]
     rows = [
-        _row(verdict, signs.get(verdict.reason, ""), change, _starts(passage, verdicts, at))
+        _row(passage, verdict, signs.get(verdict.reason, ""), change, _starts(passage, verdicts, at))
         for at, (verdict, change) in enumerate(zip(verdicts, changes, strict=True))
     ]
-    whole = (Sentence(_lines(line)) for line in passage.text.splitlines() if line.strip())
+    whole = (Sentence((line,)) for line in _lines(passage.text))
     legend = "" if cutoff is None else f"cut-off {cutoff:.2f}"
     return SentenceList(cutoff, legend, _note(signs, changes), tuple(rows or whole), signs)
 
@@ -88,11 +88,12 @@ def score_of(verdict: StripVerdict, sign: str = "") -> str:
     return f"{'–' if verdict.strip.score is None else f'{verdict.strip.score:.2f}'}{sign}"
 
 
-def _row(verdict: StripVerdict, sign: str, change: str, starts: bool) -> Sentence:
+def _row(passage: Passage, verdict: StripVerdict, sign: str, change: str, starts: bool) -> Sentence:
     since = {"new": ", new since the run was taken", "gone": ", kept when the run was taken"}.get(change, "")
     spoken = f"{describe_verdict(verdict)}{since}"
     score, text = verdict.strip.score, score_of(verdict, sign)
-    return Sentence(_lines(verdict.strip.text), verdict.kept, score, text, spoken, sentence(spoken), change, starts)
+    lines = _lines(with_headers(verdict.strip, passage))
+    return Sentence(lines, verdict.kept, score, text, spoken, sentence(spoken), change, starts)
 
 
 def _starts(passage: Passage, verdicts: Sequence[StripVerdict], at: int) -> bool:
@@ -126,9 +127,13 @@ def _note(signs: dict[str, str], changes: Sequence[str]) -> str:
 
 
 def _lines(text: str) -> tuple[tuple[str, bool], ...]:
-    """(words, are they a heading?), without the marks of headings, and without the rules of tables."""
-    lines = [clean(line) for line in text.splitlines() if line.strip() and not _RULE.match(line.strip())]
-    return tuple((line.lstrip("# "), True) if _HEADING.match(line) else (line, False) for line in lines)
+    """(words, are they a heading?), without the marks of Markdown."""
+    return tuple((words, line.is_heading) for line in lines_of(text) if (words := clean(line.words)))
+
+
+def shown_text(strip: Strip, passage: Passage) -> str:
+    """A sentence on one line as charts and tables show it: a row with its column heads, without marks."""
+    return " ".join(words for words, _ in _lines(with_headers(strip, passage)))
 
 
 # --- in the text around them ------------------------------------------------------------------------------------------
@@ -161,7 +166,7 @@ class TextLine:
 def text_lines(
     before: str, passage: str, verdicts: Sequence[StripVerdict], after: str, signs: Mapping[str, str] | None = None
 ) -> tuple[TextLine, ...]:
-    """Headings without their marks, rules of tables left out; everything else word for word and in its place.
+    """Without the marks of Markdown, its fences and the rules of tables; every word stands in its place, code as it is.
 
     `signs` stand behind the scores, by the reason of a verdict.
     """
@@ -169,14 +174,18 @@ def text_lines(
     cuts = list(_cuts(len(before), len(passage), len(whole), verdicts))
     lines = []
     at = first = 0
+    in_code = False
     for line in whole.split("\n"):
         end = at + len(line)
-        heading = _HEADING_MARK.match(line)
-        if line.strip() and not _RULE.match(line):
+        is_fence = bool(FENCE.match(line))
+        in_code ^= is_fence
+        heading = None if in_code else _HEADING_MARK.match(line)
+        if line.strip() and not is_fence and (in_code or not RULE.fullmatch(line)):
             start = at + heading.end() if heading else at
             while cuts[first][1] <= start and first + 1 < len(cuts):
                 first += 1
-            pieces = tuple(_pieces_on(whole, start, end, cuts[first:], signs or {}))
+            shown = _visible if in_code else _unmarked
+            pieces = tuple(_pieces_on(whole, start, end, cuts[first:], signs or {}, shown))
             lines.append(TextLine(bool(heading), whole[:at].endswith("\n\n"), pieces))
         at = end + 1
     return tuple(lines)
@@ -197,7 +206,9 @@ def _cuts(start: int, size: int, end: int, verdicts: Sequence[StripVerdict]) -> 
     yield last, end, AROUND, None
 
 
-def _pieces_on(whole: str, start: int, end: int, cuts: Sequence[_Cut], signs: Mapping[str, str]) -> Iterator[Piece]:
+def _pieces_on(
+    whole: str, start: int, end: int, cuts: Sequence[_Cut], signs: Mapping[str, str], shown: Callable[[str], str]
+) -> Iterator[Piece]:
     for low, high, kind, verdict in cuts:
         if low >= end:
             return
@@ -206,12 +217,16 @@ def _pieces_on(whole: str, start: int, end: int, cuts: Sequence[_Cut], signs: Ma
             if part:
                 yield Piece(GAP, " ")
         elif verdict is None:
-            yield Piece(kind, _visible(part))
+            yield Piece(kind, shown(part))
         else:
             score = score_of(verdict, signs.get(verdict.reason, "")) if high <= end else ""
             is_first = not whole[low : max(low, start)].strip("#|:- \t\n")
             index = verdict.strip.index if is_first else None
-            yield Piece(kind, _visible(part), _SAID[kind], sentence(describe_verdict(verdict)), score, index)
+            yield Piece(kind, shown(part), _SAID[kind], sentence(describe_verdict(verdict)), score, index)
+
+
+def _unmarked(part: str) -> str:
+    return inline_text(_visible(part))
 
 
 def _visible(part: str) -> str:

@@ -284,3 +284,23 @@ def test_the_time_grows_with_the_length_and_not_with_its_square(unit: str) -> No
     rest = "x. The end is. Here."
     short = seconds_to_split((unit * 10_000)[:10_000] + rest)
     assert seconds_to_split((unit * 100_000)[:100_000] + rest) < 40 * max(short, 0.005)
+
+
+def test_a_row_of_a_table_is_one_sentence_whatever_its_cells_hold() -> None:
+    rows = [
+        "route: R1; category: Adult; remarks: 8.40 a head. No discount. See p. 3",
+        "route: R1; category: Dog; remarks: no; see the rules",
+        "No.: 3; Price incl. VAT: 4.50",
+    ]
+    text = "Fares of 2025\n" + "\n".join(rows) + "\n\nNote: bring a coat; it rains. The end."
+    found = [text[start:end] for start, end in split(text)]
+    assert found == ["Fares of 2025", *rows, "Note: bring a coat; it rains.", "The end."]
+
+
+def test_a_table_without_outer_bars_is_split_into_its_rows() -> None:
+    text = "Item | Price\n---|---\nApples. Red | 1.99\nBananas | 1.89"
+    assert [text[start:end] for start, end in split(text)] == [
+        "Item | Price\n---|---",
+        "Apples. Red | 1.99",
+        "Bananas | 1.89",
+    ]

@@ -92,7 +92,7 @@ def test_another_policy_leaves_later_retrievals_in_the_record_and_says_so(start:
     choose(app, policy="paper")
     assert app.session_state["trace"] is kept
     assert decision_path(app) == [] and passage_notes(app) == []
-    assert "The record holds 2 more chunks, of retrievals that this policy does not ask for." in shown(app)
+    assert "2 more chunks in the record, from retrievals this policy does not use." in shown(app)
 
 
 def test_round_that_a_slider_asks_for_is_offered_and_then_made_without_grading_again(start: Start) -> None:

@@ -122,7 +122,7 @@ def test_opinion_opens_the_drawer_and_stands_beside_the_grades() -> None:
     app = drawn(page, run=run, policy=chosen, evaluators=(JUDGE,))
     text = said(app)
     assert "**By hand** → :green[" in text and f"**{JUDGE.title} (small)** alone →" in text
-    assert "They put 1 of 2 chunks in different bands (marked ≠); the route would be the same." in text
+    assert "1 of 2 chunks in different bands (≠); same route." in text
     first, second, third = rows(app)
     assert first["Chunk"] == "≠ 2. file-2.md" and first["Gap"] == "0.40", "the largest gap first"
     assert "**0.50** :orange[" in first["By hand"]
@@ -136,7 +136,7 @@ def test_opinion_opens_the_drawer_and_stands_beside_the_grades() -> None:
 def test_another_route_is_told() -> None:
     run, chosen = graded(0.9, 0.5, opinions=(judged(EMBEDDING, 0.01, 0.01),))
     text = said(drawn(page, run=run, policy=chosen, evaluators=()))
-    assert "the route would be another" in text
+    assert "different route" in text
     assert "INCORRECT]: best chunk 0.01" in text
 
 

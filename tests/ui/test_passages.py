@@ -290,5 +290,5 @@ def test_what_another_policy_retrieved_is_counted_and_not_shown() -> None:
     run = replace(run, rounds=(round_of("keyword", Passage("p9", "Later.", "later.md")),))
     app = cards((run, chosen))
     assert len(parts(app, "passage_head")) == 2
-    assert "The record holds 1 more chunks" in said(app)
+    assert "1 more chunk in the record" in said(app)
     assert {one.id for one in reroute(run, chosen).decision_path.looked_at} == {"p1", "p2"}

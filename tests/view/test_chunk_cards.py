@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crag_core.base.types import Action, Edits, Passage
+from crag_core.decision.refine import decompose
+from crag_core.trace.reroute import quoted
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
+from crag_core.view.answer.answer_blocks import sources_of
 from crag_core.view.chunk_cards import chunk_cards, snippet_cards
+from crag_core.view.evidence import side_by_side
 from crag_core.view.run_view import view_run
-from tests.builders import graded, policy, searched, trace, web_page
+from crag_core.view.sentences import text_lines
+from tests.builders import grade, graded, passage, policy, searched, strips_of, trace, web_page
 from tests.report.pages import page_of
 
 NEWS = web_page("w1", "Fares rose in May.")
@@ -65,3 +70,34 @@ def test_a_snippet_shows_the_score_that_its_provider_gave_it_and_has_no_action()
 def test_a_record_of_before_has_no_such_score_and_is_read() -> None:
     before = Trace.from_json(snippet(replace(NEWS, found_by=("web",))).to_json())
     assert snippet_cards(view_run(before))[0].found == "found by web"
+
+
+TABLE = "## Fares\n\n| Who | Fare |\n|---|---|\n| **Dogs** | 2.00 [a](https://x.example) |\n| Cats | `free` |"
+
+
+def test_rows_of_a_table_have_their_heads_and_no_marks_wherever_they_are_shown() -> None:
+    found = passage("p1", TABLE)
+    pieces = [strip.text for strip in decompose(found)]
+    run = trace(policy("paper"), passages=(found,), grades=(grade("p1", 0.9),),
+                strips=strips_of(found, *zip(pieces, (0.1, 0.9, 0.8), strict=True)))  # fmt: skip
+    view = view_run(run)
+    rows = chunk_cards(view)[0].sentences.rows
+    assert [row.lines for row in rows] == [
+        (("Fares", True), ("Who · Fare", False)),
+        (("Who: Dogs; Fare: 2.00 a", False),),
+        (("Who: Cats; Fare: free", False),),
+    ]
+    assert [source.quoted for source in sources_of(view)] == ["Who: Dogs; Fare: 2.00 a Who: Cats; Fare: free"]
+    (lines,) = (line.text for line in side_by_side([view.routed.knowledge])[:1])
+    assert lines == "Who: Dogs; Fare: 2.00 a"
+    told = quoted(run, view.routed.decision_path, view.routed.knowledge).text
+    assert told.startswith("“Who: Dogs; Fare: 2.00 a” [1]")
+    shown = text_lines("", TABLE, view.routed.knowledge.verdicts, "")
+    assert not [piece for line in shown for piece in line.pieces if set("*`#") & set(piece.text) or "](" in piece.text]
+
+
+def test_code_and_hostile_markup_stay_as_they_are() -> None:
+    text = "<img src=x onerror=alert(1)> [x](javascript:alert(1))\n\n```\n# a = b**c\n```"
+    run = trace(policy("paper"), passages=(passage("p1", text),), grades=(grade("p1", 0.9),))
+    lines = [words for row in chunk_cards(view_run(run))[0].sentences.rows for words, _ in row.lines]
+    assert lines == ["<img src=x onerror=alert(1)> [x](javascript:alert(1))", "# a = b**c"]

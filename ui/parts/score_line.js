@@ -85,7 +85,7 @@ class Picture {
     const { data, root } = this;
     root.replaceChildren();
     root.setAttribute("role", "group");
-    root.setAttribute("aria-label", "Scores of the passages against the thresholds");
+    root.setAttribute("aria-label", "Scores of the chunks against the thresholds");
     const lines = make("div", "lines", root);
     lines.classList.toggle("two", data.lines.length > 1);
     this.flags = {};
@@ -190,7 +190,7 @@ class Picture {
   fillLine(line, parts) {
     const { data } = this;
     parts.box.classList.toggle("unasked", !line.is_asked);
-    parts.points.setAttribute("aria-label", `Passages by ${line.part || "score"}; arrow keys go from one to the next`);
+    parts.points.setAttribute("aria-label", `Chunks by ${line.part || "score"}; arrow keys go from one to the next`);
     const key = JSON.stringify([line.points, data.rows]);
     if (key !== parts.key) this.fillPoints(line, parts);
     parts.key = key;
@@ -540,7 +540,7 @@ function fillTable(table, rows) {
   if (table.dataset.key === key) return;
   table.dataset.key = key;
   table.replaceChildren();
-  make("caption", "", table, "Scores of the passages");
+  make("caption", "", table, "Scores of the chunks");
   const [head, ...body] = rows;
   const first = make("tr", "", make("thead", "", table));
   for (const cell of head) make("th", "", first, cell).scope = "col";

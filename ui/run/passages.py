@@ -10,13 +10,13 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.serialization import to_plain
-from crag_core.base.text.display import clean, counted, sentence, shortened
+from crag_core.base.text.display import counted, sentence, shortened
 from crag_core.base.types import Grade, Origin, Passage, StripVerdict, WebOutcome
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, opened_first, snippet_cards
 from crag_core.view.path.stages import describe_page, describe_web
 from crag_core.view.run_view import RunView
 from crag_core.view.score_words import QUESTIONS
-from crag_core.view.sentences import deciding_cutoff
+from crag_core.view.sentences import deciding_cutoff, shown_text
 from ui import PARTS
 from ui.run.verdict import COLOURS
 from ui.text import chart_text, link, plain
@@ -62,7 +62,7 @@ def draw_passages(view: RunView, actions: CardActions | None) -> None:
             if card.is_asked_for:
                 _draw_card(card, view.trace.id, actions, is_open=card.passage.id == first)
     if left := sum(not card.is_asked_for for card in cards):
-        st.caption(f"The record holds {left} more chunks, of retrievals that this policy does not ask for.")
+        st.caption(f"{counted(left, 'more chunk')} in the record, from retrievals this policy does not use.")
 
 
 def draw_web(view: RunView, actions: CardActions | None) -> None:
@@ -86,8 +86,8 @@ def draw_web(view: RunView, actions: CardActions | None) -> None:
                 _draw_card(card, view.trace.id, actions, is_open=False)
     if left := sum(not card.is_asked_for for card in cards):
         st.caption(
-            f"The record holds {counted(left, 'more text')} of the web that this policy does not use, such as "
-            "the snippet of a page that was read."
+            f"{counted(left, 'more web text')} in the record that this policy does not use, such as the snippet of a "
+            "page that was read."
         )
 
 
@@ -204,9 +204,10 @@ _KEPT, _STRUCK = "#2c9a63", "#7a8794"
 
 @dataclass(frozen=True)
 class _Line:
-    """The sentences of one passage in order, `name`d as its card is."""
+    """The sentences of one chunk in order, `name`d as its card is."""
 
     name: str
+    passage: Passage
     verdicts: tuple[StripVerdict, ...]
 
 
@@ -251,7 +252,7 @@ def describe(lines: Sequence[_Line], cutoff: float | None) -> str:
 
 def _lines(view: RunView) -> tuple[_Line, ...]:
     cards = (*chunk_cards(view), *snippet_cards(view))
-    return tuple(_Line(card.label.short, card.verdicts) for card in cards if card.verdicts)
+    return tuple(_Line(card.label.short, card.passage, card.verdicts) for card in cards if card.verdicts)
 
 
 def _figure(lines: Sequence[_Line], cutoff: float | None) -> go.Figure:
@@ -285,22 +286,22 @@ def chart_of_rows(names: Sequence[str], row_height: int, title: str = "") -> go.
 def _points(lines: Sequence[_Line], kept: bool) -> go.Scatter:
     """One mark a sentence, in the row of its passage; from the top of the row to its bottom in the order of reading."""
     chosen = [
-        (row + _place(at, len(line.verdicts)), verdict)
+        (row + _place(at, len(line.verdicts)), verdict, line.passage)
         for row, line in enumerate(lines)
         for at, verdict in enumerate(line.verdicts)
         if verdict.kept is kept
     ]
     return go.Scatter(
-        x=[verdict.strip.score or 0.0 for _, verdict in chosen],
-        y=[place for place, _ in chosen],
+        x=[verdict.strip.score or 0.0 for _, verdict, _ in chosen],
+        y=[place for place, _, _ in chosen],
         mode="markers",
         marker={
             "size": 9,
-            "symbol": [_symbol(verdict) for _, verdict in chosen],
+            "symbol": [_symbol(verdict) for _, verdict, _ in chosen],
             "color": _KEPT if kept else _STRUCK,
             "line": {"width": 1.5},
         },
-        hovertext=[_hover(verdict) for _, verdict in chosen],
+        hovertext=[_hover(verdict, passage) for _, verdict, passage in chosen],
         hoverinfo="text",
         name="kept" if kept else "struck out",
         showlegend=True,
@@ -318,17 +319,17 @@ def _place(at: int, count: int) -> float:
     return 0.0 if count < 2 else _SPREAD * (2 * at / (count - 1) - 1)
 
 
-def _hover(verdict: StripVerdict) -> str:
+def _hover(verdict: StripVerdict, passage: Passage) -> str:
     score = "not graded" if verdict.strip.score is None else f"{verdict.strip.score:.2f}"
     reason = "" if verdict.kept else f" · {verdict.reason}"
-    return chart_text(f"{score}{reason} · {shortened(clean(verdict.strip.text), 80)}")
+    return chart_text(f"{score}{reason} · {shortened(shown_text(verdict.strip, passage), 80)}")
 
 
 def _table(lines: Sequence[_Line]) -> list[dict[str, object]]:
     return [
         {
             "chunk": line.name,
-            "sentence": clean(verdict.strip.text),
+            "sentence": shown_text(verdict.strip, line.passage),
             "score": verdict.strip.score,
             "verdict": "kept" if verdict.kept else "struck out",
             "reason": "" if verdict.kept else verdict.reason,

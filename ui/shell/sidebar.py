@@ -21,7 +21,7 @@ from ui.session import app_state, current_run
 from ui.shell import presets, sign_in
 from ui.text import plain
 
-_MOVED = "Recomputed at once from the record, without a model call."
+_MOVED = "Recomputed at once from the record: 0 LLM calls."
 _WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}
 
 
@@ -67,7 +67,7 @@ def _draw_policy() -> None:
     if known[evaluator].calls_model and st.session_state["model"] == EXTRACTIVE:
         st.caption(":orange[:material/warning:] Needs a language model: choose one below.")
     elif not policies[name].reads_grades:
-        st.caption("This policy decides by measures of the whole set; the grades are shown beside them.")
+        st.caption("This policy scores the whole set; the grades of single chunks decide nothing.")
 
 
 @st.fragment(key=current_run.THRESHOLDS)

@@ -22,6 +22,11 @@ _HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
 _ITEM = re.compile(r"^\s*(?:[-*+•‣◦–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])\s+\S")
 _ROW = re.compile(r"^\s*\|.*\|\s*$")
 _RULE_ROW = re.compile(r"^\s*\|[\s:|+-]+\|\s*$")
+_BARE_ROW = re.compile(r"^.*\S \| \S.*$")
+_BARE_RULE = re.compile(r"^\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+$")
+_NAME = r"(?:[^\s:;|.!?][^:;|.!?\n]{0,59}|[^\s:;|!?][^:;|!?\n]{0,24})"
+_PAIRED_ROW = re.compile(rf"^\s*{_NAME}: \S[^\n]*?; {_NAME}: \S")
+"""A row as the readers of tables write it: "route: R1; category: Adult; remarks: 8.40 a head. No discount"."""
 
 _END = re.compile(
     r"""(?<![.!?…])[.!?…]+["'”’“»«)\]]*(?=\s)  # spaced scripts: a stop, then white space
@@ -83,8 +88,9 @@ def _blocks(text: str) -> Iterator[tuple[int, int, bool | None]]:
                 i += 1
             i = min(i + 1, len(lines))
             yield start, lines[i - 1][1], False
-        elif _ROW.match(line):
-            if i < len(lines) and _RULE_ROW.match(text[slice(*lines[i])]):  # header row and its rule go together
+        elif _is_row(line):
+            following = text[slice(*lines[i])] if i < len(lines) else ""
+            if _RULE_ROW.match(following) or _BARE_RULE.match(following):  # header row and its rule go together
                 i += 1
             yield start, lines[i - 1][1], False
         else:
@@ -98,8 +104,12 @@ def _lines(text: str) -> list[Span]:
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
+def _is_row(line: str) -> bool:
+    return any(kind.match(line) for kind in (_ROW, _BARE_ROW, _PAIRED_ROW))
+
+
 def _continues(line: str) -> bool:
-    starts_block = any(kind.match(line) for kind in (_HEADING, _FENCE, _ROW, _ITEM))
+    starts_block = any(kind.match(line) for kind in (_HEADING, _FENCE, _ITEM)) or _is_row(line)
     return bool(line.strip()) and not starts_block
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from itertools import zip_longest
 
 from crag_core.base.prompts.replies import CANNOT_ANSWER
+from crag_core.base.text.markdown import ROW, cells, heads_above, lines_of, paired, without_marks
 from crag_core.base.types import Action, Decision, Knowledge, Passage, Strip, Usage, WebOutcome, WebSearch
 
 EXTRACTIVE = "extractive"
@@ -30,9 +30,6 @@ _SEARCHES = {
     WebOutcome.TIMED_OUT: "the web search timed out",
     WebOutcome.USED: "no web result was kept",
 }
-_ROW = re.compile(r"\s*\|.*\|\s*")
-_RULE = re.compile(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*")
-"""The line below the headers of a Markdown table."""
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _UNOPENED = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _TAG_BEGUN = re.compile(r"</?(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?\Z", re.IGNORECASE)
@@ -58,7 +55,9 @@ def quote(knowledge: Knowledge, strips: tuple[Strip, ...], *, nearest: bool = Fa
             quotes.append((0.0, number, excerpt.text[:300]))
     shown = [(score, number, " ".join(quotable(text).split())) for score, number, text in quotes]
     # A heading alone says nothing; it is quoted only where there is nothing else.
-    said = [one for one in shown if one[2]] or [(score, number, text.strip("# \n")) for score, number, text in quotes]
+    said = [one for one in shown if one[2]] or [
+        (score, number, " ".join(without_marks(text).split())) for score, number, text in quotes
+    ]
     best = sorted(said, key=lambda item: -item[0])[:_QUOTES]
     if not nearest:
         best = best[:1] + [one for one in best[1:] if one[0] >= best[0][0] - _CLOSE]
@@ -70,19 +69,11 @@ def with_headers(strip: Strip, passage: Passage) -> str:
 
     Rows of other tables have their headers since they were read.
     """
-    above = passage.text[: strip.start].splitlines()
-    rule = next((at for at in range(len(above) - 1, 0, -1) if _RULE.fullmatch(above[at])), None)
     rows = strip.text.strip().splitlines()
-    between = above[rule + 1 :] if rule else []
-    if rule is None or not all(_ROW.fullmatch(line) for line in (*rows, *between)):
+    if not all(ROW.fullmatch(line) for line in rows):
         return strip.text
-    headers = _cells(above[rule - 1])
-    pairs = [zip_longest(headers, _cells(row)[: len(headers)], fillvalue="") for row in rows]
-    return "\n".join("; ".join(f"{name}: {cell}" for name, cell in row if cell) for row in pairs)
-
-
-def _cells(row: str) -> list[str]:
-    return [cell.strip() for cell in row.strip().strip("|").split("|")]
+    heads = heads_above(passage.text, strip.start)
+    return strip.text if heads is None else "\n".join(paired(heads, cells(row)) for row in rows)
 
 
 def citations(text: str, count: int) -> tuple[int, ...]:
@@ -178,5 +169,5 @@ def left_out(usage: Usage) -> str:
 
 
 def quotable(text: str) -> str:
-    """A quotation without Markdown's heading and emphasis marks, which mean nothing inside quotation marks."""
-    return re.sub(r"^[ \t]{0,3}#{1,6}[ \t].*$|[*`]{1,3}|^[ \t]*[-*+][ \t]", "", text, flags=re.MULTILINE)
+    """What a text says, for quotation marks: without headings, and without the marks of Markdown."""
+    return "\n".join(line.words.removeprefix("• ") for line in lines_of(text) if not line.is_heading)

@@ -9,7 +9,8 @@ from functools import cached_property
 
 from crag_core.base.protocols import Piece
 from crag_core.base.text.display import clean, sentence, shortened
-from crag_core.base.types import Answer, AnswerState, Excerpt, Support
+from crag_core.base.text.markdown import without_marks
+from crag_core.base.types import Answer, AnswerState, Excerpt, Strip, Support
 from crag_core.trace.grounding.citation_check import (
     LACKING,
     SUPPORTED,
@@ -33,6 +34,7 @@ from crag_core.trace.grounding.quoted_answer import (
     left_out,
     quotable,
     why_doubtful,
+    with_headers,
 )
 from crag_core.view.path.stages import PLACES, web_failure
 from crag_core.view.run_view import Label, RunView
@@ -203,6 +205,10 @@ class AnswerBlocks:
         return pieces_of(self.excerpts, self.view.changed.all_strips)
 
     @cached_property
+    def strips(self) -> dict[str, Strip]:
+        return {strip.id: strip for strip in self.view.changed.all_strips}
+
+    @cached_property
     def held(self) -> Evidence:
         return Evidence(self.pieces)
 
@@ -305,7 +311,9 @@ class AnswerBlocks:
             there = [piece for piece in self.pieces if piece.id == id_]
             there.sort(key=lambda piece: piece.excerpt not in one.cited)
             for piece in there[:1]:
-                label, text = self.label(piece.excerpt), clean(quotable(piece.text)) or clean(piece.text)
+                strip, label = self.strips.get(piece.id), self.label(piece.excerpt)
+                said = with_headers(strip, self.excerpts[piece.excerpt - 1].passage) if strip else piece.text
+                text = clean(quotable(said)) or clean(without_marks(said))
                 source = f"[{piece.excerpt}] {label.name}"
                 yield Quote(shortened(text, _QUOTED), source, f"#{label.anchor}", indexes.get(id_))
 
@@ -337,12 +345,16 @@ class AnswerBlocks:
 
 
 def sources_of(view: RunView, cited: tuple[int, ...] = ()) -> tuple[Source, ...]:
+    strips = {strip.id: strip for strip in view.changed.all_strips}
+
+    def said(excerpt: Excerpt) -> str:
+        """Rows of tables with their column heads."""
+        own = [strips[id_] for id_ in excerpt.strip_ids if id_ in strips]
+        text = "\n".join(with_headers(strip, excerpt.passage) for strip in own) or excerpt.text
+        return clean(quotable(text)) or clean(without_marks(text))
+
     return tuple(
-        Source(
-            *(number, view.labels[excerpt.passage.id]),
-            shortened(clean(quotable(excerpt.text) or excerpt.text), _SOURCE),
-            number in cited,
-        )
+        Source(number, view.labels[excerpt.passage.id], shortened(said(excerpt), _SOURCE), number in cited)
         for number, excerpt in enumerate(view.routed.knowledge.excerpts, start=1)
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from crag_core.base.text.display import counted, readable
 from crag_core.base.types import CorrectionKind, Knowledge, Passage, WebOutcome
 from crag_core.decision.stability import flips
+from crag_core.trace.grounding.quoted_answer import with_headers
 from crag_core.trace.reroute import reroute
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView
@@ -95,7 +96,8 @@ def _nearest(view: RunView) -> Nearest | None:
     why = asked if best.kept else best.reason
     if any(one.kind is CorrectionKind.DISCARD and one.passage_id is None for one in routed.decision.plan):
         why = f"set aside with all others, since {routed.decision.reason}"
-    return Nearest(best.strip.text, passages[best.strip.passage_id], score, why)
+    passage = passages[best.strip.passage_id]
+    return Nearest(with_headers(best.strip, passage), passage, score, why)
 
 
 # --- what can be done -----------------------------------------------------------------------------------------------
