@@ -58,6 +58,6 @@ current_run.open_waiting()
 if navigation.url_path != "demo":  # there a run is told, and leaves the sidebar as it is
     share.follow()
 incoming_messages.draw_refused()
-sidebar.draw()
+sidebar.draw(has_who=navigation.title != "Settings")  # which has it on the page, since it shows no sidebar
 navigation.run()
 app_state.warm_up().start()

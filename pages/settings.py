@@ -10,7 +10,7 @@ from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.websearch import PROVIDERS
 from ui.session import access, app_state
 from ui.session.access import Right
-from ui.shell import page
+from ui.shell import page, sign_in
 from ui.shell.page import is_allowed
 from ui.text import plain
 
@@ -45,6 +45,7 @@ def draw_servers(now: Config) -> dict[str, str]:
 
 page.enter("pages/settings.py")
 st.title("Settings", anchor=False)
+sign_in.draw_who()
 to_keep = " To keep them, set environment variables: `docs/settings.md`." if access.may(Right.SET_UP) else ""
 st.markdown(f"For this browser session only.{to_keep}")
 now, judges, models = app_state.settings(), app_state.judges(), app_state.look_for_models(app_state.settings())

@@ -25,11 +25,13 @@ _MOVED = "Recomputed at once from the record: 0 LLM calls."
 _WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}
 
 
-def draw() -> None:
+def draw(has_who: bool = True) -> None:
+    """`has_who`: with who is signed in, and the way out."""
     models = app_state.look_for_models(app_state.settings())
     app_state.start_choices(models)
     with st.sidebar:
-        sign_in.draw_who()
+        if has_who:
+            sign_in.draw_who()
         _draw_policy()
         current_run.mark_drawn(current_run.THRESHOLDS)
         _draw_thresholds()
