@@ -99,7 +99,7 @@ def test_tune_writes_a_preset_that_everything_reads(labelled: Path, home: Path, 
     assert main(["ask", "When does the ferry to Orrin leave?", "--preset", "mine", "--policy", "paper"]) == 0
     assert main(["ask", "When does the ferry to Orrin leave?", "--preset", str(out), "--policy", "paper"]) == 0
     assert main(["evaluate", "--set", str(labelled), "--preset", "mine"]) == 0
-    assert f"lower {preset.lower:.3f}, upper {preset.upper:.3f}" in capsys.readouterr().out
+    assert f"lower {preset.lower:.2f}, upper {preset.upper:.2f}" in capsys.readouterr().out
     pipeline = build_pipeline(preset="mine")
     assert pipeline.settings.policy.thresholds == (preset.lower, preset.upper, preset.cutoff)
     assert pipeline.settings.evaluator.name == "embedding"

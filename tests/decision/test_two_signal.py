@@ -115,7 +115,7 @@ def test_with_one_score_a_lower_above_upper_decides_nothing_and_the_reason_says_
         assert decided(score, of=crossed).action is decided(score, of=TWO.with_thresholds(0.3, 0.3)).action
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+@given(*4 * [st.floats(0, 1, allow_subnormal=False)])
 def test_a_doubtful_decision_can_always_be_changed_by_either_threshold(
     answering: float, topical: float, lower: float, upper: float
 ) -> None:

@@ -26,7 +26,7 @@ from crag_core.view.run_view import view_run
 from tests.builders import passage, policy, trace
 from tests.fakes import FakeModel
 from tests.ui.drawn import drawn, parts, said
-from ui.run.answer import draw_answer
+from ui.run.answer_card.card import draw_answer
 
 STOP_WORDS = frozenset({"the", "a", "of", "at", "are", "in", "and", "on", "was", "to"})
 PETS = passage("p1", "# Pets\n\nDogs travel free of charge if they are kept on a leash.", source="faq.html")
@@ -289,7 +289,7 @@ def test_an_answer_of_another_action_is_not_shown(meter: WordSupport) -> None:
 
     def moved(run: Trace) -> None:
         from crag_core.view.run_view import view_run
-        from ui.run.answer import draw_answer
+        from ui.run.answer_card.card import draw_answer
 
         draw_answer(view_run(run, run.settings.policy.with_thresholds(0.95, 0.99)))
 
@@ -306,7 +306,7 @@ def test_two_answers_stand_beside_each_other(meter: WordSupport) -> None:
         import streamlit as st
 
         from crag_core.view.run_view import view_run
-        from ui.run.answer import draw_answer
+        from ui.run.answer_card.card import draw_answer
 
         for column, run in zip(st.columns(2), (first, second), strict=True):
             with column:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
 
 PRICE = "How many pounds does a yacht of ten metres pay a night?"
-VERDICTS = ("CORRECT", "AMBIGUOUS", "holds up", "Overall score", "Best chunk", "AMBIGUOUS if")
+VERDICTS = ("CORRECT", "AMBIGUOUS", "holds up", "Overall score", "Best chunk 0.", "AMBIGUOUS if")
 
 
 def switch(app: AppTest, on: bool) -> AppTest:

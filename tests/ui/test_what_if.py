@@ -20,10 +20,10 @@ from crag_core.view.run_view import view_run
 from crag_core.view.verdict_lines import changes
 from tests.builders import passage, policy, searched, trace, web_page
 from tests.ui.drawn import SENTENCES, a_run, drawn, parts, popovers, said
-from ui.run.answer import draw_answer
+from ui.run.answer_card.card import draw_answer
+from ui.run.answer_card.offer import Offer, offer
+from ui.run.answer_card.two_answers import draw_two_answers
 from ui.run.changes import draw_changes
-from ui.run.offer import Offer, offer
-from ui.run.two_answers import draw_two_answers
 from ui.session.current_run import view_of
 
 NOTHING = Offer((), 0, False)

@@ -15,7 +15,7 @@ from crag_core.pipeline.page_stages import approve_pages, refuse_pages
 from crag_core.pipeline.web_stages import approve, refuse
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
-from ui.run.offer import offer
+from ui.run.answer_card.offer import offer
 from ui.session import app_state, current_run, run_job
 from ui.session.current_run import View
 from ui.text import link, plain

@@ -14,16 +14,16 @@ from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.record import RoundRow, call_rows, calls_by_step, cost_of, round_rows, settings_of
 from crag_core.view.run_view import RunView, view_run
-from ui.run.answer import draw_answer
+from ui.run.answer_card.card import draw_answer
+from ui.run.answer_card.offer import Offer, offer
+from ui.run.answer_card.two_answers import draw_two_answers
 from ui.run.changes import draw_changes
 from ui.run.feedback import draw_feedback, passage_feedback
-from ui.run.offer import Offer, offer
 from ui.run.opinions import draw_opinions
 from ui.run.page_view import open_place
 from ui.run.passages import CardActions, draw_passages, draw_strips, draw_web
 from ui.run.path import draw_path
 from ui.run.run_actions import ask_opinion, draw_approval, draw_failure, generate
-from ui.run.two_answers import draw_two_answers
 from ui.run.verdict import draw_scores, draw_verdict, headline, verdict_row
 from ui.session import app_state, current_run
 from ui.session.current_run import View

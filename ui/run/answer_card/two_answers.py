@@ -10,9 +10,9 @@ from crag_core.view.evidence import difference
 from crag_core.view.record import spent
 from crag_core.view.run_view import RunView
 from crag_core.view.verdict_lines import changes
-from ui.run.answer import OnGenerate, draw_answer
+from ui.run.answer_card.card import OnGenerate, draw_answer
+from ui.run.answer_card.offer import Offer
 from ui.run.changes import counts
-from ui.run.offer import Offer
 from ui.run.verdict import headline
 from ui.text import plain
 
