@@ -50,13 +50,13 @@ def draw_adding(busy: bool) -> None:
             max_upload_size=LARGEST_FILE_MB,
         )  # fmt: skip
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            label = f"Index {counted(len(waiting), 'file')}" if waiting else "Index"
-            st.button(label, type="primary", icon=":material/library_add:", on_click=add, disabled=busy or not waiting)
             known = sorted({MAIN, *collections_of(store.listing())}, key=str.casefold)
             st.selectbox(
                 "Add to collection", known, index=known.index(MAIN), accept_new_options=True, format_func=clean,
                 key="documents_collection", width=260, help="A question can be asked of one collection alone.",
             )  # fmt: skip
+            label = f"Index {counted(len(waiting), 'file')}" if waiting else "Index"
+            st.button(label, type="primary", icon=":material/library_add:", on_click=add, disabled=busy or not waiting)
 
 
 page.enter("pages/documents.py")

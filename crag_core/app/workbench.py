@@ -292,6 +292,7 @@ class Workbench:
             page_reader=None if choice.web is WebMode.OFF else self.page_reader,
             prompts=self.prompts,
             second_evaluator=self.evaluator(second.name, model, choice.model, cached=cached) if second else None,
+            sentence_scorer=shipped.strip_evaluator(self.embedder.name),
             settings={
                 "writer": choice.model,
                 "writer_version": self.servers.version_of(choice.model),

@@ -27,7 +27,7 @@ from crag_core.evaluators.shared.pair_encoder import (
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shared.strip_places import chances, readable
 
-_EMBEDDING = "all-MiniLM-L6-v2"
+EMBEDDING = "all-MiniLM-L6-v2"
 
 
 class CrossEncoderEvaluator:
@@ -62,7 +62,7 @@ class CrossEncoderEvaluator:
 
     @classmethod
     def build(cls, parts: EvaluatorParts) -> Self:
-        return cls(parts.trained, trusts_cosines=parts.embedder.name == _EMBEDDING)
+        return cls(parts.trained, trusts_cosines=parts.embedder.name == EMBEDDING)
 
     def _version(self) -> str:
         """Names what a grade is made with: another model has another version.

@@ -9,7 +9,7 @@ from crag_core.base.data_files import DATA
 from crag_core.base.protocols import StripEvaluator
 from crag_core.decision.query_expansion import parse_synonyms
 from crag_core.decision.signals import SignalMeter
-from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
+from crag_core.evaluators.cross_encoder import EMBEDDING, CrossEncoderStripEvaluator
 
 EVALUATOR_FOLDER = DATA / "models" / "retrieval-evaluator"
 
@@ -24,6 +24,6 @@ def synonyms() -> Mapping[str, tuple[str, ...]]:
     return parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
 
 
-def strip_evaluator() -> StripEvaluator:
-    """Who scores the sentences of every run."""
-    return CrossEncoderStripEvaluator(EVALUATOR_FOLDER)
+def strip_evaluator(embedding: str = "") -> StripEvaluator:
+    """Who scores the sentences of every run; `embedding` is the model of the retriever's cosines, "": not known."""
+    return CrossEncoderStripEvaluator(EVALUATOR_FOLDER, trusts_cosines=embedding == EMBEDDING)

@@ -19,7 +19,7 @@ from llama_index_instrumentation import get_dispatcher
 
 from crag_core.base.errors import WrongUse
 from crag_core.base.prompts.messages import Prompts, shipped
-from crag_core.base.protocols import Evaluator, LanguageModel, PageReader, SupportMeter, WebSearcher
+from crag_core.base.protocols import Evaluator, LanguageModel, PageReader, StripEvaluator, SupportMeter, WebSearcher
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import DEFAULT, default_evaluator, second_card
 from crag_core.evaluators.shipped import signal_meter, strip_evaluator, synonyms
@@ -53,7 +53,8 @@ class CRAGPostprocessor(BaseNodePostprocessor):
     The other arguments are for an application: who checks answers (`support`), listens to runs (`observers`), remembers
     the last web search (`pause`) and reads the pages that it found (`page_reader`; None: snippets alone are used), the
     wording of requests (`prompts`), who gives the second opinions that the policy asks for (`second_evaluator`; None:
-    the evaluator that the policy names), and what the record says of them (`settings`, fields of `RunSettings`).
+    the evaluator that the policy names), who scores sentences (`sentence_scorer`; None: what ships), and what the
+    record says of them (`settings`, fields of `RunSettings`).
     """
 
     policy: str = ""
@@ -81,6 +82,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         page_reader: PageReader | None = None,
         prompts: Prompts | None = None,
         second_evaluator: Evaluator | None = None,
+        sentence_scorer: StripEvaluator | None = None,
         settings: Mapping[str, Any] | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:
@@ -94,7 +96,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         judge = parts.evaluator_of(evaluator, model, prompts)
         asked = second_card(chosen, judge.card.name, writer=model is not None)
         second = second_evaluator or (parts.evaluator_of(asked.name, model, prompts) if asked else None)
-        strips = strip_evaluator()
+        strips = sentence_scorer or strip_evaluator()
         wording = prompts or shipped()
         if not isinstance(policy, Policy):
             chosen = chosen.suited_to(judge.card, strips.card)

@@ -6,17 +6,21 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 from crag_core.base.errors import EvaluatorUnavailable
+from crag_core.base.protocols import Cancel
 from crag_core.base.types import Grade
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.embedding import measure_cosine
-from crag_core.evaluators.shipped import EVALUATOR_FOLDER
+from crag_core.evaluators.shared.pair_encoder import Ids, PairReader
+from crag_core.evaluators.shipped import EVALUATOR_FOLDER, strip_evaluator
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
+from tests.builders import strips_of
 from tests.fakes import passage
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +70,23 @@ def test_sentence_that_answers_is_scored_above_the_others(shipped: Path) -> None
     strips = CrossEncoderStripEvaluator(shipped)
     scores = [grade.score or 0.0 for grade in ask(strips, "Dogs must be kept on a lead.", ANSWER, OFF_TOPIC)]
     assert max(scores) == scores[1]
+
+
+@pytest.mark.parametrize(("embedding", "worked_out"), [("all-MiniLM-L6-v2", 0), ("another-model", 1), ("", 1)])
+def test_sentences_take_the_cosine_that_the_retriever_recorded(
+    shipped: Path, monkeypatch: pytest.MonkeyPatch, embedding: str, worked_out: int
+) -> None:
+    asked: list[int] = []
+    whole = PairReader.cosines
+
+    def counted(self: PairReader, question: Ids, texts: Sequence[Ids], cancel: Cancel) -> list[float]:
+        asked.append(len(texts))
+        return whole(self, question, texts, cancel)
+
+    monkeypatch.setattr(PairReader, "cosines", counted)
+    chunk = passage(1, ANSWER, scores=(("cosine", 0.7),))
+    strips, why = strip_evaluator(embedding).score(QUESTION, [(chunk, strips_of(chunk, (ANSWER, None)))], Event())
+    assert not why and strips[0].score is not None and asked == [worked_out]
 
 
 def test_it_loads_and_grades_without_pytorch(shipped: Path) -> None:

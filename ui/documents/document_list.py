@@ -122,6 +122,8 @@ def draw_documents(store: DocumentStore) -> None:
     """The list, and what is chosen in it."""
     everything = store.listing()
     if not everything:
+        if app_state.warm_up().is_running:
+            return  # the samples may be on their way
         more = " Add some above, then ask about them on the Ask page." if access.may(Right.INDEX) else ""
         st.info(f"No documents yet.{more}", icon=":material/folder_off:")
         return
