@@ -45,7 +45,10 @@ WATCH = """(name) => {
   window.taken = new Promise((done) => {
     let start = 0, last = 0;
     addEventListener("click", () => { start = last = performance.now(); }, { once: true, capture: true });
-    const watch = new MutationObserver(() => { last = performance.now(); });
+    // What readers aloud are told of a table that is drawn already comes later, and is not seen.
+    const element = (one) => one.closest ? one : one.parentElement;
+    const is_seen = (change) => !element(change.target)?.closest("canvas");
+    const watch = new MutationObserver((changes) => { if (changes.some(is_seen)) last = performance.now(); });
     watch.observe(document.body, { subtree: true, childList: true, characterData: true });
     const ask = () => {
       // Drawn is what has not changed for a while after the script has ended.
