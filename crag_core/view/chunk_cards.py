@@ -17,7 +17,7 @@ from crag_core.view.score_words import edit_text, own_reason
 from crag_core.view.sentences import SentenceList, deciding_cutoff, list_sentences
 
 _RETRIEVERS = {"keyword": "keyword (BM25)", "rrf": "rank fusion", "provider": "the provider's own score"}
-_DIGITS = {"rrf": 4, "keyword": 1}
+_DIGITS = {"rrf": 4}  # 1 / (60 + rank), which two decimals would make equal
 
 
 @dataclass(frozen=True)

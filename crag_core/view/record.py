@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from crag_core.base.text.display import clean, counted, duration, limit_text, model_calls, moment
+from crag_core.base.text.display import clean, counted, duration, limit_text, model_calls, moment, readable
 from crag_core.base.types import Decision, EvaluatorCard, ModelCall, Round, Step, Usage
 from crag_core.decision.plan import EXPAND
 from crag_core.decision.rounds import Iteration
@@ -113,8 +113,8 @@ def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
         "Described in": policy.source,
         "Thresholds of the run": "none: plain RAG"
         if policy.fast_path.always
-        else f"lower {policy.lower:.3f}, upper {policy.upper:.3f}, sentence cut-off {policy.cutoff:.3f}, "
-        f"{limit_text(policy.strips.top)}",
+        else "lower {}, upper {}, sentence cut-off {}, ".format(*readable(*policy.thresholds))
+        + limit_text(policy.strips.top),
         "Chunks graded by": "nobody: plain RAG" if policy.fast_path.always else _card(own.evaluator),
         "Sentences scored by": _card(own.strip_evaluator),
         "Embedding model": own.embedding,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -43,6 +44,56 @@ for rank, passage in enumerate(found, start=1):
 """
 
 
+PICTURES = """
+from dataclasses import replace
+import streamlit as st
+from crag_core.base.types import Opinion
+from crag_core.view.run_view import view_run
+from tests.builders import CARD, grade, graded, policy, trace, twice
+from ui.run.verdict import draw_scores
+
+st.set_page_config(layout="wide")
+asked = st.query_params
+scores = [None if one == "x" else float(one) for one in asked["scores"].split(",")]
+of = policy(asked["policy"]).with_thresholds(float(asked["lower"]), float(asked["upper"]))
+two = of.name == "two-signal"
+found, grades = twice(*[one and (one, 1 - one) for one in scores]) if two else graded(*scores)
+found = tuple(replace(one, source=f"environmental-report-{n}.pdf", page=n) for n, one in enumerate(found, 1))
+other = tuple(grade(one.id, round((score or 0) * 0.9 + 0.05, 3)) for one, score in zip(found, scores))
+opinions = (Opinion(CARD, "", other),) if "other" in asked else ()
+draw_scores(view_run(trace(of, passages=found, grades=grades, opinions=opinions), of), lambda *_: None)
+"""
+"""Any scores and thresholds, as the address has them."""
+
+OVERLAPS = """() => {
+  const wanted = ".name, .flag, .told, .tick, .how-far, .row > .value, .row-name > *, .inline, .mark, .title, .words";
+  const boxes = [], walk = (node) => {
+    for (const child of [...(node.shadowRoot?.children ?? []), ...node.children]) {
+      if (child.matches(wanted) && child.closest(".scores") && !child.closest(".legend")) boxes.push(child);
+      walk(child);
+    }
+  };
+  walk(document.body);
+  const shown = boxes.map((element) => {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    const isText = element.matches(".value, .told, .how-far, .words, .tick");
+    return { element, box: (isText ? range : element).getBoundingClientRect() };
+  }).filter(({ box }) => box.width > 0 && box.height > 0);
+  const told = ({ element }) => `${element.className} ${element.textContent}`;
+  const found = shown.filter(({ box }) => box.left < -1 || box.right > innerWidth + 1).map(told);
+  shown.forEach((one, at) => shown.slice(at + 1).forEach((other) => {
+    const isPart = one.element.contains(other.element) || other.element.contains(one.element);
+    if (isPart || (one.element.matches(".mark") && other.element.matches(".mark"))) return;
+    const [a, b] = [one.box, other.box];
+    const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+    const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    if (wide > 1 && high > 4) found.push(`${told(one)} over ${told(other)}`);
+  }));
+  return found;
+}"""
+"""The labels of the picture that stand over another one or out of the page; marks may stand over marks."""
+
 SEEN = """flag => { window.seen = []; new MutationObserver(() => window.seen.push(Number(flag.ariaValueNow)))
   .observe(flag, {attributes: true, attributeFilter: ["aria-valuenow"]}); }"""
 """Keeps every value that a mark is drawn at."""
@@ -53,6 +104,15 @@ def picture_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("picture")
     script = folder / "picture.py"
     script.write_text(SCRIPT, "utf-8")
+    with serve(folder, script, PYTHONPATH=str(ROOT)) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def pictures_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("pictures")
+    script = folder / "pictures.py"
+    script.write_text(PICTURES, "utf-8")
     with serve(folder, script, PYTHONPATH=str(ROOT)) as url:
         yield url
 
@@ -150,3 +210,30 @@ def test_a_point_says_what_it_is_and_leads_to_its_card(page: Page, picture_url: 
     expect(page.get_by_role("heading", name="Card 3")).to_be_in_viewport()
     expect(page.get_by_role("heading", name="Card 3")).to_be_focused()
     expect(page.locator("table.unseen tbody tr")).to_have_count(4)
+
+
+SCORES = {
+    "ends": "1.0,0.0,0.95,0.96,0.5,0.03",
+    "ungraded": "0.83,0.52,x,0.1",
+    "twenty": ",".join(f"{n / 19:.3f}" for n in range(20)),
+    "close": "0.95,0.951,0.949,0.6997",
+}
+PLACES = [(0.4, 0.6), (0.0, 1.0), (0.5, 0.505), (0.0, 0.0), (1.0, 1.0), (0.0, 0.005), (0.995, 1.0)]
+
+
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize("name", ["paper", "two-signal"])
+def test_no_label_stands_over_another_wherever_scores_and_thresholds_are(
+    page: Page, pictures_url: str, name: str, scores: str
+) -> None:
+    crossed = [(0.9, 0.2)] if name == "two-signal" else []
+    for at, (lower, upper) in enumerate([*PLACES, *crossed]):
+        given = {"policy": name, "scores": SCORES[scores], "lower": lower, "upper": upper}
+        other = {"other": "1"} if at == 0 and scores != "twenty" else {}
+        page.set_viewport_size({"width": 1200, "height": 900})
+        page.goto(f"{pictures_url}/?{urlencode(given | other)}")
+        expect(page.locator(".axis").first).to_be_visible()
+        for width in (1200, 800, 400):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.wait_for_timeout(120)
+            assert page.evaluate(OVERLAPS) == [], (lower, upper, width)

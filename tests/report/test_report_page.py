@@ -522,7 +522,7 @@ def test_steps_corrections_and_settings_are_all_told() -> None:
         run.fingerprint,
         run.id,
         "Fake (fake)",
-        "lower 0.400, upper 0.600",
+        "lower 0.40, upper 0.60",
         "prompts test",
         "record schema 3",
     ):

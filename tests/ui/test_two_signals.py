@@ -154,6 +154,6 @@ def test_the_sidebar_says_which_signal_goes_with_which_threshold(start: Start) -
     app = choose(start(), policy="two-signal")
     put_thresholds(app, (0.3, 0.5)).run()
     text = shown(app)
-    assert "Correct] · answering from 0.5" in text
-    assert "Ambiguous] · else topical from 0.3" in text
+    assert "Correct] · answering from 0.50" in text
+    assert "Ambiguous] · else topical from 0.30" in text
     assert "Incorrect] · topical below 0.3" in text

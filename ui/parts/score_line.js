@@ -5,6 +5,7 @@ const SETTLE = 3000; // milliseconds in which the answer to an older move may st
 const ROW = 26; // pixels, where there is room
 const ROOM = { beside: 252, stacked: 170 }; // pixels for all rows of a line together
 const NARROW = 640; // as in the style sheet
+const UNGRADED = 0.3; // of the line, the room that "not graded" takes on a narrow one
 const OVER = 14; // pixels that names and flags may stand over the ends of the line
 const SIGNS = { CORRECT: "✓", AMBIGUOUS: "?", INCORRECT: "✗" };
 const ENDS = { zero: 0, one: 1 };
@@ -476,11 +477,13 @@ function deepFocus(root) {
 
 // The number of a point: to its right, to its left near the end of the line, and out of the way of other marks.
 function beside(note, value, others) {
+  const there = others.filter((other) => other !== null);
   if (value === null) {
-    note.style.left = "0";
+    const start = there.sort((a, b) => a - b).reduce((at, other) => (other < at + UNGRADED ? other : at), 0);
+    note.style.left = percent(start);
+    note.classList.toggle("on-right", start > 0 || there.includes(0));
     return;
   }
-  const there = others.filter((other) => other !== null);
   const right = there.filter((other) => other > value);
   const isLeft = value > 0.8 || (right.length > 0 && value > 0.1);
   const near = there.filter((other) => Math.abs(other - value) < 0.12);

@@ -178,7 +178,7 @@ def _draw_actions(card: ChunkCard, key: str, actions: CardActions | None) -> Non
 def _draw_record(grade: Grade) -> None:
     with st.popover("Evaluator's record", type="tertiary", icon=":material/data_object:"):
         if grade.parts:
-            st.markdown("  \n".join(f"{plain(name)}: **{value:.3f}**" for name, value in grade.parts))
+            st.markdown("  \n".join(f"{plain(name)}: **{value:.2f}**" for name, value in grade.parts))
         if grade.raw is not None:
             st.caption("The raw reply, as it came:")
             st.code(grade.raw or "(empty)", language=None, wrap_lines=True)
@@ -231,7 +231,13 @@ def draw_strips(view: RunView) -> None:
             alt=f"{describe(lines, cutoff)} The table below has the same numbers.",
             key="strips_picture",
         )
-        st.dataframe(_table(lines), hide_index=True, key="strips_table", alt="Every sentence with score and verdict")
+        st.dataframe(
+            _table(lines),
+            hide_index=True,
+            column_config={"score": st.column_config.NumberColumn(format="%.2f")},
+            key="strips_table",
+            alt="Every sentence with score and verdict",
+        )
 
 
 def describe(lines: Sequence[_Line], cutoff: float | None) -> str:
@@ -262,6 +268,7 @@ def _figure(lines: Sequence[_Line], cutoff: float | None) -> go.Figure:
         figure.add_vline(
             cutoff, line_width=2, line_dash="dot", line_color="gray", annotation_text=f"cut-off {cutoff:.2f}",
             annotation_position="top", annotation_font_size=12,
+            annotation_xanchor="left" if cutoff < 0.1 else "right" if cutoff > 0.9 else "center",
         )  # fmt: skip
     return figure
 
@@ -269,15 +276,16 @@ def _figure(lines: Sequence[_Line], cutoff: float | None) -> go.Figure:
 def chart_of_rows(names: Sequence[str], row_height: int, title: str = "") -> go.Figure:
     """An empty chart of scores in 0..1, with a row for each chunk, the first at the top."""
     figure = go.Figure()
-    figure.update_xaxes(range=[-0.02, 1.04], dtick=0.1, zeroline=False, fixedrange=True, title=title)
+    figure.update_xaxes(range=[-0.02, 1.04], dtick=0.2, zeroline=False, fixedrange=True, title=title)
     figure.update_yaxes(
         tickvals=list(range(len(names))), ticktext=[chart_text(name) for name in names],
         range=[len(names) - 0.5, -0.5], zeroline=False, fixedrange=True,
     )  # fmt: skip
     figure.update_layout(
-        height=row_height * len(names) + 110,
-        margin={"l": 8, "r": 8, "t": 44, "b": 44},
-        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 1, "xanchor": "right"},
+        height=row_height * len(names) + 124,
+        margin={"l": 8, "r": 8, "t": 58, "b": 44},
+        # At the top of all, above the name of a line that may stand anywhere over the rows.
+        legend={"orientation": "h", "yref": "container", "y": 1, "yanchor": "top", "x": 1, "xanchor": "right"},
         hovermode="closest",
     )
     return figure

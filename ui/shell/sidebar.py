@@ -10,6 +10,7 @@ import streamlit as st
 
 from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import readable
 from crag_core.base.types import Action, EvaluatorCard, WebOutcome
 from crag_core.decision.policy import Aggregation, Doubtful, Policy
 from crag_core.evaluators import cards
@@ -121,7 +122,7 @@ def _threshold_slider(label: str, start: float | tuple[float, float], key: str, 
         1.0,
         start,
         0.005,
-        format="%.3g",
+        format="%.3f",
         key=key,
         bind="query-params",
         on_change=current_run.slide,
@@ -169,7 +170,7 @@ def _draw_presets(policy: Policy, tuned: tuple[TunedPreset, ...]) -> None:
     with st.popover("Presets", icon=":material/bookmarks:", type="tertiary"):
         for mine in tuned:
             st.button(
-                f"{plain(mine.name)}: {mine.lower:g} and {mine.upper:g}",
+                f"{plain(mine.name)}: {' and '.join(readable(mine.lower, mine.upper))}",
                 key=f"tuned_{mine.name}",
                 on_click=presets.use,
                 args=(mine,),
@@ -177,8 +178,9 @@ def _draw_presets(policy: Policy, tuned: tuple[TunedPreset, ...]) -> None:
             )
             st.caption(plain(f"Tuned with {mine.questions} questions of {mine.labelled}: {mine.reason}."))
         for preset in policy.presets:
+            name, at = preset.name.replace("-", " ").capitalize(), readable(preset.lower, preset.upper)
             st.button(
-                f"{plain(preset.name.replace('-', ' ').capitalize())}: {preset.lower:g} and {preset.upper:g}",
+                f"{plain(name)}: {' and '.join(at)}",
                 key=f"preset_{preset.name}",
                 on_click=_set_thresholds,
                 args=(policy.preset(preset.name),),
@@ -190,14 +192,15 @@ def _draw_legend(policy: Policy) -> None:
     above = "above" if policy.upper_is_exclusive else "from"
     below = "up to" if policy.lower_is_inclusive else "below"
     between = "between"
+    low, high = readable(policy.lower, policy.upper)
     if policy.aggregation is Aggregation.TWO_SIGNAL:
         reached = "above" if policy.lower_is_inclusive else "from"
-        between = f"· else topical {reached} {policy.lower:g}"
+        between = f"· else topical {reached} {low}"
         above, below = f"· answering {above}", f"· topical {below}"
     st.caption(
-        f":green[:material/check_circle: {plain(policy.correct.label)}] {above} {policy.upper:g}  \n"
+        f":green[:material/check_circle: {plain(policy.correct.label)}] {above} {high}  \n"
         f":orange[:material/help: {plain(policy.ambiguous.label)}] {between}  \n"
-        f":red[:material/cancel: {plain(policy.incorrect.label)}] {below} {policy.lower:g}"
+        f":red[:material/cancel: {plain(policy.incorrect.label)}] {below} {low}"
     )
 
 
