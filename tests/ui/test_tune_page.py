@@ -136,6 +136,7 @@ def test_what_is_kept_is_what_the_button_says(graded: AppTest, own: Path) -> Non
     press(app, "Keep mine: 0.00 and 0.01")
     label = next(button.label for button in app.button if button.label.startswith("Keep recommended: "))
     assert app.text_input(key="tune_preset_name").value == "mine paper 2"  # the first keeps its name
+    assert "On 12 held-out questions: answered " in texts(app) and "(yours 100%)" in texts(app)
     press(app, label)
     kept = Workbench(Config(home=own)).experiments
     assert kept.load_preset("mine paper").lower == 0.0

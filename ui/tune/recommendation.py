@@ -7,7 +7,7 @@ import math
 import numpy as np
 import streamlit as st
 
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import counted, readable
 from crag_core.experiments.statistics.intervals import least_certified
 from crag_core.experiments.statistics.small_sets import MOST_CERTIFIED, held_out
 from crag_core.experiments.thresholds.objective import Costs, Objective, allowed, losses, surface, wrong_surface
@@ -96,10 +96,27 @@ def draw_recommended(found: Recommendation) -> None:
     if found.guaranteed:
         st.markdown(f":material/verified: {plain(f'{found.guaranteed.reason} {found.guaranteed.odds}')}")
     lines = recommendation_lines(found)
-    st.markdown(plain(found.keep or lines[0]))
+    st.markdown(plain(found.keep or _describe_gain(found) or lines[0]))
     if len(lines) > 1:
         with st.expander("How sure is that?"):
-            st.markdown("\n\n".join(map(plain, lines[1:])))
+            st.markdown("\n\n".join(map(plain, lines)))
+
+
+def _describe_gain(found: Recommendation) -> str:
+    """What the recommended pair does on the held-out questions beside yours; "" where yours are not compared."""
+    policy = app_state.policy()
+    own = next((one for one in found.compared[1:] if (one.lower, one.upper) == (policy.lower, policy.upper)), None)
+    if own is None:
+        return ""
+    new = found.compared[0]
+    rates = (
+        ("answered", new.rates.answered, own.rates.answered),
+        ("confidently wrong", new.rates.confidently_wrong, own.rates.confidently_wrong),
+        ("answer discarded", new.rates.discarded, own.rates.discarded),
+    )
+    parts = [f"{name} {now.value:.0%} (yours {was.value:.0%})" for name, now, was in rates if now and was]
+    parts.append(f"cost {new.cost:.2f} (yours {own.cost:.2f})")
+    return f"On {counted(found.judged_on, 'held-out question')}: {', '.join(parts)}."
 
 
 def _use(lower: float, upper: float) -> None:
