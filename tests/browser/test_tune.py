@@ -53,7 +53,7 @@ def test_from_an_uploaded_table_to_a_preset_in_use(
     page: Page, empty_app: str, lighthouse: Path, questions: Path
 ) -> None:
     graded(page, empty_app, lighthouse, questions)
-    expect(page.get_by_text("of all pairs")).to_be_visible()
+    expect(page.get_by_text("of pairs")).to_be_visible()
     check(page, "thresholds")
     page.get_by_role("textbox", name="Name of the preset").fill("harbour")
     page.keyboard.press("Enter")
@@ -103,7 +103,7 @@ def test_nothing_grave_on_the_tune_page(
 ) -> None:
     look_at(page, theme, width)
     page.goto(f"{empty_app}/tune")
-    expect(page.get_by_text("Where the questions come from")).to_be_visible()
+    expect(page.get_by_text("Add questions and say whether")).to_be_visible()
     check(page, "no questions")
     graded(page, empty_app, lighthouse, questions)
     for picture in ("Scores", "Routes", "Curves", "Can scores be trusted?", "Sentences", "All policies"):

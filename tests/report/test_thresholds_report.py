@@ -181,13 +181,13 @@ def test_the_comparison_is_the_recommendations() -> None:
     for row, one in zip(rows, FOUND.compared, strict=True):
         assert (
             row.startswith(one.name)
-            and f"{one.lower:.3f} | {one.upper:.3f} | " in row
-            and f" | {one.cost:.3f} | " in row
+            and f"{one.lower:.2f} | {one.upper:.2f} | " in row
+            and f" | {one.cost:.2f} | " in row
         )
         for share in (one.rates.answered, one.rates.confidently_wrong, one.rates.needless_web, one.rates.discarded):
             assert share and f"{share.value:.1%} ({100 * share.low:.1f}–{share.high:.1%})" in row
     saved = FOUND.compared[1].saved
-    assert saved and rows[1].endswith(f"{saved.value:+.3f} ({saved.low:+.3f} to {saved.high:+.3f})")
+    assert saved and rows[1].endswith(f"{saved.value:+.2f} ({saved.low:+.2f} to {saved.high:+.2f})")
     assert rows[0].endswith(" | –") and "this preset" in rows[0] and "this preset" not in rows[1]
 
 

@@ -90,8 +90,8 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
         height=min(38 * len(chosen) + 40, 320),
         column_config={
             "question": st.column_config.TextColumn(width="large"),
-            "score for upper": st.column_config.NumberColumn(format="%.3f"),
-            "score for lower": st.column_config.NumberColumn(format="%.3f"),
+            "score for upper": st.column_config.NumberColumn(format="%.2f"),
+            "score for lower": st.column_config.NumberColumn(format="%.2f"),
         },
         alt=f"Questions labelled {word(list(Expected)[place])} and taken {ACTIONS[taken]}",
     )  # fmt: skip
@@ -140,30 +140,30 @@ def _draw_separation(board: Board) -> None:
     found = auroc(board.deciding().upper, board.answerable)
     if found is None:
         st.warning(
-            "All these questions are of one kind: thresholds need questions that the documents answer and others that "
-            "they do not.",
+            "All these questions are of one kind. Add some that the documents answer, and some that they do not.",
             icon=":material/warning:",
         )
     elif found.low <= 0.5:
         st.warning(
-            f"By these {len(board)} questions, this score cannot tell answerable questions from others: AUROC {found}, "
-            "where 0.5 is guessing. No threshold on it can be trusted; more questions may show more.",
+            f"By these {len(board)} questions the score cannot tell answerable questions from others (AUROC {found}, "
+            "0.5 is guessing). Add questions before you trust any threshold.",
             icon=":material/warning:",
         )
     else:
         st.markdown(
-            f":material/compare: Of an answerable and an unanswerable question, the answerable one has the higher "
-            f"score in **{found.value:.0%}** of all pairs (AUROC, 95 % interval {found.low:.0%} to {found.high:.0%}). "
-            f"{_verdict(found)}"
+            f":material/compare: Answerable questions score higher in **{found.value:.0%}** of pairs (AUROC, 95% "
+            f"interval {found.low:.0%} to {found.high:.0%}). {_verdict(found)}"
         )
 
 
 def _verdict(found: Estimate) -> str:
     if found.low >= 0.9:
-        return "They are separated well."
+        return "Well separated."
     if found.low >= 0.75:
-        return "They are separated, with mistakes that any threshold only shifts from one side to the other."
-    return "That is weak: whatever the thresholds, many questions will take the wrong route."
+        return "Separated, with mistakes at any threshold."
+    if found.value >= 0.75:
+        return "More questions would make this sure."
+    return "Weak: many questions take the wrong route at any threshold."
 
 
 def _draw_rates(board: Board, actions: Array, rates: Rates) -> None:
@@ -192,9 +192,7 @@ def _draw_scores(board: Board) -> None:
     settled = int((board.deciding(policy.lower).settled >= 0).sum())
     if settled:
         st.caption(f"{counted(settled, 'question')} without a score to compare: no threshold decides them.")
-    st.caption(
-        "Above the line questions that the documents answer, below it the others. Move the thresholds in the sidebar."
-    )
+    st.caption("Above the line: answerable. Below: not answerable. Move the thresholds in the sidebar.")
 
 
 def _draw_curves(board: Board) -> None:
@@ -215,8 +213,7 @@ def _draw_curves(board: Board) -> None:
         st.markdown(f"**Precision and recall**, average precision {average}")
         _chart(charts.precision_recall(both, float(yes.mean())), "tune_pr")
     st.markdown(
-        f"**Risk and coverage**, area {risk.area:.3f}: the more questions are answered from the documents, the more of "
-        "these answers have nothing behind them."
+        f"**Risk and coverage**, area {risk.area:.2f}: the more questions are answered, the more answers are wrong."
     )
     wrong = float((~yes)[good].mean()) if good.any() else 0.0
     _chart(charts.risk_coverage(risk, (float(good.mean()), wrong)), "tune_risk")
@@ -231,21 +228,18 @@ def _draw_trust(board: Board) -> None:
     values, yes = scores[seen], board.answerable[seen]
     message, off = brier(values, yes), ece(values, yes)
     st.markdown(
-        f"If a score is a probability, half of the questions scored 0.5 are answerable. Expected calibration error "
-        f"**{off:.3f}**, Brier score **{message:.3f}** (0 is best; knowing nothing but the share gives "
-        f"{float(yes.mean() * (1 - yes.mean())):.3f})."
+        f"Of questions scored 0.50, half should be answerable. Expected calibration error **{off:.2f}**, Brier score "
+        f"**{message:.2f}** (0 is best; the share alone gives {float(yes.mean() * (1 - yes.mean())):.2f})."
     )
     _chart(charts.reliability(reliability(values, yes), "score that upper is compared with"), "tune_reliability")
-    st.caption(
-        "Points below the dotted line: the score promises more than it keeps. Larger points stand for more questions."
-    )
+    st.caption("Below the dotted line the score is too high. Larger points: more questions.")
 
 
 def _draw_sentences(seen: Seen) -> None:
     found = sentence_curve(seen.graded)
     if found is None:
         st.info(
-            "Sentences are judged where a labelled question brings its answer, and a chunk holds it word for word.",
+            "This needs questions with `answers` that a chunk holds word for word.",
             icon=":material/info:",
         )
         return
@@ -253,9 +247,9 @@ def _draw_sentences(seen: Seen) -> None:
     at = int(np.abs(found.cutoffs - now).argmin())
     best = int(np.abs(found.cutoffs - found.best).argmin())
     st.markdown(
-        f"Your cut-off **{now:.2f}** keeps {found.answers[at]:.0%} of the sentences that hold an answer and "
-        f"{found.text[at]:.0%} of the text. The highest cut-off that keeps {KEPT:.0%} of these sentences is "
-        f"**{found.best:.2f}**, with {found.text[best]:.0%} of the text ({found.sentences} sentences)."
+        f"Your cut-off **{now:.2f}** keeps {found.answers[at]:.0%} of the sentences with an answer and "
+        f"{found.text[at]:.0%} of the text. **{found.best:.2f}** would keep {KEPT:.0%} of them and "
+        f"{found.text[best]:.0%} of the text."
     )
     _chart(charts.sentences(found.text, found.answers, found.cutoffs, now), "tune_sentences")
 

@@ -20,14 +20,11 @@ def draw_grading(seen: Seen) -> None:
     if not seen.missing:
         return
     card = known_card(seen.conditions.evaluator)
-    rest = f", {counted(len(seen.graded), 'question')} are graded already" if seen.graded else ""
-    message = (
-        f"Each question is searched for once, and its chunks are graded by {plain(card.title.lower())}{rest}. After "
-        "that every threshold and policy below is computed at once, from what was recorded."
-    )
+    rest = f" {len(seen.graded)} are graded already." if seen.graded else ""
+    message = f"Retrieves and grades each question once, with {plain(card.title.lower())}.{rest}"
     if card.calls_model:
         calls = seen.missing * -(-seen.conditions.top_k // card.batch)
-        message += f" That takes about {counted(calls, 'model call')}."
+        message += f" About {counted(calls, 'LLM call')}."
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(message, width="stretch")
         if access.may(Right.TUNE):  # the top of the page says why not
@@ -80,7 +77,7 @@ def draw_job(job: SetJob | None, doing: str, done: str, key: str) -> None:
                 "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
                 disabled=job.is_stopping, key=f"{key}_stop",
             )  # fmt: skip
-            st.caption(f"Whatever is {done} is kept, also when this page is closed or the machine is switched off.")
+            st.caption(f"What is {done} is kept, whatever happens.")
 
 
 def _format_left(seconds: float | None) -> str:

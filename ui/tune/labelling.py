@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import streamlit as st
@@ -21,6 +22,7 @@ Find = Callable[[], tuple[UnlabelledQuestion, ...]]
 _LABELS = (Expected.CORRECT, Expected.AMBIGUOUS, Expected.INCORRECT)
 _LONGEST_CHUNK = 900
 _DRAFTED = 60
+_HEADING = re.compile(r"^#+ ", re.MULTILINE)
 
 
 def draw_labelling(busy: bool) -> None:
@@ -90,7 +92,7 @@ def _draw_round() -> None:
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             done = min(found.done + 1, len(found.asked))
             title = f"Label {done} of {len(found.asked)}" if found.next else f"{len(found.asked)} labelled"
-            st.subheader(title, anchor=False, width="content")
+            st.markdown(f"**{title}**", width="content")
             st.button(
                 "Finish" if found.next is None else "Stop here", on_click=labelling_state.end, args=(found.name,),
                 icon=":material/check:", type="primary" if found.next is None else "tertiary", key="label_end",
@@ -109,15 +111,16 @@ def _draw_round() -> None:
 
 
 def _draw_question(found: Round, asked: UnlabelledQuestion) -> None:
-    st.markdown(f"#### {plain(asked.question)}")
+    st.subheader(plain(asked.question), anchor=False)
     best = labelling_state.best_chunk(asked)
     if best is None:
         st.caption("No chunk was found.")
     else:
         score = "not graded" if best.score is None else f"{best.score:.2f}"
         st.caption(f"Best chunk: {plain(best.passage.source)}, score {score}")
-        with st.container(border=True, key="label_chunk"):
-            st.markdown(paragraphs(shortened(best.passage.text, _LONGEST_CHUNK)))
+        with st.container(border=True, key="label_chunk", height=220):
+            text = _HEADING.sub("", shortened(best.passage.text, _LONGEST_CHUNK))
+            st.markdown(paragraphs(text))
     st.markdown("Do your documents answer it?")
     with st.container(horizontal=True, vertical_alignment="center"):
         for number, expected in enumerate(_LABELS, start=1):

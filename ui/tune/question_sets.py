@@ -13,6 +13,7 @@ from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted
+from crag_core.evaluators.policies import known_card
 from crag_core.experiments.drafting.draft import draft as draft_questions
 from crag_core.experiments.drafting.draft_with_model import reword
 from crag_core.experiments.labelled.from_feedback import FromFeedback, questions_from
@@ -35,6 +36,7 @@ from ui.text import plain
 
 MOST_PASSAGES = 5000
 SAMPLE, DRAFT, UPLOAD, FEEDBACK, KEPT = "Sample questions", "Draft them", "Upload", "From feedback", "Kept sets"
+WRITE = "Write them"
 _SHOWN_PROBLEMS = 10
 LARGEST_MB = 40
 MOST_EDITED = 3000
@@ -74,15 +76,18 @@ def draw_sources(has_set: bool, busy: bool) -> None:
     choices = {
         KEPT: _draw_kept,
         UPLOAD: _draw_upload,
+        WRITE: _draw_write,
         DRAFT: _draw_draft,
         FEEDBACK: _draw_feedback,
         SAMPLE: _draw_sample,
     }
-    start = KEPT if _kept_names() else UPLOAD
+    if not _kept_names():
+        del choices[KEPT]
+    start = next(iter(choices))
     if not has_set:
-        st.markdown("Upload questions with labels, or let them be drafted from your documents. 20 or more are needed.")
+        st.markdown("Add questions and say whether your documents answer them. 20 or more are needed, better 50.")
     chosen = st.segmented_control(
-        "Where the questions come from", list(choices), default=start, required=True, key="tune_source", disabled=busy
+        "Questions", list(choices), default=start, required=True, key="tune_source", disabled=busy
     )
     try:
         choices[chosen](busy)
@@ -100,18 +105,14 @@ def _kept_names() -> tuple[str, ...]:
 
 def _draw_sample(busy: bool) -> None:
     read = tune_state.sample()
-    st.markdown(
-        f"{counted(len(read.questions), 'question')} about the sample documents that came with the application, "
-        "written and labelled for it."
-    )
+    st.markdown(f"{counted(len(read.questions), 'question')} about the sample documents of the application.")
     _draw_take(tune_state.SAMPLE, read.questions, busy)
 
 
 def _draw_draft(busy: bool) -> None:
     st.markdown(
-        "From your own documents, without any label of yours: questions made of sentences that state a fact "
-        "(answered), the same with every chunk that holds the sentence taken away (nearly answered), and "
-        "everyday questions (something else). They are marked as drafted; look them through before you trust them."
+        "From your documents: questions that they answer, the same with the answering chunks taken away, and "
+        "everyday questions. Check them before you trust them."
     )
     with st.form("tune_draft_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         count = st.number_input("Questions", 12, 400, 100, 10, key="tune_draft_count", width=140)
@@ -145,10 +146,19 @@ def _draw_upload(busy: bool) -> None:
 
 def _take_file() -> None:
     file = st.session_state["tune_upload"]
-    if file is not None:
-        waiting = tune_state.take_file(file.name, file.getvalue())
-        if waiting:
-            labelling_state.begin(waiting)
+    if file is None:
+        return
+    waiting = tune_state.take_file(file.name, file.getvalue())
+    found, is_free = tune_state.uploaded(), not known_card(st.session_state["evaluator"]).calls_model
+    if waiting:
+        labelling_state.begin(waiting)
+    elif found and found.is_taken and is_free and access.may(Right.TUNE):
+        tune_state.start_grading()
+
+
+def _draw_write(busy: bool) -> None:
+    """The table of one's own set, with room for more."""
+    _draw_table(tune_state.own_set(), busy)
 
 
 def _draw_refused() -> None:
@@ -165,13 +175,13 @@ def _draw_feedback(busy: bool) -> None:
     if not is_allowed(Right.SEE_HISTORY):
         return
     found = from_feedback()
-    st.markdown("Every question on the Ask page whose route you called right, or for which you named the right one.")
+    st.markdown("Questions on Ask whose route was called right, or for which the right one was named.")
     if found.unspecific:
-        st.caption(f"{counted(found.unspecific, 'label')} say wrong without naming the right route: not used.")
+        st.caption(f"Not used: {counted(found.unspecific, 'label')} without the right route.")
     for one in found.overruled[:_SHOWN_PROBLEMS]:
         st.caption(f":orange[:material/warning:] “{plain(one.question)}” was judged in two ways; {one.kept} holds.")
     if not found.questions:
-        st.info("Nobody has said yet what a route should have been.", icon=":material/info:")
+        st.info("No route labels yet.", icon=":material/info:")
         return
     _draw_take("From feedback", found.questions, busy, keeps=True)
 
@@ -230,15 +240,16 @@ def _draw_problems(read: Read, title: str) -> None:
 def draw_set(labelled: LabelledSet, busy: bool) -> None:
     """What is in the set, and behind a fold the table to edit it in."""
     counts = labelled.counts
-    st.markdown("  \n".join(f"{_badge(one)} **{count}** {LABELS[one]}" for one, count in counts.items()))
+    st.markdown(
+        " \u2003 ".join(f"{_badge(one)} **{count}**" for one, count in counts.items()),
+        help="  \n".join(f"{word(one)}: {LABELS[one]}" for one in counts),
+    )
     drafted = sum(one.origin is Origin.DRAFTED for one in labelled.questions)
     if drafted:
-        st.caption(
-            f":material/edit_note: {counted(drafted, 'question')} drafted by the application: look them through."
-        )
+        st.caption(f":material/edit_note: {counted(drafted, 'question')} drafted by the application: check them.")
     uploaded = tune_state.uploaded()
     if uploaded and uploaded.is_taken and uploaded.read.questions == labelled.questions:
-        st.caption(f":material/check: {plain(uploaded.name)} is kept as “{plain(labelled.name)}”.")
+        st.caption(f":material/check: {plain(uploaded.name)} is saved as “{plain(labelled.name)}”.")
         for remark in uploaded.read.remarks:
             st.caption(f":material/info: {plain(remark)}")
     if few := few_tell(labelled.questions):
@@ -254,6 +265,8 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
         _draw_files(labelled)
         return
     rows = [{**to_plain(question), "expected": word(question.expected)} for question in labelled.questions]
+    if not rows:
+        rows = [{"question": "", "expected": None}] * 3
     edited = st.data_editor(
         rows,
         key=f"tune_table_{labelled.fingerprint}",
@@ -264,7 +277,7 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
             "question": st.column_config.TextColumn(required=True, width="large"),
             "expected": st.column_config.SelectboxColumn("label", options=list(map(word, Expected)), required=True),
             "answers": st.column_config.ListColumn(help="Any of these texts answers the question."),
-            "without": st.column_config.TextColumn(help="Chunks that hold this text count as not indexed."),
+            "without": st.column_config.TextColumn(help="Chunks with this text count as not indexed."),
             "origin": st.column_config.TextColumn(disabled=True),
         },
     )
@@ -272,9 +285,10 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
             "Save changes", on_click=_save_changes, args=(labelled, changed), icon=":material/save:",
-            disabled=busy or changed == rows, key="tune_save_changes",
+            disabled=busy or changed in ([], rows), key="tune_save_changes",
         )  # fmt: skip
-        _draw_files(labelled)
+        if labelled.questions:
+            _draw_files(labelled)
     if problem := st.session_state.pop("tune_table_problem", None):
         _draw_read(problem)
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import streamlit as st
 
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import counted, readable
 from crag_core.experiments.statistics.intervals import least_certified
 from crag_core.experiments.statistics.small_sets import MOST_CERTIFIED, held_out
 from crag_core.experiments.thresholds.objective import Costs, Objective, allowed, losses, surface, wrong_surface
@@ -96,10 +96,27 @@ def draw_recommended(found: Recommendation) -> None:
     if found.guaranteed:
         st.markdown(f":material/verified: {plain(f'{found.guaranteed.reason} {found.guaranteed.odds}')}")
     lines = recommendation_lines(found)
-    st.markdown(plain(lines[0]))
+    st.markdown(plain(found.keep or _describe_gain(found) or lines[0]))
     if len(lines) > 1:
         with st.expander("How sure is that?"):
-            st.markdown("\n\n".join(map(plain, lines[1:])))
+            st.markdown("\n\n".join(map(plain, lines)))
+
+
+def _describe_gain(found: Recommendation) -> str:
+    """What the recommended pair does on the held-out questions beside yours; "" where yours are not compared."""
+    policy = app_state.policy()
+    own = next((one for one in found.compared[1:] if (one.lower, one.upper) == (policy.lower, policy.upper)), None)
+    if own is None:
+        return ""
+    new = found.compared[0]
+    rates = (
+        ("answered", new.rates.answered, own.rates.answered),
+        ("confidently wrong", new.rates.confidently_wrong, own.rates.confidently_wrong),
+        ("answer discarded", new.rates.discarded, own.rates.discarded),
+    )
+    parts = [f"{name} {now.value:.0%} (yours {was.value:.0%})" for name, now, was in rates if now and was]
+    parts.append(f"cost {new.cost:.2f} (yours {own.cost:.2f})")
+    return f"On {counted(found.judged_on, 'held-out question')}: {', '.join(parts)}."
 
 
 def _use(lower: float, upper: float) -> None:
@@ -114,18 +131,18 @@ def draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
     board = board.part(halves(board))
     values, what, message = _values(board, objective)
     points = [charts.Point(preset.name, preset.lower, preset.upper, "diamond", "#8d6bc2") for preset in now.presets]
-    points.append(charts.Point("start", board.policy.lower, board.policy.upper, "square", "#5c6773"))
+    points.append(charts.Point("default", board.policy.lower, board.policy.upper, "square", "#5c6773"))
     if not found.why_not and not found.keep:
         points.append(charts.Point("recommended", found.lower, found.upper, "star", "#f2c230"))
-    points.append(charts.Point("now", now.lower, now.upper, "circle", "#3f88c5"))
+    points.append(charts.Point("yours", now.lower, now.upper, "circle", "#3f88c5"))
     plateau = None if found.plateau is None else found.plateau.cells
     st.plotly_chart(
         charts.heat_map(axis, values, allowed(board, axis, axis), plateau, points, what),
         key="tune_heat_map", on_select=_clicked, selection_mode="points", config={"displayModeBar": False},
     )  # fmt: skip
     st.caption(
-        f"{message} for every pair of thresholds, over the questions chosen on; the white line encloses the plateau. "
-        "Click a place to move the thresholds there."
+        f"{message} at every pair of thresholds. Inside the white line they do about as well as the best. Click to "
+        "move your thresholds there."
     )
 
 
@@ -157,7 +174,7 @@ def draw_compared(found: Recommendation) -> None:
         [dict(zip(COMPARED, row, strict=True)) for row in compared_rows(found)], hide_index=True, key="tune_compared",
         alt=f"{_whose(found)} thresholds beside others, on the other half of the questions",
     )  # fmt: skip
-    st.caption(f"{_whose(found)} thresholds beside others, {compared_on(found)}.")
+    st.caption(f"{compared_on(found).capitalize()}.")
 
 
 def _whose(found: Recommendation) -> str:

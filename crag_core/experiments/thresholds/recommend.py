@@ -204,11 +204,11 @@ def _why_keep(board: Board, objective: Objective, prices: Prices, own: Pair, cho
     broke = "" if other_keeps else " and broke a limit"
     too = "" if mine_keeps else ", which breaks a limit too"
     means = [float(each.mean()) for each in (theirs, mine)]
-    of_theirs, of_mine = readable(*means) if objective.most_wrong is None else [f"{mean:.1%}" for mean in means]
-    lower, upper, other_lower, other_upper = readable(*own, *chosen)
+    of_theirs, of_mine = (f"{mean:.2f}" if objective.most_wrong is None else f"{mean:.1%}" for mean in means)
+    lower, upper = readable(*chosen)
     return (
-        f"Keep yours, lower {lower} and upper {upper}. On {len(board)} held-out questions the best other pair (lower "
-        f"{other_lower}, upper {other_upper}) {what} {of_theirs}{broke} (yours {of_mine}{too}): no better than chance."
+        f"On {len(board)} held-out questions the best other pair (lower {lower}, upper {upper}) {what} "
+        f"{of_theirs}{broke} (yours {of_mine}{too}): no better than chance."
     )
 
 

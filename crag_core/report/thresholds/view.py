@@ -211,7 +211,7 @@ def recommendation_lines(found: Recommendation, is_own: bool = True) -> tuple[st
 
 def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
     if found.keep:
-        yield found.keep
+        yield f"Keep yours, {describe_pair(found.lower, found.upper)}. {found.keep}"
         return
     who = "These thresholds" if is_own else f"The recommended thresholds, {describe_pair(found.lower, found.upper)},"
     chosen, others = counted(found.chosen_on, "question"), counted(found.judged_on, "other question")
@@ -287,10 +287,10 @@ def compared_rows(found: Recommendation) -> tuple[tuple[str, ...], ...]:
     fields = ("answered", "confidently_wrong", "needless_web", "discarded", "web")
     return tuple(
         (
-            *(one.name, f"{one.lower:.3f}", f"{one.upper:.3f}"),
+            *(one.name, *readable(one.lower, one.upper)),
             *(_share(getattr(one.rates, field)) for field in fields),
-            f"{one.cost:.3f}",
-            f"{one.saved.value:+.3f} ({one.saved.low:+.3f} to {one.saved.high:+.3f})" if one.saved else "–",
+            f"{one.cost:.2f}",
+            f"{one.saved.value:+.2f} ({one.saved.low:+.2f} to {one.saved.high:+.2f})" if one.saved else "–",
         )
         for one in found.compared
     )
