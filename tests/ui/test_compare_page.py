@@ -234,10 +234,7 @@ def test_the_page_opens_with_plain_rag_and_the_sidebars_choice(start: Start) -> 
     assert cards(app)["A · Plain RAG"] == "No grading, no correction 6 chunks Quotations"
     lower, upper = thresholds(app)
     assert cards(app)["B · Paper"].startswith(f"Lower {lower:.2f}, upper {upper:.2f}, cut-off ")
-    assert (
-        "Trained evaluator, 6 chunks, no web Quotations; if AMBIGUOUS without web: show nearest"
-        in cards(app)["B · Paper"]
-    )
+    assert "Trained evaluator, 6 chunks, no web Quotations, show nearest if doubtful" in cards(app)["B · Paper"]
     assert shown(app).count("Follows the sidebar") == 1
     assert not has_button(app, "Stop") and "Evidence of each answer" not in shown(app)
 

@@ -73,7 +73,7 @@ def _describe(one: Configuration) -> tuple[str, ...]:
     return (
         f"Lower {readable(lower)[0]}, upper {readable(upper)[0]}, cut-off {cutoff:.2f}",
         f"{judge}, {counted(choice.top_k, 'chunk')}, {web}",
-        f"{_writer(choice.model)}; if AMBIGUOUS without web: {doubtful}",
+        f"{_writer(choice.model)}, {doubtful} if doubtful",
     )
 
 

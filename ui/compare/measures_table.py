@@ -210,4 +210,8 @@ def _draw_paths(found: Compared) -> None:
         for path in table.paths(name)
     ]
     alt = "Seconds and LLM calls by configuration and route"
-    st.dataframe(rows, hide_index=True, height="content", key="versus_paths", alt=alt)
+    seconds = st.column_config.NumberColumn(format="%.2f")
+    st.dataframe(
+        rows, hide_index=True, height="content", key="versus_paths", alt=alt,
+        column_config={"p50, s": seconds, "p95, s": seconds, "LLM calls": seconds},
+    )  # fmt: skip
