@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -70,7 +71,22 @@ def _mark(name: str, value: float, meaning: str, stays: Interval, action: Action
 
 def flip_text(flip: Flip) -> str:
     """ "AMBIGUOUS if upper > 0.86"."""
-    return f"{flip.to} if {flip.threshold} {flip.relation} {edge(flip.at)}"
+    return f"{flip.to} if {flip.threshold} {bound(flip.relation, flip.at)}"
+
+
+def bound(relation: str, at: float) -> str:
+    """ "> 0.86": true as it stands, and of every place of a mark; three decimals where two would leave one out."""
+    is_below = relation in ("<", "≤")
+    for digits in (2, 3):
+        scale = 10**digits
+        steps = round(at * scale, 6)
+        value = (math.floor(steps) if is_below else math.ceil(steps)) / scale
+        if round(value - at, 9) == 0:
+            return f"{relation} {value:.{digits}f}"
+        nearest = (math.floor(at / STEP) if is_below else math.ceil(at / STEP)) * STEP
+        if digits == 3 or round(nearest - value, 9) * (1 if is_below else -1) <= 0:
+            break
+    return f"{'≤' if is_below else '≥'} {value:.{digits}f}"
 
 
 def sentences(policy: Policy, decision: Decision, numbers: Mapping[str, str]) -> tuple[str, ...]:

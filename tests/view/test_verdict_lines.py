@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import operator
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from crag_core.evaluators.policies import plain_rag
 from crag_core.view.run_view import RunView, view_run
+from crag_core.view.score_words import STEP, bound
 from crag_core.view.verdict_lines import Chip, chip, flip_lines, no_flip
 from tests.builders import graded, policy, trace, twice
 
@@ -29,7 +35,7 @@ def test_plain_rag_judges_no_retrieval() -> None:
 def test_what_flips_stands_in_one_line_a_threshold() -> None:
     assert flip_lines(of_scores(0.52)) == ("CORRECT if upper ≤ 0.52", "INCORRECT if lower > 0.52")
     assert flip_lines(of_scores(0.6)) == ("AMBIGUOUS if upper > 0.60",)
-    assert flip_lines(of_scores(0.5999))[0] == "CORRECT if upper ≤ 0.5999", "else 0.60 would look enough"
+    assert flip_lines(of_scores(0.5999))[0] == "CORRECT if upper ≤ 0.599", "else 0.60 would look enough"
     found, grades = twice((0.31, 0.82))
     two = view_run(trace(policy("two-signal"), passages=found, grades=grades))
     assert flip_lines(two) == ("CORRECT if upper ≤ 0.31", "INCORRECT if lower > 0.82")
@@ -38,3 +44,23 @@ def test_what_flips_stands_in_one_line_a_threshold() -> None:
 def test_where_nothing_flips_it_is_not_said_that_something_does() -> None:
     for view in (of_scores(), of_scores(None), of_scores(1.0)):
         assert flip_lines(view) == () and no_flip(view) == "No threshold changes this."
+
+
+HOLDS = {"<": operator.lt, "≤": operator.le, ">": operator.gt, "≥": operator.ge}
+
+
+@given(relation=st.sampled_from(sorted(HOLDS)), at=st.floats(0, 1) | st.integers(0, 1000).map(lambda n: n / 1000))
+@example(relation=">", at=0.5102)
+def test_a_bound_says_the_same_of_every_place_of_a_mark(relation: str, at: float) -> None:
+    shown, value = bound(relation, at).split()
+    assert len(value) <= 5
+    for n in range(201):
+        place = round(n * STEP, 9)
+        if abs(place - at) > 1e-8 or place == at:
+            assert HOLDS[shown](place, float(value)) == HOLDS[relation](place, at)
+
+
+def test_two_decimals_are_enough_where_no_place_of_a_mark_lies_between() -> None:
+    assert (bound("≤", 0.5102), bound(">", 0.824), bound("≥", 0.86), bound(">", 0.8601)) == (
+        "≤ 0.51", "> 0.824", "≥ 0.86", "≥ 0.861",
+    )  # fmt: skip
