@@ -11,7 +11,7 @@ shutdown.take_signals()  # before the other imports: what they load must not be 
 
 from crag_core.base.errors import CragError
 from ui.run import share
-from ui.session import app_state, current_run, uploads
+from ui.session import access, app_state, current_run, uploads
 from ui.shell import incoming_messages, page, sidebar, sign_in
 from ui.text import plain
 
@@ -34,7 +34,7 @@ navigation = st.navigation(
     position="top" if sign_in.is_passed() else "hidden",
 )
 has_sidebar = navigation.title in ("Ask", "Compare", "Tune", "Policies")
-is_welcome = navigation.title == "Ask" and not current_run.is_any()
+is_welcome = navigation.title == "Ask" and not current_run.is_any() and not access.is_on()  # it has "Sign out"
 is_closed = is_welcome or not has_sidebar
 st.set_page_config(
     page_title="CRAG Explorer",
