@@ -47,13 +47,6 @@ def describe(value: float, *limits: float) -> str:
     return max((readable(value, limit)[0] for limit in limits), key=len)
 
 
-def edge(value: float) -> str:
-    """With as many decimals as it takes to see on which side of each place of a mark it lies."""
-    nearest = round(value / STEP)
-    shown = describe(value, *(round((nearest + more) * STEP, 9) for more in (-1, 0, 1)))
-    return shown[:4] + shown[4:].rstrip("0")
-
-
 def marks_of(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mark, Mark]:
     under, over = policy.incorrect.label, policy.correct.label
     lower = f"{under} {'at or below' if policy.lower_is_inclusive else 'below'} it"

@@ -65,8 +65,10 @@ def test_slash_leads_to_the_question_and_is_a_letter_in_it(screen: Page, empty_a
     question = screen.get_by_label("Your question")
     expect(question).to_be_visible()
     settled(screen)
-    screen.keyboard.press("/")
-    expect(question).to_be_focused()
+    expect(screen.locator(".st-key-shortcuts")).to_be_attached()
+    while not question.evaluate("field => field === document.activeElement"):  # until its script is there
+        screen.keyboard.press("/")
+        screen.wait_for_timeout(300)
     screen.keyboard.type("km/h")
     expect(question).to_have_value("km/h")
 

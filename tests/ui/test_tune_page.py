@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
+from crag_core.base.text.display import readable
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
@@ -123,7 +124,7 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
 
     app = start(CRAG_HOME=str(own))
     choose(app, evaluator="embedding")
-    press(app, f"careful: {lower:g} and {upper:g}")
+    press(app, f"careful: {' and '.join(readable(lower, upper))}")
     assert thresholds(app) == (lower, upper)
     assert "Preset “careful”" in texts(app)
     ask(app, ANSWERED[0])
@@ -452,7 +453,7 @@ def test_a_preset_of_other_documents_warns(start: Start, graded: AppTest, own: P
     app = start(CRAG_HOME=str(own))
     choose(app, evaluator="embedding")
     kept = Workbench(Config(home=own)).experiments.load_preset("careful")
-    press(app, f"careful: {kept.lower:g} and {kept.upper:g}")
+    press(app, f"careful: {' and '.join(readable(kept.lower, kept.upper))}")
     assert "Since “careful” was chosen, the documents changed" in texts(app)
 
 
