@@ -19,6 +19,7 @@ incoming_messages.check_all()
 # A picture of our own: the browser of each visitor would fetch an icon by name from a server of Google.
 icon = Path(__file__).parent / "ui" / "parts" / "icon.png"
 uploads.bound()
+st.set_page_config(page_title="CRAG Explorer", page_icon=icon, layout="wide")
 navigation = st.navigation(
     [
         st.Page("pages/ask.py", title="Ask", icon=":material/forum:", default=True),
@@ -36,12 +37,7 @@ navigation = st.navigation(
 has_sidebar = navigation.title in ("Ask", "Compare", "Tune", "Policies")
 is_welcome = navigation.title == "Ask" and not current_run.is_any() and not access.is_on()  # it has "Sign out"
 is_closed = is_welcome or not has_sidebar
-st.set_page_config(
-    page_title="CRAG Explorer",
-    page_icon=icon,
-    layout="wide",
-    initial_sidebar_state="collapsed" if is_closed else "auto",
-)
+st.set_page_config(initial_sidebar_state="collapsed" if is_closed else "auto")
 st.html(Path(__file__).parent / "ui" / "parts" / "page.css")
 page.draw_frame(has_sidebar)
 try:

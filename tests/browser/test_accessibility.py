@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,7 @@ def test_nothing_grave_on_the_ask_page(page: Page, empty_app: str, lighthouse: P
     expect(page.get_by_text("A link to this decision")).to_be_visible()
     check(page, "share")
     page.keyboard.press("Escape")
+    page.get_by_role("button", name=re.compile("^2 lighthouse.pdf")).click()  # the one that was open is dropped
     page.get_by_role("button", name="Show in the document").first.click()
     expect(page.get_by_role("dialog").get_by_text("lighthouse.pdf").first).to_be_visible()
     check(page, "document")

@@ -36,7 +36,7 @@ def test_upload_ask_and_slide(page: Page, empty_app: str, lighthouse: Path, tmp_
     expect(page.get_by_text("42 metres").first).to_be_visible()
 
     # A citation leads to the card of its passage.
-    page.locator("a", has_text="[1]").first.click()
+    page.locator("a", has_text=re.compile(r"\[\d\]")).first.click()
     expect(page).to_have_url(re.compile("#passage-"))
 
     # The thresholds by keyboard, between their ends, where every score leads to the same; then the strip cut-off.
@@ -49,7 +49,7 @@ def test_upload_ask_and_slide(page: Page, empty_app: str, lighthouse: Path, tmp_
     expect(page.locator("del", has_text="42 metres")).to_be_visible()
     slide(page, 1, "End")
     expect(verdict).to_contain_text("INCORRECT")
-    expect(page.get_by_text("No model was called.")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^\d changes$"))).to_be_visible()
     expect(page).to_have_url(re.compile("upper="))
 
     # The link with these thresholds opens with them, in another session.
@@ -90,9 +90,10 @@ def test_stop_really_stops(page: Page, empty_app: str, lighthouse: Path) -> None
         page.get_by_role("textbox", name="Ollama address").fill(server.url)
         page.get_by_role("button", name="Apply").click()
         expect(page.get_by_text("Ollama, 1 model")).to_be_visible()
+        page.get_by_role("link", name="Ask").click()
+        page.get_by_role("button", name="Expand sidebar").click()
         page.get_by_role("combobox", name="Answers written by").click()
         page.get_by_role("option", name="smollm2").click()
-        page.get_by_role("link", name="Ask").click()
         ask(page, "How high is the tower of the lighthouse?")
         expect(page.get_by_text("word word").first).to_be_visible()
         page.get_by_role("button", name="Stop", exact=False).last.click()

@@ -91,6 +91,8 @@ def test_place_of_the_answer_stays_when_a_threshold_changes_the_action(
 ) -> None:
     upload(screen, empty_app, lighthouse)
     screen.get_by_role("link", name="Ask").click()
+    screen.get_by_role("button", name="Expand sidebar").click()
+    screen.get_by_role("radio", name="Ask first").click()
     ask(screen, QUESTION)
     expect(screen.get_by_text("Original run")).to_be_visible()
     answer = screen.get_by_text("42 metres").first

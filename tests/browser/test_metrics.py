@@ -49,7 +49,7 @@ def test_time_and_policy_change_figures_charts_and_table(page: Page, url: str) -
     policy.press("ArrowDown")  # a click on a choice may scroll the page, which closes the list
     policy.press("Enter")
     expect(page.get_by_text("30 runs", exact=True)).to_have_count(0)
-    expect(page.get_by_text("CORRECT", exact=False).first).to_be_visible()
+    expect(page.get_by_test_id("stMain").get_by_text("CORRECT").first).to_be_visible()
     expect(page.get_by_text("Traceback")).to_have_count(0)
 
 

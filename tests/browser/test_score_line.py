@@ -66,7 +66,7 @@ draw_scores(view_run(trace(of, passages=found, grades=grades, opinions=opinions)
 """Any scores and thresholds, as the address has them."""
 
 OVERLAPS = """() => {
-  const wanted = ".name, .flag, .told, .tick, .how-far, .row > .value, .row-name > *, .inline, .mark, .title, .words";
+  const wanted = ".name, .flag, .told, .tick, .row > .value, .row-name > *, .inline, .mark, .title, .words";
   const boxes = [], walk = (node) => {
     for (const child of [...(node.shadowRoot?.children ?? []), ...node.children]) {
       if (child.matches(wanted) && child.closest(".scores") && !child.closest(".legend")) boxes.push(child);
@@ -77,7 +77,7 @@ OVERLAPS = """() => {
   const shown = boxes.map((element) => {
     const range = document.createRange();
     range.selectNodeContents(element);
-    const isText = element.matches(".value, .told, .how-far, .words, .tick");
+    const isText = element.matches(".value, .told, .words, .tick");
     return { element, box: (isText ? range : element).getBoundingClientRect() };
   }).filter(({ box }) => box.width > 0 && box.height > 0);
   const told = ({ element }) => `${element.className} ${element.textContent}`;

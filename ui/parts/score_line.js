@@ -140,7 +140,7 @@ class Picture {
     const bar = make("div", "bar", make("div", "lane", box));
     const dot = make("div", "dot", bar.parentElement);
     dot.style.left = percent(edge(name));
-    const note = make("div", "how-far", box);
+    const note = make("div", "unseen", box); // the verdict says it
     note.id = `stays-${name}`;
     return { name, bar, note };
   }
@@ -208,6 +208,7 @@ class Picture {
       if (mark.below) make("i", `end low ${mark.below}`, bar, SIGNS[mark.below]);
       if (mark.above) make("i", `end high ${mark.above}`, bar, SIGNS[mark.above]);
       note.textContent = mark.text;
+      bar.title = mark.text;
     }
   }
 
@@ -303,10 +304,6 @@ class Picture {
     spread(parts.flags, line.marks.map(flag), scale, 6);
     if (line.compared !== null) {
       spread(parts.box, [{ element: parts.comparedText, at: line.compared, part: 0.5 }], scale, 0);
-    }
-    for (const { name, note } of parts.stays) {
-      const low = this.data.marks.find((mark) => mark.name === name).low * scale.width;
-      note.style.marginLeft = `${Math.max(Math.min(low, scale.width - note.offsetWidth), 0)}px`;
     }
   }
 
