@@ -10,7 +10,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from crag_core.base.serialization import to_plain
-from crag_core.base.text.display import sentence
 from crag_core.base.types import Action, Decision
 from crag_core.decision.policy import Policy
 from crag_core.trace.injection_scan import remark
@@ -35,7 +34,7 @@ def draw_verdict(view: RunView) -> None:
     decision = view.routed.decision
     st.header(chip(decision), anchor=False)
     details = " · ".join(filter(None, (_flips(view), *_remarks(view))))
-    st.markdown(f"{plain(sentence(decision.reason))}  \n:small[:gray[{details}]]")
+    st.markdown(f"{plain(verdict_lines.chip(decision).reason)}  \n:small[:gray[{details}]]")
 
 
 def verdict_row() -> DeltaGenerator:
@@ -52,11 +51,11 @@ def headline(decision: Decision) -> str:
 
 
 def chip(decision: Decision) -> str:
-    """The headline with what it judges: "Retrieval: CORRECT" above a wrong answer is no contradiction."""
+    """Names what it judges: "Retrieval: INCORRECT" above a right answer is no contradiction."""
+    title = plain(verdict_lines.chip(decision).title)
     if decision.verdict is None:
-        return f":gray-badge[{plain(verdict_lines.headline(decision))}]"
-    icon = ICONS[decision.action]
-    return f":{COLOURS[decision.action]}-badge[:material/{icon}: Retrieval: {plain(verdict_lines.headline(decision))}]"
+        return f":gray-badge[{title}]"
+    return f":{COLOURS[decision.action]}-badge[:material/{ICONS[decision.action]}: {title}]"
 
 
 def _flips(view: RunView) -> str:

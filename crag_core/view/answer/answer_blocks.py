@@ -187,7 +187,7 @@ class AnswerBlocks:
             message = "The answer broke off here; this is what was written until then, unchecked."
             yield "failed", f"{message} {answer.message}".strip()
         elif answer.writer == EXTRACTIVE:
-            yield "quoted", "Quoted word for word"
+            yield "quoted", f"Quoted word for word{' from what remains' if self.view.is_quoted_anew else ''}"
         else:
             yield "written", f"Written by {answer.writer}"
         if failed := web_failure(trace, self.view.routed):
