@@ -34,12 +34,7 @@ navigation = st.navigation(
     ],
     position="top" if sign_in.is_passed() else "hidden",
 )
-has_sidebar = navigation.title in ("Ask", "Compare", "Tune", "Policies")
-is_welcome = navigation.title == "Ask" and not current_run.is_any() and not access.is_on()  # it has "Sign out"
-is_closed = is_welcome or not has_sidebar
-st.set_page_config(initial_sidebar_state="collapsed" if is_closed else "auto")
 st.html(Path(__file__).parent / "ui" / "parts" / "page.css")
-page.draw_frame(has_sidebar)
 try:
     sign_in.check()
     sign_in.gate()
@@ -48,6 +43,11 @@ except CragError as error:
     st.error(plain(error.message), title="The application cannot start with these settings", icon=":material/error:")
     st.code(error.hint or "Correct the setting and start again.", language=None)
     st.stop()
+has_sidebar = navigation.title in ("Ask", "Compare", "Tune", "Policies")
+# Before the first question the sidebar is closed, except where it has "Sign out".
+is_open = has_sidebar and (navigation.title != "Ask" or current_run.is_any() or access.is_on())
+st.set_page_config(initial_sidebar_state="auto" if is_open else "collapsed")
+page.draw_frame(has_sidebar)
 page.mark_routed()
 current_run.forget_drawn()
 current_run.open_waiting()

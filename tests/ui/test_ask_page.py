@@ -41,7 +41,7 @@ def test_a_question_shows_verdict_reason_passages_strips_and_quotations(start: S
     assert not app.exception
     assert "CORRECT" in header(app)
     assert "Best chunk 0." in text and "≥ upper 0." in text
-    assert "AMBIGUOUS if upper > 0." in text
+    assert "AMBIGUOUS if upper ≥ 0." in text
     assert "harbour-dues.md" in text
     assert "14 pounds a night" in text and "Quoted word for word" in text
     sentences = [row["kept"] for card in parts(app, "sentences") for row in card["rows"]]
