@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ask, upload
+from tests.browser.conftest import ask, settled, upload
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 
@@ -92,6 +92,7 @@ def test_stop_really_stops(page: Page, empty_app: str, lighthouse: Path) -> None
         expect(page.get_by_text("Ollama, 1 model")).to_be_visible()
         page.get_by_role("link", name="Ask").click()
         page.get_by_role("button", name="Expand sidebar").click()
+        settled(page)
         page.get_by_role("combobox", name="Answers written by").click()
         page.get_by_role("option", name="smollm2").click()
         ask(page, "How high is the tower of the lighthouse?")

@@ -66,7 +66,7 @@ draw_scores(view_run(trace(of, passages=found, grades=grades, opinions=opinions)
 """Any scores and thresholds, as the address has them."""
 
 OVERLAPS = """() => {
-  const wanted = ".name, .flag, .told, .tick, .row > .value, .row-name > *, .inline, .mark, .title, .words";
+  const wanted = ".name, .flag, .told, .tick, .row > .value, .row-name > *, .inline, .mark, .title";
   const boxes = [], walk = (node) => {
     for (const child of [...(node.shadowRoot?.children ?? []), ...node.children]) {
       if (child.matches(wanted) && child.closest(".scores") && !child.closest(".legend")) boxes.push(child);
@@ -77,7 +77,7 @@ OVERLAPS = """() => {
   const shown = boxes.map((element) => {
     const range = document.createRange();
     range.selectNodeContents(element);
-    const isText = element.matches(".value, .told, .words, .tick");
+    const isText = element.matches(".value, .told, .tick");
     return { element, box: (isText ? range : element).getBoundingClientRect() };
   }).filter(({ box }) => box.width > 0 && box.height > 0);
   const told = ({ element }) => `${element.className} ${element.textContent}`;
@@ -133,7 +133,7 @@ def drag(page: Page, name: str, by: int, steps: int = 20) -> None:
 
 def test_a_mark_moved_by_hand_decides_again_while_it_moves(page: Page, picture_url: str) -> None:
     page.goto(picture_url)
-    words = page.locator("p.words")
+    words = page.locator("p.unseen")
     expect(words).to_contain_text("CORRECT: best chunk 0.83 ≥ upper 0.60. Chunk 1 decides.")
     drag(page, "upper", 330)
     expect(words).to_contain_text("AMBIGUOUS")  # while the hand is on it

@@ -95,7 +95,7 @@ class Picture {
     this.tip.setAttribute("aria-hidden", "true"); // the point's own label says the same
     this.tip.onpointerleave = () => this.hideTip();
     this.legend = make("ul", "legend", root);
-    this.words = make("p", "words", root);
+    this.words = make("p", "unseen", root); // what the verdict says, for who cannot see the picture
     this.table = make("table", "unseen", root);
     this.status = make("div", "unseen", root);
     this.status.setAttribute("role", "status");
