@@ -220,7 +220,7 @@ def _legend(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tup
     by = f", graded by {who[0]}" if len(who) > 1 else ""
     points, edits = [point for line in lines for point in line.points], {row.edit for row in rows}
     signs = [
-        ("corpus", f"chunk of your documents{by}", not all(row.is_web for row in rows)),
+        ("corpus", f"chunk{by}", not all(row.is_web for row in rows)),
         ("web", "web result: never decides the route", any(row.is_web for row in rows)),
         ("hollow", "not graded", any(point.value is None for point in points)),
         ("decides", "decides", any(point.decides for point in points)),

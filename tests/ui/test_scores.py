@@ -274,7 +274,7 @@ def test_every_other_evaluator_has_its_own_sign_and_its_score_beside_the_first()
         [None, 0.4],
     ]
     legend = dict(made.legend)
-    assert legend["corpus"] == "chunk of your documents, graded by By hand"
+    assert legend["corpus"] == "chunk, graded by By hand"
     assert legend["other-0"] == "graded by LLM judge (llama3)" and legend["other-1"] == "graded by Other"
     assert "LLM judge (llama3): 0.20" in made.rows[0].remarks
     assert "LLM judge (llama3): not graded" in made.rows[1].remarks
