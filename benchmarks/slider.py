@@ -69,9 +69,9 @@ def measure_ours(browser: Browser, home: Path) -> dict[str, list[float]]:
         page.set_default_timeout(PATIENCE)
         page.goto(url)
         ask(page, QUESTION)  # waits until the sample documents are indexed
-        page.get_by_role("heading", name="Scores against thresholds").wait_for()
+        page.get_by_text("Original run").wait_for()
         page.wait_for_timeout(5000)
-        verdict = "[data-testid=stMain] [data-testid=stLayoutWrapper]:has(> div h2)"
+        verdict = ".st-key-verdict"
         sidebar = page.get_by_role("slider", name="Answer threshold")
         mark = page.get_by_role("slider", name="upper threshold")
         return {
