@@ -19,7 +19,7 @@ incoming_messages.check_all()
 # A picture of our own: the browser of each visitor would fetch an icon by name from a server of Google.
 icon = Path(__file__).parent / "ui" / "parts" / "icon.png"
 uploads.bound()
-st.set_page_config(page_title="CRAG Explorer", page_icon=icon, layout="wide")
+st.set_page_config(page_title="CRAG Explorer", page_icon=icon)
 navigation = st.navigation(
     [
         st.Page("pages/ask.py", title="Ask", icon=":material/forum:", default=True),
@@ -44,9 +44,13 @@ except CragError as error:
     st.code(error.hint or "Correct the setting and start again.", language=None)
     st.stop()
 has_sidebar = navigation.title in ("Ask", "Compare", "Tune", "Policies")
-# Before the first question the sidebar is closed, except where it has "Sign out".
-is_open = has_sidebar and (navigation.title != "Ask" or current_run.is_any() or access.is_on())
-st.set_page_config(initial_sidebar_state="auto" if is_open else "collapsed")
+# Before the first question the sidebar is closed, except where it has "Sign out". A page is narrow until its script
+# says otherwise, so what is seen first stays narrow, and nothing moves.
+is_welcome = navigation.title == "Ask" and not current_run.is_any()
+is_open = has_sidebar and (not is_welcome or access.is_on())
+st.set_page_config(
+    layout="centered" if is_welcome else "wide", initial_sidebar_state="auto" if is_open else "collapsed"
+)
 page.draw_frame(has_sidebar)
 page.mark_routed()
 current_run.forget_drawn()

@@ -158,10 +158,12 @@ def draw_welcome() -> None:
 def draw_recorded() -> None:
     """Three recorded runs as pictures of their paths; the Demo page has more."""
     st.subheader("Watch a recorded run", anchor=False)
-    with st.grid(3, min_column_width=260, gap="small", key="demos") as grid:
-        for demo in demos()[:_RECORDED]:
-            with grid.cell(), st.container(border=True, height="stretch", gap="xsmall"):
+    for demo in demos()[:_RECORDED]:
+        with st.container(border=True):
+            words, picture = st.columns([4, 5], vertical_alignment="center")
+            with words:
                 st.markdown(f"**{plain(demo.title)}**  \n{plain(demo.trace.question)}")
-                draw_small_path(view_run(demo.trace), f"path_{demo.trace.id}")
                 if st.button("Play", f"demo_{demo.trace.id}", icon=":material/play_circle:"):
                     open_story(demo.trace.id)
+            with picture:
+                draw_small_path(view_run(demo.trace), f"path_{demo.trace.id}")

@@ -237,7 +237,7 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
     record = tmp_path / "record.json"
     record.write_text(json.dumps(evil_run(EVIL).to_dict()), "utf-8")
     page.goto(app)
-    page.get_by_role("button", name="Open", exact=True).click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Open", exact=True).click()
     page.locator("input[type=file]").last.set_input_files(str(record))
     expect(page.locator("h2").first).to_be_visible()
     settle(page)

@@ -70,7 +70,7 @@ def test_reload_comes_back_to_the_run_and_its_file_opens_again(
     record = tmp_path / "run.json"
     download(page, "Record (JSON)").save_as(record)
     page.goto(empty_app)
-    page.get_by_role("button", name="Open", exact=True).click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Open", exact=True).click()
     page.locator("input[type=file]").set_input_files(record)
     expect(page.get_by_text("Retrieval: ")).to_be_visible()
     assert page.locator("h2").first.inner_text() == verdict

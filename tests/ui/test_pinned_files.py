@@ -67,7 +67,7 @@ def test_rule_for_pinned_files_decides_under_the_policy_agentic_without_a_gradin
         assert heard(server) == {"answer": 1}
     assert "CORRECT · Generate" in header(app)
     text = shown(app)
-    assert "Rule read_file: every chunk is a whole file that you pinned; nothing was graded." in text
+    assert "Rule read_file: every chunk is a whole file that you pinned; nothing was graded" in text
     assert text.count("Not graded in this run") == len(ids)
     assert "No threshold changes this." in text
 

@@ -172,7 +172,8 @@ def _draw_rates(board: Board, actions: Array, rates: Rates) -> None:
             if one.name != "Ungraded" or board.ungraded.any():
                 _draw_metric(one.name, one.value or "–", one.interval, one.meaning)
         effort = describe_effort(rates, tune_state.prices())
-        _draw_metric("Time", f"{rates.seconds:.1f} s", f"{rates.calls:.1f} LLM calls", effort)
+        calls = f"{rates.calls:.1f}".removesuffix(".0")
+        _draw_metric("Time", f"{rates.seconds:.1f} s", f"{calls} LLM calls", effort)
     shares = answer_rates(board, actions)
     answered, wrong = ("–" if one is None else f"{one.value:.1%}" for one in shares)
     st.caption(f"If AMBIGUOUS counts as an answer too: answered {answered}, wrong {wrong}.")
