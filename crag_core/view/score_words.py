@@ -76,7 +76,8 @@ def bound(relation: str, at: float) -> str:
         value = (math.floor(steps) if is_below else math.ceil(steps)) / scale
         if round(value - at, 9) == 0:
             return f"{relation} {value:.{digits}f}"
-        nearest = (math.floor(at / STEP) if is_below else math.ceil(at / STEP)) * STEP
+        places = round(at / STEP, 6)
+        nearest = (math.floor(places) if is_below else math.ceil(places)) * STEP
         if digits == 3 or round(nearest - value, 9) * (1 if is_below else -1) <= 0:
             break
     return f"{'≤' if is_below else '≥'} {value:.{digits}f}"

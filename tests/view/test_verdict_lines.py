@@ -51,6 +51,7 @@ HOLDS = {"<": operator.lt, "≤": operator.le, ">": operator.gt, "≥": operator
 
 @given(relation=st.sampled_from(sorted(HOLDS)), at=st.floats(0, 1) | st.integers(0, 1000).map(lambda n: n / 1000))
 @example(relation=">", at=0.5102)
+@example(relation="≤", at=0.145)
 def test_a_bound_says_the_same_of_every_place_of_a_mark(relation: str, at: float) -> None:
     shown, value = bound(relation, at).split()
     assert len(value) <= 5
