@@ -244,7 +244,7 @@ def test_a_refusal_can_be_answered_by_quotations_without_a_call(start: Start, se
     assert refused.answer is not None and refused.answer.state is AnswerState.CANNOT_ANSWER
     calls = server.chat_calls
     press(app, "Show the quotations")
-    assert "14 pounds" in shown(app)
+    assert "14 pounds" in shown(app) and "found no answer here" in shown(app)
     assert server.chat_calls == calls and taken(app) is refused and not app.exception
 
 

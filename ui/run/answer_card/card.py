@@ -68,6 +68,11 @@ def draw_answer(view: RunView, offered: Offer | None = None, on_generate: OnGene
         elif answer.state is AnswerState.CANNOT_ANSWER:
             _draw_unanswered(view, answer)
         else:
+            if shown and view.routed.answer:
+                refused = plain(view.routed.answer.writer)
+                st.caption(
+                    f"{refused} found no answer here; these sentences of the evidence come nearest. 0 LLM calls."
+                )
             _draw_text(AnswerBlocks(view, answer, () if shown else view.trace.support or ()))
 
 
