@@ -13,7 +13,7 @@ from crag_core.base.errors import CragError
 from ui.run import share
 from ui.session import access, app_state, current_run, uploads
 from ui.shell import incoming_messages, page, sidebar, sign_in
-from ui.text import plain
+from ui.shell.text import plain
 
 incoming_messages.check_all()
 # A picture of our own: the browser of each visitor would fetch an icon by name from a server of Google.

@@ -21,7 +21,7 @@ from ui.session import app_state, uploads
 from ui.session.access import Right
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
-from ui.text import plain
+from ui.shell.text import plain
 
 SUPPORTED = (
     "PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, e-mail (EML), HTML, Markdown, text, CSV, or a ZIP of them: "

@@ -10,7 +10,7 @@ from ui.history.run_list import draw_filter, draw_head, draw_table, retention
 from ui.session import access, app_state
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn
-from ui.text import plain
+from ui.shell.text import plain
 
 
 def draw_runs() -> None:

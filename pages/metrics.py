@@ -7,7 +7,7 @@ from ui.metrics.metrics_page import draw_table, draw_whole
 from ui.session import app_state
 from ui.shell import page
 from ui.shell.page import errors_drawn
-from ui.text import plain
+from ui.shell.text import plain
 
 
 def draw_choice() -> tuple[str, str]:

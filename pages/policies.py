@@ -8,7 +8,7 @@ from ui.policies.verdict_table import draw_details, draw_table
 from ui.policies.verdicts import judge_run, judge_scores
 from ui.session import app_state
 from ui.shell import page
-from ui.text import plain
+from ui.shell.text import plain
 
 RUN, EXAMPLE = "Last run", "Example"
 

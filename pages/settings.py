@@ -12,7 +12,7 @@ from ui.session import access, app_state
 from ui.session.access import Right
 from ui.shell import page, sign_in
 from ui.shell.page import is_allowed
-from ui.text import plain
+from ui.shell.text import plain
 
 
 def judge_name(choice: str) -> str:

@@ -8,7 +8,7 @@ from ui.session import current_run, labelling_state, tune_state
 from ui.session.access import Right
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
-from ui.text import plain
+from ui.shell.text import plain
 from ui.tune.figures import draw_figures
 from ui.tune.grading_progress import draw_ended, draw_grading
 from ui.tune.labelling import draw_labelling, draw_start

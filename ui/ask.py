@@ -17,7 +17,7 @@ from ui.run.path import draw_small_path
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, run_job
 from ui.session.demos import demos, open_story
-from ui.text import plain
+from ui.shell.text import plain
 
 _LONGEST = 1000  # characters
 _RECORDED = 3

@@ -18,7 +18,7 @@ from crag_core.app.config import Config, load
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord, ModelMissing, UnknownName
 from crag_core.evaluators import EVALUATORS
-from crag_core.evaluators.llm import LLMEvaluator
+from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.retrieval.backends import BACKENDS, open_backend
 from crag_core.retrieval.readers import READERS, Page, read_document
 from crag_core.trace.trace import Trace

@@ -14,7 +14,7 @@ from crag_core.base.errors import ModelUnavailable, Stopped
 from crag_core.base.prompts import replies
 from crag_core.base.protocols import Messages
 from crag_core.base.types import Grade, Passage, Usage
-from crag_core.evaluators.llm_batch import LLMBatchEvaluator
+from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
 from tests.fakes import QUESTION, FakeModel, passage, passages

@@ -15,9 +15,9 @@ import pytest
 from crag_core.base.protocols import Evaluator, LanguageModel, Messages, WebReply
 from crag_core.base.types import Engine, Passage, WebOutcome
 from crag_core.decision.policy import Doubtful
-from crag_core.evaluators.llm import LLMEvaluator
-from crag_core.evaluators.llm_batch import LLMBatchEvaluator
-from crag_core.evaluators.llm_list import LLMListEvaluator
+from crag_core.evaluators.judges.llm import LLMEvaluator
+from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
+from crag_core.evaluators.judges.llm_list import LLMListEvaluator
 from crag_core.pipeline.run import WebMode
 from tests.builders import policy_file
 from tests.fakes import QUESTION, Bench, FakeModel, Finding, found_web, passage

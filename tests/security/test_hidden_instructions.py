@@ -16,9 +16,9 @@ from crag_core.base.prompts.delimiters import harmless
 from crag_core.base.prompts.messages import shipped
 from crag_core.base.protocols import Messages
 from crag_core.base.types import Action, Excerpt
-from crag_core.evaluators.llm import LLMEvaluator
-from crag_core.evaluators.llm_batch import LLMBatchEvaluator
-from crag_core.evaluators.llm_list import LLMListEvaluator
+from crag_core.evaluators.judges.llm import LLMEvaluator
+from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
+from crag_core.evaluators.judges.llm_list import LLMListEvaluator
 from crag_core.experiments.drafting.draft_with_model import ask_for_question
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import CallLimit

@@ -27,7 +27,7 @@ EVIL = (
     ":material/skull: $x^2$ https://evil.example **bold**"
 )
 RAW = re.compile(r"(?<!\\)\[click\]|(?<!\\)!\[p\]|:red\[boo|:material/skull:|(?<!\\)\$x\^|https?://evil|\*\*bold")
-"""What is left of the payload where it is not escaped; `ui.text.plain` puts a backslash into each or makes it code."""
+"""What is left of the payload unescaped; `ui.shell.text.plain` puts a backslash into each or makes it code."""
 CODE = re.compile(r"(?<!\\)`[^`\n]*`")
 """Markdown in it is text; the browser test looks at it."""
 SHOWN_AS_THEY_ARE = {
@@ -110,7 +110,7 @@ def test_markup_that_is_not_escaped_would_be_found() -> None:
         st.button(f"Button {text}")
 
     assert len(unescaped(AppTest.from_function(script, args=(EVIL,)).run())) == 2
-    from ui.text import plain
+    from ui.shell.text import plain
 
     assert unescaped(AppTest.from_function(script, args=(plain(EVIL),)).run()) == []
 
@@ -142,7 +142,7 @@ ADDRESSES = {
 
 @pytest.mark.parametrize(("text", "shown"), ADDRESSES.items(), ids=ADDRESSES)
 def test_an_address_is_code_that_nothing_in_it_can_end_and_is_copied_as_it_is(text: str, shown: str) -> None:
-    from ui.text import plain
+    from ui.shell.text import plain
 
     assert plain(text) == shown
     assert all(sign.isprintable() for sign in plain(text))

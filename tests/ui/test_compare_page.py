@@ -38,7 +38,7 @@ from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.ui.conftest import DOCUMENTS, choose, header, press, put_thresholds, shown, thresholds
 from ui.compare import compare_state
 from ui.session import app_state, tune_state
-from ui.text import plain
+from ui.shell.text import plain
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]

@@ -20,7 +20,7 @@ from ui.compare.side_by_side import LETTERS, draw_answer, draw_cost, draw_senten
 from ui.run.job_progress import waiting_for
 from ui.run.verdict import headline
 from ui.session import app_state
-from ui.text import plain
+from ui.shell.text import plain
 
 
 def draw_configurations(busy: bool) -> None:

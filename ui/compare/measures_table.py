@@ -28,7 +28,7 @@ from ui.compare.side_by_side import LETTERS
 from ui.session import tune_state
 from ui.session.access import Right
 from ui.shell.page import is_allowed
-from ui.text import plain
+from ui.shell.text import plain
 from ui.tune.grading_progress import draw_job
 from ui.tune.question_sets import draw_sources
 

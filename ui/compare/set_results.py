@@ -17,7 +17,7 @@ from ui.compare import compare_state
 from ui.compare.side_by_side import LETTERS
 from ui.session import access, app_state, tune_state
 from ui.session.access import Right
-from ui.text import plain
+from ui.shell.text import plain
 
 MOST = 3
 """Earlier results beside the present configurations."""

@@ -15,7 +15,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.evidence import Line, side_by_side
 from ui import PARTS
 from ui.session import app_state, current_run
-from ui.text import paragraphs, plain
+from ui.shell.text import paragraphs, plain
 
 LETTERS = "ABCDEFG"
 _CSS = (PARTS / "versus.css").read_text("utf-8")

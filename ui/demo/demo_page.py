@@ -17,7 +17,7 @@ from ui.run.verdict import headline
 from ui.session import app_state, current_run
 from ui.session.demos import Demo, demo_of, demos, open_story
 from ui.shell.page import draw_report, errors_drawn
-from ui.text import plain
+from ui.shell.text import plain
 
 _STORY = st.components.v2.component(
     "crag_story", html='<div class="story"></div>', css=report.style(), js=report.script()

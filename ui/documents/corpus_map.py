@@ -15,7 +15,7 @@ from crag_core.base.documents import MapPoint, PassageMap
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, counted, shortened
 from ui.session import app_state
-from ui.text import plain
+from ui.shell.text import plain
 
 _COLOURS = ("#3f88c5", "#d98a1f", "#2e9b63", "#a463c2", "#c8463d", "#3aa6a6", "#b58a5a", "#d06aa5")
 _OTHERS = "#8794a1"

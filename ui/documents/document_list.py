@@ -13,7 +13,7 @@ from crag_core.base.text.display import clean, counted
 from crag_core.base.text.words import fold
 from ui.session import access, app_state
 from ui.session.access import Right
-from ui.text import paragraphs, plain
+from ui.shell.text import paragraphs, plain
 
 _ICONS = {
     IngestOutcome.INDEXED: ":green[:material/check_circle:]",

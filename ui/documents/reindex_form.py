@@ -10,7 +10,7 @@ from crag_core.base.text.display import counted
 from ui.run.job_progress import draw_rebuilding_live
 from ui.session import access, app_state
 from ui.session.access import Right
-from ui.text import plain
+from ui.shell.text import plain
 
 _MODEL, _TOKENS, _OVERLAP = "recipe_model", "recipe_tokens", "recipe_overlap"
 

@@ -20,7 +20,7 @@ from ui.history import history_state
 from ui.history.history_state import Listed
 from ui.session import app_state, run_job
 from ui.session.uploads import LARGEST_MB, empty_uploader, read_record, uploader_key
-from ui.text import plain
+from ui.shell.text import plain
 
 MOST_RECORDS, MOST_EXPORTED_MB = 1000, 200
 """Of one file that leaves: it is made in memory."""

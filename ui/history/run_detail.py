@@ -20,7 +20,7 @@ from ui.compare.side_by_side import cost, draw_answer, draw_cost, draw_sentences
 from ui.history import history_state
 from ui.run import share
 from ui.run.verdict import headline
-from ui.text import plain, versioned
+from ui.shell.text import plain, versioned
 
 _LONGEST_QUESTION = 200
 

@@ -20,7 +20,7 @@ from crag_core.view.run_view import model_name
 from ui.history import history_state
 from ui.history.history_state import BETWEEN, Filter, Listed
 from ui.session import access, app_state
-from ui.text import plain
+from ui.shell.text import plain
 
 SIGNS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "?", Action.INCORRECT: "✗"}
 _TABLE_HEIGHT, _ROW_HEIGHT = 460, 35  # what is selected shall be seen below it

@@ -16,7 +16,7 @@ from ui import PARTS
 from ui.policies.verdicts import Scale, Verdict, scales
 from ui.run.verdict import COLOURS, ICONS, headline
 from ui.session import app_state
-from ui.text import plain
+from ui.shell.text import plain
 
 _CSS = (PARTS / "policies.css").read_text("utf-8")
 _EFFECTS = {

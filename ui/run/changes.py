@@ -13,7 +13,7 @@ from crag_core.view.evidence import Difference, difference
 from crag_core.view.run_view import name_of
 from crag_core.view.verdict_lines import changes
 from ui.session.current_run import View
-from ui.text import plain
+from ui.shell.text import plain
 
 _LISTED = 300  # characters of a sentence
 _LABEL = 40

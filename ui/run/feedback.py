@@ -21,7 +21,7 @@ from ui.run.verdict import COLOURS, ICONS
 from ui.session import access, app_state, current_run, tune_state
 from ui.session.access import Right
 from ui.session.current_run import View
-from ui.text import plain
+from ui.shell.text import plain
 
 OnPassageLabel = Callable[[str, Mark | None], None]
 OnRunLabel = Callable[[About, Mark | None, Action | None], None]

@@ -16,7 +16,7 @@ from ui.session import access, app_state, current_run, run_job
 from ui.session.access import Right
 from ui.session.app_state import IndexJob
 from ui.session.background_jobs import Job
-from ui.text import paragraphs, plain
+from ui.shell.text import paragraphs, plain
 
 _LOOK_EVERY = 0.3  # seconds
 

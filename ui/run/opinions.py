@@ -17,7 +17,7 @@ from crag_core.view.opinions import Cell, Comparison, OpinionRow, Side, comparis
 from crag_core.view.run_view import RunView
 from ui.run.passages import chart_of_rows
 from ui.run.verdict import COLOURS, ICONS, headline
-from ui.text import chart_text, plain
+from ui.shell.text import chart_text, plain
 
 _ROW = 26  # pixels
 _MAIN, _OTHER, _APART = "#1d7cc4", "#9a5fc0", "#d08a1d"

@@ -16,7 +16,7 @@ from crag_core.base.text.display import counted, sentence
 from crag_core.base.types import Origin, Passage, StripVerdict
 from crag_core.view.sentences import describe_verdict, text_lines
 from ui import PARTS
-from ui.text import link, plain
+from ui.shell.text import link, plain
 
 if TYPE_CHECKING:
     from crag_core.app.workbench import Workbench

@@ -19,7 +19,7 @@ from crag_core.view.score_words import QUESTIONS
 from crag_core.view.sentences import deciding_cutoff, shown_text
 from ui import PARTS
 from ui.run.verdict import COLOURS
-from ui.text import chart_text, link, plain
+from ui.shell.text import chart_text, link, plain
 
 _head = st.components.v2.component(
     "passage_head",

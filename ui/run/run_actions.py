@@ -18,7 +18,7 @@ from crag_core.trace.trace import Trace
 from ui.run.answer_card.offer import offer
 from ui.session import app_state, current_run, run_job
 from ui.session.current_run import View
-from ui.text import link, plain
+from ui.shell.text import link, plain
 
 
 def generate(view: View) -> None:

@@ -27,7 +27,7 @@ from ui.run.run_actions import ask_opinion, draw_approval, draw_failure, generat
 from ui.run.verdict import draw_scores, draw_verdict, headline, verdict_row
 from ui.session import app_state, current_run
 from ui.session.current_run import View
-from ui.text import literal, plain
+from ui.shell.text import literal, plain
 
 
 def draw_run(view: View) -> None:

@@ -30,7 +30,7 @@ from crag_core.trace.trace import Trace
 from ui.session import app_state, current_run, run_job
 from ui.session.demos import demo_of
 from ui.session.uploads import LARGEST_MB, empty_uploader, read_record, uploader_key
-from ui.text import plain
+from ui.shell.text import plain
 
 RUN, POLICY, EVALUATOR, STRIPS, SENTENCES = "run", "policy", "evaluator", "strips", app_state.SENTENCES
 THRESHOLDS, LOWER, UPPER = app_state.THRESHOLDS, app_state.LOWER, app_state.UPPER

@@ -20,7 +20,7 @@ from crag_core.view.score_line import picture, why_no_picture
 from crag_core.view.score_words import PAGE, QUESTIONS, STEP
 from ui import PARTS
 from ui.shell import presets
-from ui.text import plain
+from ui.shell.text import plain
 
 COLOURS = {Action.CORRECT: "green", Action.AMBIGUOUS: "orange", Action.INCORRECT: "red"}
 ICONS = {Action.CORRECT: "check_circle", Action.AMBIGUOUS: "help", Action.INCORRECT: "cancel"}

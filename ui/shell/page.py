@@ -16,7 +16,7 @@ from ui import PARTS
 from ui.session import access, app_state
 from ui.session.access import Right
 from ui.shell import sign_in
-from ui.text import plain
+from ui.shell.text import plain
 
 _ROUTED = "router_routed"
 _WANTED = "router_wanted"

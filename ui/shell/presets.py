@@ -9,7 +9,7 @@ from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
 from crag_core.experiments.thresholds.preset import TunedPreset
 from ui.session import app_state, tune_state
-from ui.text import plain
+from ui.shell.text import plain
 
 
 def kept_for(policy: str) -> tuple[TunedPreset, ...]:

@@ -20,7 +20,7 @@ from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import app_state, current_run
 from ui.shell import presets, sign_in
-from ui.text import plain
+from ui.shell.text import plain
 
 _MOVED = "Recomputed at once from the record: 0 LLM calls."
 _WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}

@@ -10,7 +10,7 @@ from crag_core.app.access import LONGEST_DAYS, Auth, Provider, read_auth
 from crag_core.base.concurrency.cancellation import run
 from crag_core.base.errors import BadRecord, CragError
 from ui.session import access, app_state
-from ui.text import plain
+from ui.shell.text import plain
 
 
 def check() -> None:

@@ -29,7 +29,7 @@ from crag_core.report.thresholds.view import compared_scores, describe_effort, r
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, tune_state
 from ui.session.tune_state import Seen
-from ui.text import plain
+from ui.shell.text import plain
 from ui.tune import charts
 
 SCORES, ROUTES, CURVES, TRUST = "Scores", "Routes", "Curves", "Can scores be trusted?"

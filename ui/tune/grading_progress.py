@@ -9,7 +9,7 @@ from crag_core.evaluators.policies import known_card
 from ui.session import access, tune_state
 from ui.session.access import Right
 from ui.session.tune_state import Seen, SetJob
-from ui.text import plain
+from ui.shell.text import plain
 
 
 def draw_grading(seen: Seen) -> None:

@@ -14,7 +14,7 @@ from ui.run.verdict import ICONS
 from ui.session import access, labelling_state
 from ui.session.access import Right
 from ui.session.labelling_state import Round
-from ui.text import paragraphs, plain
+from ui.shell.text import paragraphs, plain
 from ui.tune.grading_progress import draw_ended, draw_job
 from ui.tune.question_sets import draft
 

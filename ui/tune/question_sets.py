@@ -32,7 +32,7 @@ from ui.run.verdict import COLOURS, ICONS
 from ui.session import access, app_state, labelling_state, tune_state
 from ui.session.access import Right
 from ui.shell.page import is_allowed
-from ui.text import plain
+from ui.shell.text import plain
 
 MOST_PASSAGES = 5000
 SAMPLE, DRAFT, UPLOAD, FEEDBACK, KEPT = "Sample questions", "Draft them", "Upload", "From feedback", "Kept sets"

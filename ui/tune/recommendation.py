@@ -16,7 +16,7 @@ from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
 from crag_core.report.thresholds.view import COMPARED, COSTS, compared_on, compared_rows, recommendation_lines
 from ui.session import app_state, current_run, tune_state
 from ui.session.tune_state import Seen
-from ui.text import plain
+from ui.shell.text import plain
 from ui.tune import charts
 
 BY_COSTS, BY_LIMIT = "By what mistakes cost", "By a limit on wrong answers"

@@ -22,7 +22,7 @@ from ui.session import access, app_state, tune_state
 from ui.session.access import Right
 from ui.session.tune_state import Seen
 from ui.shell import presets
-from ui.text import plain
+from ui.shell.text import plain
 
 _NAME = "tune_preset_name"
 

@@ -18,7 +18,7 @@ from crag_core.view.answer.unanswered import Nearest, Unanswered, unanswered
 from crag_core.view.run_view import RunView, name_of
 from ui import PARTS
 from ui.run.answer_card.offer import Offer, cost
-from ui.text import plain
+from ui.shell.text import plain
 
 _component = st.components.v2.component(
     "answer",

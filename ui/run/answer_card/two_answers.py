@@ -14,7 +14,7 @@ from ui.run.answer_card.card import OnGenerate, draw_answer
 from ui.run.answer_card.offer import Offer
 from ui.run.changes import counts
 from ui.run.verdict import headline
-from ui.text import plain
+from ui.shell.text import plain
 
 
 def draw_two_answers(

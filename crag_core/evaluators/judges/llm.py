@@ -6,7 +6,7 @@ from crag_core.base.prompts.messages import Prompts
 from crag_core.base.prompts.replies import SCORE_SCHEMA
 from crag_core.base.reply_parsing import parse_score
 from crag_core.base.types import EvaluatorCard
-from crag_core.evaluators.shared.ask_model import Inquiry, ModelEvaluator
+from crag_core.evaluators.judges.ask_model import Inquiry, ModelEvaluator
 
 
 class LLMEvaluator(ModelEvaluator):
