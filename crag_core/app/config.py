@@ -15,6 +15,7 @@ from crag_core.base.documents import TOKENS
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.network.addresses import check_url
 from crag_core.base.network.database import show_place
+from crag_core.evaluators.named.names import parse_name
 from crag_core.llms import servers
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.websearch import PROVIDERS
@@ -85,6 +86,10 @@ class Config:
     support: str = _setting(
         _MODELS, "CRAG_SUPPORT", WORDS, "ollama/llama3.2",
         "who checks the sentences of an answer: words, which asks no model, or a model such as ollama/llama3.2",
+    )  # fmt: skip
+    evaluators: str = _setting(
+        _MODELS, "CRAG_EVALUATORS", "", "hf:BAAI/bge-reranker-base,hf:/srv/models/judge",
+        "evaluators of others to offer, by name or folder; each has to be calibrated once", is_list=True,
     )  # fmt: skip
     prompts: str = _setting(
         _MODELS, "CRAG_PROMPTS", "", "/etc/crag/prompts",
@@ -228,6 +233,7 @@ class Config:
         if server == "openai" and not self.openai_url:
             message = f"CRAG_SUPPORT names {self.support}, and OPENAI_BASE_URL is not set."
             raise BadRecord(message, hint="Set OPENAI_BASE_URL.")
+        _ = self.named_evaluators
         if not self.providers or len(set(self.providers)) < len(self.providers):
             raise BadRecord(f"CRAG_WEB_PROVIDERS: expected each provider once, found {self.web_providers!r}.")
         for name in self.providers:
@@ -251,6 +257,15 @@ class Config:
     def grants(self) -> Grants:
         """Who may do what, where people sign in."""
         return read_grants({right: getattr(self, f"may_{right}") for right in Right})
+
+    @property
+    def named_evaluators(self) -> tuple[str, ...]:
+        """In the order given, each once."""
+        try:
+            names = [str(parse_name(name)) for one in self.evaluators.split(",") if (name := one.strip())]
+        except UnknownName as error:
+            raise BadRecord(f"CRAG_EVALUATORS: {error.message}", hint=error.hint) from error
+        return tuple(dict.fromkeys(names))
 
     @property
     def providers(self) -> tuple[str, ...]:

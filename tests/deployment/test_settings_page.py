@@ -44,6 +44,7 @@ def test_all_examples_can_be_used_together_and_none_is_the_default() -> None:
 def test_a_list_takes_several(name: str) -> None:
     values = {
         "CRAG_WEB_PROVIDERS": "duckduckgo,tavily",
+        "CRAG_EVALUATORS": "hf:a/b,hf:/srv/judge",
     }
     load({"TAVILY_API_KEY": "x", name: values.get(name, "ann@example.org,@example.com")}, NOWHERE)
 
