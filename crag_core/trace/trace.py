@@ -20,6 +20,7 @@ from crag_core.base.types import (
     Excerpt,
     Extraction,
     Grade,
+    Logged,
     ModelCall,
     Opinion,
     Passage,
@@ -79,7 +80,8 @@ class Trace:
     in the order in which the answer saw them. `edits` change what is decided from, never the facts. `opinions` are
     grades of the same passages by other evaluators. `support` has one entry a sentence of the answer.
     `suspicions` are places in passages and web results that speak to a model; they change no decision. `calls` are the
-    requests to language models, as the steps made them; a grade from the cache made none.
+    requests to language models, as the steps made them; a grade from the cache made none. `logged`: the passages were
+    given, from the log of another system, and nothing else can be retrieved.
     """
 
     id: str
@@ -105,6 +107,7 @@ class Trace:
     steps: tuple[Step, ...] = ()
     suspicions: tuple[Suspicion, ...] | None = None
     calls: tuple[ModelCall, ...] = ()
+    logged: Logged | None = None
 
     @property
     def fingerprint(self) -> str:
