@@ -223,7 +223,7 @@ def test_wrong_value_is_refused_by_name(variable: str, text: str, expected: str)
 def test_evaluators_by_name_are_read_and_wrong_ones_refused() -> None:
     found = load({"CRAG_EVALUATORS": " hf:a/b@v2, hf:/srv/judge/ ,hf:a/b@v2"}).named_evaluators
     assert found == ("hf:a/b@v2", "hf:/srv/judge")
-    with pytest.raises(BadRecord, match="CRAG_EVALUATORS: Expected an evaluator such as hf:OWNER/NAME.*found 'bge'"):
+    with pytest.raises(BadRecord, match=r"CRAG_EVALUATORS: Expected an evaluator such as hf:OWNER/NAME.*found 'bge'"):
         load({"CRAG_EVALUATORS": "hf:a/b,bge"})
 
 

@@ -73,13 +73,19 @@ class ModelFiles:
         return found
 
     @property
-    def parameters(self) -> int:
-        return sum(prod(shape) for shape in self.tensors.values())
+    def busy_parameters(self) -> int:
+        """Those that every token passes: all but the vocabulary."""
+        return sum(prod(shape) for name, shape in self.tensors.items() if "embed" not in name)
 
 
 def find_files(name: ModelName, tell: Tell = quiet, pinned: str = "") -> ModelFiles:
     """The newest files of `name`, or of its commit `pinned`; raises `EvaluatorUnavailable`."""
     return _folder(Path(name.source)) if name.is_folder else _snapshot(name, tell, pinned)
+
+
+def find_kept(name: ModelName) -> ModelFiles | None:
+    """What is on this machine, without asking the hub; None: nothing is. Raises `EvaluatorUnavailable`."""
+    return _folder(Path(name.source)) if name.is_folder else _kept(name, _asked(name.revision))
 
 
 def digest_of(folder: Path) -> str:
@@ -147,49 +153,58 @@ def _snapshot(name: ModelName, tell: Tell, pinned: str) -> ModelFiles:
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    revision = pinned or name.revision or None
-    wanted = [f"*{ending}" for ending in _ENDINGS]
-    unwanted = [f"{other}*" for other in _OTHER_RUNTIMES]
-    asked: dict[str, Any] = {"revision": revision, "allow_patterns": wanted, "ignore_patterns": unwanted}
     try:
         disable_progress_bars()  # they would fill the server's log
-        if pinned and (there := _kept(name, asked)):
-            return there
-        if not _is_offline():
-            _announce(name, snapshot_download(name.source, dry_run=True, **asked), tell)
-        folder = Path(snapshot_download(name.source, **asked))
-    # The library raises errors of its own, of requests and of the disk.
+        there = _kept(name, _asked(pinned)) if pinned else None
+        if there is None:
+            at = pinned or name.revision
+            if not _is_offline():
+                _announce(name, at, tell)
+            folder = Path(snapshot_download(name.source, **_asked(at)))
+            there = ModelFiles(folder, folder.name)
+        return there
     except EvaluatorUnavailable:
         raise
+    # The library raises errors of its own, of requests and of the disk.
     except Exception as error:
+        if there := _kept(name, _asked(pinned or name.revision)):  # the hub is away, the files are here
+            return there
         raise _explain(name, pinned, error) from error
-    return ModelFiles(folder, folder.name)
+
+
+def _asked(revision: str) -> dict[str, Any]:
+    wanted = [f"*{ending}" for ending in _ENDINGS]
+    unwanted = [f"{other}*" for other in _OTHER_RUNTIMES]
+    return {"revision": revision or None, "allow_patterns": wanted, "ignore_patterns": unwanted}
 
 
 def _kept(name: ModelName, asked: dict[str, Any]) -> ModelFiles | None:
-    """The pinned commit where it is on the disk whole: then nobody is asked."""
+    """A revision that is on this machine: then nobody is asked."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:
         folder = Path(snapshot_download(name.source, local_files_only=True, **asked))
-    except LocalEntryNotFoundError:
+    except (LocalEntryNotFoundError, ValueError):  # the second for what the hub takes for no name
         return None
     return ModelFiles(folder, folder.name) if any(folder.glob(f"*{WEIGHTS}")) else None
 
 
-def _announce(name: ModelName, files: Any, tell: Tell) -> None:
-    """What is about to be downloaded; raises `EvaluatorUnavailable` where there is nothing to read."""
-    if not any(one.filename.endswith(WEIGHTS) for one in files):
+def _announce(name: ModelName, revision: str, tell: Tell) -> None:
+    """In one line what is about to be downloaded; raises `EvaluatorUnavailable` where there is nothing to read."""
+    from huggingface_hub import HfApi
+
+    found = HfApi().model_info(name.source, revision=revision or None, files_metadata=True)
+    files = [one for one in found.siblings or () if one.rfilename.endswith(_ENDINGS)]
+    if not any(one.rfilename.endswith(WEIGHTS) for one in files):
         raise EvaluatorUnavailable(
             f"{name}: expected weights in a file *{WEIGHTS}, found none on the hub. Pickled weights are not read, "
             "since reading them runs code.",
             hint="Choose another model, or a revision that has them.",
         )
-    missing = [one for one in files if one.will_download]
-    if missing:
-        size = sum(one.file_size or 0 for one in missing)
-        tell(f"Downloading {name}: {len(missing)} files, {size / 1e6:.0f} MB")
+    if _kept(name, _asked(str(found.sha))) is None:
+        size = sum(one.size or 0 for one in files if not one.rfilename.startswith(_OTHER_RUNTIMES))
+        tell(f"Downloading {name}: {size / 1e6:.0f} MB")
 
 
 def _is_offline() -> bool:

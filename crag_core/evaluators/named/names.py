@@ -36,8 +36,9 @@ class ModelName:
 
     @property
     def short(self) -> str:
-        """The last part, for places where the whole does not fit."""
-        return self.source.rstrip("/").rpartition("/")[2] + (f"@{self.revision[:12]}" if self.revision else "")
+        """As it is shown: of a folder the last part."""
+        name = self.source.rpartition("/")[2] if self.is_folder else self.source
+        return (name or self.source) + (f"@{self.revision[:12]}" if self.revision else "")
 
     def __str__(self) -> str:
         at = f"@{self.revision}" if self.revision else ""

@@ -38,6 +38,6 @@ def test_what_is_no_name_is_refused(text: str) -> None:
 
 def test_card_of_a_name_says_that_it_is_not_calibrated() -> None:
     card = uncalibrated_card("hf:a/reranker@v2")
-    assert (card.name, card.title, card.version) == ("hf:a/reranker@v2", "reranker@v2", "not calibrated")
+    assert (card.name, card.title, card.version) == ("hf:a/reranker@v2", "a/reranker@v2", "not calibrated")
     assert (card.lower, card.upper) == PLACEHOLDER and not card.calls_model
     assert is_named("hf:x y") and not is_named("embedding")
