@@ -31,10 +31,13 @@ def draw(policy: Policy) -> None:
         st.caption(":orange[:material/warning:] Needs a language model: choose one below.")
     elif not policy.reads_grades:
         st.caption("This policy scores the whole set; the grades of single chunks decide nothing.")
-    if is_named(evaluator):
-        _draw_calibration(evaluator)
-    if access.may(Right.SET_UP):
-        _draw_adding()
+    is_calibrated = is_named(evaluator) and _draw_calibration(evaluator)
+    with st.container(horizontal=True):
+        if is_calibrated:
+            with st.popover("Again", icon=":material/tune:", type="tertiary", help="Calibrate it again."):
+                _draw_start(evaluator, is_first=False)
+        if access.may(Right.SET_UP):
+            _draw_adding()
 
 
 def _draw_adding() -> None:
@@ -47,11 +50,12 @@ def _draw_adding() -> None:
         st.button("Add", on_click=lambda: named_evaluators.add(st.session_state[_TYPED]), key="evaluator_add")
 
 
-def _draw_calibration(name: str) -> None:
+def _draw_calibration(name: str) -> bool:
+    """Whether it is calibrated, and none is under way."""
     named_evaluators.take_ended(name)
     if named_evaluators.job(name):
         st.fragment(_draw_running, run_every=0.5)(name)
-        return
+        return False
     if why := named_evaluators.failure(name):
         st.error(plain(why), icon=":material/error:")
     kept = app_state.workbench().experiments.evaluators().get(name)
@@ -64,8 +68,8 @@ def _draw_calibration(name: str) -> None:
     else:
         on = f"{counted(kept.curve.questions, 'question')} of {plain(kept.labelled)}"
         st.caption(f"Calibrated on {on}: AUROC {kept.apart}, {kept.seconds * 1000:.0f} ms a chunk.")
-        with st.popover("Calibrate again", icon=":material/tune:", type="tertiary"):
-            _draw_start(name, is_first=False)
+        return True
+    return False
 
 
 def _draw_start(name: str, is_first: bool) -> None:

@@ -109,6 +109,25 @@ def test_model_saved_by_sentence_transformers_is_read(folders: dict[str, Path], 
     assert logits(tmp_path) == pytest.approx(logits(folders["one logit"]), abs=1e-6)
 
 
+def test_heads_of_sentence_transformers_are_read(folders: dict[str, Path], tmp_path: Path) -> None:
+    """A causal reranker with LogitScore, and an encoder with pooling and a linear layer, as ettin has them."""
+    from sentence_transformers import CrossEncoder
+    from sentence_transformers.base.modules import Dense, Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    causal, pooled = _made(tmp_path / "causal"), _made(tmp_path / "pooled")
+    CrossEncoder(str(folders["yes/no"]), device="cpu", local_files_only=True).save_pretrained(str(causal))
+    encoder = Transformer(str(folders["span"]))
+    head = Dense(16, 1, activation_function=torch.nn.Identity(), module_output_name="scores")
+    CrossEncoder(modules=[encoder, Pooling(16, "cls"), head], device="cpu").save_pretrained(str(pooled))
+    for folder in (causal, pooled):
+        expected = CrossEncoder(str(folder), device="cpu", local_files_only=True).predict(
+            [(QUESTION, TEXTS[0])], activation_fn=torch.nn.Identity()
+        )
+        assert evaluator(folder).interface == "one-logit"
+        assert logits(folder)[0] == pytest.approx(float(expected[0]), abs=1e-5)
+
+
 def test_span_is_the_best_pair_of_places_minus_no_answer(folders: dict[str, Path]) -> None:
     folder = folders["span"]
     tokenizer = AutoTokenizer.from_pretrained(folder)
