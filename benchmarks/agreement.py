@@ -20,7 +20,8 @@ from crag_core.app import config
 from crag_core.app.workbench import Workbench
 from crag_core.base.protocols import Backing, LanguageModel, Piece, SupportMeter
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
-from crag_core.evaluators.support import ModelSupport, WordSupport
+from crag_core.evaluators.support.by_model import ModelSupport
+from crag_core.evaluators.support.words import WordSupport
 from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, WORDS
 
 LABELLED = (sentences.HALLUCINATED, sentences.SAME_LENGTH, sentences.WRITTEN)

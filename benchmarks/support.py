@@ -39,7 +39,7 @@ from crag_core.base.types import Passage
 from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.model_files import RARITY, parse_rarity, read_file
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
-from crag_core.evaluators.support import WordSupport
+from crag_core.evaluators.support.words import WordSupport
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, Evidence, Match, match
 from crag_core.trace.grounding.claims import claim_of, content_of, names_in
