@@ -20,6 +20,7 @@ from crag_core.evaluators.support.parts import SupportParts
 from crag_core.evaluators.support.spans import PROMPT, Token, hallucination_label, spans
 from crag_core.evaluators.support.words import WordSupport
 from crag_core.trace.grounding.checkers import Checker, asks_language_model, checker_of
+from crag_core.trace.grounding.citation_check import LACKING
 from tests.evaluators.support_models import change_config, save_entailment, save_other, save_spans
 
 STOP_WORDS = frozenset((DATA / "stopwords.txt").read_text("utf-8").split())
@@ -152,14 +153,15 @@ def test_without_evidence_nothing_is_supported_and_nothing_read() -> None:
 # --- spans ----------------------------------------------------------------------------------------------------------
 
 
-def test_unsupported_words_are_spans_of_their_sentence_and_the_worst_one_is_its_score(tmp_path: Path) -> None:
-    folder = save_spans(tmp_path / "spans", ["gold", "captain"])
-    said = ("Dogs travel without cost [1].", "The captain [2] pays 14 pounds in gold [2].", "Yachts pay gold.")
+def test_unsupported_words_are_spans_of_their_sentence_and_keep_its_score_down(tmp_path: Path) -> None:
+    folder = save_spans(tmp_path / "spans", ["gold", "captain", "pays"])
+    said = ("Dogs travel without cost [1].", "The captain [2] of 14 pounds had gold [2].", "Captain pays gold")
     first, second, third = measured(folder, *said, question="What does it cost?")
     assert first.spans == () and first.score == pytest.approx(0.98, abs=0.01) and first.pieces
     assert [said[1][start:end] for start, end in second.spans] == ["captain", "gold"]
-    assert second.score == pytest.approx(0.02, abs=0.01) and second.pieces == ()
-    assert [said[2][start:end] for start, end in third.spans] == ["gold"]
+    assert second.score == LACKING and second.pieces, "some of it is supported"
+    assert [said[2][start:end] for start, end in third.spans] == ["Captain pays gold"]
+    assert third.score == pytest.approx(0.02, abs=0.01) and third.pieces == ()
 
 
 def test_a_long_answer_is_read_in_parts_and_keeps_its_places(tmp_path: Path) -> None:

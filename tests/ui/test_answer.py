@@ -305,6 +305,11 @@ def test_words_that_the_evidence_lacks_are_marked_within_their_sentence() -> Non
     assert first["after"] == f"supported, score 0.90, judged by {SPOTTED}; details"
 
 
+def test_evidence_that_nobody_named_does_not_speak_against_a_citation() -> None:
+    (one,) = sentences(shown(answered(Spotter(), "Yachts pay pounds [2].", judge=SPOTTED)))
+    assert one["quotes"][0]["source"].startswith("[1]") and one["note"] == ""
+
+
 def test_a_record_shows_the_same_marks_again() -> None:
     run = spotted()
     again = Trace.from_json(run.to_json())

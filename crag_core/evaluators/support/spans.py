@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Backing, Cancel
 from crag_core.evaluators.support.files import Reading
 from crag_core.evaluators.support.parts import Claim, nearest, passages_of
-from crag_core.trace.grounding.citation_check import WEAK, Evidence
+from crag_core.trace.grounding.citation_check import LACKING, WEAK, Evidence
 from crag_core.trace.grounding.quoted_answer import CITATION
 
 HALLUCINATED = 0.5
@@ -39,8 +40,9 @@ class Token:
 class Spans:
     """Reads the question, the evidence and the whole answer at once; longer answers in parts of whole sentences.
 
-    A sentence scores 1 less the probability of its worst token. Evidence that there is no room for is left out: first
-    that which shares fewest words with the claims.
+    A sentence scores what share of its tokens is supported, by their probabilities; with one that is hallucinated at
+    most `LACKING`, as one that lacks a fact does where words are compared. Evidence that there is no room for is left
+    out: first that which shares fewest words with the claims.
     """
 
     def __init__(self, reading: Reading) -> None:
@@ -130,8 +132,10 @@ def backing(claim: Claim, sentence: str, tokens: Sequence[Token], evidence: Evid
     """`tokens` of the sentence, with places in it."""
     if not tokens:
         return Backing(None)
-    score = min(max(1.0 - max(one.chance for one in tokens), 0.0), 1.0)
-    return Backing(score, nearest(claim, evidence) if score >= WEAK else (), spans=spans(sentence, tokens))
+    score = min(max(fmean(1.0 - one.chance for one in tokens), 0.0), 1.0)
+    found = spans(sentence, tokens)
+    score = min(score, LACKING) if found else score
+    return Backing(score, nearest(claim, evidence) if score >= WEAK else (), spans=found)
 
 
 def spans(sentence: str, tokens: Sequence[Token]) -> tuple[tuple[int, int], ...]:

@@ -68,9 +68,9 @@ _ABOUT_MINICHECK = (
 )
 _ABOUT_NAMED = (
     "A model read the evidence and each sentence, but for those that stand there word for word. The score of 0 to 1 is "
-    "how probable it finds it that the evidence supports all of the sentence; where it tells which words it finds "
-    "unsupported, they are marked. It names no evidence, and it may be wrong: measure it with benchmarks/support.py "
-    "--judge."
+    "how probable it finds it that the evidence supports the sentence. Where it tells words that it finds unsupported, "
+    "they are marked, and the sentence scores at most 0.50. It names no evidence, and it may be wrong: measure it with "
+    "benchmarks/support.py --judge."
 )
 _ABOUT_OF = {
     Checker.WORDS: _ABOUT,
@@ -259,7 +259,8 @@ class AnswerBlocks:
         """What is odd about the citations of a sentence."""
         absent = [f"[{number}]" for number in one.cited if not 1 <= number <= len(self.excerpts)]
         message = [f"cites {' and '.join(absent)}, which is not among its sources"] if absent else []
-        elsewhere = supported_elsewhere(one, self.pieces)
+        names_evidence = self.checker in (Checker.WORDS, Checker.LANGUAGE_MODEL)
+        elsewhere = supported_elsewhere(one, self.pieces) if names_evidence else ()
         if elsewhere and len(absent) < len(one.cited):
             there = " and ".join(f"[{number}]" for number in one.cited if f"[{number}]" not in absent)
             message.append(f"cites {there}, but its support is in {' and '.join(f'[{n}]' for n in elsewhere)}")
