@@ -32,7 +32,8 @@ from crag_core.evaluators.policies import (
 )
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
-from crag_core.evaluators.support import ModelSupport, WordSupport
+from crag_core.evaluators.support import open_support
+from crag_core.evaluators.support.parts import SupportParts
 from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.labelled.graded import Conditions, conditions_of
 from crag_core.experiments.store import ExperimentFolder
@@ -54,7 +55,6 @@ from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.sandbox.documents import DRAWING, PAGE, DocumentProcesses
 from crag_core.storage.cache import open_cache
 from crag_core.storage.history import open_history
-from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import DEPEND_ON_OTHERS
 from crag_core.websearch import PROVIDERS, SNAPSHOT
@@ -121,7 +121,6 @@ class Workbench:
         self.metrics = Metrics(VERSION)
         self.run_log = RunLog()
         self.servers = ModelServers(self.config)
-        self._words = WordSupport(shipped.EVALUATOR_FOLDER, self.meter.stop_words)
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
         self.run_queue = RunQueue(self.config.runs_at_once, self.config.runs_waiting)
         """For those who run questions for many people; `engine` does not look at it."""
@@ -213,8 +212,8 @@ class Workbench:
     @property
     def support(self) -> SupportMeter:
         """Who measures what stands behind the sentences of an answer, by these settings."""
-        model = None if self.config.support == WORDS else self.servers.model(self.config.support)
-        return ModelSupport(model, self.meter.stop_words, self.prompts) if model else self._words
+        parts = SupportParts(shipped.EVALUATOR_FOLDER, self.meter.stop_words, self.servers.model, self.prompts)
+        return open_support(self.config.support, parts)
 
     def evaluator(
         self, name: str, model: LanguageModel | None, writer: str = EXTRACTIVE, *, cached: bool = True
