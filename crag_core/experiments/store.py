@@ -22,6 +22,7 @@ from crag_core.experiments.comparison.setups import KeptSetup, Setup
 from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion
 from crag_core.experiments.labelled.questions import LabelledSet, UnlabelledQuestion
 from crag_core.experiments.labelled.read import Read, read_questions, write_questions
+from crag_core.experiments.logs.record import RetrievalLog, parse_log
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.storage import sqlite_file
 from crag_core.trace.trace import Trace
@@ -38,7 +39,8 @@ _NAME = re.compile(r"[^\W_][\w .-]{0,58}[^\W]|[^\W_]")
 _NOT_IN_NAMES = re.compile(r"[^\w .-]+")
 _LONGEST_NAME = 60
 _ONE_AT_A_TIME = Lock()  # of those that read a set and write it again
-SETS, ROUNDS, PRESETS, SCORES, OUTCOMES = "sets", "labelling", "presets", "scores.db", "outcomes.db"
+SETS, ROUNDS, PRESETS, LOGS = "sets", "labelling", "presets", "logs"
+SCORES, OUTCOMES = "scores.db", "outcomes.db"
 
 
 class Under(Protocol):
@@ -277,7 +279,7 @@ class ExperimentFolder:
         """Those that are being labelled for the set `name`, in the order in which they are asked; none: it is over."""
         path = self._path(ROUNDS, name, ".jsonl")
         if questions:
-            self._write(path, "".join(f"{json.dumps({'question': one.question})}\n" for one in questions))
+            self._write(path, "".join(f"{json.dumps(one.plain)}\n" for one in questions))
         else:
             self._delete(path)
 
@@ -285,6 +287,31 @@ class ExperimentFolder:
         if name not in self._names(ROUNDS, ".jsonl"):
             return ()
         return read_questions(name, self._read(ROUNDS, name, ".jsonl", "round of labelling")).unlabelled
+
+    def log_names(self) -> tuple[str, ...]:
+        return self._names(LOGS, ".jsonl")
+
+    def load_log(self, name: str) -> RetrievalLog:
+        """`UnknownName` lists the logs, `BadRecord` tells what is wrong with the file."""
+        return parse_log(name, self._read(LOGS, name, ".jsonl", "log"))
+
+    def keep_log(self, log: RetrievalLog) -> RetrievalLog:
+        """Save a log without losing another, as `keep_set` does with sets; it is returned under the name it has now."""
+        name, text = set_name_of(log.name), log.to_jsonl()
+        with _ONE_AT_A_TIME:
+            for number in count(1):
+                ending = "" if number == 1 else f" {number}"
+                path = self._path(LOGS, f"{name[: _LONGEST_NAME - len(ending)].rstrip(' ._-')}{ending}", ".jsonl")
+                with _explaining("read"):
+                    is_free = not path.exists() or (path.is_file() and path.read_text("utf-8", "replace") == text)
+                if is_free:
+                    self._write(path, text)
+                    break
+        return replace(log, name=path.stem)
+
+    def delete_log(self, name: str) -> bool:
+        """Sets with its questions stay, and what was graded of them; True when it was there."""
+        return self._delete(self._path(LOGS, name, ".jsonl"))
 
     def preset_names(self) -> tuple[str, ...]:
         return self._names(PRESETS, ".toml")
