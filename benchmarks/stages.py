@@ -222,7 +222,8 @@ class Planting:
 
     def _drawn(self, one: Question, texts: Sequence[str]) -> str:
         found = [text[start:end] for text in texts for start, end in sentences(text)]
-        found = [text for text in found if len(text.split()) > 5 and not contains(text, one.answers)]
+        found = [text for text in found if 5 < len(text.split()) < 50 and not contains(text, one.answers)]
+        found = [text for text in found if not re.search(r"\||,\S*,\S*,|^#", text)]  # no tables, no headings
         return self._random.choice(found) if found else ""
 
     def _far(self, one: Question) -> str:
@@ -242,7 +243,7 @@ class Planting:
             for other in self._questions
             for text in other.answers[:1]
             if any(sign.isdigit() for sign in text) == is_number
-            and text.lower() not in texts
+            and not any(part in texts for part in (re.findall(r"\d+", text) if is_number else [text.lower()]))
             and (is_number or text[:1].isupper())
             and len(text.split()) <= 4
         ]
@@ -321,9 +322,8 @@ def _show(found: Sequence[tuple[Planted, Finding]]) -> None:
     for (stage, kind, taken), count in wrong.most_common():
         print(f"    {count:>4}  {stage} ({kind}) taken for: {taken}")
     for one, finding in missed[:60]:
-        print(
-            f"    - {one.record.question} | {one.record.references} | {one.record.answer[:90]!r} -> {one.stage.value} / {finding.stage.value}: {finding.reason}"
-        )
+        said = f"{one.record.question} | {one.record.references} | {one.record.answer[:90]!r}"
+        print(f"    - {said} -> {one.stage.value} / {finding.stage.value}: {finding.reason}")
 
 
 if __name__ == "__main__":

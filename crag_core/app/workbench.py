@@ -216,6 +216,11 @@ class Workbench:
             raise BadRecord(f"{named}{error.message}", hint=error.hint) from error
 
     @property
+    def word_support(self) -> SupportMeter:
+        """The measure of support that asks nobody, whatever these settings say."""
+        return self._words
+
+    @property
     def support(self) -> SupportMeter:
         """Who measures what stands behind the sentences of an answer, by these settings."""
         model = None if self.config.support == WORDS else self.servers.model(self.config.support)

@@ -8,7 +8,7 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -38,6 +38,7 @@ CREATE TABLE IF NOT EXISTS scored (
 _NAME = re.compile(r"[^\W_][\w .-]{0,58}[^\W]|[^\W_]")
 _NOT_IN_NAMES = re.compile(r"[^\w .-]+")
 _LONGEST_NAME = 60
+_MOST_LOGS = 8  # in memory
 _ONE_AT_A_TIME = Lock()  # of those that read a set and write it again
 SETS, ROUNDS, PRESETS, LOGS = "sets", "labelling", "presets", "logs"
 SCORES, OUTCOMES = "scores.db", "outcomes.db"
@@ -102,6 +103,15 @@ class OutcomeLog(Generic[Facts]):
             return Trace.from_json(zlib.decompress(rows[0][0]).decode("ascii")) if rows else None
         except (zlib.error, UnicodeError) as error:
             raise BadRecord(f"This run cannot be read any more ({error}).", hint="Run the set again.") from error
+
+    def records(self, keys: Collection[str]) -> dict[str, Trace]:
+        """The whole runs of those with these keys, by key; one that this version cannot read counts as not there."""
+        found = {}
+        for key, record in self._rows("SELECT key, record FROM scored WHERE conditions = ?", self._fingerprint):
+            if key in keys:
+                with suppress(BadRecord, zlib.error, UnicodeError):
+                    found[key] = Trace.from_json(zlib.decompress(record).decode("ascii"))
+        return found
 
     def add(self, facts: Facts, trace: Trace) -> None:
         """In place of an earlier row of the same question."""
@@ -222,6 +232,7 @@ class ExperimentFolder:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._logs: dict[str, tuple[tuple[int, int] | None, RetrievalLog]] = {}
 
     def set_names(self) -> tuple[str, ...]:
         return self._names(SETS, ".jsonl")
@@ -292,8 +303,17 @@ class ExperimentFolder:
         return self._names(LOGS, ".jsonl")
 
     def load_log(self, name: str) -> RetrievalLog:
-        """`UnknownName` lists the logs, `BadRecord` tells what is wrong with the file."""
-        return parse_log(name, self._read(LOGS, name, ".jsonl", "log"))
+        """Read once while its file is the same. `UnknownName` lists the logs, `BadRecord` tells what is wrong."""
+        path = self._path(LOGS, name, ".jsonl")
+        try:
+            stamp = (path.stat().st_mtime_ns, path.stat().st_size)
+        except OSError:
+            stamp = None  # reading it tells why
+        known = self._logs.get(name)
+        if known is None or known[0] != stamp:
+            known = (stamp, parse_log(name, self._read(LOGS, name, ".jsonl", "log")))
+            self._logs = dict([*self._logs.items(), (name, known)][-_MOST_LOGS:])
+        return known[1]
 
     def keep_log(self, log: RetrievalLog) -> RetrievalLog:
         """Save a log without losing another, as `keep_set` does with sets; it is returned under the name it has now."""

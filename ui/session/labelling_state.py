@@ -91,10 +91,13 @@ def from_history() -> tuple[UnlabelledQuestion, ...]:
 
 
 @app_state.reporting()
-def begin(questions: tuple[UnlabelledQuestion, ...]) -> None:
-    """Grade those that the set does not hold, in the background, to choose among them."""
+def begin(questions: tuple[UnlabelledQuestion, ...], into: str = "") -> None:
+    """Grade those that the set does not hold, in the background, to choose among them.
+
+    `into` names the set, "": the target.
+    """
     access.require(Right.TUNE)
-    name = target()
+    name = into or target()
     known = {question.key for question in _kept(name).questions}
     waiting = tuple(one for one in questions if one.key not in known)[:MOST_GRADED]
     if not waiting or ((running := grading()) and running.is_running):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from threading import Event
 
+from crag_core.base.data_files import DATA
 from crag_core.base.protocols import Piece, SupportMeter
 from crag_core.base.text.words import fold, words
 from crag_core.experiments.comparison.outcome import contains, tokens
 from crag_core.experiments.logs.record import LogRecord
 from crag_core.trace.grounding.citation_check import LACKING
-from crag_core.trace.grounding.claims import claim_of, sentences, terms_of
+from crag_core.trace.grounding.claims import bare_word, names_in, sentences, terms_of
+from crag_core.trace.grounding.quantities import number_in
 
 SHORT = 8
 """Words of a right answer up to which all of it must be there; of a longer one, most of what it says."""
@@ -24,6 +25,11 @@ ANCHORED = 0.35
 MOST_SAID = 0.6
 """The share of what a right answer says, beyond the question, that an answer must say to be right."""
 
+SLIGHTLY = 0.15
+"""The same of an answer of several words, which hardly stands anywhere by chance."""
+
+_FEW = 4  # words of an answer up to which none may be missing
+_LITTLE = 3  # letters
 _SAME = 0.8  # share of the words of a chunk that is known to hold the answer
 _LEAST = 20  # characters of a text that is looked for in another
 _DECLINES = re.compile(
@@ -37,6 +43,7 @@ _DECLINES = re.compile(
     re.IGNORECASE,
 )
 _AT_ONCE = 300  # characters; whoever declines says so at once
+_YES_FIRST = re.compile(r"^(?:yes|no|ja|nein|oui|non|sí|si)[,;:.–—-]+\s*", re.IGNORECASE)
 _YES_OR_NO = frozenset({"yes", "no", "true", "false", "ja", "nein", "oui", "non", "sí", "si"})
 
 
@@ -54,8 +61,9 @@ class Truth:
 
     @cached_property
     def spans(self) -> tuple[str, ...]:
-        """The right answers that can be looked for: more than yes or no."""
-        return tuple(one for one in self.record.references if tokens(one) and " ".join(tokens(one)) not in _YES_OR_NO)
+        """The right answers that can be looked for: more than yes or no, and without that at their beginning."""
+        bare = (_YES_FIRST.sub("", one) for one in self.record.references)
+        return tuple(one for one in bare if tokens(one) and " ".join(tokens(one)) not in _YES_OR_NO)
 
     @property
     def can_tell(self) -> bool:
@@ -63,8 +71,12 @@ class Truth:
         return bool(self.spans or self.record.reference_contexts or self.record.reference_ids)
 
     def stands_in(self, text: str) -> bool:
-        """Whether a chunk, or what is left of it, holds a right answer."""
-        return any(self._holds(span, text) for span in self.spans)
+        """Whether a chunk holds a right answer, and is about the question, where a few words could stand in any."""
+        return any(self._is_in(span, text) and self._is_asked(span, text) for span in self.spans)
+
+    def is_left_in(self, text: str) -> bool:
+        """Whether what is left of such a chunk still holds it."""
+        return any(self._is_in(span, text) for span in self.spans)
 
     def is_known(self, text: str, id_: str) -> bool:
         """Whether a chunk is one of those that are known to hold the answer, or has most of such a one."""
@@ -74,41 +86,46 @@ class Truth:
         """None where the log does not tell what is right, or an answer cannot be compared with it."""
         if not self.record.references:
             return None
-        said = " ".join(tokens(answer))
-        if not said or declines(answer):
+        if not tokens(answer) or declines(answer):
             return False
-        if any(contains(answer, [one]) for one in self.spans):
-            return True
         if not self.spans:  # yes or no
             first = tokens(answer)[:1]
             return first == tokens(self.record.references[0])[:1] if set(first) <= _YES_OR_NO else None
         return any(self._says(span, answer) for span in self.spans)
 
     def _says(self, span: str, answer: str) -> bool:
-        """Most of what it says beyond the question, and every number of it."""
-        asked = terms_of(self.record.question)
-        wanted = (_content(span) - asked) or _content(span)
-        there = terms_of(answer)
-        numbers = {term for term in wanted if term[:1].isdigit()}
-        return bool(wanted) and numbers <= there and len(wanted & there) >= MOST_SAID * len(wanted)
-
-    def _holds(self, span: str, text: str) -> bool:
-        pieces = pieces_of(text)
-        if len(words(span)) > SHORT:
-            backings = self.meter.measure([text[start:end] for start, end in sentences(span)], pieces, Event())
-            scores = [one.score for one in backings if one.score is not None]
-            is_there = bool(scores) and sum(scores) / len(scores) >= LACKING and self._says(span, text)
-            return is_there or fold(span) in fold(text)
-        if not (contains(text, [span]) or self._in_one(span, pieces)):
+        """It stands in the answer; or one says most of what the other does beyond the question, and no other fact."""
+        if contains(answer, [span]):
+            return True
+        asked = _exact(self.record.question)
+        wanted, said = _exact(span) - asked, _exact(answer) - asked
+        if _is_short(span) or not wanted:
+            return bool(wanted) and wanted <= said
+        alien, missing = _facts(answer) - _exact(span) - asked, _facts(span) - _exact(answer) - asked
+        if alien and missing:
             return False
-        claim = f"{self.record.question.rstrip(' ?')}: {span}"
-        score = self.meter.measure([claim], pieces, Event())[0].score
-        return score is None or score >= ANCHORED
+        is_short = _is_short(answer) and bool(said) and said <= wanted
+        return is_short or len(wanted & said) >= MOST_SAID * len(wanted)
 
-    def _in_one(self, span: str, pieces: Sequence[Piece]) -> bool:
-        """All that it says in one sentence, in whatever order, numbers in digits or words."""
-        wanted = _content(span)
-        return bool(wanted) and any(wanted <= terms_of(piece.text) for piece in pieces)
+    def _is_in(self, span: str, text: str) -> bool:
+        if contains(text, [span]):
+            return True
+        pieces = pieces_of(text)
+        if _is_short(span):
+            wanted = _exact(span)
+            least = len(wanted) if len(wanted) < _FEW else MOST_SAID * len(wanted)
+            return bool(wanted) and any(len(wanted & _exact(piece.text)) >= least for piece in pieces)
+        wanted = (_exact(span) - _exact(self.record.question)) or _exact(span)
+        backings = self.meter.measure([span[start:end] for start, end in sentences(span)], pieces, Event())
+        scores = [one.score for one in backings if one.score is not None]
+        is_backed = not scores or sum(scores) / len(scores) >= LACKING
+        return is_backed and len(wanted & _exact(text)) >= MOST_SAID * len(wanted)
+
+    def _is_asked(self, span: str, text: str) -> bool:
+        claim = f"{self.record.question.rstrip(' ?')}: {span}"
+        score = self.meter.measure([claim], pieces_of(text), Event())[0].score
+        is_weak = len(_exact(span)) == 1 or all(term[:1].isdigit() for term in _exact(span))
+        return score is None or score >= (ANCHORED if is_weak else SLIGHTLY)
 
 
 def pieces_of(text: str, number: int = 1, id_: str = "") -> tuple[Piece, ...]:
@@ -116,8 +133,26 @@ def pieces_of(text: str, number: int = 1, id_: str = "") -> tuple[Piece, ...]:
     return tuple(Piece(id_, text[start:end], number) for start, end in sentences(text))
 
 
-def _content(text: str) -> frozenset[str]:
-    return terms_of(claim_of(" ".join(tokens(text))))
+def _is_short(text: str) -> bool:
+    return len(words(text)) <= SHORT
+
+
+@cache
+def _little_words() -> frozenset[str]:
+    return frozenset((DATA / "stopwords.txt").read_text("utf-8").split())
+
+
+@lru_cache(4096)
+def _exact(text: str) -> frozenset[str]:
+    """Its words that are not little, numbers as digits, without plural endings."""
+    said = {number_in(word) or bare_word(word) for word in words(text)} - _little_words()
+    return frozenset(term[:-1] if term.endswith("s") and len(term) > _LITTLE else term for term in said)
+
+
+def _facts(text: str) -> frozenset[str]:
+    """Its numbers and names."""
+    names = {term for name in names_in(text, _little_words()) for term in _exact(name)}
+    return frozenset(names | {term for term in _exact(text) if term[:1].isdigit()})
 
 
 def _alike(text: str, other: str) -> bool:
