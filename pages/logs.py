@@ -42,7 +42,7 @@ def draw_log(found: Imported) -> None:
 
 page.enter("pages/logs.py")
 if log_state.was_asked():
-    st.switch_page("pages/ask.py")
+    st.switch_page("pages/ask.py", query_params={})  # else those that the sidebar is bound to would be in the way
 st.title("Open retrieval log", anchor=False)
 draw_warming()
 is_allowed(Right.TUNE)

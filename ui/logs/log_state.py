@@ -77,7 +77,7 @@ def names() -> tuple[str, ...]:
 def open_log(name: str) -> None:
     """For a callback; "": close it."""
     st.session_state["log_name"] = name
-    st.session_state["log_stage"] = None
+    st.session_state["log_stage"] = st.session_state["log_record"] = None
 
 
 def current() -> Imported | None:

@@ -37,7 +37,7 @@ def draw_next_steps(found: Imported) -> None:
                 icon=":material/label:", key="log_label", help="Of the records without a label, on Tune.",
             )  # fmt: skip
     if target := st.session_state.pop("log_target", ""):
-        st.switch_page(target)
+        st.switch_page(target, query_params={})  # else those that the sidebar is bound to would be in the way
 
 
 def _use(labelled: LabelledSet, target: str) -> None:

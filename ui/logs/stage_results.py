@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -126,9 +128,11 @@ def _draw_table(log: RetrievalLog, results: Findings, stage: Stage | None) -> No
         }
         for record, one in shown
     ]
-    event = st.dataframe(
-        rows, hide_index=True, height=min(35 * (len(rows) + 1) + 3, 420), on_select="rerun",
-        selection_mode="single-row", key=f"log_table_{stage}", alt="The records with the stage that failed",
+    key = f"log_table_{stage}"
+    st.dataframe(
+        rows, hide_index=True, height=min(35 * (len(rows) + 1) + 3, 420), selection_mode="single-row", key=key,
+        on_select=lambda: _choose(key, [record.id for record, _ in shown]),
+        alt="The records with the stage that failed",
         column_config={
             "Question": st.column_config.TextColumn(width="large"),
             "Stage": st.column_config.TextColumn(width=120),
@@ -140,11 +144,17 @@ def _draw_table(log: RetrievalLog, results: Findings, stage: Stage | None) -> No
     )  # fmt: skip
     if len(pairs) > len(shown):
         st.caption(f"The first {len(shown)} of {len(pairs)}; choose a stage, or download them all.")
-    selected = [place for place in event["selection"]["rows"] if place < len(shown)]
-    if selected:
-        _draw_record(log, *shown[selected[0]])
+    chosen_one = next((pair for pair in results.pairs if pair[0].id == st.session_state.get("log_record")), None)
+    if chosen_one is not None:
+        _draw_record(log, *chosen_one)
     else:
         st.caption("Choose a row to see its chunks and its answer.")
+
+
+def _choose(key: str, ids: Sequence[str]) -> None:
+    """For a callback: the record of the row that is ticked; it stays whatever thresholds do to its stage."""
+    rows = [place for place in st.session_state[key]["selection"]["rows"] if place < len(ids)]
+    st.session_state["log_record"] = ids[rows[0]] if rows else None
 
 
 def _draw_record(log: RetrievalLog, record: LogRecord, finding: Finding) -> None:

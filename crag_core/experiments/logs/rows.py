@@ -81,7 +81,7 @@ def _framed(whole: dict[str, Any]) -> Iterator[LogRow | Problem]:
         scopes = (scope for one in whole["resourceSpans"] for scope in _list_in(one, "scopeSpans"))
         yield from _numbered(span for scope in scopes for span in _list_in(scope, "spans"))
         return
-    if "id" not in whole or len(whole) == 1:  # a trace is no frame, though it has observations
+    if "id" not in whole and not isinstance(whole.get("trace"), dict):  # a trace is no frame of its observations
         inner = next((whole[name] for name in _AROUND if isinstance(whole.get(name), list)), None)
         if inner is not None:
             yield from _numbered(iter(inner))

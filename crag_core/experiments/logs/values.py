@@ -21,6 +21,8 @@ LONGEST_TEXT = 100_000  # characters of a chunk, an answer, or what is known to 
 _LONGEST_ID = 200
 _LONGEST_LITERAL = 2_000_000
 _DEEPEST = 12
+_BEGINS = ("[", "{", "(", "array(", "Document(")
+"""Of a cell that may hold more than a text."""
 _BESIDE = re.compile(r"['\"]\s+[a-zA-Z]?['\"]")
 
 QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_str", "text", "content", "value")
@@ -123,7 +125,7 @@ def opened(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     bare = value.strip()
-    if bare[:1] not in ("[", "{", "(") or len(bare) > _LONGEST_LITERAL:
+    if not bare.startswith(_BEGINS) or len(bare) > _LONGEST_LITERAL:
         return value
     try:
         return json.loads(bare)
@@ -168,8 +170,10 @@ def _literal(node: ast.expr, depth: int) -> Any:
         pairs = zip(node.keys, node.values, strict=True)
         return {str(_literal(key, depth + 1)): _literal(one, depth + 1) for key, one in pairs if key is not None}
     if isinstance(node, ast.Call):
-        named = {one.arg: _literal(one.value, depth + 1) for one in node.keywords if one.arg}
-        return named or [_literal(one, depth + 1) for one in node.args[:1]]
+        if getattr(node.func, "id", getattr(node.func, "attr", "")) == "array" and node.args:
+            return _literal(node.args[0], depth + 1)
+        if named := {one.arg: _literal(one.value, depth + 1) for one in node.keywords if one.arg}:
+            return named
     raise ValueError("not a value")
 
 
