@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,6 +18,7 @@ from crag_core.base.errors import BadRecord, NotCalibrated, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.prompts.messages import Prompts, prompts_in
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, StripEvaluator, SupportMeter
+from crag_core.base.serialization import fingerprint
 from crag_core.base.types import Action, EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
@@ -34,10 +36,14 @@ from crag_core.evaluators.policies import (
 )
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
-from crag_core.evaluators.support import ModelSupport, WordSupport
+from crag_core.evaluators.support import open_support
+from crag_core.evaluators.support.parts import SupportParts
+from crag_core.experiments.batch import Recorded
 from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.graded import Conditions, conditions_of
+from crag_core.experiments.labelled.questions import Gradable
+from crag_core.experiments.logs.record import logged_of, passages_of
 from crag_core.experiments.store import ExperimentFolder
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.observability.audit_log import AuditLog
@@ -124,7 +130,6 @@ class Workbench:
         self.metrics = Metrics(VERSION)
         self.run_log = RunLog()
         self.servers = ModelServers(self.config)
-        self._words = WordSupport(shipped.EVALUATOR_FOLDER, self.meter.stop_words)
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
         self.run_queue = RunQueue(self.config.runs_at_once, self.config.runs_waiting)
         """For those who run questions for many people; `engine` does not look at it."""
@@ -214,10 +219,18 @@ class Workbench:
             raise BadRecord(f"{named}{error.message}", hint=error.hint) from error
 
     @property
+    def word_support(self) -> SupportMeter:
+        """The measure of support that asks nobody, whatever these settings say."""
+        return open_support(WORDS, self._support_parts)
+
+    @property
     def support(self) -> SupportMeter:
         """Who measures what stands behind the sentences of an answer, by these settings."""
-        model = None if self.config.support == WORDS else self.servers.model(self.config.support)
-        return ModelSupport(model, self.meter.stop_words, self.prompts) if model else self._words
+        return open_support(self.config.support, self._support_parts)
+
+    @property
+    def _support_parts(self) -> SupportParts:
+        return SupportParts(shipped.EVALUATOR_FOLDER, self.meter.stop_words, self.servers.model, self.prompts)
 
     def evaluator(
         self, name: str, model: LanguageModel | None, writer: str = EXTRACTIVE, *, cached: bool = True
@@ -280,9 +293,24 @@ class Workbench:
         """Questions of a labelled set graded at a time: as many as model calls are allowed, two where none is made."""
         return max(self.config.calls_at_once, 2)
 
-    def conditions(self, engine: CRAGQueryEngine) -> Conditions:
-        """Under which an engine of this workbench grades now, with the documents that are indexed."""
-        return conditions_of(engine.settings, self.store.fingerprint(engine.settings.collection))
+    def conditions(self, engine: CRAGQueryEngine, questions: Sequence[Gradable] = ()) -> Conditions:
+        """Under which an engine of this workbench grades these questions now: with the documents that are indexed, or
+        with the logs that the questions are from."""
+        return conditions_of(engine.settings, self.corpus_of(questions, engine.settings.collection))
+
+    def corpus_of(self, questions: Sequence[Gradable], collection: str) -> str:
+        """The fingerprint of what is retrieved from for them. Raises `UnknownName` for a log that is gone."""
+        logs = tuple(self.experiments.load_log(name).fingerprint for name in _logs_of(questions))
+        if logs and all(asked.log for asked in questions):
+            return fingerprint(logs)
+        index = self.store.fingerprint(collection)
+        return fingerprint((*logs, index)) if logs else index
+
+    def recorded(self, questions: Sequence[Gradable]) -> Recorded:
+        """The chunks of those questions that logs have, in place of a search; a record that is gone is left out."""
+        logs = {name: self.experiments.load_log(name) for name in _logs_of(questions)}
+        found = ((asked, logs[asked.log].find(asked.record)) for asked in questions if asked.log)
+        return {asked.key: (passages_of(one), logged_of(one, asked.log)) for asked, one in found if one is not None}
 
     def find_preset(self, name: str) -> TunedPreset:
         """A kept preset by name, or of a TOML file by its path."""
@@ -373,6 +401,10 @@ def calibrated(kept: KeptEvaluator) -> Calibrated:
         kept.revision, kept.interface, kept.curve.probability, kept.lower, kept.upper, kept.strip_cutoff, kept.version,
         f"no LLM call, about {kept.seconds * 1000:.0f} ms a chunk",
     )  # fmt: skip
+
+
+def _logs_of(questions: Sequence[Gradable]) -> tuple[str, ...]:
+    return tuple(sorted({asked.log for asked in questions if asked.log}))
 
 
 @cache

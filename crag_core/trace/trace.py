@@ -49,9 +49,9 @@ class RunSettings:
     """Everything that a run depended on besides the question and the corpus.
 
     `pinned` are the ids of documents read whole; nothing else is retrieved then, unless `search_too`. `support` is who
-    measures what stands behind the sentences of an answer: `WORDS`, or a language model as `writer` names one.
-    `collection` is the one that was searched, "": all. `writer_version` tells versions of one model name apart, ""
-    where its server does not.
+    measures what stands behind the sentences of an answer: `WORDS`, a language model as `writer` names one, or a model
+    by name, "hf:NAME". `collection` is the one that was searched, "": all. `writer_version` tells versions of one model
+    name apart, "" where its server does not.
     """
 
     policy: Policy
