@@ -177,7 +177,7 @@ class Config:
     )  # fmt: skip
     may_set_up: str = _setting(
         _PEOPLE, "CRAG_MAY_SET_UP", "*", "nobody",
-        "with sign-in, who may change servers on the Settings page", is_list=True,
+        "with sign-in, who may change servers on the Settings page, and add evaluators by name", is_list=True,
     )  # fmt: skip
     metrics_port: int = _setting(
         _WATCHING, "CRAG_METRICS_PORT", 0, "9464", "port of Prometheus metrics; 0: none", limits=(0, 65535)
