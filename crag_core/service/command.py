@@ -42,7 +42,7 @@ def serve(options: argparse.Namespace) -> int:
         raise WrongUse(f"Expected a port of 1 to 65535, found {options.port}.")
     workbench = Workbench()
     settings = workbench.config
-    tokens = (*settings.service_tokens, *_read_tokens(options.token_file))
+    tokens = (*settings.service_tokens, *read_tokens(options.token_file))
     chosen = choose(workbench, options.policy, options.evaluator, options.model, options.preset)
     check_collection(options.collection, workbench)
     web = WebMode(options.web or (WebMode.AUTO if settings.web == WebMode.AUTO else WebMode.OFF))
@@ -84,7 +84,7 @@ def _told(options: argparse.Namespace, settings: Config, workbench: Workbench, *
     return "\n".join(lines)
 
 
-def _read_tokens(path: Path | None) -> tuple[str, ...]:
+def read_tokens(path: Path | None) -> tuple[str, ...]:
     if path is None:
         return ()
     try:

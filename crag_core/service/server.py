@@ -41,8 +41,13 @@ class Serving:
         self._thread = Thread(target=self._serve, name="service", daemon=True)
 
     def start(self) -> None:
-        at_end(lambda: None, self._finish, is_last=True)
+        self._leave = at_end(lambda: None, self._finish, is_last=True)
         self._thread.start()
+
+    def stop(self) -> None:
+        """And wait for the end."""
+        self._finish(2.0 * _LAST_WORDS_S)
+        self._leave()
 
     def wait(self) -> None:
         """Until it is over, which by itself it never is."""

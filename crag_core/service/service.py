@@ -220,7 +220,10 @@ class Service:
         parts |= {"index": _tried(self.workbench.store.documents)}
         parts |= {"evaluator": _tried(self._try_evaluator)}
         if self._loaded.is_set():
-            parts |= {"embedding model": _tried(self._load_embedder)}
+            # An index that holds nothing asks no model; where only /route is used, none is installed.
+            model, index = _tried(self._load_embedder), parts["index"]
+            is_needed = not index.works or bool(self.workbench.store.documents())
+            parts |= {"embedding model": model.model_copy(update={"needed": is_needed})}
         if self.choice.model != EXTRACTIVE:
             problem = self._model_problem()
             parts |= {"language model": _part(problem, needed=known_card(self.choice.evaluator).calls_model)}
@@ -329,8 +332,10 @@ class Service:
         try:  # nobody is there to be asked whether to go on
             self.workbench.store.finish_rebuild(lambda progress: None, job.cancel)
             self.workbench.store.finish_interrupted(lambda progress: None, job.cancel)
-        except (CragError, ModuleNotFoundError) as error:
+        except CragError as error:
             _LOG.warning("What was being indexed is not finished: %s", error)
+        except ModuleNotFoundError:  # nothing is indexed here at all
+            pass
 
     def _try_evaluator(self) -> None:
         """One that asks no model reads something, which loads it."""
