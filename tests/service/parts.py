@@ -37,6 +37,10 @@ class Served:
     process: subprocess.Popen[str]
     log: Path
 
+    @property
+    def headers(self) -> dict[str, str]:
+        return headers(TOKEN)
+
     def client(self, token: str = TOKEN, **options: Any) -> httpx.Client:
         return httpx.Client(base_url=self.url, headers=headers(token), timeout=60, trust_env=False, **options)
 
