@@ -279,5 +279,5 @@ async def _on_http(request: Request, error: Exception) -> PlainJSON:
 
 
 async def _on_bug(request: Request, error: Exception) -> PlainJSON:
-    """Starlette raises it again after this, so that the log of the server shows where it came."""
+    """Starlette raises it again after this, and the guard logs it."""
     return _error(500, "An error that is none of the expected ones.", "The log of the service shows it.", "Bug")

@@ -101,6 +101,10 @@ class Guard:
                 await _answer(say, *refused)
             else:
                 await self._app(scope, held.counted(scope, receive), say)
+        except Exception:  # a bug: its answer is on its way, and here is where it is seen
+            _LOG.exception("An error that is none of the expected ones")
+            if not status:
+                raise
         finally:
             held.release()
             _log(scope, status, time.perf_counter() - started)
@@ -165,8 +169,6 @@ def extra_headers(status: int) -> dict[str, str]:
 async def _answer(send: Send, status: int, error: str, hint: str) -> None:
     body = json.dumps(error_body(error, hint, "Refused")).encode()
     headers = {"content-type": "application/json", "content-length": f"{len(body)}", **extra_headers(status)}
-    if status == 413:
-        headers["connection"] = "close"  # what is still coming is not read
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": raw})
     await send({"type": "http.response.body", "body": body})

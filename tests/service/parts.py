@@ -14,6 +14,12 @@ from typing import Any
 
 import httpx
 
+from crag_core.app.config import Config
+from crag_core.app.configuration_text import choose
+from crag_core.app.workbench import Workbench
+from crag_core.service.guards import Rules
+from crag_core.service.server import Serving, listen
+from crag_core.service.service import Service
 from tests.browser.conftest import find_port
 from tests.conftest import REPOSITORY
 from tests.stand_ins.local_server import wait_until
@@ -26,6 +32,8 @@ DOCUMENTS = {
     "berths.csv": "berth,length,depth\nA1,12 m,2.1 m\nB4,18 m,3.0 m\n",
 }
 START_S = 60.0
+PLAIN: dict[str, Any] = {"trust_env": False, "verify": False}
+"""Of a client: no proxy, and no certificates, which take longer to load than a request."""
 
 
 @dataclass
@@ -42,12 +50,12 @@ class Served:
         return headers(TOKEN)
 
     def client(self, token: str = TOKEN, **options: Any) -> httpx.Client:
-        return httpx.Client(base_url=self.url, headers=headers(token), timeout=60, trust_env=False, **options)
+        return httpx.Client(base_url=self.url, headers=headers(token), timeout=60, **PLAIN, **options)
 
     def clients(self, token: str = TOKEN) -> httpx.AsyncClient:
         """For many requests at once, each on a connection of its own."""
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-        return httpx.AsyncClient(base_url=self.url, headers=headers(token), timeout=120, trust_env=False, limits=limits)
+        return httpx.AsyncClient(base_url=self.url, headers=headers(token), timeout=120, limits=limits, **PLAIN)
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)
@@ -73,7 +81,8 @@ def serve(home: Path, *options: str, wait_for: tuple[int, ...] = (200,), **envir
         )  # fmt: skip
         found = Served(f"http://127.0.0.1:{port}", home, process, log)
         try:
-            assert wait_until(lambda: process.poll() is not None or _health(found.url) in wait_for, START_S)
+            with httpx.Client(timeout=10, **PLAIN) as client:
+                assert wait_until(lambda: _has_ended(process) or _health(client, found.url) in wait_for, START_S)
             assert process.poll() is None, log.read_text()
             yield found
         finally:
@@ -81,8 +90,33 @@ def serve(home: Path, *options: str, wait_for: tuple[int, ...] = (200,), **envir
             process.wait()
 
 
-def _health(url: str) -> int:
+@contextmanager
+def serving(home: Path, rules: Rules, **settings: Any) -> Iterator[str]:
+    """A service in this process: its address."""
+    workbench = Workbench(Config(**{"home": home, "ollama_host": "127.0.0.1:9", **settings}))
+    listener = listen("127.0.0.1", 0, only_here=True)
+    service = Service(workbench, choose(workbench))
+    running = Serving(service, rules, listener)
+    service.start()
+    running.start()
     try:
-        return httpx.get(f"{url}/health", timeout=10, trust_env=False).status_code
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        running.stop()
+        service.warming.wait(10)
+
+
+def _has_ended(process: subprocess.Popen[str]) -> bool:
+    """By the end of a twentieth of a second."""
+    try:
+        process.wait(0.05)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _health(client: httpx.Client, url: str) -> int:
+    try:
+        return client.get(f"{url}/health").status_code
     except httpx.TransportError:
         return 0

@@ -6,40 +6,21 @@ import http.client
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
 from crag_core.app import workbench as build
-from crag_core.app.config import Config
-from crag_core.app.configuration_text import choose
-from crag_core.app.workbench import Workbench
 from crag_core.service import guards
 from crag_core.service.guards import LOCAL_NAMES, Rules, Tokens
-from crag_core.service.server import Serving, listen
 from crag_core.service.service import Service
-from tests.service.parts import headers
+from tests.service.parts import PLAIN, headers, serving
 from tests.stand_ins.local_server import wait_until
 from tests.word_embedder import WordEmbedder
 
 TOKEN, OTHER = "one-token-of-two-here", "the-other-token-of-two"
 ROUTE = {"question": "Why?", "contexts": []}
-
-
-@contextmanager
-def serving(home: Path, rules: Rules) -> Iterator[str]:
-    """Its address. The models are not waited for: nothing here asks them."""
-    settings = Config(home=home, ollama_host="127.0.0.1:9")
-    workbench = Workbench(settings)
-    listener = listen("127.0.0.1", 0, only_here=True)
-    running = Serving(Service(workbench, choose(workbench)), rules, listener)
-    running.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        running.stop()
 
 
 @pytest.fixture
@@ -50,14 +31,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def guarded(home: Path) -> Iterator[httpx.Client]:
-    with serving(home, Rules(Tokens.of([TOKEN, OTHER]), hosts=None)) as url, httpx.Client(base_url=url) as client:
+    with (
+        serving(home, Rules(Tokens.of([TOKEN, OTHER]), hosts=None)) as url,
+        httpx.Client(base_url=url, **PLAIN) as client,
+    ):
         yield client
 
 
 @pytest.fixture
 def local(home: Path) -> Iterator[httpx.Client]:
     """Without a token."""
-    with serving(home, Rules()) as url, httpx.Client(base_url=url) as client:
+    with serving(home, Rules()) as url, httpx.Client(base_url=url, **PLAIN) as client:
         yield client
 
 
@@ -172,6 +156,18 @@ def test_what_all_clients_send_together_has_an_end_and_is_given_back(
     for connection in slow:
         connection.close()
     assert wait_until(lambda: send().status_code == 200, 10)
+
+
+def test_a_bug_of_ours_is_told_without_a_trace(local: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Service, *given: object) -> None:
+        raise RuntimeError("a secret of the inside")
+
+    monkeypatch.setattr(Service, "route", broken)
+    told = local.post("/route", json=ROUTE)
+    assert told.status_code == 500 and told.json()["kind"] == "Bug" and "inside" not in told.text
+    assert told.headers["x-content-type-options"] == "nosniff" and "Traceback" not in told.text
+    monkeypatch.undo()
+    assert local.post("/route", json=ROUTE).status_code == 200
 
 
 def test_what_is_no_http_costs_nobody_anything(local: httpx.Client) -> None:

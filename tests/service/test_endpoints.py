@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+import shutil
+import subprocess
 import zipfile
+from collections.abc import Iterator
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
 from crag_core.app import workbench as build
@@ -16,7 +23,8 @@ from crag_core.app.workbench import Workbench, build_pipeline
 from crag_core.service import schemas
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.service.parts import DOCUMENTS, QUESTION, Served
+from tests.conftest import REPOSITORY
+from tests.service.parts import DOCUMENTS, QUESTION, TOKEN, Served
 from tests.word_embedder import WordEmbedder
 
 CONTEXTS = [
@@ -241,3 +249,85 @@ def test_hostile_text_stays_json_text(client: httpx.Client) -> None:
     assert given(reply)["chunks"][0]["source"] == hostile
     assert reply.headers["content-type"] == "application/json" and reply.headers["x-content-type-options"] == "nosniff"
     assert "\u202e" not in reply.text and "\u2028" not in reply.text, "in ASCII, escaped"
+
+
+# --- a hundred clients at the same time ---
+
+
+CLIENTS = 100
+QUESTIONS = (
+    QUESTION,
+    "How much does the crane lift?",
+    "What does a yacht of nine metres pay for a night?",
+    "Who wrote Hamlet?",
+)
+PIECES = [{"id": name, "text": text, "source": name} for name, text in DOCUMENTS.items()]
+ASKED = [("/route", {"question": one, "contexts": PIECES}) for one in QUESTIONS]
+ASKED += [("/query", {"query": one}) for one in QUESTIONS]
+GROWTH_MB = 150
+"""A run's own memory, its threads' stacks and what Python keeps of both; a record of each run would be more."""
+
+
+def decided(told: dict[str, Any]) -> tuple[Any, ...]:
+    grades = [(one["id"], one["score"]) for one in told["chunks"]]
+    return told["decision"], told["flips"], grades, told.get("answer")
+
+
+async def crowd(served: Served) -> list[tuple[int, tuple[int, tuple[Any, ...]]]]:
+    """(what was asked, the status, what was decided) of each."""
+    async with served.clients() as client:
+
+        async def one(number: int) -> tuple[int, tuple[int, tuple[Any, ...]]]:
+            which = number % len(ASKED)
+            path, body = ASKED[which]
+            reply = await client.post(path, json=body)
+            return which, (reply.status_code, decided(reply.json()) if reply.status_code == 200 else (reply.text,))
+
+        return await asyncio.gather(*(one(number) for number in range(CLIENTS)))
+
+
+def test_a_hundred_clients_get_what_one_gets(served: Served) -> None:
+    process = psutil.Process(served.process.pid)
+    with served.client() as client:
+        alone = [(200, decided(client.post(path, json=body).json())) for path, body in ASKED]
+    assert len({told[0]["action"] for _, told in alone}) == 3, "every action is among them"
+    before = process.memory_info().rss
+    for _ in range(2):
+        assert all(told == alone[which] for which, told in asyncio.run(crowd(served)))
+    assert (process.memory_info().rss - before) / 2**20 < GROWTH_MB
+    with served.client() as client:
+        told = client.get("/health").json()
+    assert (told["runs_under_way"], told["runs_waiting"]) == (0, 0)
+
+
+# --- docs/service.md ---
+
+
+def page() -> str:
+    return (REPOSITORY / "docs" / "service.md").read_text("utf-8")
+
+
+def commands() -> Iterator[str]:
+    for block in re.findall(r"^```bash\n(.*?)^```", page(), re.DOTALL | re.MULTILINE):
+        if block.startswith("curl"):
+            yield block
+
+
+def test_the_page_has_an_example_of_each_endpoint_that_works(served: Served) -> None:
+    curl = shutil.which("curl")
+    if curl is None:
+        pytest.skip("skipped: curl is not on this machine")
+    with served.client() as client:
+        run = client.post("/query", json={"query": QUESTION}).json()["id"]
+    seen = set()
+    for command in commands():
+        asked = command.replace("http://127.0.0.1:8600", served.url).replace('"RUN"', f'"{run}"')
+        done = subprocess.run(
+            ["sh", "-c", asked.replace("curl -s", "curl -s --noproxy '*' -w '\\n%{http_code}'")], cwd=REPOSITORY,
+            env={"CRAG_SERVICE_TOKEN": TOKEN, "PATH": str(Path(curl).parent) + ":/usr/bin:/bin"},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        body, status = done.stdout.rsplit("\n", 1)
+        assert status == "200", (command, body)
+        seen.add(re.findall(r"8600(/\w+)", command)[0])
+    assert seen == {"/query", "/route", "/reroute", "/ingest", "/health"}

@@ -22,11 +22,13 @@ import pytest
 from crag_core.app import workbench
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
+from crag_core.service.guards import Rules
 from crag_core.storage.history.runs import Selection
 from crag_core.trace.summary import Ending
+from tests.browser.conftest import find_port
 from tests.conftest import REPOSITORY
 from tests.judge import ANSWER, heard, judging
-from tests.service.parts import QUESTION, TOKEN, Served, serve
+from tests.service.parts import PLAIN, QUESTION, TOKEN, Served, serve, serving
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import HOST, wait_until
@@ -63,9 +65,9 @@ def _well_again(ollama: OllamaServer) -> Iterator[None]:
 class Impatient:
     """Asks, and leaves without an answer."""
 
-    def __init__(self, served: Served) -> None:
+    def __init__(self, served: Served, **asked: Any) -> None:
         self._connection = socket.create_connection((HOST, int(served.url.rpartition(":")[2])))
-        body = json.dumps({"query": QUESTION})
+        body = json.dumps(asked or {"query": QUESTION})
         head = f"POST /query HTTP/1.1\r\nHost: {HOST}\r\nAuthorization: Bearer {TOKEN}\r\n"
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         self._connection.sendall((head + body).encode())
@@ -115,6 +117,13 @@ def test_a_model_that_dies_in_mid_answer_leaves_a_run_that_is_carried_on(judged:
     before = heard(ollama)["judge"]
     ollama.faults.clear()
     with judged.client() as client:
+        ollama.faults.delay_s = 60.0
+        with Impatient(judged, resume=told["id"]):
+            assert at_work(ollama)
+            twice = client.post("/query", json={"resume": told["id"]})
+            assert twice.status_code == 409 and twice.json()["kind"] == "UnderWay"
+        ollama.faults.clear()
+        assert wait_until(lambda: client.get("/health").json()["runs_under_way"] == 0, 10)
         done = client.post("/query", json={"resume": told["id"]})
         assert done.json()["answer"] == ANSWER and done.json()["id"] == told["id"]
         assert heard(ollama)["judge"] == before, "what was graded is not graded again"
@@ -135,6 +144,23 @@ def test_a_model_that_is_away_is_told_and_health_says_so(judged: Served, ollama:
             assert stranger.get("/health").json()["parts"]["language model"]["problem"] == ""
     finally:
         ollama.start()
+
+
+def test_an_index_that_is_away_keeps_no_decision_from_being_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
+    store = "postgresql://crag:hidden@127.0.0.1:9/none"
+    contexts = [{"text": "A yacht of up to ten metres pays 14 pounds a night."}]
+    with serving(tmp_path, Rules(), store=store) as url, httpx.Client(base_url=url, timeout=60, **PLAIN) as client:
+        told = client.post("/route", json={"question": QUESTION, "contexts": contexts})
+        assert told.status_code == 200 and told.json()["decision"]["action"] == "CORRECT"
+        away = client.post("/query", json={"query": QUESTION})
+        assert away.status_code == 503 and away.json()["kind"] == "StoreUnavailable" and "hidden" not in away.text
+        refused = client.post("/ingest", files={"files": ("a.md", b"A text.")})
+        assert refused.status_code == 503 and "hidden" not in refused.text
+        health = client.get("/health")
+        assert health.status_code == 503 and not health.json()["parts"]["index"]["works"]
 
 
 def test_who_leaves_stops_the_run_and_its_model_call(judged: Served, ollama: OllamaServer) -> None:
@@ -184,7 +210,13 @@ def test_a_full_disk_costs_an_answer_nothing(judged: Served) -> None:
 def test_the_web_away_or_back_and_a_pause_between_two_searches(home: Path) -> None:
     found = WebResult("Dues", "https://example.org/dues", "A yacht of nine metres pays 14 pounds for a night.")
     with SearXNGServer([found]) as web:
-        settings = {"CRAG_WEB_PROVIDERS": "searxng", "CRAG_SEARXNG_URL": web.url, "CRAG_WEB_PAGES": "off"}
+        port = find_port()
+        settings = {
+            "CRAG_METRICS_PORT": f"{port}",
+            "CRAG_WEB_PROVIDERS": "searxng",
+            "CRAG_SEARXNG_URL": web.url,
+            "CRAG_WEB_PAGES": "off",
+        }
         with serve(home, "--policy", "paper", "--lower", "0", "--upper", "1", "--web", "auto", **settings) as served:
             with_web = ask(served).json()
             assert with_web["metadata"]["cragWebSearchUsed"] and with_web["sources"][-1]["origin"] == "web"
@@ -194,6 +226,8 @@ def test_the_web_away_or_back_and_a_pause_between_two_searches(home: Path) -> No
             assert away.status_code == 200 and "SearXNG could not be reached" in away.text
             assert away.json()["answer"] and not away.json()["metadata"]["cragWebSearchUsed"]
             web.start()
+            figures = httpx.get(f"http://{HOST}:{port}/metrics", **PLAIN).text
+            assert 'crag_runs_total{ending="done"} 3.0' in figures and 'crag_part_works{part="history"} 1.0' in figures
             for question in ("Who inspects the crane?", "When is it inspected?"):
                 told = ask(served, question=question, policy="signals", lower=0.0, upper=1.0).json()
             assert "this policy waits 30 s" in str(told["steps"]), (
@@ -202,25 +236,26 @@ def test_the_web_away_or_back_and_a_pause_between_two_searches(home: Path) -> No
 
 
 def test_ended_by_sigterm_with_a_run_under_way_and_carried_on_by_the_next_start(
-    home: Path, ollama: OllamaServer
+    judged: Served, ollama: OllamaServer
 ) -> None:
+    """The last of those that ask this service."""
     ollama.faults.delay_s = 60.0
-    with serve(home, *JUDGED, OLLAMA_HOST=ollama.url, CRAG_CACHE="off") as served:
-        with served.client() as client, ThreadPoolExecutor(1) as thread:
-            asked = thread.submit(client.post, "/query", json={"query": QUESTION})
-            assert at_work(ollama)
-            children = psutil.Process(served.process.pid).children(recursive=True)
-            assert served.end() == -signal.SIGTERM
-            told = asked.result()
-        assert psutil.wait_procs(children, timeout=10)[1] == [], "no process is left"
-        assert told.status_code == 503 and "program was ended" in told.json()["error"]
-        assert "Traceback" not in served.log.read_text(), served.log.read_text()
+    with judged.client() as client, ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(client.post, "/query", json={"query": QUESTION})
+        assert at_work(ollama)
+        children = psutil.Process(judged.process.pid).children(recursive=True)
+        assert judged.end() == -signal.SIGTERM
+        told = asked.result()
+    assert psutil.wait_procs(children, timeout=10)[1] == [], "no process is left"
+    assert told.status_code == 503 and "program was ended" in told.json()["error"]
+    assert "Traceback" not in judged.log.read_text(), judged.log.read_text()
     ollama.faults.clear()
-    with serve(home, *JUDGED, OLLAMA_HOST=ollama.url, CRAG_CACHE="off") as served, served.client() as client:
+    with serve(judged.home, *JUDGED, OLLAMA_HOST=ollama.url) as served, served.client() as client:
         done = client.post("/query", json={"resume": told.json()["id"]})
         assert done.status_code == 200 and done.json()["answer"] == ANSWER
 
 
+@pytest.mark.exhaustive
 def test_killed_while_files_come_in_and_while_another_process_indexes_again(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
