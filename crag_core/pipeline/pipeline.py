@@ -117,16 +117,20 @@ class Pipeline:
         other._logged = logged
         return other
 
-    def begin(self, question: str, passages: tuple[Passage, ...] | None = None) -> Trace:
+    def begin(
+        self, question: str, passages: tuple[Passage, ...] | None = None, *, may_ask_again: bool = False
+    ) -> Trace:
         """A new trace; with `passages` when something else has retrieved them already, and alone can do so.
 
-        Raises `BadRecord` for a question that is too long.
+        `may_ask_again`: whoever retrieved them is told what the policy would retrieve next. Raises `BadRecord` for a
+        question that is too long.
         """
         check_question(question)
         trace = Trace(self._new_id(), self._now(), question, self.settings, logged=self._logged)
         if passages is None:
             return trace
-        policy = with_room(self.settings.policy.without_retrieval(), passages)
+        policy = self.settings.policy if may_ask_again else self.settings.policy.without_retrieval()
+        policy = with_room(policy, passages)
         settings = replace(self.settings, policy=policy)
         signals = self.parts.meter.measure(question, passages)
         return with_suspicions(replace(trace, settings=settings, passages=passages, signals=signals), trace)
