@@ -150,6 +150,7 @@ class FakeModel:
         usual |= {
             "answer": ANSWER,
             "extract": '{"sentences": []}',
+            "sufficient": '{"explanation": "It says when.", "verdict": "sufficient"}',
             "check": '{"verdict": "supported", "sentences": [1]}',
         }
         self.replies = usual | replies
@@ -195,6 +196,7 @@ def kind_of(messages: Messages) -> str:
         "You rate": "batch",
         "You score": "list",
         "You pick": "extract",
+        "You decide whether": "sufficient",
         "You check": "check",
         "Turn the question": "rewrite",
         "Give at most": "phrases",

@@ -166,6 +166,25 @@ class Grade:
 
 
 @dataclass(frozen=True)
+class Sufficiency:
+    """What a language model said of `passages` (ids, in their order), read together: enough to answer from?
+
+    `score` is 1.0 for enough, 0.0 for not enough, None where that could not be read; then `cause` says why. `raw` is
+    the reply as it came. `shown`: so many of the passages had room in the request, the first ones.
+    """
+
+    passages: tuple[str, ...]
+    shown: int
+    score: float | None
+    reason: str = ""
+    raw: str = ""
+    cause: str = ""
+
+    def __post_init__(self) -> None:
+        _check_score(self.score)
+
+
+@dataclass(frozen=True)
 class EvaluatorCard:
     """What an evaluator declares of itself; thresholds belong to evaluator and corpus, so it brings its own.
 
@@ -589,6 +608,7 @@ class StepName(StrEnum):
     RETRIEVE = "retrieve"
     GRADE = "grade"
     SECOND_READING = "second reading"
+    JUDGE_TOGETHER = "judge together"
     ROUTE = "route"
     RETRIEVE_AGAIN = "retrieve again"
     SCORE_STRIPS = "score strips"

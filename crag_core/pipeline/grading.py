@@ -1,4 +1,4 @@
-"""The stage "grade": by the evaluator of the run, or a second one beside it."""
+"""The stage "grade": by the evaluator of the run, a second one beside it, or a model that reads all chunks together."""
 
 from __future__ import annotations
 
@@ -9,8 +9,20 @@ from typing import Any
 
 from crag_core.base.concurrency.cancellation import REPLIED
 from crag_core.base.errors import CragError, EvaluatorUnavailable, ModelUnavailable, Stopped
+from crag_core.base.prompts.replies import NOT_SUFFICIENT, SUFFICIENT, SUFFICIENT_SCHEMA
 from crag_core.base.protocols import Evaluator
-from crag_core.base.types import EvaluatorCard, Grade, Opinion, Passage, SecondGrade, StepName, StepState, Usage
+from crag_core.base.reply_parsing import parse_records, parse_verdict
+from crag_core.base.types import (
+    EvaluatorCard,
+    Grade,
+    Opinion,
+    Passage,
+    SecondGrade,
+    StepName,
+    StepState,
+    Sufficiency,
+    Usage,
+)
 from crag_core.decision.second_opinion import in_doubt
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
@@ -71,6 +83,36 @@ def read_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
         summary += f"; first score kept for {len(doubtful) - scored}: {cause}"
     state = asking.state if asking.state is StepState.STOPPED else StepState.DONE
     return Result({"grades": grades}, summary, asking.usage, state, asking.hint, asking.error)
+
+
+def judge_together(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Ask the language model whether all chunks together are enough to answer from (arXiv 2411.06037).
+
+    A reply that cannot be read is asked for once more, with what was wrong with it.
+    """
+    view, policy = edited(trace), trace.settings.policy
+    if not policy.judges_together or not view.passages or view.is_judged_together:
+        return None
+    if parts.model is None:
+        text = "no language model to ask; the best chunk decides"
+        return None if _is_told(trace, text) else Result({}, text, state=StepState.SKIPPED)
+    asked, shown = parts.prompts.sufficient(trace.question, [passage.text for passage in view.passages])
+    reply = parts.model.complete(asked, run.cancel, SUFFICIENT_SCHEMA)
+    found, usage, raw = parse_verdict(reply.text, (SUFFICIENT, NOT_SUFFICIENT)), reply.usage, reply.text
+    if found.verdict is None:
+        again = parts.prompts.again(asked, reply.text, found.cause)
+        reply = parts.model.complete(again, run.cancel, SUFFICIENT_SCHEMA)
+        found, usage = parse_verdict(reply.text, (SUFFICIENT, NOT_SUFFICIENT)), usage + reply.usage
+        raw = f"{raw}\n--- asked again ---\n{reply.text}" if found.verdict is None else reply.text
+    score = None if found.verdict is None else float(found.verdict == SUFFICIENT)
+    told = next((record.get("explanation") for record in parse_records(reply.text, "verdict")), "")
+    reason = told.strip() if isinstance(told, str) else ""
+    ids = tuple(passage.id for passage in view.passages)
+    cause = "" if found.verdict else f"{found.cause} (asked twice)"
+    judged = Sufficiency(ids, shown, score, reason, raw, cause)
+    read = f"{shown} of {len(ids)} chunks" if shown < len(ids) else f"{len(ids)} chunks"
+    summary = f"{read} read together: {found.verdict or f'not judged, {cause}'}"
+    return Result({"sufficiency": judged}, f"{summary}. {reason}" if reason else summary, usage)
 
 
 def _is_told(trace: Trace, summary: str) -> bool:

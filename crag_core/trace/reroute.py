@@ -39,6 +39,7 @@ class Missing(StrEnum):
     """What this policy would need that the run never did; the value is said to people as it stands."""
 
     GRADES = "grades: this run did not grade these chunks"
+    SUFFICIENCY = "a judgement of the whole context: this run did not ask for one on these chunks"
     SECOND_OPINION = "a second opinion: this run did not ask for it on these chunks"
     STRIPS = "strip scores: this run never scored sentences"
     EXTRACTION = "extracted sentences: this run never asked a model for them"
@@ -49,7 +50,14 @@ class Missing(StrEnum):
     ANSWER = "an answer from this evidence"
 
 
-_UNSETTLED = {Missing.GRADES, Missing.SECOND_OPINION, Missing.STRIPS, Missing.EXPANSION, Missing.RE_RETRIEVAL}
+_UNSETTLED = {
+    Missing.GRADES,
+    Missing.SUFFICIENCY,
+    Missing.SECOND_OPINION,
+    Missing.STRIPS,
+    Missing.EXPANSION,
+    Missing.RE_RETRIEVAL,
+}
 """Without these the action or the kept sentences may still change, so nothing is quoted from them."""
 
 
@@ -92,16 +100,26 @@ def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
     """The way of `trace`, as its edits have it; a run that retrieved nothing yet counts as one that found nothing."""
     trace = edited(trace)
     return replay_rounds(
-        policy, trace.passages or (), trace.grades, trace.signals, trace.rounds, trace.strips, trace.extractions
+        trace.decided_by(policy),
+        trace.passages or (),
+        trace.grades,
+        trace.measured,
+        trace.rounds,
+        trace.strips,
+        trace.extractions,
     )
 
 
 def reroute(trace: Trace, policy: Policy) -> Reroute:
     """Decide `trace` again under `policy`, as its edits have it."""
     pinned, trace = trace.edits.pinned, edited(trace)
+    asked, policy = policy, trace.decided_by(policy)
     decision_path = decision_path_of(trace, policy)
     decision = decision_path.decision
     knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
+    if policy != asked and trace.passages:
+        unaided = f"No language model: {asked.without_model or 'The best chunk decides.'}"
+        knowledge = replace(knowledge, notes=(unaided, *knowledge.notes))
     missing = _missing_evidence(trace, policy, decision_path, pinned)
     answer = _answer(trace, policy, decision_path, knowledge, missing)
     if answer is None:
@@ -146,6 +164,8 @@ def _missing_evidence(
     missing: list[Missing] = []
     if decision_path.ungraded:
         missing.append(Missing.GRADES)
+    if policy.judges_together and trace.passages and not trace.is_judged_together:
+        missing.append(Missing.SUFFICIENCY)
     if any(passage.id not in pinned for passage in unread_again(trace, policy, decision_path)):
         missing.append(Missing.SECOND_OPINION)
     scored = {strip.passage_id for strip in trace.strips or ()}

@@ -25,7 +25,14 @@ _STRATEGIES = {
 }
 _FROM_THE_WEB = frozenset({StepName.SEARCH, StepName.READ_PAGES})
 _UNASKED = (WebOutcome.OFF, WebOutcome.COOLING, WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.REFUSED)
-_UNTIL_DECIDED = (StepName.RETRIEVE, StepName.GRADE, StepName.SECOND_READING, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
+_UNTIL_DECIDED = (
+    StepName.RETRIEVE,
+    StepName.GRADE,
+    StepName.SECOND_READING,
+    StepName.JUDGE_TOGETHER,
+    StepName.ROUTE,
+    StepName.RETRIEVE_AGAIN,
+)
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,16 @@ from crag_core.base.types import (
     StepName,
     StepState,
     Strip,
+    Sufficiency,
     Support,
     Suspicion,
     Usage,
     WebSearch,
 )
 from crag_core.decision.policy import Again, Policy, WebUse
+from crag_core.decision.signals import SUFFICIENCY
 from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 SCHEMA = 3
 LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
@@ -79,7 +82,8 @@ class Trace:
     in the order in which the answer saw them. `edits` change what is decided from, never the facts. `opinions` are
     grades of the same passages by other evaluators. `support` has one entry a sentence of the answer.
     `suspicions` are places in passages and web results that speak to a model; they change no decision. `calls` are the
-    requests to language models, as the steps made them; a grade from the cache made none.
+    requests to language models, as the steps made them; a grade from the cache made none. `sufficiency` is what a
+    language model said of all passages of the first retrieval together.
     """
 
     id: str
@@ -105,11 +109,28 @@ class Trace:
     steps: tuple[Step, ...] = ()
     suspicions: tuple[Suspicion, ...] | None = None
     calls: tuple[ModelCall, ...] = ()
+    sufficiency: Sufficiency | None = None
 
     @property
     def fingerprint(self) -> str:
         """Equal for runs made under equal settings."""
         return serialization.fingerprint(as_compared(self.settings))
+
+    @property
+    def is_judged_together(self) -> bool:
+        """Whether a model was asked about just the passages of the first retrieval, all together."""
+        judged = self.sufficiency
+        return judged is not None and judged.passages == tuple(passage.id for passage in self.passages or ())
+
+    @property
+    def measured(self) -> Scores:
+        """The signals, with what a model said of these passages together."""
+        score = self.sufficiency.score if self.sufficiency and self.is_judged_together else None
+        return self.signals if score is None else (*self.signals, (SUFFICIENCY, score))
+
+    def decided_by(self, policy: Policy) -> Policy:
+        """`policy` as it decides this record: a run without a language model had nobody to ask."""
+        return policy.unaided() if self.settings.writer == EXTRACTIVE else policy
 
     @property
     def usage(self) -> Usage:
@@ -223,6 +244,9 @@ def as_compared(settings: RunSettings) -> dict[str, Any]:
         del plain["writer_version"]
     if settings.policy.second_opinion is None:
         del plain["policy"]["second_opinion"]
+    for name in ("without_model", "group"):
+        if not getattr(settings.policy, name):
+            del plain["policy"][name]
     return plain
 
 

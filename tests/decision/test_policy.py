@@ -12,6 +12,7 @@ from crag_core.base.types import Action, Handling
 from crag_core.decision.policy import (
     Again,
     Aggregation,
+    Doubtful,
     Expansion,
     FastPath,
     Loop,
@@ -76,6 +77,13 @@ DESCRIBED: dict[str, dict[str, Any]] = {
         "loop": Loop(3, (Strategy.KEYWORD, Strategy.REWRITTEN, Strategy.EXPANDED, Strategy.WEB)),
     },
     "two-signal": {"aggregation": Aggregation.TWO_SIGNAL, "refine_web": True, "ungraded_score": None},
+    "sufficient-context": {
+        "evaluator": "cross-encoder",
+        "aggregation": Aggregation.WHOLE_CONTEXT,
+        "lower": 0.0,
+        "doubtful": Doubtful.ABSTAIN,
+        "ungraded_score": None,
+    },
 }
 
 WHOLE, REFINE, EXTRACT, DISCARD = Handling.WHOLE, Handling.REFINE, Handling.EXTRACT, Handling.DISCARD
@@ -89,12 +97,16 @@ ROUTES: dict[str, tuple[tuple[str, Handling, WebUse], ...]] = {
     "signals": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
     "agentic": (("Generate", WHOLE, NEVER), ("Refine", WHOLE, NEVER), ("Re-retrieve", DISCARD, NEVER)),
     "two-signal": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
+    "sufficient-context": (
+        ("Sufficient", WHOLE, NEVER),
+        ("Insufficient", WHOLE, NEVER),
+        ("Nothing to use", DISCARD, NEVER),
+    ),
 }
 
 
-def test_the_six_described_policies_and_our_own_are_there() -> None:
-    assert {path.stem for path in POLICY_FILES.glob("*.toml")} >= set(POLICIES)
-    assert len(POLICIES) == 7
+def test_every_policy_file_is_among_those_that_are_tested() -> None:
+    assert {path.stem for path in POLICY_FILES.glob("*.toml")} == set(POLICIES)
 
 
 @pytest.mark.parametrize("path", sorted(POLICY_FILES.glob("*.toml")), ids=lambda path: path.stem)
@@ -151,7 +163,7 @@ QUERIES = {
     "two-signal": (WebQuery.PHRASES, 3),
     "worst-chunk": (WebQuery.REWRITTEN, 10),
     "agentic": (WebQuery.REWRITTEN, 10),
-    **dict.fromkeys(("heuristic", "rank-weighted", "signals"), (WebQuery.QUESTION, 0)),
+    **dict.fromkeys(("heuristic", "rank-weighted", "signals", "sufficient-context"), (WebQuery.QUESTION, 0)),
 }
 
 
@@ -225,7 +237,7 @@ def test_a_policy_without_retrieval_differs_in_nothing_else(name: str) -> None:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_which_policies_read_passage_grades(name: str) -> None:
-    assert policy_file(name).reads_grades is (name != "heuristic")
+    assert policy_file(name).reads_grades is (name not in ("heuristic", "sufficient-context"))
 
 
 def test_agentic_drops_below_its_lower_threshold_under_every_action() -> None:

@@ -41,7 +41,16 @@ from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.stand_ins.real_model import RealModel
 from tests.stand_ins.searxng_server import SearXNGServer
 
-POLICIES = ("paper", "worst-chunk", "rank-weighted", "heuristic", "signals", "agentic", "two-signal")
+POLICIES = (
+    "paper",
+    "worst-chunk",
+    "rank-weighted",
+    "heuristic",
+    "signals",
+    "agentic",
+    "two-signal",
+    "sufficient-context",
+)
 JUDGES: dict[str, Callable[[LanguageModel], Evaluator]] = {
     "llm": LLMEvaluator,
     "llm-batch": LLMBatchEvaluator,
@@ -100,7 +109,11 @@ def scoring(*scores: float) -> dict[str, Callable[[Messages], str]]:
         now, count = score(messages)
         return json.dumps({"scores": [now] * count})
 
-    return {"judge": one, "batch": batch, "list": listed}
+    def together(messages: Messages) -> str:
+        verdict = "sufficient" if score(messages)[0] > 0.7 else "not sufficient"
+        return json.dumps({"explanation": "as scripted", "verdict": verdict})
+
+    return {"judge": one, "batch": batch, "list": listed, "sufficient": together}
 
 
 # --- ugly replies ---------------------------------------------------------------------------------------------------

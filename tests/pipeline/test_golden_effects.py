@@ -68,6 +68,7 @@ def model_of(case: Case) -> FakeModel:
         batch=batch,
         list=lambda messages: json.dumps({"scores": [scores[n - 1] for n in shown(messages)]}),
         extract=extract,
+        sufficient=json.dumps({"explanation": "r", "verdict": case.get("together", "sufficient")}),
     )
 
 

@@ -15,10 +15,10 @@ from crag_core.base.protocols import Messages
 from crag_core.base.serialization import fingerprint
 from crag_core.base.types import Excerpt, Origin
 
-VERSION = "4"
+VERSION = "5"
 """Of the shipped wording, and of what the code puts into it: raise it with any change of either."""
 
-SHIPPED = "9e34d3ace8b646ef"
+SHIPPED = "43e6a3bd7bd0cc20"
 """The fingerprint of the shipped wording."""
 
 JUDGED_CHARACTERS = 2000
@@ -61,6 +61,22 @@ class Prompts:
         if sum(len(text[:most].encode("utf-8", "replace")) for text in texts) > JUDGED_ROOM:
             most = JUDGED_TOGETHER
         return self._judge_together("judge-list", question, texts, replies.LIST_FORM, most)
+
+    def sufficient(self, question: str, texts: Sequence[str]) -> tuple[Messages, int]:
+        """Whether all documents together are enough (arXiv 2411.06037), and how many of them are shown: the first ones.
+
+        Each is shown whole, as long as there is room; the first one in any case, if need be only its beginning.
+        """
+        shown: list[str] = []
+        room = JUDGED_ROOM
+        for text in texts:
+            room -= len(text.encode("utf-8", "replace"))
+            if room < 0 and shown:
+                break
+            shown.append(text)
+        most = JUDGED_ROOM // 4 if room < 0 else JUDGED_ROOM  # characters; of four bytes at most
+        asked = self._judge_together("sufficient", question, shown, replies.SUFFICIENT_FORM, most)
+        return asked, len(shown)
 
     def again(self, messages: Messages, reply: str, failure: str) -> Messages:
         """The same request once more, with the unreadable reply and what was wrong with it."""

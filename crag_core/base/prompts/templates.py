@@ -25,6 +25,7 @@ NEEDED = {
     "judge": _JUDGING,
     "judge-batch": _JUDGING,
     "judge-list": _JUDGING,
+    "sufficient": _JUDGING,
     "again": ("failure",),
     "extract": _JUDGING,
     "check": ("statement", "evidence", "evidence_is_data", "reply"),
@@ -39,6 +40,7 @@ NEEDED = {
 ALLOWED = {
     "judge-batch": ("count",),
     "judge-list": ("count",),
+    "sufficient": ("count",),
     "rewrite": ("words",),
     "phrases": ("count",),
     "keywords": ("words",),

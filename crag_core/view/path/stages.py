@@ -25,6 +25,7 @@ from crag_core.decision.plan import EXPAND, REFINE
 from crag_core.decision.policy import Strategy
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import model_name
 
 
 class StageState(StrEnum):
@@ -81,7 +82,7 @@ _ROUNDS = {
 _UNASKED = {WebOutcome.OFF: "web search is off", WebOutcome.COOLING: "too soon after the last"}
 PLACES = {
     "retrieve": ("Retrieve", "passages", (StepName.RETRIEVE,)),
-    "grade": ("Grade", "scores", (StepName.GRADE, StepName.SECOND_READING)),
+    "grade": ("Grade", "scores", (StepName.GRADE, StepName.SECOND_READING, StepName.JUDGE_TOGETHER)),
     "route": ("Route", "scores", (StepName.ROUTE,)),
     "again": ("Look again", "record", (StepName.RETRIEVE_AGAIN,)),
     "refine": ("Refine", "passages", (StepName.SCORE_STRIPS, StepName.EXTRACT)),
@@ -150,7 +151,7 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
     ids = {passage.id for passage in decision_path.looked_at}
     grades = [grade for grade in trace.grades or () if grade.passage_id in ids]
     is_broken = break_at(trace, "grade") is not None and any(grade.retryable for grade in grades)
-    if decision_path.ungraded or is_broken:
+    if decision_path.ungraded or is_broken or Missing.SUFFICIENCY in routed.missing:
         return stage("grade", StageState.WOULD_BE)
     if not grades:
         return stage("grade", StageState.SKIPPED, "not read by this policy" if ids else "nothing to grade")
@@ -160,6 +161,9 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
     best = f", best {readable(max(scores))[0]}" if scores and routed.decision.topical is None else ""
     by = f"by {trace.settings.evaluator.title}"
     detail = ". Second opinion: ".join(filter(None, (by, _second_opinion(trace, grades))))
+    if trace.sufficiency and trace.is_judged_together:
+        label = {1.0: "enough", 0.0: "not enough", None: "not judged"}.get(trace.sufficiency.score, "in part")
+        detail += f". Read together by {model_name(trace.settings.writer)}: {label}"
     return stage("grade", StageState.TAKEN, f"{count} graded{best}", detail)
 
 

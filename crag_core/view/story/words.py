@@ -39,6 +39,7 @@ _HOW = {
     Aggregation.WORST: "The worst of {} scores",
     Aggregation.RANK_WEIGHTED: "{} together, the first counting most, score",
     Aggregation.SIGNALS: "What the search found scores as a whole",
+    Aggregation.WHOLE_CONTEXT: "A language model reads {} together. Whether they are enough scores",
     Aggregation.MEAN_OF_KEPT: "The chunks that are kept score on average",
 }
 
