@@ -41,6 +41,7 @@ POLICIES = (
     "agentic",
     "two-signal",
     "sufficient-context",
+    "self-route",
 )
 
 CARD = EvaluatorCard(
@@ -62,7 +63,7 @@ def policy_file(name: str) -> Policy:
 
 def policy(name: str) -> Policy:
     """The policy from its file; with round thresholds where those of the file follow the evaluator's tuning."""
-    tuned = name in ("paper", "two-signal", "sufficient-context")
+    tuned = name in ("paper", "two-signal", "sufficient-context", "self-route")
     return policy_file(name).with_thresholds(0.40, 0.60, 0.30) if tuned else policy_file(name)
 
 

@@ -169,10 +169,12 @@ class Grade:
 class Sufficiency:
     """What a language model said of `passages` (ids, in their order), read together: enough to answer from?
 
-    `score` is 1.0 for enough, 0.0 for not enough, None where that could not be read; then `cause` says why. `raw` is
-    the reply as it came. `shown`: so many of the passages had room in the request, the first ones.
+    `by` says how it was asked, one of `decision.policy.ContextJudge`. `score` is 1.0 for enough, 0.0 for not enough,
+    None where that could not be read; then `cause` says why. `raw` is the reply as it came. `shown`: so many of the
+    passages had room in the request, the first ones.
     """
 
+    by: str
     passages: tuple[str, ...]
     shown: int
     score: float | None
@@ -225,12 +227,13 @@ class Strip:
 
 
 class Handling(StrEnum):
-    """What becomes of the retrieved passages."""
+    """What becomes of the retrieved passages; `documents`: their documents are read whole in their place."""
 
     WHOLE = "whole"
     REFINE = "refine"
     EXTRACT = "extract"
     DISCARD = "discard"
+    DOCUMENTS = "documents"
 
 
 class CorrectionKind(StrEnum):
@@ -240,6 +243,7 @@ class CorrectionKind(StrEnum):
     REWRITE = "rewrite"
     WEB_SEARCH = "web_search"
     EXPAND = "expand"
+    READ = "read"
     RE_RETRIEVE = "re_retrieve"
     GENERATE = "generate"
 

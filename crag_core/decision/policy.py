@@ -61,6 +61,17 @@ class Doubtful(StrEnum):
     ABSTAIN = "abstain"
 
 
+class ContextJudge(StrEnum):
+    """How a language model is asked whether the whole context is enough.
+
+    `autorater`: for a label (arXiv 2411.06037). `answer`: to answer from it or to decline (arXiv 2407.16881); what it
+    answers is the answer of the run, if the route uses the chunks as they are.
+    """
+
+    AUTORATER = "autorater"
+    ANSWER = "answer"
+
+
 class Again(StrEnum):
     """Retrieving again: more of the same with refined keywords, or in the next way of `Loop.strategies`."""
 
@@ -200,8 +211,9 @@ class Policy:
     `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that must lie between two searches of
     one user; None: no such limit. `doubtful` is what becomes of an AMBIGUOUS question without evidence of the web.
     `second_opinion` None: nobody is asked a second time. `without_model` says in a sentence what the policy does where
-    there is no language model, if it cannot then do what it is described for; "": it needs none.
-    `group` is a heading under which it is listed behind those without one.
+    there is no language model, if it cannot then do what it is described for; "": it needs none. `context_judge` is how
+    a language model is asked with aggregation `whole-context`. `group` is a heading under which the policy is listed,
+    behind those without one.
     """
 
     name: str
@@ -240,6 +252,7 @@ class Policy:
     second_opinion: SecondOpinion | None = None
     without_model: str = ""
     group: str = ""
+    context_judge: ContextJudge = ContextJudge.AUTORATER
 
     def __post_init__(self) -> None:
         routes = [self.route(action) for action in Action]
@@ -357,12 +370,23 @@ class Policy:
 
     def without_retrieval(self) -> Policy:
         """This policy where only the given passages are at hand: no second retrieval is asked for."""
-        routes: dict[str, Any] = {action.lower(): replace(self.route(action), expand=False) for action in Action}
+        chunks = replace(self, **self._routes_on_chunks())
+        routes: dict[str, Any] = {action.lower(): replace(chunks.route(action), expand=False) for action in Action}
         return replace(self, loop=replace(self.loop, max_iterations=1), **routes)
 
     def unaided(self) -> Policy:
-        """This policy where there is no language model to ask: the best chunk in place of the whole context."""
-        return replace(self, aggregation=Aggregation.BEST) if self.judges_together else self
+        """This policy where there is no language model to ask.
+
+        The best chunk decides in place of the whole context, and the chunks are used in place of whole documents.
+        """
+        aggregation = Aggregation.BEST if self.judges_together else self.aggregation
+        return replace(self, aggregation=aggregation, **self._routes_on_chunks())
+
+    def _routes_on_chunks(self) -> dict[str, Any]:
+        """The routes that read whole documents, with the chunks in their place."""
+        routes = {action.lower(): self.route(action) for action in Action}
+        reading = {name: route for name, route in routes.items() if route.passages is Handling.DOCUMENTS}
+        return {name: replace(route, passages=Handling.WHOLE) for name, route in reading.items()}
 
     def for_grading(self) -> Policy:
         """This policy where every retrieved passage is graded once, by one evaluator: no rule, no limit, no rounds."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from crag_core.base.types import Action, EvaluatorCard, Handling
-from crag_core.decision.policy import Again, Doubtful, Policy, Strategy, WebQuery, WebUse
+from crag_core.decision.policy import Again, ContextJudge, Doubtful, Policy, Strategy, WebQuery, WebUse
 from crag_core.pipeline.page_stages import CHUNKS_OF_A_PAGE
 from crag_core.trace.reroute import Missing
 
@@ -94,6 +94,7 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
     can_be_empty = route.passages is Handling.DISCARD and not (route.keep_original_without_web or route.re_retrieve)
     may_find = searches and (always or maybe)
     answers = writer and (may_find or not can_be_empty)  # from nothing, nobody is asked to answer
+    answers = answers and not (together and policy.context_judge is ContextJudge.ANSWER and action is Action.CORRECT)
     abstains = action is Action.AMBIGUOUS and policy.doubtful is Doubtful.ABSTAIN  # unless the web brings something
     surely = answers and (not abstains or (searches and always))
     perhaps = answers and (not abstains or may_find)

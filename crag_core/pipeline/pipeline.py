@@ -214,7 +214,7 @@ class Pipeline:
                 one for one in judged.rounds if one.retrievals or trace.settings.writer == self.settings.writer
             ),
             strips=trace.strips if same_scorer else None,
-            sufficiency=trace.sufficiency if asked_alike else None,
+            sufficiency=trace.sufficiency if asked_alike else (),
             web=web,
             decision=None,
             earlier=(),

@@ -21,7 +21,7 @@ from crag_core.base.types import (
     WebOutcome,
     WebSearch,
 )
-from crag_core.decision.plan import EXPAND
+from crag_core.decision.plan import DOCUMENTS, EXPAND
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.refine import recompose
 from crag_core.decision.rounds import DecisionPath, replay_rounds
@@ -32,7 +32,7 @@ from crag_core.trace.trace import Trace, context_key
 
 _UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
 _SEARCHED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
-_ROUND = {CorrectionKind.EXPAND, CorrectionKind.RE_RETRIEVE}
+_ROUND = {CorrectionKind.EXPAND, CorrectionKind.READ, CorrectionKind.RE_RETRIEVE}
 
 
 class Missing(StrEnum):
@@ -46,6 +46,7 @@ class Missing(StrEnum):
     WEB = "web results: this run made no web search"
     PAGES = "web pages: this run did not read those that its search found"
     EXPANSION = "a second retrieval with an expanded question"
+    DOCUMENTS = "whole documents: this run did not read them"
     RE_RETRIEVAL = "another round of retrieval"
     ANSWER = "an answer from this evidence"
 
@@ -56,6 +57,7 @@ _UNSETTLED = {
     Missing.SECOND_OPINION,
     Missing.STRIPS,
     Missing.EXPANSION,
+    Missing.DOCUMENTS,
     Missing.RE_RETRIEVAL,
 }
 """Without these the action or the kept sentences may still change, so nothing is quoted from them."""
@@ -80,11 +82,14 @@ class Reroute:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether nothing here is called an answer: AMBIGUOUS, and nothing of the web is among the evidence."""
+        """Whether nothing here is called an answer: AMBIGUOUS, and neither web nor whole documents are the evidence."""
         return is_doubtful(self.decision, self.knowledge)
 
 
 def is_doubtful(decision: Decision, knowledge: Knowledge) -> bool:
+    """AMBIGUOUS on what was retrieved alone: neither the web nor whole documents have settled it."""
+    if decision.handling is Handling.DOCUMENTS:
+        return False
     return decision.verdict is Action.AMBIGUOUS and bool(knowledge.internal) and not knowledge.external
 
 
@@ -103,7 +108,7 @@ def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
         trace.decided_by(policy),
         trace.passages or (),
         trace.grades,
-        trace.measured,
+        trace.measured(trace.decided_by(policy)),
         trace.rounds,
         trace.strips,
         trace.extractions,
@@ -164,7 +169,7 @@ def _missing_evidence(
     missing: list[Missing] = []
     if decision_path.ungraded:
         missing.append(Missing.GRADES)
-    if policy.judges_together and trace.passages and not trace.is_judged_together:
+    if policy.judges_together and trace.passages and trace.judgement(policy) is None:
         missing.append(Missing.SUFFICIENCY)
     if any(passage.id not in pinned for passage in unread_again(trace, policy, decision_path)):
         missing.append(Missing.SECOND_OPINION)
@@ -181,7 +186,8 @@ def _missing_evidence(
     elif decision.wants(CorrectionKind.WEB_SEARCH) and policy.web_pages and trace.web and _has_unread(trace.web):
         missing.append(Missing.PAGES)
     if decision_path.wanted:
-        missing.append(Missing.EXPANSION if decision_path.wanted[-1] == EXPAND else Missing.RE_RETRIEVAL)
+        kinds = {EXPAND: Missing.EXPANSION, DOCUMENTS: Missing.DOCUMENTS}
+        missing.append(kinds.get(decision_path.wanted[-1], Missing.RE_RETRIEVAL))
     return missing
 
 

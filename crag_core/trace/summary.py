@@ -20,6 +20,7 @@ _AFTER = {StepName.ANSWER, StepName.CHECK_ANSWER, StepName.SECOND_OPINION}
 """Steps that come after retrieval and its correction."""
 _STRATEGIES = {
     CorrectionKind.EXPAND: "query_expansion",
+    CorrectionKind.READ: "whole_documents",
     CorrectionKind.RE_RETRIEVE: "re_retrieval",
     CorrectionKind.REFINE: "refinement",
 }

@@ -83,7 +83,7 @@ class Trace:
     grades of the same passages by other evaluators. `support` has one entry a sentence of the answer.
     `suspicions` are places in passages and web results that speak to a model; they change no decision. `calls` are the
     requests to language models, as the steps made them; a grade from the cache made none. `sufficiency` is what a
-    language model said of all passages of the first retrieval together.
+    language model said of passages of the first retrieval together, once for each way to ask and set of passages.
     """
 
     id: str
@@ -109,24 +109,23 @@ class Trace:
     steps: tuple[Step, ...] = ()
     suspicions: tuple[Suspicion, ...] | None = None
     calls: tuple[ModelCall, ...] = ()
-    sufficiency: Sufficiency | None = None
+    sufficiency: tuple[Sufficiency, ...] = ()
 
     @property
     def fingerprint(self) -> str:
         """Equal for runs made under equal settings."""
         return serialization.fingerprint(as_compared(self.settings))
 
-    @property
-    def is_judged_together(self) -> bool:
-        """Whether a model was asked about just the passages of the first retrieval, all together."""
-        judged = self.sufficiency
-        return judged is not None and judged.passages == tuple(passage.id for passage in self.passages or ())
+    def judgement(self, policy: Policy) -> Sufficiency | None:
+        """What a model said, asked as `policy` asks, of just the passages of the first retrieval together."""
+        ids = tuple(passage.id for passage in self.passages or ())
+        alike = (one for one in self.sufficiency if (one.by, one.passages) == (policy.context_judge, ids))
+        return next(alike, None) if policy.judges_together else None
 
-    @property
-    def measured(self) -> Scores:
-        """The signals, with what a model said of these passages together."""
-        score = self.sufficiency.score if self.sufficiency and self.is_judged_together else None
-        return self.signals if score is None else (*self.signals, (SUFFICIENCY, score))
+    def measured(self, policy: Policy) -> Scores:
+        """The signals, with what a model said of these passages together if `policy` asks that."""
+        judged = self.judgement(policy)
+        return (*self.signals, (SUFFICIENCY, judged.score)) if judged and judged.score is not None else self.signals
 
     def decided_by(self, policy: Policy) -> Policy:
         """`policy` as it decides this record: a run without a language model had nobody to ask."""
@@ -247,6 +246,8 @@ def as_compared(settings: RunSettings) -> dict[str, Any]:
     for name in ("without_model", "group"):
         if not getattr(settings.policy, name):
             del plain["policy"][name]
+    if not settings.policy.judges_together:
+        del plain["policy"]["context_judge"]
     return plain
 
 

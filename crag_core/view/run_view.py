@@ -87,7 +87,7 @@ class RunView:
     def stability(self) -> Stability:
         """How far each threshold may move."""
         now = self.changed
-        return stability(self.policy, now.passages or (), now.grades, now.measured, now.rounds)
+        return stability(self.policy, now.passages or (), now.grades, now.measured(self.policy), now.rounds)
 
 
 def view_run(trace: Trace, policy: Policy | None = None) -> RunView:

@@ -115,7 +115,7 @@ def no_flip(view: RunView) -> str:
     if view.routed.decision.verdict is None:
         return "No threshold is looked at."
     now = view.changed
-    settled = is_settled(view.policy, now.passages or (), now.grades, now.measured, now.rounds)
+    settled = is_settled(view.policy, now.passages or (), now.grades, now.measured(view.policy), now.rounds)
     return "No threshold changes this." if settled else "Change both thresholds to flip this."
 
 

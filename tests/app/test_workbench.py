@@ -45,6 +45,7 @@ SHIPPED = (
     "rank-weighted",
     "signals",
     "worst-chunk",
+    "self-route",
     "sufficient-context",
 )
 WRITER = f"ollama/{MODEL}"

@@ -44,9 +44,8 @@ def found_cases(draw: st.DrawFn) -> Case:
         for name in names
         if draw(st.integers(0, 5))
     ]
-    signals: Scores = tuple(
-        (name, draw(shares)) for name in draw(st.sets(st.sampled_from(["coherence", "agreement", SUFFICIENCY])))
-    )
+    measures = st.sets(st.sampled_from(["coherence", "agreement", SUFFICIENCY]))
+    signals: Scores = tuple((name, draw(shares)) for name in draw(measures))
     asked = LabelledQuestion("Why?", draw(st.sampled_from(list(Expected))))
     return Case(
         asked, ScoredQuestion(asked.key, "run", passages, draw(st.sampled_from([tuple(grades), None])), signals)

@@ -50,6 +50,7 @@ POLICIES = (
     "agentic",
     "two-signal",
     "sufficient-context",
+    "self-route",
 )
 JUDGES: dict[str, Callable[[LanguageModel], Evaluator]] = {
     "llm": LLMEvaluator,
@@ -387,7 +388,8 @@ def test_the_most_that_is_foretold_is_really_reached(policy: str, scores: tuple[
 @pytest.mark.parametrize("action", Action)
 def test_without_the_web_nothing_is_rewritten_and_that_is_foretold(policy: str, action: Action) -> None:
     chosen = find_policy(policy).with_thresholds(*THRESHOLDS[action]) if policy not in KINDS else find_policy(policy)
-    model = FakeModel(**scoring(SCORES[action]))
+    replies = ["CANNOT ANSWER"] * (policy == "self-route" and action is not Action.CORRECT)
+    model = FakeModel(**scoring(SCORES[action]), answer=lambda _: replies.pop() if replies else ANSWER)
     _, pipeline = judged(chosen, model, web=WebMode.OFF)
     trace = pipeline.run(QUESTION)
     assert trace.decision is not None and trace.decision.action is action

@@ -8,7 +8,7 @@ import pytest
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.prompts.messages import JUDGED_ROOM, shipped
-from crag_core.base.types import Action, AnswerState, Edits, StepState
+from crag_core.base.types import Action, AnswerState, Edits, StepState, Sufficiency
 from crag_core.decision.policy import Doubtful
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
@@ -32,13 +32,17 @@ def bench(reply: object = ENOUGH, **options: object) -> tuple[Bench, FakeModel]:
     return Bench(POLICY, model=model, web=WebMode.OFF, **options), model  # type: ignore[arg-type]
 
 
+def judged(trace: Trace) -> Sufficiency:
+    return trace.sufficiency[-1]
+
+
 def test_one_call_reads_all_chunks_and_the_record_keeps_what_was_said() -> None:
     made, model = bench()
     trace = made.pipeline.run(QUESTION)
     (asked,) = [messages for kind, messages in model.asked if kind == "sufficient"]
     assert asked[1][1].count("\nDocument ") + asked[1][1].startswith("Document ") == 3
-    assert trace.sufficiency is not None and trace.sufficiency.reason == "Chunk 1 says when."
-    assert (trace.sufficiency.passages, trace.sufficiency.shown) == (("p1", "p2", "p3"), 3)
+    assert trace.sufficiency and judged(trace).reason == "Chunk 1 says when."
+    assert (judged(trace).passages, judged(trace).shown) == (("p1", "p2", "p3"), 3)
     assert trace.decision is not None and trace.decision.reason == "sufficiency 1.00 ≥ upper 0.83"
     assert "judge together" in step_names(trace) and trace.usage.calls == 2
     assert Trace.from_json(trace.to_json()) == trace
@@ -72,12 +76,12 @@ def test_chunks_keep_grades_of_their_own_which_decide_nothing() -> None:
 def test_replies(reply: str, score: float | None) -> None:
     made, model = bench(reply)
     trace = made.pipeline.run(QUESTION)
-    assert trace.sufficiency is not None and trace.sufficiency.score == score
+    assert trace.sufficiency and judged(trace).score == score
     assert model.kinds.count("sufficient") == (2 if score is None else 1), "what cannot be read is asked for once more"
     if score is None:
         assert trace.decision is not None and trace.answer is not None
         assert (trace.decision.action, trace.decision.score) == (Action.AMBIGUOUS, None)
-        assert trace.answer.state is AnswerState.CANNOT_ANSWER and trace.sufficiency.cause.endswith("(asked twice)")
+        assert trace.answer.state is AnswerState.CANNOT_ANSWER and judged(trace).cause.endswith("(asked twice)")
         assert Missing.SUFFICIENCY not in reroute(trace, POLICY).missing, "it was asked"
 
 
@@ -95,7 +99,7 @@ def test_too_many_chunks_for_one_request_are_left_out_from_the_end_and_that_is_t
     long = tuple(passage(number, "word " * 1200) for number in range(1, 7))  # 6,000 bytes each
     made, _ = bench(found=long)
     trace = made.pipeline.run(QUESTION)
-    assert trace.sufficiency is not None and trace.sufficiency.shown == JUDGED_ROOM // 6000 == 3
+    assert trace.sufficiency and judged(trace).shown == JUDGED_ROOM // 6000 == 3
     assert any("3 of 6 chunks read together" in step.summary for step in trace.steps)
     one, shown = shipped().sufficient(QUESTION, ["漢" * 40_000])
     assert shown == 1 and len(one[1][1].encode()) < JUDGED_ROOM + 500
@@ -123,14 +127,14 @@ def test_a_dropped_chunk_makes_it_another_context() -> None:
     routed = reroute(dropped, POLICY)
     assert Missing.SUFFICIENCY in routed.missing and routed.decision.score is None
     again = made.pipeline.resume(made.pipeline.adopt(dropped))
-    assert again.sufficiency is not None and again.sufficiency.passages == ("p1", "p3")
+    assert again.sufficiency and judged(again).passages == ("p1", "p3")
     assert model.kinds.count("sufficient") == 2
 
 
 def test_another_model_has_to_be_asked_itself() -> None:
     made, _ = bench()
     trace = made.pipeline.run(QUESTION)
-    assert made.under(writer="another").adopt(trace).sufficiency is None
+    assert made.under(writer="another").adopt(trace).sufficiency == ()
     assert made.pipeline.adopt(trace).sufficiency == trace.sufficiency
 
 

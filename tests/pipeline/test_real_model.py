@@ -63,8 +63,8 @@ def test_a_whole_context_judged_by_a_real_model() -> None:
         bench = Bench(policy_file("sufficient-context"), model=model, found=FOUND, web=WebMode.OFF)
         trace = bench.pipeline.run("When does the ferry leave?")
 
-        assert trace.failure is None and trace.sufficiency is not None
-        judged = trace.sufficiency
+        assert trace.failure is None and len(trace.sufficiency) == 1
+        (judged,) = trace.sufficiency
         assert judged.score in (0.0, 1.0, None) and bool(judged.cause) is (judged.score is None)
         assert judged.passages == ("p1", "p2") and judged.shown == 2 and judged.raw
         assert server.requests and trace.usage.calls == server.chat_calls in (1, 2, 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from crag_core.report import render
 from crag_core.trace.trace import Trace
 from tests.judge import heard, judging
-from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.engines import Message, Reply, ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.ui.conftest import ask, choose, header, press, shown
 from tests.ui.drawn import parts
@@ -43,6 +43,40 @@ def test_not_enough_together_is_no_answer_on_page_and_in_the_report(start: Start
         assert "3 graded" in tip and tip.endswith(f". Read together by {MODEL}: not enough")
         cards = [one for one in trace.grades or () if one.score is not None]
         assert len(cards) == 3, "no card is blank"
+
+
+def declining(times: int) -> Callable[[Sequence[Message]], Reply]:
+    """Refuses to answer so many times, then answers."""
+    replies, left = judging(), ["CANNOT ANSWER"] * times
+
+    def reply(messages: Sequence[Message]) -> Reply:
+        is_answer = str(messages[0]["content"]).startswith("You answer")
+        return left.pop(0) if left and is_answer else replies(messages)
+
+    return reply
+
+
+@pytest.mark.usefixtures("unfolded")
+def test_declined_reads_the_documents_whole_on_page_and_in_the_report(start: Start) -> None:
+    with OllamaServer(ScriptedModel(declining(1))) as server:
+        app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="self-route")
+        assert ":green[Answered] 1 · :orange[Declined] 2 · :red[Nothing to use] 0 to 1" in shown(app)
+        ask(app, PRICE)
+        assert dict(heard(server)) == {"answer": 2}
+        trace: Trace = app.session_state["trace"]
+        page, report = shown(app), render(trace, trace.settings.policy)
+        for text in (page, report):
+            assert "Declined" in text and "read" in text and "As the evidence has it" in text
+        (found,) = trace.rounds
+        assert {one.found_by for one in found.retrievals[0].passages} == {("read_file",)}
+        assert str(stage(app, "refine")["tip"]).startswith("Read whole") and "Doubtful" not in page
+
+
+def test_answered_at_the_first_request_costs_one_call(start: Start) -> None:
+    with OllamaServer(ScriptedModel(declining(0))) as server:
+        app = ask(choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="self-route"), PRICE)
+        assert dict(heard(server)) == {"answer": 1} and "CORRECT" in header(app)
+        assert "As the evidence has it" in shown(app)
 
 
 def test_without_a_language_model_the_page_says_what_decides_instead(start: Start) -> None:

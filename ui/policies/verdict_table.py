@@ -25,6 +25,7 @@ _EFFECTS = {
     CorrectionKind.REFINE: "refine",
     CorrectionKind.WEB_SEARCH: "web",
     CorrectionKind.EXPAND: "expand",
+    CorrectionKind.READ: "read whole",
     CorrectionKind.RE_RETRIEVE: "re-retrieve",
 }
 """What an action does besides answering, which all of them do, and rewriting, which is a part of the web search; also
@@ -36,6 +37,7 @@ _ICONS = {
     CorrectionKind.REWRITE: "edit",
     CorrectionKind.WEB_SEARCH: "public",
     CorrectionKind.EXPAND: "expand_content",
+    CorrectionKind.READ: "menu_book",
     CorrectionKind.RE_RETRIEVE: "replay",
     CorrectionKind.GENERATE: "chat",
 }
@@ -135,7 +137,7 @@ def _effects_html(decision: Decision) -> Iterator[str]:
     for one in decision.plan:
         if one.kind in _EFFECTS and one.passage_id is None:
             name = _EFFECTS[one.kind]
-            yield f'<span class="effect {name}" title="{_text(one.reason)}">{name}</span>'
+            yield f'<span class="effect {one.kind}" title="{_text(one.reason)}">{name}</span>'
 
 
 def _text(words: str) -> str:

@@ -120,6 +120,8 @@ def outcome(policy: Policy, action: Action) -> Outcome:
         more = {WebUse.ALWAYS: ", the web asked too", WebUse.WHEN_FEW: ", the web asked where little is left"}
     elif action is Action.AMBIGUOUS and policy.doubtful is Doubtful.ABSTAIN and route.web is WebUse.NEVER:
         name, more = "Not answered: the policy abstains", {}
+    elif route.passages is Handling.DOCUMENTS:
+        name, more = "Answered from whole documents", {}
     elif is_kept:
         name = "Answered from the documents"
         more = {WebUse.ALWAYS: " and the web", WebUse.WHEN_FEW: ", and the web where little is left"}

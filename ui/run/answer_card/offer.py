@@ -79,6 +79,7 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         Missing.STRIPS,
         Missing.EXTRACTION,
         Missing.EXPANSION,
+        Missing.DOCUMENTS,
         Missing.RE_RETRIEVAL,
     ):
         if item is Missing.SECOND_OPINION and not second_card(
