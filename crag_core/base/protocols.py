@@ -19,10 +19,14 @@ Cancel = Event
 
 @dataclass(frozen=True)
 class Reply:
-    """What a language model said, as it came."""
+    """What a language model said, as it came.
+
+    `likely`: the tokens that might have stood first, with their natural log probabilities, where they were asked for.
+    """
 
     text: str
     usage: Usage = field(default_factory=Usage)
+    likely: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,12 @@ class LanguageModel(Protocol):
         self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None = None
     ) -> list[Reply | Exception]:
         """Several replies at once under the model's own cap; a chat that failed holds its error in place of a reply."""
+
+    def first_tokens(self, chats: Sequence[Messages], cancel: Cancel) -> list[Reply | Exception]:
+        """The first token of each reply and what else was `likely` there, as `complete_all`.
+
+        Raises `NoLogProbabilities`, after one call, where the server tells none.
+        """
 
     def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
         """Pieces of text as they come, the usage last; closing the iterator closes the connection."""

@@ -59,6 +59,20 @@ class Passage:
 
 
 @dataclass(frozen=True)
+class Logged:
+    """What another system's log says of a question whose chunks a run was given in place of a search.
+
+    `log` is the name under which the log is kept and `record` its entry there, "" where it is not kept. `answer` is
+    that system's, "" where the log has none; `references` are right answers, where the log has any.
+    """
+
+    log: str = ""
+    record: str = ""
+    answer: str = ""
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Suspicion:
     """A place in a passage that speaks to a model rather than to its reader: `passage.text[start:end]`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import (
     AS_ASKED,
     Action,
@@ -104,11 +105,12 @@ def withheld(trace: Trace, policy: Policy, decision: Decision, knowledge: Knowle
 def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
     """The way of `trace`, as its edits have it; a run that retrieved nothing yet counts as one that found nothing."""
     trace = edited(trace)
+    possible = _possible(policy, trace)
     return replay_rounds(
-        trace.decided_by(policy),
+        possible,
         trace.passages or (),
         trace.grades,
-        trace.measured(trace.decided_by(policy)),
+        trace.measured(possible),
         trace.rounds,
         trace.strips,
         trace.extractions,
@@ -118,18 +120,38 @@ def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
 def reroute(trace: Trace, policy: Policy) -> Reroute:
     """Decide `trace` again under `policy`, as its edits have it."""
     pinned, trace = trace.edits.pinned, edited(trace)
-    asked, policy = policy, trace.decided_by(policy)
+    is_unaided, without_model = trace.decided_by(policy) != policy, policy.without_model
+    policy = _possible(policy, trace)
     decision_path = decision_path_of(trace, policy)
     decision = decision_path.decision
     knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
-    if policy != asked and trace.passages:
-        unaided = f"No language model: {asked.without_model or 'The best chunk decides.'}"
+    if is_unaided and trace.passages:
+        unaided = f"No language model: {without_model or 'The best chunk decides.'}"
         knowledge = replace(knowledge, notes=(unaided, *knowledge.notes))
     missing = _missing_evidence(trace, policy, decision_path, pinned)
     answer = _answer(trace, policy, decision_path, knowledge, missing)
     if answer is None:
         missing.append(Missing.ANSWER)
     return Reroute(decision_path, knowledge, tuple(missing), answer)
+
+
+def _possible(policy: Policy, trace: Trace) -> Policy:
+    """`policy` as it decides this record.
+
+    Where there was no language model, none could be asked; where the chunks were given, nothing else can be retrieved,
+    and the answer has room for them.
+    """
+    policy = trace.decided_by(policy)
+    return with_room(policy.without_retrieval(), trace.passages or ()) if trace.logged else policy
+
+
+def with_room(policy: Policy, passages: tuple[Passage, ...]) -> Policy:
+    """The policy with a token budget that holds these passages whole."""
+    if policy.strips.token_budget is None:
+        return policy
+    needed = sum(estimate_tokens(passage.text) for passage in passages)
+    budget = max(policy.strips.token_budget, needed)
+    return replace(policy, strips=replace(policy.strips, token_budget=budget))
 
 
 def _answer(

@@ -20,6 +20,7 @@ from crag_core.base.types import (
     Excerpt,
     Extraction,
     Grade,
+    Logged,
     ModelCall,
     Opinion,
     Passage,
@@ -84,6 +85,7 @@ class Trace:
     `suspicions` are places in passages and web results that speak to a model; they change no decision. `calls` are the
     requests to language models, as the steps made them; a grade from the cache made none. `sufficiency` is what a
     language model said of passages of the first retrieval together, once for each way to ask and set of passages.
+    `logged`: the passages were given, from the log of another system, and nothing else can be retrieved.
     """
 
     id: str
@@ -110,6 +112,7 @@ class Trace:
     suspicions: tuple[Suspicion, ...] | None = None
     calls: tuple[ModelCall, ...] = ()
     sufficiency: tuple[Sufficiency, ...] = ()
+    logged: Logged | None = None
 
     @property
     def fingerprint(self) -> str:

@@ -310,7 +310,7 @@ def ask(home: Path, server: OllamaServer, evaluator: str = "llm", question: str 
     return workbench.engine(suited(workbench, "worst-chunk", evaluator)).run(question)
 
 
-@pytest.mark.parametrize(("evaluator", "calls"), [("llm", 3), ("llm-batch", 1), ("llm-list", 1)])
+@pytest.mark.parametrize(("evaluator", "calls"), [("llm", 3), ("llm-logprob", 3), ("llm-batch", 1), ("llm-list", 1)])
 def test_same_question_again_makes_no_grading_call(
     home: Path, server: OllamaServer, evaluator: str, calls: int
 ) -> None:

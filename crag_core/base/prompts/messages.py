@@ -18,7 +18,7 @@ from crag_core.base.types import Excerpt, Origin
 VERSION = "5"
 """Of the shipped wording, and of what the code puts into it: raise it with any change of either."""
 
-SHIPPED = "43e6a3bd7bd0cc20"
+SHIPPED = "54d9f0eba70eecf4"
 """The fingerprint of the shipped wording."""
 
 JUDGED_CHARACTERS = 2000
@@ -47,6 +47,11 @@ class Prompts:
         """One passage against one question; the passage is cut to its first 2000 characters (description 004)."""
         shown = as_evidence(passage[:JUDGED_CHARACTERS])
         return self._asked("judge", question=harmless(question), evidence=shown, reply=replies.SCORE_FORM)
+
+    def judge_yes_no(self, question: str, passage: str) -> Messages:
+        """One passage against one question, for one word; the passage is cut as `judge` cuts it."""
+        shown = as_evidence(passage[:JUDGED_CHARACTERS])
+        return self._asked("judge-yes-no", question=harmless(question), evidence=shown, reply=replies.YES_NO_FORM)
 
     def judge_batch(self, question: str, texts: Sequence[str]) -> Messages:
         """Several passages at once, 0 to 10 with a reason each, by their first 800 characters (description 002)."""
