@@ -71,6 +71,7 @@ from crag_core.websearch.pages import WebPages
 from crag_core.websearch.search_chain import CachedSearcher, SearchChain
 
 if TYPE_CHECKING:
+    from crag_core.llamaindex.postprocessor import CRAGPostprocessor
     from crag_core.llamaindex.query_engine import CRAGQueryEngine
 
 
@@ -139,16 +140,20 @@ class Workbench:
         """What of this workbench is asked for at a scrape."""
 
         def parts() -> dict[str, float]:
-            found = {"history": self.history.problem if self.history.is_on else None}
-            found |= {"audit": self.audit.problem if self.audit else None}
-            found |= {"cache": self.cache.problem if self.cache else None}
-            return {name: float(not problem) for name, problem in found.items() if problem is not None}
+            return {name: float(not problem) for name, problem in self.problems_of_parts().items()}
 
         self.metrics.watch("crag_runs_waiting", lambda: self.run_queue.waiting)
         self.metrics.watch("crag_part_works", parts)
         self.metrics.watch("crag_model_server_busy", self.servers.calls_under_way)
         self.metrics.watch("crag_index_documents", lambda: len(self.store.documents()), is_slow=True)
         self.metrics.watch("crag_index_passages", self.store.count, is_slow=True)
+
+    def problems_of_parts(self) -> dict[str, str]:
+        """What the last use of each part met that no answer needs, "": it worked. Those that are off are left out."""
+        found = {"history": self.history.problem if self.history.is_on else None}
+        found |= {"audit": self.audit.problem if self.audit else None}
+        found |= {"cache": self.cache.problem if self.cache else None}
+        return {name: problem for name, problem in found.items() if problem is not None}
 
     def using(self, settings: Config) -> Workbench:
         """A workbench with other settings that shares index, caches and embedding model with this one."""
@@ -221,32 +226,39 @@ class Workbench:
     @property
     def word_support(self) -> SupportMeter:
         """The measure of support that asks nobody, whatever these settings say."""
-        return open_support(WORDS, self._support_parts)
+        return self._support(WORDS)
 
     @property
     def support(self) -> SupportMeter:
         """Who measures what stands behind the sentences of an answer, by these settings."""
-        return open_support(self.config.support, self._support_parts)
+        return self._support(self.config.support)
 
-    @property
-    def _support_parts(self) -> SupportParts:
-        return SupportParts(shipped.EVALUATOR_FOLDER, self.meter.stop_words, self.servers.model, self.prompts)
+    def _support(self, name: str) -> SupportMeter:
+        parts = SupportParts(shipped.EVALUATOR_FOLDER, self.meter.stop_words, self.servers.model, self.prompts)
+        return open_support(name, parts)
 
     def evaluator(
-        self, name: str, model: LanguageModel | None, writer: str = EXTRACTIVE, *, cached: bool = True
+        self,
+        name: str,
+        model: LanguageModel | None,
+        writer: str = EXTRACTIVE,
+        *,
+        cached: bool = True,
+        embedder: Embedder | None = None,
     ) -> Evaluator:
         """An evaluator by name, its grades kept in the cache; one that asks a model says so when there is none.
 
-        `writer` names the model for the cache, as a `Choice` does.
+        `writer` names the model for the cache, as a `Choice` does. `embedder` None: that of the index.
         """
         card = known_card(name)
-        parts = EvaluatorParts(self.embedder, self.meter, shipped.EVALUATOR_FOLDER, model, self.prompts)
+        embedder = embedder or self.embedder
+        parts = EvaluatorParts(embedder, self.meter, shipped.EVALUATOR_FOLDER, model, self.prompts)
         made = self.named(name) if is_named(name) else evaluators.EVALUATORS[name].build(parts)
         if not cached or self.cache is None or name in DEPEND_ON_OTHERS:
             return made
         version = self.servers.version_of(writer) if card.calls_model else ""
         of_model = f"{writer}{version and f' {version}'}|prompts {self.prompts.version}"
-        asked = of_model if card.calls_model else made.card.version or self.embedder.name
+        asked = of_model if card.calls_model else made.card.version or embedder.name
         return CachedEvaluator(made, self.cache, f"{name}|{asked}")
 
     def cards(self) -> dict[str, EvaluatorCard]:
@@ -343,23 +355,46 @@ class Workbench:
         cached: bool = True,
         evaluator: Evaluator | None = None,
     ) -> CRAGQueryEngine:
-        """The query engine for `choice`, ready to run questions against the shared index.
+        """The query engine for `choice`, ready to run questions against the shared index; otherwise `postprocessor`."""
+        postprocessor = self.postprocessor(choice, pause, observed=observed, cached=cached, evaluator=evaluator)
+        from crag_core.llamaindex.query_engine import CRAGQueryEngine
+        from crag_core.llamaindex.retriever import CRAGRetriever
+
+        source = self.retriever.within(choice.collection)
+        retriever = CRAGRetriever(source, choice.top_k, embedding=self.embedder.name, collection=choice.collection)
+        return CRAGQueryEngine(retriever, postprocessor)
+
+    def postprocessor(
+        self,
+        choice: Choice,
+        pause: Cooldown | None = None,
+        *,
+        observed: bool = True,
+        cached: bool = True,
+        embedder: Embedder | None = None,
+        evaluator: Evaluator | None = None,
+    ) -> CRAGPostprocessor:
+        """What grades and routes passages under `choice`, whoever retrieved them.
 
         `pause` remembers this user's last web search; None: this engine alone does. `observed`: its runs are counted
         in metrics, logs and spans; not those of a labelled set, which no user asked. `cached`: a
-        grade that an earlier run paid for is taken; not where it is measured what grading costs. `evaluator` grades
-        in place of the chosen one.
+        grade that an earlier run paid for is taken; not where it is measured what grading costs. `embedder` made the
+        cosines of the passages; None: that of the index, which is looked at. `evaluator` grades in place of the chosen
+        one.
         """
         import_llama_index()
         from crag_core.llamaindex.postprocessor import CRAGPostprocessor
-        from crag_core.llamaindex.query_engine import CRAGQueryEngine
-        from crag_core.llamaindex.retriever import CRAGRetriever
+
+        embedder = embedder or self.embedder
+
+        def by_name(name: str) -> Evaluator:
+            return self.evaluator(name, model, choice.model, cached=cached, embedder=embedder)
 
         model = self.servers.model(choice.model)
         listeners = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
         second = second_card(choice.policy, choice.evaluator, writer=model is not None)
-        judge = evaluator or self.evaluator(choice.evaluator, model, choice.model, cached=cached)
-        postprocessor = CRAGPostprocessor(
+        judge = evaluator or by_name(choice.evaluator)
+        return CRAGPostprocessor(
             choice.policy,
             judge,
             llm=model,
@@ -369,8 +404,8 @@ class Workbench:
             pause=pause,
             page_reader=None if choice.web is WebMode.OFF else self.page_reader,
             prompts=self.prompts,
-            second_evaluator=self.evaluator(second.name, model, choice.model, cached=cached) if second else None,
-            sentence_scorer=self._sentence_scorer(judge),
+            second_evaluator=by_name(second.name) if second else None,
+            sentence_scorer=_sentence_scorer(judge, embedder.name),
             settings={
                 "writer": choice.model,
                 "writer_version": self.servers.version_of(choice.model),
@@ -380,14 +415,16 @@ class Workbench:
                 "search_too": choice.search_too,
             },
         )
-        source = self.retriever.within(choice.collection)
-        retriever = CRAGRetriever(source, choice.top_k, embedding=self.embedder.name, collection=choice.collection)
-        return CRAGQueryEngine(retriever, postprocessor)
 
-    def _sentence_scorer(self, judge: Evaluator) -> StripEvaluator:
-        """A token pruner scores the sentences of the chunks that it graded, from the same reading of them."""
-        own = judge.uncached if isinstance(judge, CachedEvaluator) else judge
-        return own if isinstance(own, NamedStripEvaluator) else shipped.strip_evaluator(self.embedder.name)
+
+def _logs_of(questions: Sequence[Gradable]) -> tuple[str, ...]:
+    return tuple(sorted({asked.log for asked in questions if asked.log}))
+
+
+def _sentence_scorer(judge: Evaluator, embedding: str) -> StripEvaluator:
+    """A token pruner scores the sentences of the chunks that it graded, from the same reading of them."""
+    own = judge.uncached if isinstance(judge, CachedEvaluator) else judge
+    return own if isinstance(own, NamedStripEvaluator) else shipped.strip_evaluator(embedding)
 
 
 def named_evaluator(name: str, made: Calibrated) -> NamedEvaluator:
@@ -401,10 +438,6 @@ def calibrated(kept: KeptEvaluator) -> Calibrated:
         kept.revision, kept.interface, kept.curve.probability, kept.lower, kept.upper, kept.strip_cutoff, kept.version,
         f"no LLM call, about {kept.seconds * 1000:.0f} ms a chunk",
     )  # fmt: skip
-
-
-def _logs_of(questions: Sequence[Gradable]) -> tuple[str, ...]:
-    return tuple(sorted({asked.log for asked in questions if asked.log}))
 
 
 @cache

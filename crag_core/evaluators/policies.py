@@ -40,7 +40,7 @@ class AgentSettings(Protocol):
 def load_policies(
     folder: Path = FOLDER, settings: AgentSettings | None = None
 ) -> tuple[dict[str, Policy], tuple[str, ...]]:
-    """(policies by name, the default first, what is wrong with the files that cannot be used).
+    """(policies by name, the default first and those of a group last, what is wrong with files that cannot be used).
 
     The policy `agentic` takes its rules and iterations from the KB_AGENT_ settings.
     """
@@ -55,7 +55,8 @@ def load_policies(
             problems.append(f"Policy {path.stem!r} cannot be read: {error}.")
     if settings and "agentic" in found:
         found["agentic"] = _with_agent_settings(found["agentic"], settings)
-    return found, tuple(problems)
+    ordered = sorted(found.values(), key=lambda policy: policy.group)
+    return {policy.name: policy for policy in ordered}, tuple(problems)
 
 
 def _checked(policy: Policy) -> Policy:

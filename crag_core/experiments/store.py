@@ -42,9 +42,8 @@ _NOT_IN_NAMES = re.compile(r"[^\w .-]+")
 _LONGEST_NAME = 60
 _MOST_LOGS = 8  # in memory
 _ONE_AT_A_TIME = Lock()  # of those that read a set and write it again
-SETS, ROUNDS, PRESETS, LOGS = "sets", "labelling", "presets", "logs"
+SETS, ROUNDS, PRESETS, LOGS, EVALUATORS = "sets", "labelling", "presets", "logs", "evaluators"
 SCORES, OUTCOMES = "scores.db", "outcomes.db"
-EVALUATORS = "evaluators"
 
 
 class Under(Protocol):
@@ -235,8 +234,8 @@ class ExperimentFolder:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._evaluators: tuple[object, dict[str, KeptEvaluator]] | None = None  # as they stood at these times
         self._logs: dict[str, tuple[tuple[int, int] | None, RetrievalLog]] = {}
+        self._evaluators: tuple[object, dict[str, KeptEvaluator]] | None = None  # as they stood at these times
 
     def set_names(self) -> tuple[str, ...]:
         return self._names(SETS, ".jsonl")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from crag_core.app import retrieval_logs
+from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.retrieval_logs import Findings, Imported
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.decision.policy import Policy
@@ -20,7 +21,6 @@ from crag_core.experiments.logs.record import LogRecord, RetrievalLog, logged_of
 from crag_core.experiments.logs.stages import Judged
 from ui.session import access, app_state, run_job, tune_state
 from ui.session.access import Right
-from ui.session.background_jobs import Job, LiveJobs
 from ui.session.tune_state import SetJob
 
 DETECTED = "detected"

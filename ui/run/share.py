@@ -18,6 +18,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from crag_core import report
+from crag_core.app.uploads import LARGEST_MB, read_record
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import counted
@@ -27,7 +28,7 @@ from crag_core.trace.edits import measured
 from crag_core.trace.trace import Trace
 from ui.session import app_state, current_run, run_job
 from ui.session.demos import demo_of
-from ui.session.uploads import LARGEST_MB, empty_uploader, read_record, uploader_key
+from ui.session.uploads import empty_uploader, uploader_key
 from ui.shell.text import plain
 
 RUN, POLICY, EVALUATOR, STRIPS, SENTENCES = "run", "policy", "evaluator", "strips", app_state.SENTENCES

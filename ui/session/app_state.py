@@ -12,9 +12,11 @@ from zoneinfo import ZoneInfo
 
 import streamlit as st
 
+from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.config import Config
 from crag_core.app.configuration_text import plain_choice
 from crag_core.app.model_servers import Models
+from crag_core.app.uploads import check_files
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
@@ -30,8 +32,6 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
 from ui.session import access
 from ui.session.access import Right
-from ui.session.background_jobs import Job, LiveJobs
-from ui.session.uploads import check_files
 
 T = TypeVar("T")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.calibration import calibrate, expected_seconds, sample_questions
 from crag_core.base.errors import CragError
 from crag_core.base.types import EvaluatorCard
@@ -13,7 +14,6 @@ from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.questions import LabelledSet
 from ui.session import access, app_state, run_job
 from ui.session.access import Right
-from ui.session.background_jobs import Job, LiveJobs
 
 CalibrationJob = Job[str | SetProgress, KeptEvaluator]
 _FAILED = "calibration_failed"

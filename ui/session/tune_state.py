@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
+from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.workbench import Choice
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError
@@ -34,7 +35,6 @@ from crag_core.experiments.thresholds.watch import Watched, watch
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import access, app_state, run_job
 from ui.session.access import Right
-from ui.session.background_jobs import Job, LiveJobs
 
 SAMPLE = "Sample questions"
 

@@ -53,6 +53,8 @@ def _draw_policy() -> None:
         help="How the scores of the chunks become one decision, and what each decision does.",
     )
     st.caption(plain(policies[name].summary))
+    if policies[name].without_model and st.session_state["model"] == EXTRACTIVE:
+        st.caption(f":orange[:material/warning:] No language model: {plain(policies[name].without_model)}")
     for problem in app_state.shared_workbench().problems:
         st.caption(f":orange[:material/warning: {plain(problem)}]")
     evaluator_choice.draw(policies[name])
@@ -183,10 +185,13 @@ def _draw_legend(policy: Policy) -> None:
         reached = "above" if policy.lower_is_inclusive else "from"
         between = f"· else topical {reached} {low}"
         above, below = f"· answering {above}", f"· topical {below}"
+    texts = (f"{above} {high}", between, f"{below} {low}")
+    if policy.judges_together and policy.lower == 0.0 and st.session_state["model"] != EXTRACTIVE:
+        texts = ("· enough together", "· not enough", "· nothing retrieved")
     st.caption(
-        f":green[:material/check_circle: {plain(policy.correct.label)}] {above} {high}  \n"
-        f":orange[:material/help: {plain(policy.ambiguous.label)}] {between}  \n"
-        f":red[:material/cancel: {plain(policy.incorrect.label)}] {below} {low}"
+        f":green[:material/check_circle: {plain(policy.correct.label)}] {texts[0]}  \n"
+        f":orange[:material/help: {plain(policy.ambiguous.label)}] {texts[1]}  \n"
+        f":red[:material/cancel: {plain(policy.incorrect.label)}] {texts[2]}"
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -13,52 +12,39 @@ from threading import Lock
 from typing import Any
 
 from crag_core.base.concurrency.loading import TRANSFORMERS
-from crag_core.base.errors import EvaluatorUnavailable, Stopped
+from crag_core.base.errors import EvaluatorUnavailable, Stopped, UnknownName
+from crag_core.evaluators.named import files
+from crag_core.evaluators.named.files import ModelFiles
+from crag_core.evaluators.named.names import SHOWN_FORMS, ModelName, parse_name
 
-FORMS = "hf:OWNER/NAME, hf:OWNER/NAME@REVISION or hf:/a/folder"
 LONGEST = 4096
 """Tokens that are read at once at most, where a model reads more."""
 
-_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
-_NAME = re.compile(r"hf:(?:(?P<folder>/.+)|(?P<name>[\w-][\w.-]*(?:/[\w-][\w.-]*)?)(?:@(?P<revision>[\w./-]+))?)")
 _WINDOW = 512
 
 
 def is_name(setting: str) -> bool:
-    return bool(_NAME.fullmatch(setting)) and ".." not in setting
+    try:
+        return not parse_name(setting).told
+    except UnknownName:
+        return False
 
 
 def find_files(setting: str) -> Path:
     """The folder of a model, downloaded once; raises `EvaluatorUnavailable`."""
-    found = _NAME.fullmatch(setting)
-    if not found or not is_name(setting):
-        message = f"Expected a model such as {FORMS}, found {setting[:80]!r}."
+    if not is_name(setting):
+        message = f"Expected a model such as {SHOWN_FORMS}, found {setting[:80]!r}."
         raise EvaluatorUnavailable(message, hint="Set CRAG_SUPPORT.")
-    folder = Path(found["folder"]) if found["folder"] else _snapshot(found["name"], found["revision"])
-    if not (folder / "config.json").is_file():
-        message = f"Expected the file config.json in {folder}, found none."
-        raise EvaluatorUnavailable(message, hint="Name the folder of a model, with its weights.")
-    if not any(folder.glob("*.safetensors")):
-        raise EvaluatorUnavailable(
-            f"Expected weights in a file *.safetensors in {folder}, found none. Pickled weights are not read.",
-            hint="Save the model again with safetensors, or choose a revision that has them.",
-        )
-    return folder
+    name = parse_name(setting)
+    found = files.find_files(name) if name.is_folder else _snapshot(name)
+    _ = found.tensors  # pickled weights are refused
+    return found.folder
 
 
 @lru_cache(8)
-def _snapshot(name: str, revision: str | None) -> Path:
-    """Asked for once a process."""
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(name, revision=revision, allow_patterns=list(_FILES)))
-    except Exception as error:  # the hub's, those of requests and of the disk
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise EvaluatorUnavailable(
-            f"hf:{name} cannot be had: {first[:200].rstrip('.')}.",
-            hint="Check the name and the network, or name a folder: hf:/a/folder.",
-        ) from error
+def _snapshot(name: ModelName) -> ModelFiles:
+    """The hub is asked once a process."""
+    return files.find_files(name)
 
 
 class Reading:
