@@ -6,9 +6,9 @@ Whoever runs a question opens a run and takes it from one `OpenRun` method to th
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
-retrieve -> (grade -> second reading -> route -> retrieve again)* -> score strips, extract | rewrite, search, read pages
--> grade web -> assemble -> answer -> check answer, where the two lanes beside "|" go on at the same time, or one after
-the other where the web is asked only if refinement leaves little (`web = "when-few"`).
+retrieve -> (grade -> second reading, judge together -> route -> retrieve again)* -> score strips, extract | rewrite,
+search, read pages -> grade web -> assemble -> answer -> check answer, where the two lanes beside "|" go on at the same
+time, or one after the other where the web is asked only if refinement leaves little (`web = "when-few"`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ from typing import Any
 
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
-from crag_core.base.protocols import Clock
-from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import Passage, Step, StepName, StepState, WebOutcome, WebSearch
+from crag_core.base.protocols import Clock, Retriever
+from crag_core.base.types import Logged, Passage, Step, StepName, StepState, WebOutcome, WebSearch
 from crag_core.decision.plan import query_form
-from crag_core.decision.policy import Policy
 from crag_core.pipeline import answer_stages, grading, page_stages, stages, web_stages
 from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.model_calls import noted, with_calls
@@ -40,7 +38,7 @@ from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import left_out
 from crag_core.trace.injection_scan import remaining_suspicions, with_suspicions
 from crag_core.trace.opinions import judged_under, made_by, same_judge
-from crag_core.trace.reroute import decision_path_of
+from crag_core.trace.reroute import decision_path_of, with_room
 from crag_core.trace.summary import Ending, ending_of
 from crag_core.trace.trace import RunSettings, Trace
 
@@ -52,6 +50,7 @@ FIRST: Stages = ((StepName.RETRIEVE, stages.retrieve),)
 ITERATION: Stages = (
     (StepName.GRADE, grading.grade),
     (StepName.SECOND_READING, grading.read_again),
+    (StepName.JUDGE_TOGETHER, grading.judge_together),
     (StepName.ROUTE, stages.route),
     (StepName.RETRIEVE_AGAIN, retrieve_again),
 )
@@ -89,6 +88,7 @@ class Pipeline:
         self._now = now
         self._new_id = new_id
         self._observers = observers
+        self._logged: Logged | None = None
 
     def with_parts(self, **changes: Any) -> Pipeline:
         """The same pipeline with some of its `Parts` exchanged."""
@@ -107,16 +107,31 @@ class Pipeline:
         retriever = self.parts.retriever
         return self.with_parts(retriever=retriever.hiding(text)) if text and retriever else self
 
-    def begin(self, question: str, passages: tuple[Passage, ...] | None = None) -> Trace:
+    def over(self, retriever: Retriever, passages: tuple[Passage, ...], logged: Logged) -> Pipeline:
+        """The same for questions that were retrieved for elsewhere: `retriever` gives `passages`, and nothing else.
+
+        No other round of retrieval is asked for, and the budget of the answer holds them. `logged` goes into the
+        records.
+        """
+        policy = with_room(self.settings.policy.without_retrieval(), passages)
+        other = self.with_parts(retriever=retriever).under(replace(self.settings, policy=policy))
+        other._logged = logged
+        return other
+
+    def begin(
+        self, question: str, passages: tuple[Passage, ...] | None = None, *, may_ask_again: bool = False
+    ) -> Trace:
         """A new trace; with `passages` when something else has retrieved them already, and alone can do so.
 
-        Raises `BadRecord` for a question that is too long.
+        `may_ask_again`: whoever retrieved them is told what the policy would retrieve next. Raises `BadRecord` for a
+        question that is too long.
         """
         check_question(question)
-        trace = Trace(self._new_id(), self._now(), question, self.settings)
+        trace = Trace(self._new_id(), self._now(), question, self.settings, logged=self._logged)
         if passages is None:
             return trace
-        policy = with_room(self.settings.policy.without_retrieval(), passages)
+        policy = self.settings.policy if may_ask_again else self.settings.policy.without_retrieval()
+        policy = with_room(policy, passages)
         settings = replace(self.settings, policy=policy)
         signals = self.parts.meter.measure(question, passages)
         return with_suspicions(replace(trace, settings=settings, passages=passages, signals=signals), trace)
@@ -124,7 +139,7 @@ class Pipeline:
     def begin_grading(self, question: str) -> Trace:
         """A new trace whose passages are all graded, whatever the policy makes of them."""
         settings = replace(self.settings, policy=self.settings.policy.for_grading())
-        return Trace(self._new_id(), self._now(), question, settings)
+        return Trace(self._new_id(), self._now(), question, settings, logged=self._logged)
 
     def stream_answer(self, trace: Trace, run: Run | None = None) -> Iterator[str | Trace]:
         """The pieces of the answer to a corrected trace as they come, and the finished trace last."""
@@ -183,6 +198,7 @@ class Pipeline:
             return self.begin(trace.question)
         same_scorer = made_by(trace.settings.strip_evaluator) == made_by(self.settings.strip_evaluator)
         judged = judged_under(trace, self.settings)
+        asked_alike = _asked(trace.settings) == _asked(self.settings)
         is_same_judge = same_judge(judged.settings, self.settings)
         web = self._still_holding(judged.web, trace.settings, is_same_judge and same_scorer)
         held: dict[str, bool] = {
@@ -192,6 +208,7 @@ class Pipeline:
             StepName.EXTRACT: True,
             StepName.GRADE: is_same_judge,
             StepName.SECOND_READING: is_same_judge,
+            StepName.JUDGE_TOGETHER: asked_alike,
             StepName.SECOND_OPINION: bool(judged.opinions),
             StepName.REWRITE: web is not None,
             StepName.SEARCH: web is not None,
@@ -211,6 +228,7 @@ class Pipeline:
                 one for one in judged.rounds if one.retrievals or trace.settings.writer == self.settings.writer
             ),
             strips=trace.strips if same_scorer else None,
+            sufficiency=trace.sufficiency if asked_alike else (),
             web=web,
             decision=None,
             earlier=(),
@@ -372,9 +390,13 @@ class OpenRun:
         self.pipeline._step(StepName.CHECK_ANSWER, stage, self, Run(self.run.listener))
 
     def _iteration(self) -> Stages:
-        """Without the second reading where the policy names nobody for it."""
-        asks = self.trace.settings.policy.second_opinion is not None
-        return tuple((name, stage) for name, stage in ITERATION if asks or name is not StepName.SECOND_READING)
+        """Without what the policy asks nobody for."""
+        policy = self.trace.settings.policy
+        asks = {
+            StepName.SECOND_READING: policy.second_opinion is not None,
+            StepName.JUDGE_TOGETHER: policy.judges_together,
+        }
+        return tuple((name, stage) for name, stage in ITERATION if asks.get(name, True))
 
     def work(self, todo: Stages) -> None:
         """These stages, in order, up to the first that breaks."""
@@ -393,15 +415,6 @@ class OpenRun:
             self.goes_on = beside.result() and goes_on
 
 
-def with_room(policy: Policy, passages: tuple[Passage, ...]) -> Policy:
-    """The policy with a token budget that holds these passages whole."""
-    if policy.strips.token_budget is None:
-        return policy
-    needed = sum(estimate_tokens(passage.text) for passage in passages)
-    budget = max(policy.strips.token_budget, needed)
-    return replace(policy, strips=replace(policy.strips, token_budget=budget))
-
-
 def raise_failure(trace: Trace) -> None:
     """Raise when the run broke off, with the type of what broke it, or waits; for callers without a screen."""
     if trace.failure:
@@ -418,6 +431,11 @@ def raise_failure(trace: Trace) -> None:
 def _retrieval(settings: RunSettings) -> tuple[object, ...]:
     searches_too = bool(settings.pinned) and settings.search_too
     return settings.embedding, settings.top_k, settings.collection, settings.pinned, searches_too
+
+
+def _asked(settings: RunSettings) -> tuple[str, ...]:
+    """What a reply of the language model depends on besides what it is shown."""
+    return settings.writer, settings.writer_version, settings.prompts
 
 
 def _write(trace: Trace, parts: Parts, run: Run) -> Result | None:
