@@ -10,7 +10,7 @@ import streamlit as st
 from crag_core.app.retrieval_logs import Findings, to_csv
 from crag_core.base.text.display import clean, counted, shortened
 from crag_core.base.types import Action
-from crag_core.experiments.logs.record import LogRecord, RetrievalLog
+from crag_core.experiments.logs.record import LogRecord, RetrievalLog, passages_of
 from crag_core.experiments.logs.stages import Finding, Judged, Stage, Verdict
 from ui.logs import log_state
 from ui.run.verdict import COLOURS, ICONS
@@ -81,13 +81,18 @@ def picture(results: Findings) -> go.Figure:
             figure.add_bar(
                 y=[_SHORT[stage] for stage in stages], x=counts, orientation="h", name=verdict.value,
                 marker_color=_TONES[verdict], text=[str(count) if count else "" for count in counts],
-                textposition="inside", insidetextanchor="middle",
+                textposition="inside", insidetextanchor="middle", textangle=0,
                 hovertemplate="%{y}: %{x} %{data.name}<extra></extra>",
             )  # fmt: skip
     figure.update_layout(
-        barmode="stack", height=270, margin={"l": 10, "r": 10, "t": 8, "b": 8}, bargap=0.3,
-        legend={"orientation": "h", "y": -0.18, "x": 0, "traceorder": "normal"}, showlegend=True,
-    )  # fmt: skip
+        barmode="stack",
+        height=270,
+        margin={"l": 10, "r": 10, "t": 8, "b": 8},
+        bargap=0.3,
+        uniformtext={"minsize": 10, "mode": "hide"},
+        legend={"orientation": "h", "y": -0.18, "x": 0, "traceorder": "normal"},
+        showlegend=True,
+    )
     figure.update_yaxes(autorange="reversed", title=None)
     figure.update_xaxes(title=None, tickformat=",d", showgrid=True, showticklabels=False)
     return figure
@@ -176,9 +181,9 @@ def _draw_record(log: RetrievalLog, record: LogRecord, finding: Finding) -> None
         st.markdown(f"**Answer in the log**\n\n{answer}")
         if record.references:
             st.markdown(f"**Right answer** {plain(' | '.join(record.references))}")
-        for number, one in enumerate(record.contexts, start=1):
+        for number, (one, passage) in enumerate(zip(record.contexts, passages_of(record), strict=True), start=1):
             score = f" · its score in the log {one.score:.2f}" if one.score is not None else ""
-            with st.expander(plain(f"{number}. {one.source or 'chunk'}{score}")):
+            with st.expander(plain(f"{number}. {one.source or 'chunk'}{score}"), expanded=passage.id == finding.chunk):
                 st.markdown(paragraphs(shortened(one.text, _LONGEST)))
 
 

@@ -61,6 +61,9 @@ THIN = 0.6
 """Sentences that score less than this share of the best chunk do not say what it was graded for. The trained evaluator
 gives the sentence that answers about 0.7 of what it gives its chunk."""
 
+NEARLY = 0.95
+"""Of the best sentence of all chunks: what an answer stands on where the policy is in doubt, and the answer is not."""
+
 MUCH_LESS = 0.5
 """An answer whose sentences score less than this share of the best kept one does not use what was kept."""
 
@@ -264,6 +267,9 @@ class _Case:
             if best is not None and best >= card.upper:
                 told = f"best chunk {best:.2f} ≥ {card.upper:.2f}, where its evaluator has its upper threshold"
                 return self._doubt(Stage.GRADED_LOW, f"{decision.reason}; {told}{ending}")
+            if decision.action is Action.AMBIGUOUS and answer and not has_none and self._stands_on_the_best():
+                told = f"{decision.reason}; the answer stands on the best sentences"
+                return self._made(Stage.NONE, Verdict.PLAUSIBLE, told)
             return self._doubt(Stage.NOT_RETRIEVED, f"{decision.reason}{ending}")
         if not answer:
             return self._made(Stage.NONE, Verdict.PLAUSIBLE, decision.reason)
@@ -294,6 +300,14 @@ class _Case:
         return self._made(
             Stage.NONE, Verdict.PLAUSIBLE, f"{self.routed.decision.reason}; the answer stands in the chunks"
         )
+
+    def _stands_on_the_best(self) -> bool:
+        """Whether the chunks support the answer, and what it stands on scores about as high as anything in them."""
+        weakest, behind = self.judged.weakest, self.judged.behind
+        if weakest is None or weakest[1] < SUPPORTED or not behind:
+            return False
+        best = max((one.score or 0.0 for one in self.trace.strips or ()), default=0.0)
+        return max(one.score or 0.0 for one in behind) >= NEARLY * best
 
     def _best(self) -> float | None:
         return max((score for one in self.passages if (score := self._score(one)) is not None), default=None)
