@@ -35,6 +35,27 @@ class Stage(StrEnum):
     NONE = "no fault found"
 
 
+TITLES = {
+    Stage.NOT_RETRIEVED: "Not retrieved",
+    Stage.GRADED_LOW: "Graded low",
+    Stage.STRUCK_OUT: "Struck out",
+    Stage.NOT_USED: "Not used",
+    Stage.BEYOND: "Beyond evidence",
+    Stage.NONE: "No fault found",
+}
+"""Each stage in two words, as a heading."""
+
+MEANS = {
+    Stage.NOT_RETRIEVED: "No retrieved chunk holds the right answer: retrieval is at fault.",
+    Stage.GRADED_LOW: "A chunk holds it, and this policy discards it: evaluator or thresholds.",
+    Stage.STRUCK_OUT: "Its chunk is kept, the sentence is not: sentence cut-off.",
+    Stage.NOT_USED: "What is kept holds it, the answer does not: the language model, or its prompt.",
+    Stage.BEYOND: "The answer says what no chunk says.",
+    Stage.NONE: "The answer is right, or nothing speaks against it.",
+}
+"""What each says of the system."""
+
+
 class Verdict(StrEnum):
     """Of a record: by what is known to be right, or, where nothing is, by scores and support."""
 
