@@ -26,8 +26,9 @@ ALL = "All"
 
 def draw_findings(log: RetrievalLog, found: tuple[Judged, ...]) -> None:
     policy = app_state.policy()
-    results = log_state.findings(found, policy)
     st.header("Which stage failed?", anchor=False)
+    with st.spinner("Comparing answers with chunks"):
+        results = log_state.findings(found, policy)
     st.markdown(_heading(results))
     st.plotly_chart(
         picture(results), config={"displayModeBar": False}, key="log_picture",
@@ -180,7 +181,8 @@ def draw_policies(found: tuple[Judged, ...]) -> None:
     evaluator = st.session_state["evaluator"]
     rows = []
     for name in app_state.policies():
-        results = log_state.findings(found, app_state.suited(name, evaluator))
+        with st.spinner("Routing the records"):
+            results = log_state.findings(found, app_state.suited(name, evaluator))
         stages = {TITLES[stage]: sum(counts.values()) for stage, counts in results.stages.items()}
         routes = {action.value: results.routes[action] for action in Action}
         rows.append({"Policy": results.policy.title, **routes, **stages})

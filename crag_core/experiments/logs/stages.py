@@ -203,9 +203,10 @@ class _Case:
     # With something that is known to be right
 
     def _by_truth(self) -> Finding:
-        holding, weakest = self.judged.holding, self.judged.weakest
+        holding = self.judged.holding
         if self.judged.is_right:
-            if weakest is None or weakest[1] >= SUPPORTED or holding:
+            weakest = None if holding else self.judged.weakest
+            if weakest is None or weakest[1] >= SUPPORTED:
                 return self._made(Stage.NONE, Verdict.RIGHT, "the answer says what is right")
             told = f"right, but no chunk says so: support {weakest[1]:.2f} for “{_short(weakest[0])}”"
             return self._made(Stage.BEYOND, Verdict.RIGHT, told)
@@ -218,8 +219,8 @@ class _Case:
         if not self.record.answer:
             return self._made(Stage.NONE, Verdict.PLAUSIBLE, "what was kept holds the right answer", holding[0].id)
         if self.judged.is_right is None:  # it is known where the answer stands, and not what it is
-            weakest_is_fine = weakest is None or weakest[1] >= SUPPORTED
-            if weakest_is_fine and not declines(self.record.answer):
+            weakest = self.judged.weakest
+            if (weakest is None or weakest[1] >= SUPPORTED) and not declines(self.record.answer):
                 return self._made(Stage.NONE, Verdict.PLAUSIBLE, "the answer stands in the chunks", holding[0].id)
             return self._about_answer(Verdict.DOUBTFUL, holding[0].id)
         return self._about_answer(Verdict.WRONG, holding[0].id)
