@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from crag_core.app import retrieval_logs
+from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.retrieval_logs import Imported
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.decision.policy import Policy
@@ -25,7 +26,6 @@ from crag_core.pipeline.run import now
 from crag_core.report.stages.page import render_stages
 from ui.session import access, app_state, run_job, tune_state
 from ui.session.access import Right
-from ui.session.background_jobs import Job, LiveJobs
 from ui.session.tune_state import SetJob
 
 DETECTED = "detected"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from crag_core.app.background_jobs import Job
 from crag_core.base.errors import CragError
 from crag_core.base.types import ANSWERING, Passage
 from crag_core.evaluators.policies import known_card
@@ -25,7 +26,6 @@ from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.threshold_board import deciding_scores, settled_actions
 from ui.session import access, app_state, run_job, tune_state
 from ui.session.access import Right
-from ui.session.background_jobs import Job
 from ui.session.tune_state import SetJob
 
 ROUND = 20
