@@ -110,6 +110,9 @@ def test_contexts_are_graded_and_decided_upon_and_nothing_else(client: httpx.Cli
     assert told["decision"]["action"] == "CORRECT" and "upper" in told["decision"]["reason"]
     assert [(one["id"], one["action"]) for one in told["chunks"]] == [("dues", "CORRECT"), ("crane", "INCORRECT")]
     assert told["chunks"][0]["score"] > 0.7 > 0.1 > told["chunks"][1]["score"]
+    assert all(one["kept"] for one in told["chunks"])
+    off_topic = asked(client, "/route", question="Who wrote Hamlet?", contexts=CONTEXTS)
+    assert not any(one["kept"] for one in off_topic["chunks"]), "INCORRECT discards them"
     assert told["flips"][0]["to"] == "AMBIGUOUS" and told["flips"][0]["threshold"] == "upper"
     record = Trace.from_dict(told["record"])
     assert [step.name for step in record.steps] == ["grade", "route"] and record.answer is None
@@ -202,7 +205,8 @@ BAD: list[tuple[str, Any, int, str]] = [
     ("/query", {"query": "Why?", "polcy": "paper"}, 422, "polcy: Extra inputs are not permitted"),
     ("/query", {"query": "Why?", "policy": "papier"}, 422, "Unknown policy 'papier'."),
     ("/query", {"query": "Why?", "evaluator": "hf:somebody/model"}, 422, "Unknown evaluator 'hf:somebody/model'."),
-    ("/query", {"query": "Why?", "preset": "/etc/passwd.toml"}, 422, "Unknown preset"),
+    ("/query", {"query": "Why?", "preset": "/etc/passwd"}, 422, "Unknown preset"),
+    ("/query", {"query": "Why?", "preset": "pyproject.toml"}, 422, "Unknown preset 'pyproject.toml'."),
     ("/query", {"query": "Why?", "collection": "none"}, 422, "Unknown collection 'none'."),
     ("/query", {"query": "Why?", "lower": 0.9, "upper": 0.1, "policy": "paper"}, 422, "lower must not exceed upper"),
     ("/query", {"query": "Why?", "upper": 2}, 422, "upper: Input should be less than or equal to 1"),
