@@ -17,7 +17,7 @@ import io
 import os
 from typing import NoReturn
 
-from crag_core.app.cli import ask, backup, compare, documents, metrics, report, settings, start, tune
+from crag_core.app.cli import ask, backup, compare, documents, import_log, metrics, report, settings, start, tune
 from crag_core.base.concurrency import shutdown
 from crag_core.base.errors import CragError, ModelMissing, WrongUse
 from crag_core.pipeline.run import VERSION
@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (start, service, documents, ask, report, tune, compare, metrics, backup, settings):
+    for module in (start, service, documents, ask, report, tune, compare, import_log, metrics, backup, settings):
         module.add_commands(commands)
     return parser
 

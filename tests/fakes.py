@@ -151,6 +151,7 @@ class FakeModel:
             "answer": ANSWER,
             "extract": '{"sentences": []}',
             "check": '{"verdict": "supported", "sentences": [1]}',
+            "yes-no": "yes",
         }
         self.replies = usual | replies
         self.asked: list[tuple[str, Messages]] = []
@@ -170,6 +171,11 @@ class FakeModel:
     ) -> list[Reply | Exception]:
         replies = [self._reply(messages) for messages in chats]
         return [reply if isinstance(reply, Exception) else Reply(reply, Usage(1, 20, 5)) for reply in replies]
+
+    def first_tokens(self, chats: Sequence[Messages], cancel: Cancel) -> list[Reply | Exception]:
+        """A reply "yes" or "no" is as good as certain."""
+        replies = self.complete_all(chats, cancel)
+        return [one if isinstance(one, Exception) else replace(one, likely=((one.text, -0.01),)) for one in replies]
 
     def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
         reply = self._reply(messages)
@@ -192,6 +198,7 @@ def kind_of(messages: Messages) -> str:
     """Which of the project's prompts this is, told by its first words."""
     starts = {
         "You grade": "judge",
+        "You decide": "yes-no",
         "You rate": "batch",
         "You score": "list",
         "You pick": "extract",

@@ -15,7 +15,9 @@ from crag_core.base.documents import TOKENS
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.network.addresses import check_url
 from crag_core.base.network.database import show_place
+from crag_core.evaluators.support.files import is_name
 from crag_core.llms import servers
+from crag_core.trace.grounding.checkers import MINICHECK
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.websearch import PROVIDERS
 
@@ -88,7 +90,8 @@ class Config:
     )  # fmt: skip
     support: str = _setting(
         _MODELS, "CRAG_SUPPORT", WORDS, "ollama/llama3.2",
-        "who checks the sentences of an answer: words, which asks no model, or a model such as ollama/llama3.2",
+        "who checks the sentences of an answer: words, which asks no model; a language model, ollama/llama3.2 or "
+        "bespoke-minicheck; a model of the hub or of a folder, hf:NAME or hf:/a/folder",
     )  # fmt: skip
     prompts: str = _setting(
         _MODELS, "CRAG_PROMPTS", "", "/etc/crag/prompts",
@@ -239,9 +242,12 @@ class Config:
                 f"found {show_place(self.history)}.",
                 hint="Runs are kept in an SQLite file or in PostgreSQL, in no other database.",
             )
+        if self.support == MINICHECK:
+            object.__setattr__(self, "support", f"ollama/{MINICHECK}")
         server, _, model = self.support.partition("/")
-        if self.support != WORDS and not (server in ("ollama", "openai") and model):
-            raise BadRecord(f"CRAG_SUPPORT: expected {WORDS}, ollama/NAME or openai/NAME, found {self.support!r}.")
+        if not (self.support == WORDS or is_name(self.support) or (server in ("ollama", "openai") and model)):
+            expected = f"{WORDS}, ollama/NAME, openai/NAME, {MINICHECK}, hf:NAME or hf:/a/folder"
+            raise BadRecord(f"CRAG_SUPPORT: expected {expected}, found {self.support!r}.")
         if server == "openai" and not self.openai_url:
             message = f"CRAG_SUPPORT names {self.support}, and OPENAI_BASE_URL is not set."
             raise BadRecord(message, hint="Set OPENAI_BASE_URL.")

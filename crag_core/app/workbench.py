@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,6 +18,7 @@ from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.prompts.messages import Prompts, prompts_in
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
+from crag_core.base.serialization import fingerprint
 from crag_core.base.types import Action
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
@@ -32,9 +34,13 @@ from crag_core.evaluators.policies import (
 )
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
-from crag_core.evaluators.support import ModelSupport, WordSupport
+from crag_core.evaluators.support import open_support
+from crag_core.evaluators.support.parts import SupportParts
+from crag_core.experiments.batch import Recorded
 from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.labelled.graded import Conditions, conditions_of
+from crag_core.experiments.labelled.questions import Gradable
+from crag_core.experiments.logs.record import logged_of, passages_of
 from crag_core.experiments.store import ExperimentFolder
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.observability.audit_log import AuditLog
@@ -122,7 +128,6 @@ class Workbench:
         self.metrics = Metrics(VERSION)
         self.run_log = RunLog()
         self.servers = ModelServers(self.config)
-        self._words = WordSupport(shipped.EVALUATOR_FOLDER, self.meter.stop_words)
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
         self.run_queue = RunQueue(self.config.runs_at_once, self.config.runs_waiting)
         """For those who run questions for many people; `engine` does not look at it."""
@@ -216,10 +221,18 @@ class Workbench:
             raise BadRecord(f"{named}{error.message}", hint=error.hint) from error
 
     @property
+    def word_support(self) -> SupportMeter:
+        """The measure of support that asks nobody, whatever these settings say."""
+        return self._support(WORDS)
+
+    @property
     def support(self) -> SupportMeter:
         """Who measures what stands behind the sentences of an answer, by these settings."""
-        model = None if self.config.support == WORDS else self.servers.model(self.config.support)
-        return ModelSupport(model, self.meter.stop_words, self.prompts) if model else self._words
+        return self._support(self.config.support)
+
+    def _support(self, name: str) -> SupportMeter:
+        parts = SupportParts(shipped.EVALUATOR_FOLDER, self.meter.stop_words, self.servers.model, self.prompts)
+        return open_support(name, parts)
 
     def evaluator(
         self,
@@ -250,9 +263,24 @@ class Workbench:
         """Questions of a labelled set graded at a time: as many as model calls are allowed, two where none is made."""
         return max(self.config.calls_at_once, 2)
 
-    def conditions(self, engine: CRAGQueryEngine) -> Conditions:
-        """Under which an engine of this workbench grades now, with the documents that are indexed."""
-        return conditions_of(engine.settings, self.store.fingerprint(engine.settings.collection))
+    def conditions(self, engine: CRAGQueryEngine, questions: Sequence[Gradable] = ()) -> Conditions:
+        """Under which an engine of this workbench grades these questions now: with the documents that are indexed, or
+        with the logs that the questions are from."""
+        return conditions_of(engine.settings, self.corpus_of(questions, engine.settings.collection))
+
+    def corpus_of(self, questions: Sequence[Gradable], collection: str) -> str:
+        """The fingerprint of what is retrieved from for them. Raises `UnknownName` for a log that is gone."""
+        logs = tuple(self.experiments.load_log(name).fingerprint for name in _logs_of(questions))
+        if logs and all(asked.log for asked in questions):
+            return fingerprint(logs)
+        index = self.store.fingerprint(collection)
+        return fingerprint((*logs, index)) if logs else index
+
+    def recorded(self, questions: Sequence[Gradable]) -> Recorded:
+        """The chunks of those questions that logs have, in place of a search; a record that is gone is left out."""
+        logs = {name: self.experiments.load_log(name) for name in _logs_of(questions)}
+        found = ((asked, logs[asked.log].find(asked.record)) for asked in questions if asked.log)
+        return {asked.key: (passages_of(one), logged_of(one, asked.log)) for asked, one in found if one is not None}
 
     def find_preset(self, name: str) -> TunedPreset:
         """A kept preset by name, or of a TOML file by its path."""
@@ -336,6 +364,10 @@ class Workbench:
                 "search_too": choice.search_too,
             },
         )
+
+
+def _logs_of(questions: Sequence[Gradable]) -> tuple[str, ...]:
+    return tuple(sorted({asked.log for asked in questions if asked.log}))
 
 
 @cache

@@ -116,6 +116,14 @@ class PortUnavailable(CragError):
     """A port that something is to be served at is taken or not allowed."""
 
 
+class NoLogProbabilities(CragError):
+    """The server tells the text of a reply, `said`, and not how probable its tokens were."""
+
+    def __init__(self, message: str, *, hint: str = "", said: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.said = said
+
+
 class Busy(CragError):
     """More is asked at the same time than this installation takes."""
 

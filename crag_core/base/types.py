@@ -59,6 +59,20 @@ class Passage:
 
 
 @dataclass(frozen=True)
+class Logged:
+    """What another system's log says of a question whose chunks a run was given in place of a search.
+
+    `log` is the name under which the log is kept and `record` its entry there, "" where it is not kept. `answer` is
+    that system's, "" where the log has none; `references` are right answers, where the log has any.
+    """
+
+    log: str = ""
+    record: str = ""
+    answer: str = ""
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Suspicion:
     """A place in a passage that speaks to a model rather than to its reader: `passage.text[start:end]`.
 
@@ -509,7 +523,8 @@ class Support:
 
     `score` in 0..1 says how well its best evidence supports it, None when that could not be measured. `pieces` are the
     ids of the strips (or of passages that went in whole) that support it, best first; `cited` are the excerpt numbers
-    that the sentence names itself.
+    that the sentence names itself. `spans` are the parts of the sentence, (from, to), that the evidence lacks, in
+    order; () where none were told.
     """
 
     start: int
@@ -517,11 +532,15 @@ class Support:
     score: float | None
     pieces: tuple[str, ...] = ()
     cited: tuple[int, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         _check_score(self.score)
         if not 0 <= self.start <= self.end:
             raise ValueError(f"expected 0 <= start <= end, found {self.start} and {self.end}")
+        places = [0, *(place for span in self.spans for place in span), self.end - self.start]
+        if sorted(places) != places or any(start == end for start, end in self.spans):
+            raise ValueError("expected spans that follow each other within the sentence")
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,9 @@ from typing import Any
 
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
-from crag_core.base.protocols import Clock
-from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import Passage, Step, StepName, StepState, WebOutcome, WebSearch
+from crag_core.base.protocols import Clock, Retriever
+from crag_core.base.types import Logged, Passage, Step, StepName, StepState, WebOutcome, WebSearch
 from crag_core.decision.plan import query_form
-from crag_core.decision.policy import Policy
 from crag_core.pipeline import answer_stages, grading, page_stages, stages, web_stages
 from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.model_calls import noted, with_calls
@@ -40,7 +38,7 @@ from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import left_out
 from crag_core.trace.injection_scan import remaining_suspicions, with_suspicions
 from crag_core.trace.opinions import judged_under, made_by, same_judge
-from crag_core.trace.reroute import decision_path_of
+from crag_core.trace.reroute import decision_path_of, with_room
 from crag_core.trace.summary import Ending, ending_of
 from crag_core.trace.trace import RunSettings, Trace
 
@@ -89,6 +87,7 @@ class Pipeline:
         self._now = now
         self._new_id = new_id
         self._observers = observers
+        self._logged: Logged | None = None
 
     def with_parts(self, **changes: Any) -> Pipeline:
         """The same pipeline with some of its `Parts` exchanged."""
@@ -107,6 +106,17 @@ class Pipeline:
         retriever = self.parts.retriever
         return self.with_parts(retriever=retriever.hiding(text)) if text and retriever else self
 
+    def over(self, retriever: Retriever, passages: tuple[Passage, ...], logged: Logged) -> Pipeline:
+        """The same for questions that were retrieved for elsewhere: `retriever` gives `passages`, and nothing else.
+
+        No other round of retrieval is asked for, and the budget of the answer holds them. `logged` goes into the
+        records.
+        """
+        policy = with_room(self.settings.policy.without_retrieval(), passages)
+        other = self.with_parts(retriever=retriever).under(replace(self.settings, policy=policy))
+        other._logged = logged
+        return other
+
     def begin(
         self, question: str, passages: tuple[Passage, ...] | None = None, *, may_ask_again: bool = False
     ) -> Trace:
@@ -116,7 +126,7 @@ class Pipeline:
         question that is too long.
         """
         check_question(question)
-        trace = Trace(self._new_id(), self._now(), question, self.settings)
+        trace = Trace(self._new_id(), self._now(), question, self.settings, logged=self._logged)
         if passages is None:
             return trace
         policy = self.settings.policy if may_ask_again else self.settings.policy.without_retrieval()
@@ -128,7 +138,7 @@ class Pipeline:
     def begin_grading(self, question: str) -> Trace:
         """A new trace whose passages are all graded, whatever the policy makes of them."""
         settings = replace(self.settings, policy=self.settings.policy.for_grading())
-        return Trace(self._new_id(), self._now(), question, settings)
+        return Trace(self._new_id(), self._now(), question, settings, logged=self._logged)
 
     def stream_answer(self, trace: Trace, run: Run | None = None) -> Iterator[str | Trace]:
         """The pieces of the answer to a corrected trace as they come, and the finished trace last."""
@@ -395,15 +405,6 @@ class OpenRun:
             beside = thread.submit(copy_context().run, self._all, other)
             goes_on = self._all(one)
             self.goes_on = beside.result() and goes_on
-
-
-def with_room(policy: Policy, passages: tuple[Passage, ...]) -> Policy:
-    """The policy with a token budget that holds these passages whole."""
-    if policy.strips.token_budget is None:
-        return policy
-    needed = sum(estimate_tokens(passage.text) for passage in passages)
-    budget = max(policy.strips.token_budget, needed)
-    return replace(policy, strips=replace(policy.strips, token_budget=budget))
 
 
 def raise_failure(trace: Trace) -> None:

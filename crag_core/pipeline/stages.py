@@ -35,6 +35,7 @@ def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
     signals = parts.meter.measure(trace.question, passages, found.agreement)
     sources = len({passage.source for passage in passages})
     summary = f"{len(passages)} chunks from {sources} documents" if passages else "nothing found"
+    summary += ", as recorded in the log" if trace.logged else ""
     summary += f", {len(pinned)} of them whole files that you pinned" if pinned else ""
     return Result({"passages": passages, "signals": signals}, summary)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import (
     AS_ASKED,
     Action,
@@ -92,13 +93,19 @@ def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
     """The way of `trace`, as its edits have it; a run that retrieved nothing yet counts as one that found nothing."""
     trace = edited(trace)
     return replay_rounds(
-        policy, trace.passages or (), trace.grades, trace.signals, trace.rounds, trace.strips, trace.extractions
+        _possible(policy, trace),
+        trace.passages or (),
+        trace.grades,
+        trace.signals,
+        trace.rounds,
+        trace.strips,
+        trace.extractions,
     )
 
 
 def reroute(trace: Trace, policy: Policy) -> Reroute:
     """Decide `trace` again under `policy`, as its edits have it."""
-    pinned, trace = trace.edits.pinned, edited(trace)
+    pinned, trace, policy = trace.edits.pinned, edited(trace), _possible(policy, trace)
     decision_path = decision_path_of(trace, policy)
     decision = decision_path.decision
     knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
@@ -107,6 +114,20 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
     if answer is None:
         missing.append(Missing.ANSWER)
     return Reroute(decision_path, knowledge, tuple(missing), answer)
+
+
+def _possible(policy: Policy, trace: Trace) -> Policy:
+    """Where the chunks were given, nothing else can be retrieved, and the answer has room for them."""
+    return with_room(policy.without_retrieval(), trace.passages or ()) if trace.logged else policy
+
+
+def with_room(policy: Policy, passages: tuple[Passage, ...]) -> Policy:
+    """The policy with a token budget that holds these passages whole."""
+    if policy.strips.token_budget is None:
+        return policy
+    needed = sum(estimate_tokens(passage.text) for passage in passages)
+    budget = max(policy.strips.token_budget, needed)
+    return replace(policy, strips=replace(policy.strips, token_budget=budget))
 
 
 def _answer(

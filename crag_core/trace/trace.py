@@ -20,6 +20,7 @@ from crag_core.base.types import (
     Excerpt,
     Extraction,
     Grade,
+    Logged,
     ModelCall,
     Opinion,
     Passage,
@@ -48,9 +49,9 @@ class RunSettings:
     """Everything that a run depended on besides the question and the corpus.
 
     `pinned` are the ids of documents read whole; nothing else is retrieved then, unless `search_too`. `support` is who
-    measures what stands behind the sentences of an answer: `WORDS`, or a language model as `writer` names one.
-    `collection` is the one that was searched, "": all. `writer_version` tells versions of one model name apart, ""
-    where its server does not.
+    measures what stands behind the sentences of an answer: `WORDS`, a language model as `writer` names one, or a model
+    by name, "hf:NAME". `collection` is the one that was searched, "": all. `writer_version` tells versions of one model
+    name apart, "" where its server does not.
     """
 
     policy: Policy
@@ -79,7 +80,8 @@ class Trace:
     in the order in which the answer saw them. `edits` change what is decided from, never the facts. `opinions` are
     grades of the same passages by other evaluators. `support` has one entry a sentence of the answer.
     `suspicions` are places in passages and web results that speak to a model; they change no decision. `calls` are the
-    requests to language models, as the steps made them; a grade from the cache made none.
+    requests to language models, as the steps made them; a grade from the cache made none. `logged`: the passages were
+    given, from the log of another system, and nothing else can be retrieved.
     """
 
     id: str
@@ -105,6 +107,7 @@ class Trace:
     steps: tuple[Step, ...] = ()
     suspicions: tuple[Suspicion, ...] | None = None
     calls: tuple[ModelCall, ...] = ()
+    logged: Logged | None = None
 
     @property
     def fingerprint(self) -> str:

@@ -127,6 +127,9 @@ def test_defaults() -> None:
     assert {name: getattr(config, name) for name in DEFAULTS} == {name: value for name, (_, value) in DEFAULTS.items()}
 
 
+CHECKERS = "words, ollama/NAME, openai/NAME, bespoke-minicheck, hf:NAME or hf:/a/folder"
+
+
 @pytest.mark.parametrize("blank", ["", "   "])
 def test_blank_variables_keep_the_defaults(blank: str) -> None:
     assert load({variable: blank for variable, _ in DEFAULTS.values()}) == Config()
@@ -190,10 +193,26 @@ def test_all_at_once() -> None:
         ("CRAG_WEB_TIMEOUT", "121", "1 to 120, found 121.0"),
         ("CRAG_WEB", "AUTO", "auto, ask or off, found 'AUTO'"),
         ("CRAG_WEB", "yes", "auto, ask or off, found 'yes'"),
-        ("CRAG_SUPPORT", "llama3.2", "words, ollama/NAME or openai/NAME, found 'llama3.2'"),
-        ("CRAG_SUPPORT", "extractive", "words, ollama/NAME or openai/NAME, found 'extractive'"),
-        ("CRAG_SUPPORT", "ollama/", "words, ollama/NAME or openai/NAME, found 'ollama/'"),
-        ("CRAG_SUPPORT", "WORDS", "words, ollama/NAME or openai/NAME, found 'WORDS'"),
+        (
+            "CRAG_SUPPORT",
+            "llama3.2",
+            f"{CHECKERS}, found 'llama3.2'",
+        ),
+        (
+            "CRAG_SUPPORT",
+            "extractive",
+            f"{CHECKERS}, found 'extractive'",
+        ),
+        (
+            "CRAG_SUPPORT",
+            "ollama/",
+            f"{CHECKERS}, found 'ollama/'",
+        ),
+        (
+            "CRAG_SUPPORT",
+            "WORDS",
+            f"{CHECKERS}, found 'WORDS'",
+        ),
         (
             "CRAG_HISTORY",
             "mysql://me:s3cret@box/crag",
@@ -254,6 +273,15 @@ def test_a_model_of_a_server_that_is_not_set_cannot_check_answers() -> None:
     with pytest.raises(BadRecord, match=r"names openai/x, and OPENAI_BASE_URL is not set\. Set OPENAI_BASE_URL\."):
         load({"CRAG_SUPPORT": "openai/x"})
     assert load({"CRAG_SUPPORT": "openai/org/x", "OPENAI_BASE_URL": "http://box/v1"}).support == "openai/org/x"
+
+
+def test_a_checker_of_answers_by_its_own_name_or_that_of_its_model() -> None:
+    assert load({"CRAG_SUPPORT": "bespoke-minicheck"}).support == "ollama/bespoke-minicheck"
+    assert load({"CRAG_SUPPORT": "hf:owner/model@main"}).support == "hf:owner/model@main"
+    assert load({"CRAG_SUPPORT": "hf:/srv/models/nli"}).support == "hf:/srv/models/nli"
+    for wrong in ("hf:", "hf:../etc", "/srv/models/nli", "hf:a/b/c"):
+        with pytest.raises(BadRecord, match="CRAG_SUPPORT: expected words, "):
+            load({"CRAG_SUPPORT": wrong})
 
 
 def test_the_model_servers_are_one_of_each_kind() -> None:

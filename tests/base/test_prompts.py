@@ -69,6 +69,7 @@ def test_asking_again_names_the_failure_and_shows_the_reply() -> None:
 def test_every_prompt_begins_in_its_own_way() -> None:
     asked = {
         "judge": PROMPTS.judge("Why?", "Text"),
+        "yes-no": PROMPTS.judge_yes_no("Why?", "Text"),
         "batch": PROMPTS.judge_batch("Why?", ["Text"]),
         "list": PROMPTS.judge_list("Why?", ["Text"]),
         "extract": PROMPTS.extract("Why?", "Text"),

@@ -228,7 +228,8 @@ def start_set(labelled: LabelledSet) -> None:
     def work(job: SetJob) -> SetProgress:
         while warming.is_running and not job.cancel.wait(0.1):
             pass
-        setups = [replace(workbench.setup(one.choice), name=one.name, created=created) for one in chosen]
+        corpus = workbench.corpus_of(labelled.questions, chosen[0].choice.collection)  # all search where the first does
+        setups = [replace(workbench.setup(one.choice, corpus), name=one.name, created=created) for one in chosen]
         contenders = [
             Contender(pipeline, workbench.experiments.outcomes(setup))
             for pipeline, setup in zip(pipelines, setups, strict=True)
@@ -236,6 +237,7 @@ def start_set(labelled: LabelledSet) -> None:
         job.progress = run_set(
             labelled.questions, contenders, time.perf_counter, controls=job.controls, on_progress=job.tell,
             prepare=lambda: warm(pipelines, job.cancel), take_turn=turns,
+            recorded=workbench.recorded(labelled.questions),
         )  # fmt: skip
         return job.progress
 

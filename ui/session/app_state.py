@@ -157,7 +157,7 @@ def called(choice: str) -> str:
 
 def why_away(choice: str, models: Models) -> str:
     """What is wrong with a model that was chosen and cannot be had now; "" for one that can, and for none."""
-    if choice == EXTRACTIVE or choice in models.choices:
+    if choice == EXTRACTIVE or choice in models.choices or f"{choice}:latest" in models.choices:
         return ""
     server = models.ollama if choice.startswith("ollama/") else models.openai
     return "not offered by its server" if server and server.reachable else "not reachable"

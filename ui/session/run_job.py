@@ -14,6 +14,7 @@ from crag_core.app.background_jobs import LiveJobs, RunJob, job_of
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import CragError, ModelUnavailable
 from crag_core.base.serialization import fingerprint
+from crag_core.base.types import Logged, Passage
 from crag_core.experiments.batch import TakeTurn
 from crag_core.pipeline.run import Run
 from crag_core.pipeline.run_queue import Ticket
@@ -42,6 +43,11 @@ def ask(question: str) -> None:
     Raises `CragError` when the choice cannot work, for instance a judge without a model.
     """
     _start(lambda engine: engine.begin(question), _resume, app_state.asked_choice())
+
+
+def ask_record(question: str, passages: tuple[Passage, ...], logged: Logged) -> None:
+    """As `ask`, over the chunks that another system's log has for the question."""
+    _start(lambda engine: engine.begin(question), _resume, app_state.asked_choice(), over=(passages, logged))
 
 
 def own_choice(found: Trace) -> Choice:
@@ -84,7 +90,8 @@ def go_on(found: Trace, chosen: Choice | None = None) -> None:
     if chosen is None:
         workbench = workbench.using(replace(app_state.settings(), support=found.settings.support))
     chosen = chosen or own_choice(found)
-    _start(lambda engine: engine.adopt(found, as_new=not is_own), _resume, chosen, workbench)
+    over = (found.passages or (), found.logged) if found.logged else None
+    _start(lambda engine: engine.adopt(found, as_new=not is_own), _resume, chosen, workbench, over)
 
 
 def keep_import(found: Trace) -> Trace:
@@ -115,13 +122,19 @@ def _second_opinion(engine: CRAGQueryEngine, taken: Trace, run: Run) -> Trace:
 
 
 def _start(
-    begin: Callable[[CRAGQueryEngine], Trace], carry_on: CarryOn, chosen: Choice, workbench: Workbench | None = None
+    begin: Callable[[CRAGQueryEngine], Trace],
+    carry_on: CarryOn,
+    chosen: Choice,
+    workbench: Workbench | None = None,
+    over: tuple[tuple[Passage, ...], Logged] | None = None,
 ) -> None:
+    """`over`: chunks that take the place of the index."""
     running = job()
     if running and running.is_running:
         return
     workbench = workbench or app_state.workbench()
-    engine = workbench.engine(chosen, app_state.pause())
+    engine = workbench.engine(replace(chosen, pinned=()) if over else chosen, app_state.pause())
+    engine = engine.over(*over) if over else engine
     begun, warming, history, owner = begin(engine), app_state.warm_up(), workbench.history, access.user()
     warming.start()
     ticket = in_line()

@@ -59,7 +59,7 @@ def draw_in_use(policy: Policy) -> None:
         return
     st.caption(f":material/bookmark: Preset “{plain(preset.name)}”")
     try:
-        warning = preset.warning(tune_state.conditions())
+        warning = preset.warning(tune_state.conditions(()))
     except CragError:
         return  # the sidebar says why nothing can be graded
     if warning:

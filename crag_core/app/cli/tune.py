@@ -160,13 +160,13 @@ def grade(options: argparse.Namespace) -> Graded:
     opened = open_set(options.set, workbench)
     check_collection(options.collection, opened.workbench)
     pipeline = opened.workbench.engine(choice, observed=False)
-    conditions = opened.workbench.conditions(pipeline)
-    log = opened.workbench.experiments.scores(conditions)
     controls, questions = Controls(), opened.labelled.questions
+    conditions = opened.workbench.conditions(pipeline, questions)
+    log = opened.workbench.experiments.scores(conditions)
     with interruptible(controls, "is graded"):
         done = score(
             questions, pipeline, log, time.monotonic, workers=opened.workbench.scoring_workers, controls=controls,
-            on_progress=Progress("graded"),
+            on_progress=Progress("graded"), recorded=opened.workbench.recorded(questions),
         )  # fmt: skip
     if done.failed:
         hint = "What was graded is kept; the same command tries them again."

@@ -15,10 +15,10 @@ from crag_core.base.protocols import Messages
 from crag_core.base.serialization import fingerprint
 from crag_core.base.types import Excerpt, Origin
 
-VERSION = "4"
+VERSION = "5"
 """Of the shipped wording, and of what the code puts into it: raise it with any change of either."""
 
-SHIPPED = "9e34d3ace8b646ef"
+SHIPPED = "d5f7a13518cf17f8"
 """The fingerprint of the shipped wording."""
 
 JUDGED_CHARACTERS = 2000
@@ -47,6 +47,11 @@ class Prompts:
         """One passage against one question; the passage is cut to its first 2000 characters (description 004)."""
         shown = as_evidence(passage[:JUDGED_CHARACTERS])
         return self._asked("judge", question=harmless(question), evidence=shown, reply=replies.SCORE_FORM)
+
+    def judge_yes_no(self, question: str, passage: str) -> Messages:
+        """One passage against one question, for one word; the passage is cut as `judge` cuts it."""
+        shown = as_evidence(passage[:JUDGED_CHARACTERS])
+        return self._asked("judge-yes-no", question=harmless(question), evidence=shown, reply=replies.YES_NO_FORM)
 
     def judge_batch(self, question: str, texts: Sequence[str]) -> Messages:
         """Several passages at once, 0 to 10 with a reason each, by their first 800 characters (description 002)."""

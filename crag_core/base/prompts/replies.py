@@ -17,6 +17,9 @@ SCORE_SCHEMA: dict[str, Any] = {
     "required": ["score", "reasoning"],
 }
 
+YES_NO_FORM = "yes or no"
+"""Of which only the first token is read."""
+
 EXTRACTION_FORM = '{"sentences": ["...", "..."]}'
 EXTRACTION_SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -23,6 +23,7 @@ _MOST_BYTES = 4 * LONGEST
 _JUDGING = ("question", "evidence", "evidence_is_data", "reply")
 NEEDED = {
     "judge": _JUDGING,
+    "judge-yes-no": _JUDGING,
     "judge-batch": _JUDGING,
     "judge-list": _JUDGING,
     "again": ("failure",),
