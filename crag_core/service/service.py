@@ -21,7 +21,7 @@ from crag_core.base.documents import MAIN, Ingested
 from crag_core.base.errors import CragError, Stopped, UnknownName, WrongUse
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import Passage
+from crag_core.base.types import Logged, Passage
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import find_policy, known_card
@@ -103,6 +103,8 @@ class Service:
         found = self._kept_run(asked.resume)
         if not found.is_unfinished:
             raise WrongUse("Expected a run that broke off or was stopped; this one is finished.", hint="Ask anew.")
+        if found.logged is not None:
+            engine = engine.over(found.passages or (), found.logged)
         kept = self.workbench.history.find(found.id)
         is_own = kept is not None and not kept.is_imported and kept.asked_by in ("", ASKED_BY)
         return engine.adopt(found, as_new=not is_own), engine.resume
@@ -170,7 +172,8 @@ class Service:
         trace = under_way.trace
         is_kept = False
         if asked.keep:
-            self.workbench.history.save(trace, ASKED_BY)
+            # Whoever goes on from there, here or in the application, has these chunks and no index.
+            self.workbench.history.save(replace(trace, logged=Logged()), ASKED_BY)
             is_kept = True
         if broken := trace.failure:
             raise RunBroke(

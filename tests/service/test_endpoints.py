@@ -125,6 +125,9 @@ def test_a_decision_is_kept_if_that_is_wanted(client: httpx.Client, open_bench: 
     told = asked(client, "/route", question=QUESTION, contexts=CONTEXTS, keep=True)
     assert open_bench.history.load(told["id"]) is not None
     assert asked(client, "/reroute", id=told["id"], policy="paper")["policy"]["name"] == "paper"
+    done = asked(client, "/query", resume=told["id"])
+    assert [one["id"] for one in done["chunks"]] == ["dues", "crane"] and "14 pounds" in done["answer"]
+    assert done["decision"]["action"] == told["decision"]["action"], "answered from the chunks that were given"
 
 
 def test_no_context_is_incorrect_and_a_policy_says_what_it_would_retrieve_next(client: httpx.Client) -> None:
