@@ -116,14 +116,14 @@ def test_contexts_are_graded_and_decided_upon_and_nothing_else(client: httpx.Cli
     assert told["flips"][0]["to"] == "AMBIGUOUS" and told["flips"][0]["threshold"] == "upper"
     record = Trace.from_dict(told["record"])
     assert [step.name for step in record.steps] == ["grade", "route"] and record.answer is None
-    assert open_bench.history.count() == before, "it is kept only if that is wanted"
+    assert not told["kept"] and open_bench.history.count() == before, "it is kept only if that is wanted"
     higher = asked(client, "/reroute", record=told["record"], upper=1.0)
     assert higher["decision"]["action"] == "AMBIGUOUS"
 
 
 def test_a_decision_is_kept_if_that_is_wanted(client: httpx.Client, open_bench: Workbench) -> None:
     told = asked(client, "/route", question=QUESTION, contexts=CONTEXTS, keep=True)
-    assert open_bench.history.load(told["id"]) is not None
+    assert told["kept"] and open_bench.history.load(told["id"]) is not None
     assert asked(client, "/reroute", id=told["id"], policy="paper")["policy"]["name"] == "paper"
     done = asked(client, "/query", resume=told["id"])
     assert [one["id"] for one in done["chunks"]] == ["dues", "crane"] and "14 pounds" in done["answer"]
