@@ -201,6 +201,18 @@ class Sufficiency:
 
 
 @dataclass(frozen=True)
+class QuestionClass:
+    """How much has to be looked up for a question, as a language model says: "A" nothing, "B" one thing, "C" several.
+
+    `label` "": its reply could not be read, and `cause` says why.
+    """
+
+    label: str
+    raw: str = ""
+    cause: str = ""
+
+
+@dataclass(frozen=True)
 class EvaluatorCard:
     """What an evaluator declares of itself; thresholds belong to evaluator and corpus, so it brings its own.
 
@@ -278,6 +290,8 @@ class Correction:
 
 ALWAYS = "always"
 """The name of the rule of plain RAG, by which nobody has judged anything."""
+NO_RETRIEVAL = "no_retrieval"
+"""The name of the rule by which a question is answered without any document."""
 
 
 @dataclass(frozen=True)
@@ -312,8 +326,13 @@ class Decision:
 
     @property
     def verdict(self) -> Action | None:
-        """The action, where anything was judged; None for plain RAG."""
-        return None if self.rule == ALWAYS else self.action
+        """The action, where anything was judged; None for plain RAG, and where no document was read."""
+        return None if self.rule in (ALWAYS, NO_RETRIEVAL) else self.action
+
+    @property
+    def is_from_memory(self) -> bool:
+        """Whether the language model answers without any document."""
+        return self.rule == NO_RETRIEVAL
 
     @property
     def confidence(self) -> float | None:
@@ -628,6 +647,7 @@ class StepState(StrEnum):
 class StepName(StrEnum):
     """The steps of a run, in order; `SECOND_OPINION` may come at any time after it."""
 
+    CLASSIFY = "classify"
     RETRIEVE = "retrieve"
     GRADE = "grade"
     SECOND_READING = "second reading"

@@ -6,9 +6,9 @@ Whoever runs a question opens a run and takes it from one `OpenRun` method to th
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
-retrieve -> (grade -> second reading, judge together -> route -> retrieve again)* -> score strips, extract | rewrite,
-search, read pages -> grade web -> assemble -> answer -> check answer, where the two lanes beside "|" go on at the same
-time, or one after the other where the web is asked only if refinement leaves little (`web = "when-few"`).
+classify -> retrieve -> (grade -> second reading, judge together -> route -> retrieve again)* -> score strips, extract |
+rewrite, search, read pages -> grade web -> assemble -> answer -> check answer, where the two lanes beside "|" go on at
+the same time, or one after the other where the web is asked only if refinement leaves little (`web = "when-few"`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Stage = Callable[[Trace, Parts, Run], Result | None]
 
 Stages = tuple[tuple[StepName, Stage], ...]
 
-FIRST: Stages = ((StepName.RETRIEVE, stages.retrieve),)
+FIRST: Stages = ((StepName.CLASSIFY, stages.classify), (StepName.RETRIEVE, stages.retrieve))
 ITERATION: Stages = (
     (StepName.GRADE, grading.grade),
     (StepName.SECOND_READING, grading.read_again),
@@ -209,6 +209,7 @@ class Pipeline:
             StepName.GRADE: is_same_judge,
             StepName.SECOND_READING: is_same_judge,
             StepName.JUDGE_TOGETHER: asked_alike,
+            StepName.CLASSIFY: asked_alike,
             StepName.SECOND_OPINION: bool(judged.opinions),
             StepName.REWRITE: web is not None,
             StepName.SEARCH: web is not None,
@@ -228,6 +229,8 @@ class Pipeline:
                 one for one in judged.rounds if one.retrievals or trace.settings.writer == self.settings.writer
             ),
             strips=trace.strips if same_scorer else None,
+            passages=None if trace.is_unretrieved else judged.passages,
+            question_class=trace.question_class if asked_alike else None,
             sufficiency=trace.sufficiency if asked_alike else (),
             web=web,
             decision=None,
@@ -333,8 +336,9 @@ class OpenRun:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def retrieve(self) -> None:
-        """The first retrieval."""
-        self.work(FIRST)
+        """The first retrieval, after the question was sorted if the policy wants that."""
+        asks = self.trace.settings.policy.rounds_by_question
+        self.work(FIRST if asks else FIRST[1:])
 
     def take(self, passages: tuple[Passage, ...]) -> None:
         """Go on with these in place of what was retrieved: something between retriever and grading has changed it."""

@@ -18,7 +18,7 @@ from crag_core.base.types import Excerpt, Origin
 VERSION = "5"
 """Of the shipped wording, and of what the code puts into it: raise it with any change of either."""
 
-SHIPPED = "54d9f0eba70eecf4"
+SHIPPED = "ff4094c98c555f3e"
 """The fingerprint of the shipped wording."""
 
 JUDGED_CHARACTERS = 2000
@@ -82,6 +82,14 @@ class Prompts:
         most = JUDGED_ROOM // 4 if room < 0 else JUDGED_ROOM  # characters; of four bytes at most
         asked = self._judge_together("sufficient", question, shown, replies.SUFFICIENT_FORM, most)
         return asked, len(shown)
+
+    def classify(self, question: str) -> Messages:
+        """How much has to be looked up for a question (arXiv 2403.14403)."""
+        return self._asked("classify", question=harmless(question), reply=replies.CLASS_FORM)
+
+    def alone(self, question: str) -> Messages:
+        """An answer without any document."""
+        return self._asked("alone", question=harmless(question), cannot_answer=replies.CANNOT_ANSWER)
 
     def again(self, messages: Messages, reply: str, failure: str) -> Messages:
         """The same request once more, with the unreadable reply and what was wrong with it."""

@@ -43,6 +43,14 @@ SUFFICIENT_SCHEMA: dict[str, Any] = {
     "required": ["explanation", "verdict"],
 }
 
+CLASSES = ("a", "b", "c")
+CLASS_FORM = '{"verdict": "A" or "B" or "C"}'
+CLASS_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"verdict": {"type": "string", "enum": ["A", "B", "C"]}},
+    "required": ["verdict"],
+}
+
 CHECK_FORM = (
     '{"verdict": "supported" or "partly" or "not supported", '
     '"sentences": [<the numbers of at most three pieces of evidence that it rests on>]}'

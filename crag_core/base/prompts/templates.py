@@ -27,6 +27,7 @@ NEEDED = {
     "judge-batch": _JUDGING,
     "judge-list": _JUDGING,
     "sufficient": _JUDGING,
+    "classify": ("question", "reply"),
     "again": ("failure",),
     "extract": _JUDGING,
     "check": ("statement", "evidence", "evidence_is_data", "reply"),
@@ -34,6 +35,7 @@ NEEDED = {
     "phrases": ("question",),
     "keywords": ("question", "tried"),
     "rephrase": ("question",),
+    "alone": ("question", "cannot_answer"),
     "answer": ("question", "evidence", "evidence_is_data", "cannot_answer"),
 }
 """The placeholders that must stand in each prompt."""
