@@ -196,6 +196,7 @@ def kind_of(messages: Messages) -> str:
         "You score": "list",
         "You pick": "extract",
         "You check": "check",
+        "You rewrite": "condense",
         "Turn the question": "rewrite",
         "Give at most": "phrases",
         "Give another query": "keywords",

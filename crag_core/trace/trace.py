@@ -19,6 +19,7 @@ from crag_core.base.types import (
     EvaluatorCard,
     Excerpt,
     Extraction,
+    FollowUp,
     Grade,
     ModelCall,
     Opinion,
@@ -31,16 +32,17 @@ from crag_core.base.types import (
     Strip,
     Support,
     Suspicion,
+    Understanding,
     Usage,
     WebSearch,
 )
 from crag_core.decision.policy import Again, Policy, WebUse
 from crag_core.trace.grounding.citation_check import WORDS
 
-SCHEMA = 3
+SCHEMA = 4
 LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
 """Steps that go on at the same time, unless the run `refines_first`."""
-_READABLE = (1, 2, 3)
+_READABLE = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ class Trace:
     in the order in which the answer saw them. `edits` change what is decided from, never the facts. `opinions` are
     grades of the same passages by other evaluators. `support` has one entry a sentence of the answer.
     `suspicions` are places in passages and web results that speak to a model; they change no decision. `calls` are the
-    requests to language models, as the steps made them; a grade from the cache made none.
+    requests to language models, as the steps made them; a grade from the cache made none. `follow_up` is how a question
+    of a conversation was understood: `question` is then the one that stands alone, as soon as it is settled.
     """
 
     id: str
@@ -105,11 +108,23 @@ class Trace:
     steps: tuple[Step, ...] = ()
     suspicions: tuple[Suspicion, ...] | None = None
     calls: tuple[ModelCall, ...] = ()
+    follow_up: FollowUp | None = None
 
     @property
     def fingerprint(self) -> str:
         """Equal for runs made under equal settings."""
         return serialization.fingerprint(as_compared(self.settings))
+
+    @property
+    def asked(self) -> str:
+        """The question as it was typed."""
+        return self.follow_up.asked if self.follow_up else self.question
+
+    @property
+    def asks_back(self) -> str:
+        """What is asked in place of an answer, since the question cannot be understood; "": nothing."""
+        known = self.follow_up
+        return known.asks if known and known.outcome is Understanding.ASKS_BACK else ""
 
     @property
     def usage(self) -> Usage:

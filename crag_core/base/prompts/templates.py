@@ -26,6 +26,7 @@ NEEDED = {
     "judge-batch": _JUDGING,
     "judge-list": _JUDGING,
     "again": ("failure",),
+    "condense": ("question", "history", "evidence_is_data", "reply"),
     "extract": _JUDGING,
     "check": ("statement", "evidence", "evidence_is_data", "reply"),
     "rewrite": ("question",),
@@ -45,7 +46,7 @@ ALLOWED = {
 }
 """Those that may stand there besides."""
 
-OF_OTHERS = ("question", "evidence", "statement", "tried", "failure")
+OF_OTHERS = ("question", "evidence", "history", "statement", "tried", "failure")
 """Text of others, which must not speak as the system does."""
 
 _PLACEHOLDER = re.compile(r"\{(\s*[\w-]{1,40}\s*)\}")
