@@ -636,6 +636,51 @@ class ModelCall:
     error: str = ""
 
 
+@dataclass(frozen=True)
+class Turn:
+    """An earlier question of a conversation: the id of its run, the question as it was understood, and what it got.
+
+    `answer` is cut short, "" where there was none; with `asks_back` it is the question that was asked back.
+    """
+
+    run: str
+    question: str
+    answer: str = ""
+    asks_back: bool = False
+
+
+class Understanding(StrEnum):
+    """How far a question of a conversation is understood."""
+
+    OPEN = "not read yet"
+    WAITING = "waiting for approval"
+    SETTLED = "settled"
+    ASKS_BACK = "asks back"
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """A question of a conversation: as it was `asked`, after which turns, and the one that stands alone in its place.
+
+    `question` is that one, "" until it is made; `by` says by whom. `asks` is what is asked back instead. `note` says
+    why a model's part in it failed. `waits`: somebody is to see the question before anything is retrieved for it.
+    """
+
+    asked: str
+    history: tuple[Turn, ...] = ()
+    outcome: Understanding = Understanding.OPEN
+    question: str = ""
+    by: str = ""
+    asks: str = ""
+    note: str = ""
+    waits: bool = False
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether another question stands in its place."""
+        return bool(self.question) and self.question != self.asked
+
+
 class StepState(StrEnum):
     DONE = "done"
     SKIPPED = "skipped"
@@ -647,6 +692,7 @@ class StepState(StrEnum):
 class StepName(StrEnum):
     """The steps of a run, in order; `SECOND_OPINION` may come at any time after it."""
 
+    CONDENSE = "condense"
     CLASSIFY = "classify"
     RETRIEVE = "retrieve"
     GRADE = "grade"
