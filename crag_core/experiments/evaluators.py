@@ -137,8 +137,10 @@ def _curve(best: Array, answerable: Array, judge: EvaluatorCard, made: Condition
             f"not, found {right} and {wrong}.",
             hint="Use a larger labelled set.",
         )
-    coefficients, parting = fit_platt(found.scores, found.labels), auroc(found.scores, found.labels)
-    if coefficients[0] <= 0.0 or parting is None or parting.value <= 0.5:  # a slope may be 0 but for rounding
+    parting = auroc(found.scores, found.labels)
+    rises = parting is not None and parting.value > 0.5  # without it a slope may be other than 0 by rounding
+    coefficients = fit_platt(found.scores, found.labels) if rises else (0.0, 0.0)
+    if coefficients[0] <= 0.0:
         raise BadRecord(
             f"{judge.name} cannot be calibrated on these {len(found.labels)} questions: expected higher scores where "
             f"the documents answer, found AUROC {parting}.",
