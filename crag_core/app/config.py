@@ -16,7 +16,7 @@ from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.network.addresses import check_url
 from crag_core.base.network.database import show_place
 from crag_core.evaluators.named.names import parse_name
-from crag_core.evaluators.support.files import is_name
+from crag_core.evaluators.support.reading import is_name
 from crag_core.llms import servers
 from crag_core.trace.grounding.checkers import MINICHECK
 from crag_core.trace.grounding.citation_check import WORDS
