@@ -181,7 +181,7 @@ class Config:
     )  # fmt: skip
     may_set_up: str = _setting(
         _PEOPLE, "CRAG_MAY_SET_UP", "*", "nobody",
-        "with sign-in, who may change servers on the Settings page", is_list=True,
+        "with sign-in, who may change servers on the Settings page, and add evaluators by name", is_list=True,
     )  # fmt: skip
     service_token: str = _setting(
         _SERVICE, "CRAG_SERVICE_TOKEN", "", "s3cret-of-16-letters-or-more",
