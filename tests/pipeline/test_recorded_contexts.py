@@ -52,12 +52,13 @@ def test_no_policy_retrieves_again_where_there_is_nothing_to_retrieve_from(polic
     assert not {Missing.EXPANSION, Missing.RE_RETRIEVAL} & set(asked_again)
 
 
-def test_a_record_goes_on_under_another_policy_with_its_own_chunks() -> None:
+def test_a_record_goes_on_under_another_policy_with_its_own_chunks_and_their_grades() -> None:
     first = Bench().pipeline.over(CHUNKS, LOGGED).run("When does it leave?")
-    bench = Bench("worst-chunk", top_k=first.settings.top_k)
+    bench = Bench("worst-chunk", top_k=first.settings.top_k + 3)  # how many are retrieved here does not matter
     engine = bench.pipeline.over(first.passages or (), first.logged)
     again = engine.resume(engine.adopt(first))
     assert again.passages == CHUNKS and again.logged == LOGGED and bench.retriever.asked == []
+    assert bench.evaluator.graded == []
 
 
 def test_the_answer_has_room_for_long_chunks_on_the_page_too() -> None:
