@@ -21,11 +21,11 @@ _HALF = re.compile("[\ud800-\udfff]")
 Fields = dict[str, Any]
 
 
-def routed(trace: Trace, seconds: float, *, with_record: bool) -> schemas.RouteResponse:
+def routed(trace: Trace, seconds: float, *, kept: bool, with_record: bool) -> schemas.RouteResponse:
     record = record_of(trace) if with_record else None
     view = view_run(trace)
-    kept = {one.id for one in view.routed.decision_path.kept}
-    return schemas.RouteResponse(**_decided(view, kept), seconds=seconds, record=record)
+    left = {one.id for one in view.routed.decision_path.kept}
+    return schemas.RouteResponse(**_decided(view, left), seconds=seconds, kept=kept, record=record)
 
 
 def rerouted(trace: Trace, policy: Policy) -> schemas.RerouteResponse:

@@ -222,6 +222,8 @@ class Decided(Given):
 
 class RouteResponse(Decided):
     seconds: float
+    kept: bool
+    """Whether it is in the history, under `id`."""
     record: dict[str, Any] | None = None
 
 

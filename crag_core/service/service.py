@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from threading import Event, Lock
 from typing import TypeVar
@@ -21,7 +21,7 @@ from crag_core.base.documents import MAIN, Ingested
 from crag_core.base.errors import CragError, Stopped, UnknownName, WrongUse
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import Passage
+from crag_core.base.types import Logged, Passage
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import find_policy, known_card
@@ -103,6 +103,8 @@ class Service:
         found = self._kept_run(asked.resume)
         if not found.is_unfinished:
             raise WrongUse("Expected a run that broke off or was stopped; this one is finished.", hint="Ask anew.")
+        if found.logged is not None:
+            engine = engine.over(found.passages or (), found.logged)
         kept = self.workbench.history.find(found.id)
         is_own = kept is not None and not kept.is_imported and kept.asked_by in ("", ASKED_BY)
         return engine.adopt(found, as_new=not is_own), engine.resume
@@ -128,8 +130,7 @@ class Service:
                 self._live.discard(begun.id)
 
         def keep(done: Trace) -> None:
-            with suppress(CragError):  # the health tells; the answer is there all the same
-                self.workbench.history.save(done, ASKED_BY)
+            if self._keep(done):
                 kept.set()
 
         return job_of(work, begun, keep, ASKED_BY, ticket), kept.is_set
@@ -168,10 +169,8 @@ class Service:
         with pipeline.open(begun, Run(cancel=cancel)) as under_way:
             under_way.grade()
         trace = under_way.trace
-        is_kept = False
-        if asked.keep:
-            self.workbench.history.save(trace, ASKED_BY)
-            is_kept = True
+        # Whoever goes on from there, here or in the application, has these chunks and no index.
+        is_kept = asked.keep and self._keep(replace(trace, logged=Logged()))
         if broken := trace.failure:
             raise RunBroke(
                 f"Step {broken.name!r} failed: {broken.summary}",
@@ -180,7 +179,8 @@ class Service:
                 trace=trace,
                 is_kept=is_kept,
             )
-        return answers.routed(trace, time.perf_counter() - started, with_record=asked.record)
+        seconds = time.perf_counter() - started
+        return answers.routed(trace, seconds, kept=is_kept, with_record=asked.record)
 
     # --- /reroute ---
 
@@ -207,13 +207,18 @@ class Service:
     # --- /health ---
 
     def health(self) -> schemas.HealthResponse:
-        """As it was some seconds ago at most."""
-        with self._looking:
-            if self._health is None or time.monotonic() - self._health[0] > HEALTH_S:
-                self._health = (time.monotonic(), self._look())
-            seen = self._health[1]
+        """As it was some seconds ago; nobody waits while another looks, but at the very first time."""
+        seen = self._health
+        if (seen is None or time.monotonic() - seen[0] > HEALTH_S) and self._looking.acquire(blocking=seen is None):
+            try:
+                if self._health is seen:
+                    self._health = (time.monotonic(), self._look())
+            finally:
+                self._looking.release()
+        latest = self._health
+        assert latest is not None
         queue = self.workbench.run_queue
-        return seen.model_copy(update={"runs_under_way": queue.under_way, "runs_waiting": queue.waiting})
+        return latest[1].model_copy(update={"runs_under_way": queue.under_way, "runs_waiting": queue.waiting})
 
     def _look(self) -> schemas.HealthResponse:
         parts = {name: _part(problem) for name, problem in self.workbench.problems_of_parts().items()}
@@ -281,6 +286,14 @@ class Service:
             chosen = now
         return replace(chosen, policy=_with_thresholds(chosen.policy, asked))
 
+    def _keep(self, trace: Trace) -> bool:
+        """Whether it could be; the health tells why not, and what was decided is there all the same."""
+        try:
+            self.workbench.history.save(trace, ASKED_BY)
+        except CragError:
+            return False
+        return True
+
     def _pause_of(self, who: str) -> Cooldown:
         with self._lock:
             kept = self._pauses.setdefault(who, Cooldown())
@@ -327,7 +340,7 @@ class Service:
                 _tried(load)  # the health tells
         finally:
             self._loaded.set()
-            self._health = None
+            self._health = self._health and (-math.inf, self._health[1])
         job.can_be_left = False
         try:  # nobody is there to be asked whether to go on
             self.workbench.store.finish_rebuild(lambda progress: None, job.cancel)

@@ -110,18 +110,24 @@ def test_contexts_are_graded_and_decided_upon_and_nothing_else(client: httpx.Cli
     assert told["decision"]["action"] == "CORRECT" and "upper" in told["decision"]["reason"]
     assert [(one["id"], one["action"]) for one in told["chunks"]] == [("dues", "CORRECT"), ("crane", "INCORRECT")]
     assert told["chunks"][0]["score"] > 0.7 > 0.1 > told["chunks"][1]["score"]
+    assert all(one["kept"] for one in told["chunks"])
+    off_topic = asked(client, "/route", question="Who wrote Hamlet?", contexts=CONTEXTS)
+    assert not any(one["kept"] for one in off_topic["chunks"]), "INCORRECT discards them"
     assert told["flips"][0]["to"] == "AMBIGUOUS" and told["flips"][0]["threshold"] == "upper"
     record = Trace.from_dict(told["record"])
     assert [step.name for step in record.steps] == ["grade", "route"] and record.answer is None
-    assert open_bench.history.count() == before, "it is kept only if that is wanted"
+    assert not told["kept"] and open_bench.history.count() == before, "it is kept only if that is wanted"
     higher = asked(client, "/reroute", record=told["record"], upper=1.0)
     assert higher["decision"]["action"] == "AMBIGUOUS"
 
 
 def test_a_decision_is_kept_if_that_is_wanted(client: httpx.Client, open_bench: Workbench) -> None:
     told = asked(client, "/route", question=QUESTION, contexts=CONTEXTS, keep=True)
-    assert open_bench.history.load(told["id"]) is not None
+    assert told["kept"] and open_bench.history.load(told["id"]) is not None
     assert asked(client, "/reroute", id=told["id"], policy="paper")["policy"]["name"] == "paper"
+    done = asked(client, "/query", resume=told["id"])
+    assert [one["id"] for one in done["chunks"]] == ["dues", "crane"] and "14 pounds" in done["answer"]
+    assert done["decision"]["action"] == told["decision"]["action"], "answered from the chunks that were given"
 
 
 def test_no_context_is_incorrect_and_a_policy_says_what_it_would_retrieve_next(client: httpx.Client) -> None:
@@ -202,7 +208,8 @@ BAD: list[tuple[str, Any, int, str]] = [
     ("/query", {"query": "Why?", "polcy": "paper"}, 422, "polcy: Extra inputs are not permitted"),
     ("/query", {"query": "Why?", "policy": "papier"}, 422, "Unknown policy 'papier'."),
     ("/query", {"query": "Why?", "evaluator": "hf:somebody/model"}, 422, "Unknown evaluator 'hf:somebody/model'."),
-    ("/query", {"query": "Why?", "preset": "/etc/passwd.toml"}, 422, "Unknown preset"),
+    ("/query", {"query": "Why?", "preset": "/etc/passwd"}, 422, "Unknown preset"),
+    ("/query", {"query": "Why?", "preset": "pyproject.toml"}, 422, "Unknown preset 'pyproject.toml'."),
     ("/query", {"query": "Why?", "collection": "none"}, 422, "Unknown collection 'none'."),
     ("/query", {"query": "Why?", "lower": 0.9, "upper": 0.1, "policy": "paper"}, 422, "lower must not exceed upper"),
     ("/query", {"query": "Why?", "upper": 2}, 422, "upper: Input should be less than or equal to 1"),

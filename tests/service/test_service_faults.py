@@ -201,6 +201,8 @@ def test_a_full_disk_costs_an_answer_nothing(judged: Served) -> None:
         told = ask(judged)
         assert told.status_code == 200 and told.json()["answer"] == ANSWER and told.json()["kept"] is False
         with judged.client() as client:
+            decided = client.post("/route", json={"question": "Why?", "contexts": [], "keep": True})
+            assert decided.status_code == 200 and decided.json()["kept"] is False
             assert wait_until(lambda: client.get("/health").json()["status"] == "degraded", 20)
     finally:
         process.rlimit(resource.RLIMIT_FSIZE, (least, most))
