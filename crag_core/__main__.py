@@ -17,7 +17,19 @@ import io
 import os
 from typing import NoReturn
 
-from crag_core.app.cli import ask, backup, compare, documents, import_log, metrics, report, settings, start, tune
+from crag_core.app.cli import (
+    ask,
+    backup,
+    calibrate,
+    compare,
+    documents,
+    import_log,
+    metrics,
+    report,
+    settings,
+    start,
+    tune,
+)  # fmt: skip
 from crag_core.base.concurrency import shutdown
 from crag_core.base.errors import CragError, ModelMissing, WrongUse
 from crag_core.pipeline.run import VERSION
@@ -94,7 +106,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (start, service, documents, ask, report, tune, compare, import_log, metrics, backup, settings):
+    for module in (
+        start, service, documents, ask, report, tune, calibrate, compare, import_log, metrics, backup, settings,
+    ):  # fmt: skip
         module.add_commands(commands)
     return parser
 

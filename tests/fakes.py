@@ -150,6 +150,7 @@ class FakeModel:
         usual |= {
             "answer": ANSWER,
             "extract": '{"sentences": []}',
+            "sufficient": '{"explanation": "It says when.", "verdict": "sufficient"}',
             "check": '{"verdict": "supported", "sentences": [1]}',
             "yes-no": "yes",
         }
@@ -202,6 +203,7 @@ def kind_of(messages: Messages) -> str:
         "You rate": "batch",
         "You score": "list",
         "You pick": "extract",
+        "You judge": "sufficient",
         "You check": "check",
         "Turn the question": "rewrite",
         "Give at most": "phrases",

@@ -15,6 +15,7 @@ from crag_core.base.documents import TOKENS
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.network.addresses import check_url
 from crag_core.base.network.database import show_place
+from crag_core.evaluators.named.names import parse_name
 from crag_core.evaluators.support.files import is_name
 from crag_core.llms import servers
 from crag_core.trace.grounding.checkers import MINICHECK
@@ -92,6 +93,10 @@ class Config:
         _MODELS, "CRAG_SUPPORT", WORDS, "ollama/llama3.2",
         "who checks the sentences of an answer: words, which asks no model; a language model, ollama/llama3.2 or "
         "bespoke-minicheck; a model of the hub or of a folder, hf:NAME or hf:/a/folder",
+    )  # fmt: skip
+    evaluators: str = _setting(
+        _MODELS, "CRAG_EVALUATORS", "", "hf:BAAI/bge-reranker-base,hf:/srv/models/judge",
+        "evaluators of others to offer, by name or folder; each has to be calibrated once", is_list=True,
     )  # fmt: skip
     prompts: str = _setting(
         _MODELS, "CRAG_PROMPTS", "", "/etc/crag/prompts",
@@ -260,6 +265,7 @@ class Config:
                 raise BadRecord(
                     f"CRAG_SERVICE_ORIGINS: expected origins such as https://app.example.org, found {origin!r}."
                 )
+        _ = self.named_evaluators
         if not self.providers or len(set(self.providers)) < len(self.providers):
             raise BadRecord(f"CRAG_WEB_PROVIDERS: expected each provider once, found {self.web_providers!r}.")
         for name in self.providers:
@@ -283,6 +289,15 @@ class Config:
     def grants(self) -> Grants:
         """Who may do what, where people sign in."""
         return read_grants({right: getattr(self, f"may_{right}") for right in Right})
+
+    @property
+    def named_evaluators(self) -> tuple[str, ...]:
+        """In the order given, each once."""
+        try:
+            names = [str(parse_name(name)) for one in self.evaluators.split(",") if (name := one.strip())]
+        except UnknownName as error:
+            raise BadRecord(f"CRAG_EVALUATORS: {error.message}", hint=error.hint) from error
+        return tuple(dict.fromkeys(names))
 
     @property
     def providers(self) -> tuple[str, ...]:

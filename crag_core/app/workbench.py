@@ -14,23 +14,25 @@ from crag_core.app import config
 from crag_core.app.config import Config
 from crag_core.app.model_servers import ModelServers
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
-from crag_core.base.errors import BadRecord, UnknownName
+from crag_core.base.errors import BadRecord, NotCalibrated, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.prompts.messages import Prompts, prompts_in
-from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
+from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, StripEvaluator, SupportMeter
 from crag_core.base.serialization import fingerprint
-from crag_core.base.types import Action
+from crag_core.base.types import Action, EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
 from crag_core.evaluators.cached import CachedEvaluator
+from crag_core.evaluators.named.evaluator import Calibrated, NamedEvaluator, NamedStripEvaluator
+from crag_core.evaluators.named.names import PRUNER, is_named, parse_name
 from crag_core.evaluators.policies import (
     DEFAULT,
+    OWN_JUDGE,
     default_evaluator,
     find_policy,
     known_card,
     load_policies,
     second_card,
-    suit,
 )
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
@@ -38,6 +40,7 @@ from crag_core.evaluators.support import open_support
 from crag_core.evaluators.support.parts import SupportParts
 from crag_core.experiments.batch import Recorded
 from crag_core.experiments.comparison.setups import Setup
+from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.graded import Conditions, conditions_of
 from crag_core.experiments.labelled.questions import Gradable
 from crag_core.experiments.logs.record import logged_of, passages_of
@@ -250,13 +253,52 @@ class Workbench:
         card = known_card(name)
         embedder = embedder or self.embedder
         parts = EvaluatorParts(embedder, self.meter, shipped.EVALUATOR_FOLDER, model, self.prompts)
-        made = evaluators.EVALUATORS[name].build(parts)
+        made = self.named(name) if is_named(name) else evaluators.EVALUATORS[name].build(parts)
         if not cached or self.cache is None or name in DEPEND_ON_OTHERS:
             return made
         version = self.servers.version_of(writer) if card.calls_model else ""
         of_model = f"{writer}{version and f' {version}'}|prompts {self.prompts.version}"
         asked = of_model if card.calls_model else made.card.version or embedder.name
         return CachedEvaluator(made, self.cache, f"{name}|{asked}")
+
+    def cards(self) -> dict[str, EvaluatorCard]:
+        """Of all evaluators that can be chosen here: ours, those of CRAG_EVALUATORS, and the calibrated ones."""
+        offered = (*self.config.named_evaluators, *self.experiments.evaluators())
+        return evaluators.cards() | {name: self.card(name) for name in offered}
+
+    def card(self, name: str) -> EvaluatorCard:
+        """With the thresholds of its calibration, where there is one; raises `UnknownName`."""
+        made = self._calibrated(name)
+        return named_evaluator(name, made).card if made else known_card(name)
+
+    def strip_card(self, evaluator: str) -> EvaluatorCard:
+        """Of who scores the sentences where `evaluator` grades: itself where it can, else ours."""
+        made = self._calibrated(evaluator)
+        return self.card(evaluator) if made and made.interface == PRUNER else known_card(OWN_JUDGE)
+
+    def suited(self, policy: Policy, evaluator: str) -> Policy:
+        """`policy` with the thresholds and the strip cut-off to start from for `evaluator`; raises `UnknownName`."""
+        return policy.suited_to(self.card(evaluator), self.strip_card(evaluator))
+
+    def named(self, name: str) -> NamedEvaluator:
+        """An evaluator that somebody else trained; raises `NotCalibrated` unless these very files were calibrated."""
+        name = str(parse_name(name))
+        made = self._calibrated(name)
+        hint = f"Calibrate it once: crag-explorer calibrate '{name}', or the button below Evaluator in the sidebar."
+        if made is None:
+            raise NotCalibrated(f"{name} is not calibrated: no threshold fits its raw scores.", hint=hint)
+        found = named_evaluator(name, made)
+        if found.name.is_folder and found.folder_now != made.revision:
+            raise NotCalibrated(
+                f"{name} is another model now: expected files with digest {made.revision[:12]}…, as calibrated, "
+                f"found {found.folder_now[:12]}….",
+                hint=hint,
+            )
+        return found
+
+    def _calibrated(self, name: str) -> Calibrated | None:
+        kept = self.experiments.evaluators().get(str(parse_name(name))) if is_named(name) else None
+        return calibrated(kept) if kept else None
 
     @property
     def scoring_workers(self) -> int:
@@ -305,10 +347,16 @@ class Workbench:
         )
 
     def engine(
-        self, choice: Choice, pause: Cooldown | None = None, *, observed: bool = True, cached: bool = True
+        self,
+        choice: Choice,
+        pause: Cooldown | None = None,
+        *,
+        observed: bool = True,
+        cached: bool = True,
+        evaluator: Evaluator | None = None,
     ) -> CRAGQueryEngine:
         """The query engine for `choice`, ready to run questions against the shared index; otherwise `postprocessor`."""
-        postprocessor = self.postprocessor(choice, pause, observed=observed, cached=cached)
+        postprocessor = self.postprocessor(choice, pause, observed=observed, cached=cached, evaluator=evaluator)
         from crag_core.llamaindex.query_engine import CRAGQueryEngine
         from crag_core.llamaindex.retriever import CRAGRetriever
 
@@ -324,28 +372,31 @@ class Workbench:
         observed: bool = True,
         cached: bool = True,
         embedder: Embedder | None = None,
+        evaluator: Evaluator | None = None,
     ) -> CRAGPostprocessor:
         """What grades and routes passages under `choice`, whoever retrieved them.
 
         `pause` remembers this user's last web search; None: this engine alone does. `observed`: its runs are counted
         in metrics, logs and spans; not those of a labelled set, which no user asked. `cached`: a
         grade that an earlier run paid for is taken; not where it is measured what grading costs. `embedder` made the
-        cosines of the passages; None: that of the index, which is looked at.
+        cosines of the passages; None: that of the index, which is looked at. `evaluator` grades in place of the chosen
+        one.
         """
         import_llama_index()
         from crag_core.llamaindex.postprocessor import CRAGPostprocessor
 
         embedder = embedder or self.embedder
 
-        def evaluator(name: str) -> Evaluator:
+        def by_name(name: str) -> Evaluator:
             return self.evaluator(name, model, choice.model, cached=cached, embedder=embedder)
 
         model = self.servers.model(choice.model)
         listeners = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
         second = second_card(choice.policy, choice.evaluator, writer=model is not None)
+        judge = evaluator or by_name(choice.evaluator)
         return CRAGPostprocessor(
             choice.policy,
-            evaluator(choice.evaluator),
+            judge,
             llm=model,
             web="off" if choice.web is WebMode.OFF else self.searcher,
             support=self.support,
@@ -353,8 +404,8 @@ class Workbench:
             pause=pause,
             page_reader=None if choice.web is WebMode.OFF else self.page_reader,
             prompts=self.prompts,
-            second_evaluator=evaluator(second.name) if second else None,
-            sentence_scorer=shipped.strip_evaluator(embedder.name),
+            second_evaluator=by_name(second.name) if second else None,
+            sentence_scorer=_sentence_scorer(judge, embedder.name),
             settings={
                 "writer": choice.model,
                 "writer_version": self.servers.version_of(choice.model),
@@ -368,6 +419,25 @@ class Workbench:
 
 def _logs_of(questions: Sequence[Gradable]) -> tuple[str, ...]:
     return tuple(sorted({asked.log for asked in questions if asked.log}))
+
+
+def _sentence_scorer(judge: Evaluator, embedding: str) -> StripEvaluator:
+    """A token pruner scores the sentences of the chunks that it graded, from the same reading of them."""
+    own = judge.uncached if isinstance(judge, CachedEvaluator) else judge
+    return own if isinstance(own, NamedStripEvaluator) else shipped.strip_evaluator(embedding)
+
+
+def named_evaluator(name: str, made: Calibrated) -> NamedEvaluator:
+    kind = NamedStripEvaluator if made.interface == PRUNER else NamedEvaluator
+    return kind(parse_name(name), made)
+
+
+def calibrated(kept: KeptEvaluator) -> Calibrated:
+    """What a kept calibration gives to its evaluator."""
+    return Calibrated(
+        kept.revision, kept.interface, kept.curve.probability, kept.lower, kept.upper, kept.strip_cutoff, kept.version,
+        f"no LLM call, about {kept.seconds * 1000:.0f} ms a chunk",
+    )  # fmt: skip
 
 
 @cache
@@ -424,7 +494,8 @@ def build_pipeline(
         return workbench.engine(replace(choice, web=WebMode(web)))
     chosen = find_policy(policy or DEFAULT, workbench.config)
     judge = evaluator or default_evaluator(chosen, model)
-    return workbench.engine(Choice(suit(chosen, judge), judge, model, WebMode(web), workbench.config.top_k))
+    policy_now = workbench.suited(chosen, judge)
+    return workbench.engine(Choice(policy_now, judge, model, WebMode(web), workbench.config.top_k))
 
 
 def preset_choice(

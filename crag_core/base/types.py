@@ -180,6 +180,27 @@ class Grade:
 
 
 @dataclass(frozen=True)
+class Sufficiency:
+    """What a language model said of `passages` (ids, in their order), read together: enough to answer from?
+
+    `by` says how it was asked, one of `decision.policy.ContextJudge`. `score` is 1.0 for enough, 0.0 for not enough,
+    None where that could not be read; then `cause` says why. `raw` is the reply as it came. `shown`: so many of the
+    passages had room in the request, the first ones.
+    """
+
+    by: str
+    passages: tuple[str, ...]
+    shown: int
+    score: float | None
+    reason: str = ""
+    raw: str = ""
+    cause: str = ""
+
+    def __post_init__(self) -> None:
+        _check_score(self.score)
+
+
+@dataclass(frozen=True)
 class EvaluatorCard:
     """What an evaluator declares of itself; thresholds belong to evaluator and corpus, so it brings its own.
 
@@ -220,12 +241,13 @@ class Strip:
 
 
 class Handling(StrEnum):
-    """What becomes of the retrieved passages."""
+    """What becomes of the retrieved passages; `documents`: their documents are read whole in their place."""
 
     WHOLE = "whole"
     REFINE = "refine"
     EXTRACT = "extract"
     DISCARD = "discard"
+    DOCUMENTS = "documents"
 
 
 class CorrectionKind(StrEnum):
@@ -235,6 +257,7 @@ class CorrectionKind(StrEnum):
     REWRITE = "rewrite"
     WEB_SEARCH = "web_search"
     EXPAND = "expand"
+    READ = "read"
     RE_RETRIEVE = "re_retrieve"
     GENERATE = "generate"
 
@@ -608,6 +631,7 @@ class StepName(StrEnum):
     RETRIEVE = "retrieve"
     GRADE = "grade"
     SECOND_READING = "second reading"
+    JUDGE_TOGETHER = "judge together"
     ROUTE = "route"
     RETRIEVE_AGAIN = "retrieve again"
     SCORE_STRIPS = "score strips"

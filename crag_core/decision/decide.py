@@ -94,7 +94,7 @@ def settle(
         return Action.CORRECT, f"rule {rule[0]}: {rule[1]}; {graded}"
     judged = {passage.id for passage in passages[: policy.grade_top]}
     own = [grade for grade in grades or () if grade.passage_id in judged]  # not those of another iteration
-    if policy.aggregation is Aggregation.SIGNALS or any(grade.score is not None for grade in own):
+    if policy.scores_the_set or any(grade.score is not None for grade in own):
         return None
     return Action.AMBIGUOUS, "no chunk could be graded" if own else "no chunk was graded in this run"
 
@@ -126,7 +126,8 @@ def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
         best, least = readable(max(overall.counted), lower)
         return Action.INCORRECT, f"no chunk reaches lower {least}, the best scores {best}"
     if score is None:
-        return Action.AMBIGUOUS, "no signal of this policy could be measured"
+        whole = "nobody has judged whether all chunks together are enough"
+        return Action.AMBIGUOUS, whole if policy.judges_together else "no signal of this policy could be measured"
     topical = score if overall.topical is None else overall.topical
     is_good = score > upper or (score == upper and not policy.upper_is_exclusive)
     is_fair = topical > lower or (topical == lower and not policy.lower_is_inclusive)

@@ -16,6 +16,9 @@ CRITERIA: Scores = (("keyword_overlap", 0.30), ("coherence", 0.40), ("length_ade
 RERANK = "rerank_top3"
 """The one signal that is made of grades: the mean of the three best."""
 
+SUFFICIENCY = "sufficiency"
+"""What a language model says of the whole context: 1 it is enough to answer from, 0 it is not (arXiv 2411.06037)."""
+
 NAMES = (*(name for name, _ in CRITERIA), "keyword_coverage", "agreement", RERANK)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.experiments.comparison.outcome import MEANING, Outcome
 from crag_core.experiments.comparison.setups import KeptSetup, Setup
+from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion
 from crag_core.experiments.labelled.questions import LabelledSet, UnlabelledQuestion
 from crag_core.experiments.labelled.read import Read, read_questions, write_questions
@@ -40,7 +42,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w .-]+")
 _LONGEST_NAME = 60
 _MOST_LOGS = 8  # in memory
 _ONE_AT_A_TIME = Lock()  # of those that read a set and write it again
-SETS, ROUNDS, PRESETS, LOGS = "sets", "labelling", "presets", "logs"
+SETS, ROUNDS, PRESETS, LOGS, EVALUATORS = "sets", "labelling", "presets", "logs", "evaluators"
 SCORES, OUTCOMES = "scores.db", "outcomes.db"
 
 
@@ -233,6 +235,7 @@ class ExperimentFolder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._logs: dict[str, tuple[tuple[int, int] | None, RetrievalLog]] = {}
+        self._evaluators: tuple[object, dict[str, KeptEvaluator]] | None = None  # as they stood at these times
 
     def set_names(self) -> tuple[str, ...]:
         return self._names(SETS, ".jsonl")
@@ -348,6 +351,38 @@ class ExperimentFolder:
 
     def delete_preset(self, name: str) -> bool:
         return self._delete(self._path(PRESETS, name, ".toml"))
+
+    def evaluators(self) -> dict[str, KeptEvaluator]:
+        """Those that were calibrated, by name; one that this version cannot read is left out."""
+        with _explaining("read"):
+            files = (self._folder / EVALUATORS).glob("*.json")
+            seen = tuple(sorted((path.name, path.stat().st_mtime_ns) for path in files))
+        if self._evaluators is None or self._evaluators[0] != seen:
+            self._evaluators = seen, self._read_evaluators()
+        return dict(self._evaluators[1])
+
+    def _read_evaluators(self) -> dict[str, KeptEvaluator]:
+        found = {}
+        for title in self._names(EVALUATORS, ".json"):
+            try:
+                plain = json.loads(self._read(EVALUATORS, title, ".json", "evaluator"))
+                kept = from_plain(KeptEvaluator, plain, "evaluator")
+            except (BadRecord, UnknownName, ValueError, RecursionError):
+                continue
+            found[kept.name] = kept
+        return found
+
+    def save_evaluator(self, kept: KeptEvaluator) -> None:
+        """In place of an earlier calibration of that name."""
+        self._write(self._evaluator_path(kept.name), json.dumps(to_plain(kept), indent=1))
+
+    def forget_evaluator(self, name: str) -> bool:
+        return self._delete(self._evaluator_path(name))
+
+    def _evaluator_path(self, name: str) -> Path:
+        """Names of models hold what names of files may not."""
+        told, apart = set_name_of(name.removeprefix("hf:"))[-40:].strip(" ._-"), hashlib.sha256(name.encode())
+        return self._path(EVALUATORS, f"{told}-{apart.hexdigest()[:10]}", ".json")
 
     def scores(self, conditions: Conditions) -> ScoreLog:
         return ScoreLog(self._folder / SCORES, conditions)

@@ -9,6 +9,7 @@ from crag_core.base.errors import CragError, Stopped
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.protocols import LanguageModel
 from crag_core.base.types import Answer, AnswerState, StepName, StepState, Support, Usage
+from crag_core.decision.policy import ContextJudge
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import pieces_of, summed_up
@@ -20,6 +21,7 @@ from crag_core.trace.grounding.quoted_answer import (
     declines,
     left_out,
     may_decline,
+    without_thoughts,
 )
 from crag_core.trace.reroute import Reroute, quoted, reroute, withheld
 from crag_core.trace.trace import Trace, context_key
@@ -51,12 +53,38 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
     if not routed.knowledge.excerpts:
         answer = quoted(trace, routed.decision_path, routed.knowledge)
         yield Result({"answer": answer}, "cannot be answered from this evidence")
+    elif attempt := _attempt(trace, routed):
+        yield from _taken_over(attempt, key, len(routed.knowledge.excerpts), trace.settings.writer, parts)
     elif parts.model is None:
         answer = quoted(trace, routed.decision_path, routed.knowledge)
         yield answer.text
         yield Result({"answer": answer}, "quoted word for word, no language model")
     else:
         yield from _stream_from(parts.model, parts.prompts, trace, routed, key, run)
+
+
+def _attempt(trace: Trace, routed: Reroute) -> str:
+    """What a model answered when it was asked whether these very chunks are enough; "" where it was not, or declined.
+
+    Self-Route (arXiv 2407.16881) asks for the answer and for its absence in one request.
+    """
+    policy = trace.settings.policy
+    judged = trace.judgement(policy)
+    chunks = tuple((one.id, one.text) for one in trace.passages or ())
+    seen = tuple((one.passage.id, one.text) for one in routed.knowledge.excerpts)
+    is_answer = judged is not None and policy.context_judge is ContextJudge.ANSWER and judged.score is not None
+    return without_thoughts(judged.raw).strip() if judged and is_answer and seen == chunks else ""
+
+
+def _taken_over(text: str, key: str, count: int, writer: str, parts: Parts) -> Iterator[str | Result]:
+    """The reply that was given before, which costs nothing now."""
+    name = parts.model.name if parts.model else writer
+    if declines(text):
+        why = f"{name} found no answer in the {count} excerpts that it was given."
+        yield Result({"answer": Answer("", AnswerState.CANNOT_ANSWER, name, key, why)}, why)
+        return
+    yield text
+    yield Result({"answer": Answer(text, AnswerState.COMPLETE, name, key)}, f"written by {name} when it was asked")
 
 
 def written_by(trace: Trace, text: str, writer: str) -> Result:

@@ -6,9 +6,9 @@ Whoever runs a question opens a run and takes it from one `OpenRun` method to th
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
-retrieve -> (grade -> second reading -> route -> retrieve again)* -> score strips, extract | rewrite, search, read pages
--> grade web -> assemble -> answer -> check answer, where the two lanes beside "|" go on at the same time, or one after
-the other where the web is asked only if refinement leaves little (`web = "when-few"`).
+retrieve -> (grade -> second reading, judge together -> route -> retrieve again)* -> score strips, extract | rewrite,
+search, read pages -> grade web -> assemble -> answer -> check answer, where the two lanes beside "|" go on at the same
+time, or one after the other where the web is asked only if refinement leaves little (`web = "when-few"`).
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ FIRST: Stages = ((StepName.RETRIEVE, stages.retrieve),)
 ITERATION: Stages = (
     (StepName.GRADE, grading.grade),
     (StepName.SECOND_READING, grading.read_again),
+    (StepName.JUDGE_TOGETHER, grading.judge_together),
     (StepName.ROUTE, stages.route),
     (StepName.RETRIEVE_AGAIN, retrieve_again),
 )
@@ -197,6 +198,7 @@ class Pipeline:
             return self.begin(trace.question)
         same_scorer = made_by(trace.settings.strip_evaluator) == made_by(self.settings.strip_evaluator)
         judged = judged_under(trace, self.settings)
+        asked_alike = _asked(trace.settings) == _asked(self.settings)
         is_same_judge = same_judge(judged.settings, self.settings)
         web = self._still_holding(judged.web, trace.settings, is_same_judge and same_scorer)
         held: dict[str, bool] = {
@@ -206,6 +208,7 @@ class Pipeline:
             StepName.EXTRACT: True,
             StepName.GRADE: is_same_judge,
             StepName.SECOND_READING: is_same_judge,
+            StepName.JUDGE_TOGETHER: asked_alike,
             StepName.SECOND_OPINION: bool(judged.opinions),
             StepName.REWRITE: web is not None,
             StepName.SEARCH: web is not None,
@@ -225,6 +228,7 @@ class Pipeline:
                 one for one in judged.rounds if one.retrievals or trace.settings.writer == self.settings.writer
             ),
             strips=trace.strips if same_scorer else None,
+            sufficiency=trace.sufficiency if asked_alike else (),
             web=web,
             decision=None,
             earlier=(),
@@ -386,9 +390,13 @@ class OpenRun:
         self.pipeline._step(StepName.CHECK_ANSWER, stage, self, Run(self.run.listener))
 
     def _iteration(self) -> Stages:
-        """Without the second reading where the policy names nobody for it."""
-        asks = self.trace.settings.policy.second_opinion is not None
-        return tuple((name, stage) for name, stage in ITERATION if asks or name is not StepName.SECOND_READING)
+        """Without what the policy asks nobody for."""
+        policy = self.trace.settings.policy
+        asks = {
+            StepName.SECOND_READING: policy.second_opinion is not None,
+            StepName.JUDGE_TOGETHER: policy.judges_together,
+        }
+        return tuple((name, stage) for name, stage in ITERATION if asks.get(name, True))
 
     def work(self, todo: Stages) -> None:
         """These stages, in order, up to the first that breaks."""
@@ -423,6 +431,11 @@ def raise_failure(trace: Trace) -> None:
 def _retrieval(settings: RunSettings) -> tuple[object, ...]:
     searches_too = bool(settings.pinned) and settings.search_too
     return settings.embedding, settings.top_k, settings.collection, settings.pinned, searches_too
+
+
+def _asked(settings: RunSettings) -> tuple[str, ...]:
+    """What a reply of the language model depends on besides what it is shown."""
+    return settings.writer, settings.writer_version, settings.prompts
 
 
 def _write(trace: Trace, parts: Parts, run: Run) -> Result | None:

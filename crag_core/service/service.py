@@ -23,7 +23,6 @@ from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
 from crag_core.base.types import Logged, Passage
 from crag_core.decision.policy import Policy
-from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import find_policy, known_card
 from crag_core.pipeline.run import VERSION, Cooldown, Run, WebMode
 from crag_core.pipeline.run_queue import RunQueue, Ticket
@@ -274,9 +273,9 @@ class Service:
         now = self.choice
         if asked.preset:
             _check_preset(asked.preset)
-        # By name, anybody's model would be fetched: only the operator may have that.
-        if asked.evaluator and asked.evaluator not in (*EVALUATORS, now.evaluator):
-            raise UnknownName.among("evaluator", asked.evaluator, EVALUATORS)
+        # By any other name anybody's model would be fetched: only the operator may have that.
+        if asked.evaluator and asked.evaluator not in (offered := (*self.workbench.cards(), now.evaluator)):
+            raise UnknownName.among("evaluator", asked.evaluator, offered)
         if asked.policy or asked.preset or asked.evaluator:
             same = asked.policy in (None, now.policy.name)
             evaluator = asked.evaluator or (now.evaluator if same and not asked.preset else None)

@@ -265,7 +265,7 @@ def _rows(trace: Trace, opinions: tuple[Opinion, Opinion], policies: tuple[Polic
 
 def _alone(policy: Policy, card: EvaluatorCard) -> Policy:
     """The policy as it bands one passage. Where thresholds are those of a weighted sum, the evaluator's own serve."""
-    if policy.aggregation is Aggregation.SIGNALS:
+    if policy.scores_the_set:
         policy = policy.with_thresholds(card.lower, card.upper)
     two = policy.aggregation is Aggregation.TWO_SIGNAL
     kind = Aggregation.TWO_SIGNAL if two else Aggregation.BEST

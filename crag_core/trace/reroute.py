@@ -22,7 +22,7 @@ from crag_core.base.types import (
     WebOutcome,
     WebSearch,
 )
-from crag_core.decision.plan import EXPAND
+from crag_core.decision.plan import DOCUMENTS, EXPAND
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.refine import recompose
 from crag_core.decision.rounds import DecisionPath, replay_rounds
@@ -33,24 +33,34 @@ from crag_core.trace.trace import Trace, context_key
 
 _UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
 _SEARCHED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
-_ROUND = {CorrectionKind.EXPAND, CorrectionKind.RE_RETRIEVE}
+_ROUND = {CorrectionKind.EXPAND, CorrectionKind.READ, CorrectionKind.RE_RETRIEVE}
 
 
 class Missing(StrEnum):
     """What this policy would need that the run never did; the value is said to people as it stands."""
 
     GRADES = "grades: this run did not grade these chunks"
+    SUFFICIENCY = "a judgement of the whole context: this run did not ask for one on these chunks"
     SECOND_OPINION = "a second opinion: this run did not ask for it on these chunks"
     STRIPS = "strip scores: this run never scored sentences"
     EXTRACTION = "extracted sentences: this run never asked a model for them"
     WEB = "web results: this run made no web search"
     PAGES = "web pages: this run did not read those that its search found"
     EXPANSION = "a second retrieval with an expanded question"
+    DOCUMENTS = "whole documents: this run did not read them"
     RE_RETRIEVAL = "another round of retrieval"
     ANSWER = "an answer from this evidence"
 
 
-_UNSETTLED = {Missing.GRADES, Missing.SECOND_OPINION, Missing.STRIPS, Missing.EXPANSION, Missing.RE_RETRIEVAL}
+_UNSETTLED = {
+    Missing.GRADES,
+    Missing.SUFFICIENCY,
+    Missing.SECOND_OPINION,
+    Missing.STRIPS,
+    Missing.EXPANSION,
+    Missing.DOCUMENTS,
+    Missing.RE_RETRIEVAL,
+}
 """Without these the action or the kept sentences may still change, so nothing is quoted from them."""
 
 
@@ -73,11 +83,14 @@ class Reroute:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether nothing here is called an answer: AMBIGUOUS, and nothing of the web is among the evidence."""
+        """Whether nothing here is called an answer: AMBIGUOUS, and neither web nor whole documents are the evidence."""
         return is_doubtful(self.decision, self.knowledge)
 
 
 def is_doubtful(decision: Decision, knowledge: Knowledge) -> bool:
+    """AMBIGUOUS on what was retrieved alone: neither the web nor whole documents have settled it."""
+    if decision.handling is Handling.DOCUMENTS:
+        return False
     return decision.verdict is Action.AMBIGUOUS and bool(knowledge.internal) and not knowledge.external
 
 
@@ -92,11 +105,12 @@ def withheld(trace: Trace, policy: Policy, decision: Decision, knowledge: Knowle
 def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
     """The way of `trace`, as its edits have it; a run that retrieved nothing yet counts as one that found nothing."""
     trace = edited(trace)
+    possible = _possible(policy, trace)
     return replay_rounds(
-        _possible(policy, trace),
+        possible,
         trace.passages or (),
         trace.grades,
-        trace.signals,
+        trace.measured(possible),
         trace.rounds,
         trace.strips,
         trace.extractions,
@@ -105,10 +119,15 @@ def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
 
 def reroute(trace: Trace, policy: Policy) -> Reroute:
     """Decide `trace` again under `policy`, as its edits have it."""
-    pinned, trace, policy = trace.edits.pinned, edited(trace), _possible(policy, trace)
+    pinned, trace = trace.edits.pinned, edited(trace)
+    is_unaided, without_model = trace.decided_by(policy) != policy, policy.without_model
+    policy = _possible(policy, trace)
     decision_path = decision_path_of(trace, policy)
     decision = decision_path.decision
     knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
+    if is_unaided and trace.passages:
+        unaided = f"No language model: {without_model or 'The best chunk decides.'}"
+        knowledge = replace(knowledge, notes=(unaided, *knowledge.notes))
     missing = _missing_evidence(trace, policy, decision_path, pinned)
     answer = _answer(trace, policy, decision_path, knowledge, missing)
     if answer is None:
@@ -117,7 +136,12 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
 
 
 def _possible(policy: Policy, trace: Trace) -> Policy:
-    """Where the chunks were given, nothing else can be retrieved, and the answer has room for them."""
+    """`policy` as it decides this record.
+
+    Where there was no language model, none could be asked; where the chunks were given, nothing else can be retrieved,
+    and the answer has room for them.
+    """
+    policy = trace.decided_by(policy)
     return with_room(policy.without_retrieval(), trace.passages or ()) if trace.logged else policy
 
 
@@ -167,6 +191,8 @@ def _missing_evidence(
     missing: list[Missing] = []
     if decision_path.ungraded:
         missing.append(Missing.GRADES)
+    if policy.judges_together and trace.passages and trace.judgement(policy) is None:
+        missing.append(Missing.SUFFICIENCY)
     if any(passage.id not in pinned for passage in unread_again(trace, policy, decision_path)):
         missing.append(Missing.SECOND_OPINION)
     scored = {strip.passage_id for strip in trace.strips or ()}
@@ -182,7 +208,8 @@ def _missing_evidence(
     elif decision.wants(CorrectionKind.WEB_SEARCH) and policy.web_pages and trace.web and _has_unread(trace.web):
         missing.append(Missing.PAGES)
     if decision_path.wanted:
-        missing.append(Missing.EXPANSION if decision_path.wanted[-1] == EXPAND else Missing.RE_RETRIEVAL)
+        kinds = {EXPAND: Missing.EXPANSION, DOCUMENTS: Missing.DOCUMENTS}
+        missing.append(kinds.get(decision_path.wanted[-1], Missing.RE_RETRIEVAL))
     return missing
 
 

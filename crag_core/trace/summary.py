@@ -20,12 +20,20 @@ _AFTER = {StepName.ANSWER, StepName.CHECK_ANSWER, StepName.SECOND_OPINION}
 """Steps that come after retrieval and its correction."""
 _STRATEGIES = {
     CorrectionKind.EXPAND: "query_expansion",
+    CorrectionKind.READ: "whole_documents",
     CorrectionKind.RE_RETRIEVE: "re_retrieval",
     CorrectionKind.REFINE: "refinement",
 }
 _FROM_THE_WEB = frozenset({StepName.SEARCH, StepName.READ_PAGES})
 _UNASKED = (WebOutcome.OFF, WebOutcome.COOLING, WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.REFUSED)
-_UNTIL_DECIDED = (StepName.RETRIEVE, StepName.GRADE, StepName.SECOND_READING, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
+_UNTIL_DECIDED = (
+    StepName.RETRIEVE,
+    StepName.GRADE,
+    StepName.SECOND_READING,
+    StepName.JUDGE_TOGETHER,
+    StepName.ROUTE,
+    StepName.RETRIEVE_AGAIN,
+)
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,16 @@ from crag_core.base.types import (
     StepName,
     StepState,
     Strip,
+    Sufficiency,
     Support,
     Suspicion,
     Usage,
     WebSearch,
 )
 from crag_core.decision.policy import Again, Policy, WebUse
+from crag_core.decision.signals import SUFFICIENCY
 from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 SCHEMA = 3
 LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
@@ -80,8 +83,9 @@ class Trace:
     in the order in which the answer saw them. `edits` change what is decided from, never the facts. `opinions` are
     grades of the same passages by other evaluators. `support` has one entry a sentence of the answer.
     `suspicions` are places in passages and web results that speak to a model; they change no decision. `calls` are the
-    requests to language models, as the steps made them; a grade from the cache made none. `logged`: the passages were
-    given, from the log of another system, and nothing else can be retrieved.
+    requests to language models, as the steps made them; a grade from the cache made none. `sufficiency` is what a
+    language model said of passages of the first retrieval together, once for each way to ask and set of passages.
+    `logged`: the passages were given, from the log of another system, and nothing else can be retrieved.
     """
 
     id: str
@@ -107,12 +111,28 @@ class Trace:
     steps: tuple[Step, ...] = ()
     suspicions: tuple[Suspicion, ...] | None = None
     calls: tuple[ModelCall, ...] = ()
+    sufficiency: tuple[Sufficiency, ...] = ()
     logged: Logged | None = None
 
     @property
     def fingerprint(self) -> str:
         """Equal for runs made under equal settings."""
         return serialization.fingerprint(as_compared(self.settings))
+
+    def judgement(self, policy: Policy) -> Sufficiency | None:
+        """What a model said, asked as `policy` asks, of just the passages of the first retrieval together."""
+        ids = tuple(passage.id for passage in self.passages or ())
+        alike = (one for one in self.sufficiency if (one.by, one.passages) == (policy.context_judge, ids))
+        return next(alike, None) if policy.judges_together else None
+
+    def measured(self, policy: Policy) -> Scores:
+        """The signals, with what a model said of these passages together if `policy` asks that."""
+        judged = self.judgement(policy)
+        return (*self.signals, (SUFFICIENCY, judged.score)) if judged and judged.score is not None else self.signals
+
+    def decided_by(self, policy: Policy) -> Policy:
+        """`policy` as it decides this record: a run without a language model had nobody to ask."""
+        return policy.unaided() if self.settings.writer == EXTRACTIVE else policy
 
     @property
     def usage(self) -> Usage:
@@ -226,6 +246,11 @@ def as_compared(settings: RunSettings) -> dict[str, Any]:
         del plain["writer_version"]
     if settings.policy.second_opinion is None:
         del plain["policy"]["second_opinion"]
+    for name in ("without_model", "group"):
+        if not getattr(settings.policy, name):
+            del plain["policy"][name]
+    if not settings.policy.judges_together:
+        del plain["policy"]["context_judge"]
     return plain
 
 

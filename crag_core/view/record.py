@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import clean, counted, duration, limit_text, model_calls, moment, readable
 from crag_core.base.types import Decision, EvaluatorCard, ModelCall, Round, Step, Usage
-from crag_core.decision.plan import EXPAND
+from crag_core.decision.plan import DOCUMENTS, WIDENING
 from crag_core.decision.rounds import Iteration
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import left_out
@@ -33,10 +33,13 @@ def round_rows(view: RunView) -> tuple[RoundRow, ...]:
         for one in path.iterations
     ]
     last = path.iterations[-1]
-    expansion = rounds.get((*last.path, EXPAND))
-    if expansion and last.decision.next_round == EXPAND:  # else it is in the record, and this policy does not use it
-        fused = f"both retrievals fused by rank: {counted(len(path.evidence), 'chunk')}"
-        rows.append(RoundRow(_how(expansion), fused, None))
+    following = last.decision.next_round
+    widened = rounds.get((*last.path, str(following)))
+    if widened and following in WIDENING:  # else it is in the record, and this policy does not use it
+        found = f"both retrievals fused by rank: {counted(len(path.evidence), 'chunk')}"
+        if following == DOCUMENTS:
+            found = f"{counted(len(path.evidence), 'document')} in place of the chunks"
+        rows.append(RoundRow(_how(widened), found, None))
     return tuple(rows) if len(rows) > 1 else ()
 
 
@@ -47,6 +50,8 @@ def _looked_at(one: Iteration, made: Round | None) -> str:
 
 
 def _how(found: Round) -> str:
+    if found.path[-1] == DOCUMENTS:
+        return f"documents: {found.query_by}"
     asked = found.retrievals[-1]
     added = "; ".join(f"{term} ({why})" for term, why in found.added)
     terms = f", with {added}" if added else ""

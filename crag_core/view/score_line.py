@@ -19,6 +19,7 @@ _HOW = {
     Aggregation.WORST: "the worst",
     Aggregation.RANK_WEIGHTED: "a mean by rank",
     Aggregation.SIGNALS: "measures of the whole set",
+    Aggregation.WHOLE_CONTEXT: "a judgement of all chunks together",
     Aggregation.MEAN_OF_KEPT: "the mean of what is kept",
     Aggregation.TWO_SIGNAL: "the best",
 }
@@ -163,7 +164,7 @@ def _band(policy: Policy, action: Action, low: str, high: str) -> Band:
 def _points(view: RunView, cards: Sequence[ChunkCard], part: str = "", best: float | None = None) -> tuple[Point, ...]:
     policy, decision = view.policy, view.routed.decision
     # A rule asks no score, and measures of the whole set are no passage's: then none of the points decides.
-    is_by_passages = decision.rule is None and policy.aggregation is not Aggregation.SIGNALS
+    is_by_passages = decision.rule is None and not policy.scores_the_set
     deciding = decision.deciding if is_by_passages else ()
     opinions = [{grade.passage_id: grade for grade in opinion.grades} for opinion in view.trace.opinions]
     points = []

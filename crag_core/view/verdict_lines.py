@@ -59,10 +59,12 @@ def own_name(decision: Decision) -> str:
     return "" if decision.label.upper() == decision.action else decision.label
 
 
-def meaning(decision: Decision) -> str:
+def meaning(policy: Policy, decision: Decision) -> str:
     """Doubt without a score says nothing of the evidence, and plain RAG never does."""
     if decision.verdict is None:
         return "Plain RAG."
+    if policy.judges_together and decision.score is not None:
+        return f"Read together, the chunks are {'' if decision.score == 1.0 else 'not '}enough to answer from."
     unknown = decision.action is Action.AMBIGUOUS and decision.score is None
     return "Nothing is known of the evidence." if unknown else MEANINGS[decision.action]
 
@@ -113,7 +115,7 @@ def no_flip(view: RunView) -> str:
     if view.routed.decision.verdict is None:
         return "No threshold is looked at."
     now = view.changed
-    settled = is_settled(view.policy, now.passages or (), now.grades, now.signals, now.rounds)
+    settled = is_settled(view.policy, now.passages or (), now.grades, now.measured(view.policy), now.rounds)
     return "No threshold changes this." if settled else "Change both thresholds to flip this."
 
 

@@ -24,6 +24,7 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "openai_key": ("OPENAI_API_KEY", ""),
     "model": ("CRAG_MODEL", ""),
     "support": ("CRAG_SUPPORT", "words"),
+    "evaluators": ("CRAG_EVALUATORS", ""),
     "prompts": ("CRAG_PROMPTS", ""),
     "model_timeout": ("CRAG_MODEL_TIMEOUT", 180.0),
     "calls_at_once": ("CRAG_MODEL_CALLS", 2),
@@ -70,6 +71,7 @@ GIVEN: dict[str, tuple[str, Any]] = {
     "OPENAI_API_KEY": ("s3cret", "s3cret"),
     "CRAG_MODEL": ("ollama/llama3.2", "ollama/llama3.2"),
     "CRAG_SUPPORT": ("ollama/llama3.2", "ollama/llama3.2"),
+    "CRAG_EVALUATORS": ("hf:a/b,hf:/srv/judge", "hf:a/b,hf:/srv/judge"),
     "CRAG_PROMPTS": ("/srv/prompts", "/srv/prompts"),
     "CRAG_MODEL_TIMEOUT": ("30.5", 30.5),
     "CRAG_MODEL_CALLS": ("8", 8),
@@ -249,6 +251,13 @@ def test_wrong_value_is_refused_by_name(variable: str, text: str, expected: str)
     with pytest.raises(BadRecord) as refused:
         load({variable: text})
     assert refused.value.message == f"{variable}: expected {expected}."
+
+
+def test_evaluators_by_name_are_read_and_wrong_ones_refused() -> None:
+    found = load({"CRAG_EVALUATORS": " hf:a/b@v2, hf:/srv/judge/ ,hf:a/b@v2"}).named_evaluators
+    assert found == ("hf:a/b@v2", "hf:/srv/judge")
+    with pytest.raises(BadRecord, match=r"CRAG_EVALUATORS: Expected an evaluator such as hf:OWNER/NAME.*found 'bge'"):
+        load({"CRAG_EVALUATORS": "hf:a/b,bge"})
 
 
 @pytest.mark.parametrize(

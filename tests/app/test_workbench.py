@@ -38,7 +38,17 @@ from tests.storage.conftest import valkey as valkey
 from tests.word_embedder import WordEmbedder
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = ("two-signal", "agentic", "heuristic", "paper", "rank-weighted", "signals", "worst-chunk")
+SHIPPED = (
+    "two-signal",
+    "agentic",
+    "heuristic",
+    "paper",
+    "rank-weighted",
+    "signals",
+    "worst-chunk",
+    "self-route",
+    "sufficient-context",
+)
 WRITER = f"ollama/{MODEL}"
 QUESTION = "What does a yacht of nine metres pay for a night?"
 DOCUMENTS = {
@@ -120,7 +130,8 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "out of range": (paper_with("upper = 0.55", "upper = 55"), "policy mine: upper must lie in 0..1, found 55.0"),
     "unknown aggregation": (
         paper_with('aggregation = "best"', 'aggregation = "median"'),
-        "mine.aggregation: expected one of best, worst, rank-weighted, signals, mean-of-kept, two-signal, found",
+        "mine.aggregation: expected one of best, worst, rank-weighted, signals, mean-of-kept, two-signal, "
+        "whole-context, found",
     ),
     "key within a table": (paper_with("cutoff = 0.30", "cutof = 0.30"), "mine.strips.cutof: unknown key"),
     "action misspelt": (

@@ -41,6 +41,7 @@ def made(asked: Any) -> dict[str, Any]:
             f"judge-yes-no {place}": asked.judge_yes_no(text, other),
             f"judge-batch {place}": asked.judge_batch(text, [other, text][: place + 1]),
             f"judge-list {place}": asked.judge_list(text, [other, text, "Third."][: place % 4]),
+            f"sufficient {place}": asked.sufficient(text, [other, text][: place + 1])[0],
             f"again {place}": asked.again(asked.judge(text, other), other, text),
             f"extract {place}": asked.extract(text, other),
             f"check {place}": asked.check(text, [other, "Second."][: place % 3]),

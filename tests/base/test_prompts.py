@@ -72,6 +72,7 @@ def test_every_prompt_begins_in_its_own_way() -> None:
         "yes-no": PROMPTS.judge_yes_no("Why?", "Text"),
         "batch": PROMPTS.judge_batch("Why?", ["Text"]),
         "list": PROMPTS.judge_list("Why?", ["Text"]),
+        "sufficient": PROMPTS.sufficient("Why?", ["Text"])[0],
         "extract": PROMPTS.extract("Why?", "Text"),
         "check": PROMPTS.check("It is so.", ["Text"]),
         "rewrite": PROMPTS.rewrite("Why?", 10),

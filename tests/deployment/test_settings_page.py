@@ -47,6 +47,7 @@ def test_a_list_takes_several(name: str) -> None:
         "CRAG_SERVICE_TOKEN": "0123456789abcdef,fedcba9876543210",
         "CRAG_SERVICE_HOSTS": "crag.example.org,[::1]",
         "CRAG_SERVICE_ORIGINS": "https://a.example.org,http://localhost:3000",
+        "CRAG_EVALUATORS": "hf:a/b,hf:/srv/judge",
     }
     load({"TAVILY_API_KEY": "x", name: values.get(name, "ann@example.org,@example.com")}, NOWHERE)
 

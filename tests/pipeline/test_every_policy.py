@@ -41,7 +41,17 @@ from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.stand_ins.real_model import RealModel
 from tests.stand_ins.searxng_server import SearXNGServer
 
-POLICIES = ("paper", "worst-chunk", "rank-weighted", "heuristic", "signals", "agentic", "two-signal")
+POLICIES = (
+    "paper",
+    "worst-chunk",
+    "rank-weighted",
+    "heuristic",
+    "signals",
+    "agentic",
+    "two-signal",
+    "sufficient-context",
+    "self-route",
+)
 JUDGES: dict[str, Callable[[LanguageModel], Evaluator]] = {
     "llm": LLMEvaluator,
     "llm-batch": LLMBatchEvaluator,
@@ -100,7 +110,11 @@ def scoring(*scores: float) -> dict[str, Callable[[Messages], str]]:
         now, count = score(messages)
         return json.dumps({"scores": [now] * count})
 
-    return {"judge": one, "batch": batch, "list": listed}
+    def together(messages: Messages) -> str:
+        verdict = "sufficient" if score(messages)[0] > 0.7 else "not sufficient"
+        return json.dumps({"explanation": "as scripted", "verdict": verdict})
+
+    return {"judge": one, "batch": batch, "list": listed, "sufficient": together}
 
 
 # --- ugly replies ---------------------------------------------------------------------------------------------------
@@ -374,7 +388,8 @@ def test_the_most_that_is_foretold_is_really_reached(policy: str, scores: tuple[
 @pytest.mark.parametrize("action", Action)
 def test_without_the_web_nothing_is_rewritten_and_that_is_foretold(policy: str, action: Action) -> None:
     chosen = find_policy(policy).with_thresholds(*THRESHOLDS[action]) if policy not in KINDS else find_policy(policy)
-    model = FakeModel(**scoring(SCORES[action]))
+    replies = ["CANNOT ANSWER"] * (policy == "self-route" and action is not Action.CORRECT)
+    model = FakeModel(**scoring(SCORES[action]), answer=lambda _: replies.pop() if replies else ANSWER)
     _, pipeline = judged(chosen, model, web=WebMode.OFF)
     trace = pipeline.run(QUESTION)
     assert trace.decision is not None and trace.decision.action is action

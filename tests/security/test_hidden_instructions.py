@@ -75,6 +75,7 @@ def every_prompt(text: str) -> dict[str, Messages]:
         "yes-no": PROMPTS.judge_yes_no(text, text),
         "batch": PROMPTS.judge_batch(text, [text, text]),
         "list": PROMPTS.judge_list(text, [text, text]),
+        "sufficient": PROMPTS.sufficient(text, [text, text])[0],
         "extract": PROMPTS.extract(text, text),
         "check": PROMPTS.check(text, [text, text]),
         "rewrite": PROMPTS.rewrite(text, 5),

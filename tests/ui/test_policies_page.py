@@ -1,4 +1,4 @@
-"""The Policies page: seven verdicts on one set of scores, of the last run or an example."""
+"""The Policies page: every policy's verdict on one set of scores, of the last run or an example."""
 
 from __future__ import annotations
 
@@ -62,7 +62,11 @@ def test_without_a_run_the_page_starts_with_an_example(start: Start) -> None:
         "Signals": "AMBIGUOUS",
         "Two signals": "CORRECT",
         "Worst chunk": "INCORRECT",
+        "Sufficient context": "CORRECT",
+        "Self-Route": "CORRECT",
     }
+    (newer,) = app.expander
+    assert newer.label.startswith("**Newer papers** ") and "2 CORRECT" in newer.label and not newer.proto.expanded
     assert "3 CORRECT" in shown(app) and "3 AMBIGUOUS" in shown(app) and "1 INCORRECT" in shown(app)
 
 
@@ -242,7 +246,7 @@ def test_empty_score_is_a_passage_that_could_not_be_graded() -> None:
 
 def reads_passages(name: str) -> bool:
     policy: Policy = POLICIES[name]
-    return policy.aggregation.value != "signals"
+    return not policy.scores_the_set
 
 
 def test_rules_of_the_agent_read_who_found_a_passage_and_its_cosine() -> None:

@@ -69,7 +69,7 @@ def add(policy: str) -> None:
             _keep(_plain(), is_first=True)
         return
     now = sidebar().choice
-    made = replace(starting(app_state.policies()[policy], "", now.model, now.top_k), web=now.web)
+    made = replace(starting(app_state.workbench(), app_state.policies()[policy], "", now.model, now.top_k), web=now.web)
     _keep(Configuration(name_of(made), made))
 
 

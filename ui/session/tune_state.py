@@ -13,7 +13,6 @@ from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.workbench import Choice
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError
-from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.graded import Case, Conditions, cases, conditions_of
@@ -237,7 +236,7 @@ def board(of: Seen, policy: str = "") -> Board:
     if key not in kept:
         if any(known[:3] != key[:3] for known in kept):
             kept.clear()
-        chosen, judge = app_state.suited(name, choice.evaluator), known_card(choice.evaluator)
+        chosen, judge = app_state.suited(name, choice.evaluator), app_state.workbench().card(choice.evaluator)
         kept[key] = Board(chosen, of.graded, judge, writer=choice.model != EXTRACTIVE)
     return kept[key]
 

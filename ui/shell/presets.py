@@ -6,7 +6,6 @@ import streamlit as st
 
 from crag_core.base.errors import CragError
 from crag_core.decision.policy import Policy
-from crag_core.evaluators import EVALUATORS
 from crag_core.experiments.thresholds.preset import TunedPreset
 from ui.session import app_state, tune_state
 from ui.shell.text import plain
@@ -23,7 +22,7 @@ def fault(preset: TunedPreset) -> str:
     """Why a preset cannot be used here, "" where it can."""
     for kind, name, known in (
         ("policy", preset.policy, app_state.policies()),
-        ("evaluator", preset.conditions.evaluator, EVALUATORS),
+        ("evaluator", preset.conditions.evaluator, app_state.evaluators()),
     ):
         if name not in known:
             return f"its {kind} {name!r} is not known here"

@@ -18,7 +18,7 @@ from crag_core.base.types import Excerpt, Origin
 VERSION = "5"
 """Of the shipped wording, and of what the code puts into it: raise it with any change of either."""
 
-SHIPPED = "d5f7a13518cf17f8"
+SHIPPED = "54d9f0eba70eecf4"
 """The fingerprint of the shipped wording."""
 
 JUDGED_CHARACTERS = 2000
@@ -66,6 +66,22 @@ class Prompts:
         if sum(len(text[:most].encode("utf-8", "replace")) for text in texts) > JUDGED_ROOM:
             most = JUDGED_TOGETHER
         return self._judge_together("judge-list", question, texts, replies.LIST_FORM, most)
+
+    def sufficient(self, question: str, texts: Sequence[str]) -> tuple[Messages, int]:
+        """Whether all documents together are enough (arXiv 2411.06037), and how many of them are shown: the first ones.
+
+        Each is shown whole, as long as there is room; the first one in any case, if need be only its beginning.
+        """
+        shown: list[str] = []
+        room = JUDGED_ROOM
+        for text in texts:
+            room -= len(text.encode("utf-8", "replace"))
+            if room < 0 and shown:
+                break
+            shown.append(text)
+        most = JUDGED_ROOM // 4 if room < 0 else JUDGED_ROOM  # characters; of four bytes at most
+        asked = self._judge_together("sufficient", question, shown, replies.SUFFICIENT_FORM, most)
+        return asked, len(shown)
 
     def again(self, messages: Messages, reply: str, failure: str) -> Messages:
         """The same request once more, with the unreadable reply and what was wrong with it."""

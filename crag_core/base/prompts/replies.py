@@ -30,6 +30,19 @@ EXTRACTION_SCHEMA: dict[str, Any] = {
 VERDICTS = ("supported", "partly", "not supported")
 """What a model may say of a statement beside its evidence."""
 
+SUFFICIENT, NOT_SUFFICIENT = "sufficient", "not sufficient"
+"""What a model may say of all documents together."""
+
+SUFFICIENT_FORM = '{"explanation": "<one or two sentences>", "verdict": "sufficient" or "not sufficient"}'
+SUFFICIENT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "explanation": {"type": "string", "maxLength": 600},
+        "verdict": {"type": "string", "enum": [SUFFICIENT, NOT_SUFFICIENT]},
+    },
+    "required": ["explanation", "verdict"],
+}
+
 CHECK_FORM = (
     '{"verdict": "supported" or "partly" or "not supported", '
     '"sentences": [<the numbers of at most three pieces of evidence that it rests on>]}'

@@ -26,6 +26,7 @@ NEEDED = {
     "judge-yes-no": _JUDGING,
     "judge-batch": _JUDGING,
     "judge-list": _JUDGING,
+    "sufficient": _JUDGING,
     "again": ("failure",),
     "extract": _JUDGING,
     "check": ("statement", "evidence", "evidence_is_data", "reply"),
@@ -40,6 +41,7 @@ NEEDED = {
 ALLOWED = {
     "judge-batch": ("count",),
     "judge-list": ("count",),
+    "sufficient": ("count",),
     "rewrite": ("words",),
     "phrases": ("count",),
     "keywords": ("words",),

@@ -34,7 +34,14 @@ class RunPath:
 
 _SURE = ("retrieve", "grade", "route")
 """Stages of every path."""
-_DECIDING = (StepName.RETRIEVE, StepName.GRADE, StepName.SECOND_READING, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
+_DECIDING = (
+    StepName.RETRIEVE,
+    StepName.GRADE,
+    StepName.SECOND_READING,
+    StepName.JUDGE_TOGETHER,
+    StepName.ROUTE,
+    StepName.RETRIEVE_AGAIN,
+)
 """Steps after which the decision may be another one."""
 _IDLE = (StageState.NOT_TAKEN, StageState.SKIPPED, StageState.WOULD_BE, StageState.TO_COME)
 

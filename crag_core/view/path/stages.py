@@ -21,10 +21,11 @@ from crag_core.base.types import (
     WebPage,
     WebSearch,
 )
-from crag_core.decision.plan import EXPAND, REFINE
+from crag_core.decision.plan import DOCUMENTS, EXPAND, REFINE, WIDENING
 from crag_core.decision.policy import Strategy
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import model_name
 
 
 class StageState(StrEnum):
@@ -70,9 +71,15 @@ class Stage:
         return f"{counted(self.calls, 'call')} · {time}" if self.calls else time
 
 
-_HANDLINGS = {Handling.WHOLE: "Use whole", Handling.EXTRACT: "Extract", Handling.DISCARD: "Discard"}
+_HANDLINGS = {
+    Handling.WHOLE: "Use whole",
+    Handling.DOCUMENTS: "Read whole",
+    Handling.EXTRACT: "Extract",
+    Handling.DISCARD: "Discard",
+}
 _ROUNDS = {
     EXPAND: "the question expanded",
+    DOCUMENTS: "whole documents",
     REFINE: "keywords refined",
     Strategy.KEYWORD.value: "by keywords",
     Strategy.REWRITTEN.value: "the question in other words",
@@ -81,7 +88,7 @@ _ROUNDS = {
 _UNASKED = {WebOutcome.OFF: "web search is off", WebOutcome.COOLING: "too soon after the last"}
 PLACES = {
     "retrieve": ("Retrieve", "passages", (StepName.RETRIEVE,)),
-    "grade": ("Grade", "scores", (StepName.GRADE, StepName.SECOND_READING)),
+    "grade": ("Grade", "scores", (StepName.GRADE, StepName.SECOND_READING, StepName.JUDGE_TOGETHER)),
     "route": ("Route", "scores", (StepName.ROUTE,)),
     "again": ("Look again", "record", (StepName.RETRIEVE_AGAIN,)),
     "refine": ("Refine", "passages", (StepName.SCORE_STRIPS, StepName.EXTRACT)),
@@ -150,7 +157,7 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
     ids = {passage.id for passage in decision_path.looked_at}
     grades = [grade for grade in trace.grades or () if grade.passage_id in ids]
     is_broken = break_at(trace, "grade") is not None and any(grade.retryable for grade in grades)
-    if decision_path.ungraded or is_broken:
+    if decision_path.ungraded or is_broken or Missing.SUFFICIENCY in routed.missing:
         return stage("grade", StageState.WOULD_BE)
     if not grades:
         return stage("grade", StageState.SKIPPED, "not read by this policy" if ids else "nothing to grade")
@@ -160,6 +167,9 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
     best = f", best {readable(max(scores))[0]}" if scores and routed.decision.topical is None else ""
     by = f"by {trace.settings.evaluator.title}"
     detail = ". Second opinion: ".join(filter(None, (by, _second_opinion(trace, grades))))
+    if judged := trace.judgement(trace.settings.policy):
+        label = {1.0: "enough", 0.0: "not enough", None: "not judged"}.get(judged.score, "in part")
+        detail += f". Read together by {model_name(trace.settings.writer)}: {label}"
     return stage("grade", StageState.TAKEN, f"{count} graded{best}", detail)
 
 
@@ -195,8 +205,9 @@ def route(trace: Trace, routed: Reroute) -> Stage:
 def again(trace: Trace, routed: Reroute) -> Stage:
     decision_path = routed.decision_path
     last = decision_path.iterations[-1]
-    is_expanded = last.decision.next_round == EXPAND and not decision_path.ungraded and decision_path.wanted is None
-    path = (*last.path, EXPAND) if is_expanded else last.path
+    following = last.decision.next_round
+    is_widened = following in WIDENING and not decision_path.ungraded and decision_path.wanted is None
+    path = (*last.path, str(following)) if is_widened else last.path
     first = {passage.id for passage in decision_path.iterations[0].passages}
     new = sum(passage.id not in first for passage in decision_path.looked_at)
     made = f"{counted(len(path), 'more round')}, {new} new" if path else ""
@@ -231,6 +242,10 @@ def refine(trace: Trace, routed: Reroute) -> Stage:
         )
     if Missing.STRIPS in routed.missing:
         return replace(message, state=StageState.WOULD_BE)
+    if handling is Handling.DOCUMENTS and Missing.DOCUMENTS in routed.missing:
+        return replace(message, state=StageState.WOULD_BE)
+    if handling is Handling.DOCUMENTS:
+        return replace(message, headline=counted(whole, "document"))
     if handling is Handling.WHOLE or whole:
         return replace(message, headline=f"{counted(whole, 'chunk')} as {'it is' if whole == 1 else 'they are'}")
     count = kept(knowledge.verdicts, decision_path.evidence)

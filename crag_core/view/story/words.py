@@ -29,6 +29,7 @@ _JUDGED = {
 }
 _DONE = {
     Handling.WHOLE: "use the chunks as they are",
+    Handling.DOCUMENTS: "read their documents whole",
     Handling.REFINE: "keep the best sentences",
     Handling.EXTRACT: "keep the best sentences",
     Handling.DISCARD: "set the chunks aside",
@@ -39,6 +40,7 @@ _HOW = {
     Aggregation.WORST: "The worst of {} scores",
     Aggregation.RANK_WEIGHTED: "{} together, the first counting most, score",
     Aggregation.SIGNALS: "What the search found scores as a whole",
+    Aggregation.WHOLE_CONTEXT: "A language model reads {} together. Whether they are enough scores",
     Aggregation.MEAN_OF_KEPT: "The chunks that are kept score on average",
 }
 
@@ -132,7 +134,7 @@ def verdict_of(decision: Decision) -> Verdict:
     if decision.verdict is None:
         return Verdict(clean(decision.label), "Nothing is checked: use the chunks as they are.", "plain")
     done = _DONE[decision.handling]
-    if decision.next_round:
+    if decision.next_round and decision.handling is not Handling.DOCUMENTS:
         done = "search again"
     elif decision.wants(CorrectionKind.WEB_SEARCH):
         done += " and ask the web"
@@ -158,7 +160,8 @@ def _documents(view: RunView) -> str:
         return f"{many(found, 'chunk')} set aside"
     verdicts = [one for one in knowledge.verdicts if one.strip.passage_id in _ids(view)]
     if decision.handling is Handling.WHOLE or not any(excerpt.strip_ids for excerpt in knowledge.internal):
-        return f"{many(len(knowledge.internal), 'chunk')} used whole"
+        noun = "document" if decision.handling is Handling.DOCUMENTS else "chunk"
+        return f"{many(len(knowledge.internal), noun)} used whole"
     return f"{sum(one.kept for one in verdicts)} of {len(verdicts)} sentences kept"
 
 
@@ -199,6 +202,11 @@ def documents_caption(view: RunView) -> str:
             them = f"All {many(found, 'chunk')} are" if found > 1 else "The chunk is"
             return f"{them} set aside. Nothing of {'them' if found > 1 else 'it'} reaches the answer."
         return "No sentence of the chunks scores enough to be kept."
+    if Missing.DOCUMENTS in view.routed.missing:
+        return "The documents of the chunks were to be read whole, which this run did not come to."
+    if whole and decision.handling is Handling.DOCUMENTS:
+        them = f"{capital(many(whole, 'document'))} of the chunks"
+        return f"{them} {'are' if whole > 1 else 'is'} read whole, as far as there is room."
     if whole:
         return f"{capital(many(whole, 'chunk'))} {'go' if whole > 1 else 'goes'} to the answer whole."
     verdicts = [one for one in knowledge.verdicts if one.strip.passage_id in _ids(view)]

@@ -75,15 +75,19 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         needs[Missing.GRADES] = f"grades by {card.title.lower()} in another version"
     for item in (
         Missing.GRADES,
+        Missing.SUFFICIENCY,
         Missing.SECOND_OPINION,
         Missing.STRIPS,
         Missing.EXTRACTION,
         Missing.EXPANSION,
+        Missing.DOCUMENTS,
         Missing.RE_RETRIEVAL,
     ):
         if item is Missing.SECOND_OPINION and not second_card(
             choice.policy, card.name, writer=choice.model != EXTRACTIVE
         ):
+            continue
+        if item is Missing.SUFFICIENCY and choice.model == EXTRACTIVE:
             continue
         if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
             needs.setdefault(item, item.value.partition(":")[0])
