@@ -267,7 +267,9 @@ def named(found: Sequence[tuple[Planted, Finding]]) -> dict[str, tuple[int, int]
                 continue
             total[name] += 1
             right[name] += planted.stage is finding.stage
-    return {name: (right[name], total[name]) for name in total}
+    order = [stage.value for stage in Stage]
+    names = sorted(total, key=lambda name: order.index(name.split(":")[0].strip()) if name != "all faults" else -1)
+    return {name: (right[name], total[name]) for name in names}
 
 
 def main() -> None:

@@ -42,6 +42,7 @@ POLICIES = (
     "two-signal",
     "sufficient-context",
     "self-route",
+    "adaptive-rag",
 )
 
 CARD = EvaluatorCard(
@@ -63,7 +64,7 @@ def policy_file(name: str) -> Policy:
 
 def policy(name: str) -> Policy:
     """The policy from its file; with round thresholds where those of the file follow the evaluator's tuning."""
-    tuned = name in ("paper", "two-signal", "sufficient-context", "self-route")
+    tuned = name in ("paper", "two-signal", "sufficient-context", "self-route", "adaptive-rag")
     return policy_file(name).with_thresholds(0.40, 0.60, 0.30) if tuned else policy_file(name)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # llama_index takes seconds to import, and processes of their
 
 QUESTION = "When does the ferry to Vennick leave?"
 ANSWER = "It leaves at nine [1]."
+MEMORY = "Ferries usually leave in the morning."
 WEB_QUERY = "ferry Vennick timetable"
 KEYWORDS = "departures harbour Vennick"
 REPHRASED = "At what time does the boat to Vennick depart?"
@@ -150,6 +151,8 @@ class FakeModel:
         usual |= {
             "answer": ANSWER,
             "extract": '{"sentences": []}',
+            "classify": '{"verdict": "C"}',
+            "alone": MEMORY,
             "sufficient": '{"explanation": "It says when.", "verdict": "sufficient"}',
             "check": '{"verdict": "supported", "sentences": [1]}',
             "yes-no": "yes",
@@ -204,7 +207,10 @@ def kind_of(messages: Messages) -> str:
         "You score": "list",
         "You pick": "extract",
         "You judge": "sufficient",
+        "You sort": "classify",
+        "You reply": "alone",
         "You check": "check",
+        "You rewrite": "condense",
         "Turn the question": "rewrite",
         "Give at most": "phrases",
         "Give another query": "keywords",

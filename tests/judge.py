@@ -29,6 +29,8 @@ def judging(score: float = 0.9, answer: str = ANSWER) -> Callable[[Sequence[Mess
             "batch": {"evaluations": [{"score": round(10 * score), "reason": "as told"}] * count},
             "list": {"scores": [score] * count},
             "extract": {"sentences": [first[1]] if first else []},
+            "classify": {"verdict": "C"},
+            "alone": "As far as I remember.",
             "sufficient": {"explanation": "as told", "verdict": "sufficient" if score > 0.7 else "not sufficient"},
             "check": {"verdict": "partly", "sentences": [1]},
             "rewrite": WEB_QUERY,

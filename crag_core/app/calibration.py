@@ -93,11 +93,11 @@ def calibrate(
     labelled = labelled or sample_questions()
     policy = find_policy(DEFAULT, workbench.config)
     engine = bench.engine(Choice(policy, judge.card.name, top_k=bench.config.top_k), observed=False, evaluator=judge)
-    conditions = bench.conditions(engine)
+    conditions = bench.conditions(engine, labelled.questions)
     log = workbench.experiments.scores(conditions)
     done = score(
         labelled.questions, engine, log, time.monotonic, workers=1, sentences=False, controls=controls,
-        on_progress=on_progress, take_turn=take_turn,
+        on_progress=on_progress, take_turn=take_turn, recorded=bench.recorded(labelled.questions),
     )  # fmt: skip
     if done.failed or done.done < done.total:
         missing = done.total - done.done

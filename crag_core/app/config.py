@@ -16,7 +16,7 @@ from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.network.addresses import check_url
 from crag_core.base.network.database import show_place
 from crag_core.evaluators.named.names import parse_name
-from crag_core.evaluators.support.files import is_name
+from crag_core.evaluators.support.reading import is_name
 from crag_core.llms import servers
 from crag_core.trace.grounding.checkers import MINICHECK
 from crag_core.trace.grounding.citation_check import WORDS
@@ -181,7 +181,7 @@ class Config:
     )  # fmt: skip
     may_set_up: str = _setting(
         _PEOPLE, "CRAG_MAY_SET_UP", "*", "nobody",
-        "with sign-in, who may change servers on the Settings page", is_list=True,
+        "with sign-in, who may change servers on the Settings page, and add evaluators by name", is_list=True,
     )  # fmt: skip
     service_token: str = _setting(
         _SERVICE, "CRAG_SERVICE_TOKEN", "", "s3cret-of-16-letters-or-more",

@@ -201,6 +201,18 @@ class Sufficiency:
 
 
 @dataclass(frozen=True)
+class QuestionClass:
+    """How much has to be looked up for a question, as a language model says: "A" nothing, "B" one thing, "C" several.
+
+    `label` "": its reply could not be read, and `cause` says why.
+    """
+
+    label: str
+    raw: str = ""
+    cause: str = ""
+
+
+@dataclass(frozen=True)
 class EvaluatorCard:
     """What an evaluator declares of itself; thresholds belong to evaluator and corpus, so it brings its own.
 
@@ -278,6 +290,8 @@ class Correction:
 
 ALWAYS = "always"
 """The name of the rule of plain RAG, by which nobody has judged anything."""
+NO_RETRIEVAL = "no_retrieval"
+"""The name of the rule by which a question is answered without any document."""
 
 
 @dataclass(frozen=True)
@@ -312,8 +326,13 @@ class Decision:
 
     @property
     def verdict(self) -> Action | None:
-        """The action, where anything was judged; None for plain RAG."""
-        return None if self.rule == ALWAYS else self.action
+        """The action, where anything was judged; None for plain RAG, and where no document was read."""
+        return None if self.rule in (ALWAYS, NO_RETRIEVAL) else self.action
+
+    @property
+    def is_from_memory(self) -> bool:
+        """Whether the language model answers without any document."""
+        return self.rule == NO_RETRIEVAL
 
     @property
     def confidence(self) -> float | None:
@@ -617,6 +636,51 @@ class ModelCall:
     error: str = ""
 
 
+@dataclass(frozen=True)
+class Turn:
+    """An earlier question of a conversation: the id of its run, the question as it was understood, and what it got.
+
+    `answer` is cut short, "" where there was none; with `asks_back` it is the question that was asked back.
+    """
+
+    run: str
+    question: str
+    answer: str = ""
+    asks_back: bool = False
+
+
+class Understanding(StrEnum):
+    """How far a question of a conversation is understood."""
+
+    OPEN = "not read yet"
+    WAITING = "waiting for approval"
+    SETTLED = "settled"
+    ASKS_BACK = "asks back"
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """A question of a conversation: as it was `asked`, after which turns, and the one that stands alone in its place.
+
+    `question` is that one, "" until it is made; `by` says by whom. `asks` is what is asked back instead. `note` says
+    why a model's part in it failed. `waits`: somebody is to see the question before anything is retrieved for it.
+    """
+
+    asked: str
+    history: tuple[Turn, ...] = ()
+    outcome: Understanding = Understanding.OPEN
+    question: str = ""
+    by: str = ""
+    asks: str = ""
+    note: str = ""
+    waits: bool = False
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether another question stands in its place."""
+        return bool(self.question) and self.question != self.asked
+
+
 class StepState(StrEnum):
     DONE = "done"
     SKIPPED = "skipped"
@@ -628,6 +692,8 @@ class StepState(StrEnum):
 class StepName(StrEnum):
     """The steps of a run, in order; `SECOND_OPINION` may come at any time after it."""
 
+    CONDENSE = "condense"
+    CLASSIFY = "classify"
     RETRIEVE = "retrieve"
     GRADE = "grade"
     SECOND_READING = "second reading"

@@ -213,7 +213,8 @@ class Policy:
     `second_opinion` None: nobody is asked a second time. `without_model` says in a sentence what the policy does where
     there is no language model, if it cannot then do what it is described for; "": it needs none. `context_judge` is how
     a language model is asked with aggregation `whole-context`. `group` is a heading under which the policy is listed,
-    behind those without one.
+    behind those without one. `rounds_by_question`: the question is sorted first, into those that need no retrieval, one
+    or several (arXiv 2403.14403); only the last are decided by scores.
     """
 
     name: str
@@ -253,6 +254,7 @@ class Policy:
     without_model: str = ""
     group: str = ""
     context_judge: ContextJudge = ContextJudge.AUTORATER
+    rounds_by_question: bool = False
 
     def __post_init__(self) -> None:
         routes = [self.route(action) for action in Action]
@@ -372,7 +374,8 @@ class Policy:
         """This policy where only the given passages are at hand: no second retrieval is asked for."""
         chunks = replace(self, **self._routes_on_chunks())
         routes: dict[str, Any] = {action.lower(): replace(chunks.route(action), expand=False) for action in Action}
-        return replace(self, loop=replace(self.loop, max_iterations=1), **routes)
+        loop = replace(self.loop, max_iterations=1)
+        return replace(self, loop=loop, rounds_by_question=False, **routes)
 
     def unaided(self) -> Policy:
         """This policy where there is no language model to ask.

@@ -79,6 +79,8 @@ def replay_rounds(
         if earlier and not passages and decision.next_round in (None, Strategy.WEB):
             passages = tuple(earlier.values())
             decision, before = look(passages), _found_nothing(len(path) + 1, len(passages))
+        if decision.is_from_memory:
+            return DecisionPath((Iteration(path, (), decision),), ())
         ungraded = _ungraded(policy, passages, grades, decision)
         following = None if ungraded or decision.next_round == Strategy.WEB else decision.next_round
         found = known.get((*path, following)) if following else None

@@ -15,6 +15,7 @@ import numpy as np
 
 from crag_core.base import serialization
 from crag_core.base.errors import BadRecord
+from crag_core.base.text.display import readable
 from crag_core.base.types import EvaluatorCard, Grade
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.graded import Case, Conditions
@@ -35,7 +36,8 @@ class KeptEvaluator:
     or the digest of a folder.
 
     `lower` and `upper` are thresholds of the calibrated score, chosen as `reason` tells; `strip_cutoff` is that of
-    sentences, where it scores them. `apart` is its AUROC, `seconds` what a chunk took.
+    sentences, where it scores them. `apart` is its AUROC, `highest` the highest score that a question of the set got,
+    `seconds` what a chunk took.
     """
 
     name: str
@@ -47,6 +49,7 @@ class KeptEvaluator:
     strip_cutoff: float
     labelled: str
     apart: Estimate
+    highest: float
     seconds: float
     reason: str
 
@@ -55,6 +58,17 @@ class KeptEvaluator:
             raise ValueError(f"expected 0 <= lower <= upper <= 1, found {self.lower} and {self.upper}")
         if not self.name or not self.revision:
             raise ValueError("expected the name of an evaluator and its revision")
+
+    @property
+    def remark(self) -> str:
+        """What whoever uses it should know of its scores; "" for nothing."""
+        if self.highest >= self.upper:
+            return ""
+        highest, upper = readable(self.highest, self.upper)
+        return (
+            f"No question of the set reaches CORRECT: the highest score is {highest}, upper is {upper}. It does not "
+            "tell the answers of this set from near misses: calibrate it on your own questions, or lower upper."
+        )
 
     @property
     def version(self) -> str:
@@ -100,6 +114,7 @@ def calibrate(
         strip_cutoff=strip_cutoff,
         labelled=labelled,
         apart=apart,
+        highest=max(curve.probability(one) for one in best if not math.isnan(one)),
         seconds=math.fsum(times) / len(times) if times else 0.0,
         reason=reason,
     )

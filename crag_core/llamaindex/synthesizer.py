@@ -21,7 +21,7 @@ from crag_core.base.serialization import to_plain
 from crag_core.llamaindex.run_query import RunQuery
 from crag_core.pipeline.pipeline import OpenRun, raise_failure
 from crag_core.trace.grounding.quoted_answer import doubtful_title, why_doubtful
-from crag_core.trace.reroute import reroute
+from crag_core.trace.reroute import FROM_MEMORY, reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 
@@ -122,16 +122,18 @@ def metadata_of(trace: Trace) -> dict[str, Any]:
 
 
 def shown(trace: Trace) -> str:
-    """The text of the answer, or why there is none."""
+    """The text of the answer, or why there is none; of a question that was not understood, what is asked back."""
     answer = trace.answer
     if answer is None:
-        return ""
+        return trace.asks_back
     return doubtful_heading(trace) + answer.text if answer.text else answer.message
 
 
 def doubtful_heading(trace: Trace) -> str:
     """What stands above the text of a doubtful ending; "" above an answer."""
     routed = reroute(trace, trace.settings.policy)
+    if routed.decision.is_from_memory:
+        return f"{FROM_MEMORY}\n\n"
     if not routed.is_doubtful:
         return ""
     return f"{doubtful_title(trace.settings.writer)}\n{why_doubtful(routed.decision, trace.web)}\n\n"

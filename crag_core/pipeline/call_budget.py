@@ -60,6 +60,7 @@ def calls_needed(
     """Model calls to supply what is missing from a recorded run, one more round of retrieval at most."""
     costs = {
         Missing.GRADES: _grading(judge, min(passages, policy.grade_top or passages)),
+        Missing.QUESTION_CLASS: int(writer),
         Missing.SUFFICIENCY: int(writer),
         Missing.SECOND_OPINION: _second_reading(policy, second, passages) if second else 0,
         Missing.EXTRACTION: passages * writer,
@@ -82,7 +83,9 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
     route, rules = policy.route(action), policy.fast_path
     graded = _grading(judge, min(passages, policy.grade_top or passages))
     together = int(writer and policy.judges_together)  # of nothing, nobody is asked
+    sorting = int(writer and policy.rounds_by_question)
     has_rules = rules.read_file or rules.few_context is not None or rules.high_vector_score is not None
+    has_rules |= policy.rounds_by_question  # of the three classes, two are graded by nobody
     least = 0 if has_rules and action is Action.CORRECT else graded + together * (action is not Action.INCORRECT)
     rounds = policy.loop.max_iterations - 1 if any(policy.route(one).re_retrieve for one in Action) else 0
     most = graded + together + rounds * (graded + writer)
@@ -100,7 +103,7 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
     perhaps = answers and (not abstains or may_find)
     written = extracting + web * always
     most += written + perhaps + web * maybe + pages * (always or maybe)
-    return Calls(least + written + surely, most)
+    return Calls(sorting + least + written + surely, sorting + most)
 
 
 def _second_reading(policy: Policy, second: EvaluatorCard, passages: int) -> int:

@@ -269,7 +269,9 @@ def _alone(policy: Policy, card: EvaluatorCard) -> Policy:
         policy = policy.with_thresholds(card.lower, card.upper)
     two = policy.aggregation is Aggregation.TWO_SIGNAL
     kind = Aggregation.TWO_SIGNAL if two else Aggregation.BEST
-    return replace(policy, aggregation=kind, fast_path=FastPath(), low_variance_promotes=False)
+    return replace(
+        policy, aggregation=kind, fast_path=FastPath(), low_variance_promotes=False, rounds_by_question=False
+    )
 
 
 def _band(policy: Policy, passage: Passage, grade: Grade | None) -> Action | None:

@@ -31,6 +31,7 @@ from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quote, why_doubtful, why_no_evidence
 from crag_core.trace.trace import Trace, context_key
 
+FROM_MEMORY = "No document was read: this is what the language model says from memory, and nothing stands behind it."
 _UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
 _SEARCHED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
 _ROUND = {CorrectionKind.EXPAND, CorrectionKind.READ, CorrectionKind.RE_RETRIEVE}
@@ -40,6 +41,8 @@ class Missing(StrEnum):
     """What this policy would need that the run never did; the value is said to people as it stands."""
 
     GRADES = "grades: this run did not grade these chunks"
+    QUESTION_CLASS = "the class of the question: this run did not sort it"
+    CHUNKS = "chunks: this run retrieved none, since the question was to be answered without"
     SUFFICIENCY = "a judgement of the whole context: this run did not ask for one on these chunks"
     SECOND_OPINION = "a second opinion: this run did not ask for it on these chunks"
     STRIPS = "strip scores: this run never scored sentences"
@@ -53,6 +56,8 @@ class Missing(StrEnum):
 
 
 _UNSETTLED = {
+    Missing.QUESTION_CLASS,
+    Missing.CHUNKS,
     Missing.GRADES,
     Missing.SUFFICIENCY,
     Missing.SECOND_OPINION,
@@ -120,14 +125,15 @@ def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
 def reroute(trace: Trace, policy: Policy) -> Reroute:
     """Decide `trace` again under `policy`, as its edits have it."""
     pinned, trace = trace.edits.pinned, edited(trace)
-    is_unaided, without_model = trace.decided_by(policy) != policy, policy.without_model
+    without_model = policy.without_model if trace.settings.writer == EXTRACTIVE else ""
     policy = _possible(policy, trace)
     decision_path = decision_path_of(trace, policy)
     decision = decision_path.decision
     knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
-    if is_unaided and trace.passages:
-        unaided = f"No language model: {without_model or 'The best chunk decides.'}"
-        knowledge = replace(knowledge, notes=(unaided, *knowledge.notes))
+    if without_model and trace.passages:
+        knowledge = replace(knowledge, notes=(f"No language model: {without_model}", *knowledge.notes))
+    if decision.is_from_memory:
+        knowledge = replace(knowledge, notes=(FROM_MEMORY,))
     missing = _missing_evidence(trace, policy, decision_path, pinned)
     answer = _answer(trace, policy, decision_path, knowledge, missing)
     if answer is None:
@@ -158,7 +164,7 @@ def _answer(
     trace: Trace, policy: Policy, decision_path: DecisionPath, knowledge: Knowledge, missing: list[Missing]
 ) -> Answer | None:
     decision = decision_path.decision
-    key = context_key(trace.question, decision.action, knowledge.excerpts)
+    key = key_of(trace, decision, knowledge)
     recorded = trace.answer.context_key if trace.answer else None
     writers = {trace.settings.writer, trace.answer.writer if trace.answer else ""}
     # Where the web would be searched, what it brings may be the answer.
@@ -171,6 +177,12 @@ def _answer(
     if recorded == key:
         return trace.answer
     return quoted(trace, decision_path, knowledge) if is_quoted else None
+
+
+def key_of(trace: Trace, decision: Decision, knowledge: Knowledge) -> str:
+    """Of an answer to this decision, from this knowledge."""
+    memory = decision.is_from_memory
+    return context_key(trace.question, decision.action, knowledge.excerpts, from_memory=memory)
 
 
 def quoted(trace: Trace, decision_path: DecisionPath, knowledge: Knowledge) -> Answer:
@@ -189,6 +201,10 @@ def _missing_evidence(
 ) -> list[Missing]:
     decision = decision_path.decision
     missing: list[Missing] = []
+    if policy.rounds_by_question and trace.settings.writer != EXTRACTIVE and trace.question_class is None:
+        missing.append(Missing.QUESTION_CLASS)
+    if trace.is_unretrieved and not decision.is_from_memory:
+        missing.append(Missing.CHUNKS)
     if decision_path.ungraded:
         missing.append(Missing.GRADES)
     if policy.judges_together and trace.passages and trace.judgement(policy) is None:

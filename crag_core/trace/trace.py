@@ -19,11 +19,13 @@ from crag_core.base.types import (
     EvaluatorCard,
     Excerpt,
     Extraction,
+    FollowUp,
     Grade,
     Logged,
     ModelCall,
     Opinion,
     Passage,
+    QuestionClass,
     Round,
     Scores,
     Step,
@@ -33,18 +35,19 @@ from crag_core.base.types import (
     Sufficiency,
     Support,
     Suspicion,
+    Understanding,
     Usage,
     WebSearch,
 )
 from crag_core.decision.policy import Again, Policy, WebUse
-from crag_core.decision.signals import SUFFICIENCY
+from crag_core.decision.signals import CLASSES, ROUNDS, SUFFICIENCY, rounds_by_rule
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
-SCHEMA = 3
+SCHEMA = 4
 LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
 """Steps that go on at the same time, unless the run `refines_first`."""
-_READABLE = (1, 2, 3)
+_READABLE = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,10 @@ class Trace:
     `suspicions` are places in passages and web results that speak to a model; they change no decision. `calls` are the
     requests to language models, as the steps made them; a grade from the cache made none. `sufficiency` is what a
     language model said of passages of the first retrieval together, once for each way to ask and set of passages.
+    `question_class` is what one said of how much has to be looked up.
     `logged`: the passages were given, from the log of another system, and nothing else can be retrieved.
+    `follow_up` is how a question of a conversation was understood: `question` is then the one that stands alone, as
+    soon as it is settled.
     """
 
     id: str
@@ -112,7 +118,9 @@ class Trace:
     suspicions: tuple[Suspicion, ...] | None = None
     calls: tuple[ModelCall, ...] = ()
     sufficiency: tuple[Sufficiency, ...] = ()
+    question_class: QuestionClass | None = None
     logged: Logged | None = None
+    follow_up: FollowUp | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -126,13 +134,36 @@ class Trace:
         return next(alike, None) if policy.judges_together else None
 
     def measured(self, policy: Policy) -> Scores:
-        """The signals, with what a model said of these passages together if `policy` asks that."""
-        judged = self.judgement(policy)
-        return (*self.signals, (SUFFICIENCY, judged.score)) if judged and judged.score is not None else self.signals
+        """The signals, with what a model said of these passages together and of the question, if `policy` asks that."""
+        judged, found = self.judgement(policy), self.signals
+        if judged and judged.score is not None:
+            found = (*found, (SUFFICIENCY, judged.score))
+        if policy.rounds_by_question and self.settings.writer == EXTRACTIVE:
+            found = (*found, (ROUNDS, rounds_by_rule(self.question)))
+        elif policy.rounds_by_question and self.question_class and self.question_class.label in CLASSES:
+            found = (*found, (ROUNDS, CLASSES[self.question_class.label]))
+        return found
+
+    @property
+    def is_unretrieved(self) -> bool:
+        """Whether nothing was retrieved since the question was to be answered without any document."""
+        skipped = (step.name == StepName.RETRIEVE and step.state is StepState.SKIPPED for step in self.steps)
+        return self.passages == () and any(skipped)
 
     def decided_by(self, policy: Policy) -> Policy:
         """`policy` as it decides this record: a run without a language model had nobody to ask."""
         return policy.unaided() if self.settings.writer == EXTRACTIVE else policy
+
+    @property
+    def asked(self) -> str:
+        """The question as it was typed."""
+        return self.follow_up.asked if self.follow_up else self.question
+
+    @property
+    def asks_back(self) -> str:
+        """What is asked in place of an answer, since the question cannot be understood; "": nothing."""
+        known = self.follow_up
+        return known.asks if known and known.outcome is Understanding.ASKS_BACK else ""
 
     @property
     def usage(self) -> Usage:
@@ -251,6 +282,8 @@ def as_compared(settings: RunSettings) -> dict[str, Any]:
             del plain["policy"][name]
     if not settings.policy.judges_together:
         del plain["policy"]["context_judge"]
+    if not settings.policy.rounds_by_question:
+        del plain["policy"]["rounds_by_question"]
     return plain
 
 
@@ -315,13 +348,16 @@ def _check_suspicions(trace: Trace) -> None:
             raise BadRecord(f"run.suspicions[{index}]: this place does not stand in a chunk of the run.")
 
 
-def context_key(question: str, action: Action, excerpts: tuple[Excerpt, ...], *, withheld: bool = False) -> str:
+def context_key(
+    question: str, action: Action, excerpts: tuple[Excerpt, ...], *, withheld: bool = False, from_memory: bool = False
+) -> str:
     """Ties an answer to what it was written from; the action is part of it, so that no answer outlives its route.
 
-    `withheld`: nothing was written, since the policy abstains.
+    `withheld`: nothing was written, since the policy abstains. `from_memory`: it was written without any document.
     """
     seen = tuple((excerpt.passage.id, excerpt.text) for excerpt in excerpts)
-    return serialization.fingerprint((question, action, seen, *(("withheld",) if withheld else ())))
+    marks = (*(("withheld",) if withheld else ()), *(("memory",) if from_memory else ()))
+    return serialization.fingerprint((question, action, seen, *marks))
 
 
 def context_ids(excerpts: tuple[Excerpt, ...]) -> tuple[str, ...]:

@@ -114,6 +114,8 @@ def picture(view: RunView) -> Picture | None:
 
 
 def why_no_picture(view: RunView) -> str:
+    if view.routed.decision.is_from_memory:
+        return "No document was read, so there is no score to compare."
     if view.routed.decision.verdict is None and view.routed.decision_path.evidence:
         return "Plain RAG grades nothing, so there is no score to compare with a threshold."
     return "Nothing was retrieved, so there is no score to compare."

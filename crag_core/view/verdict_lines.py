@@ -42,6 +42,8 @@ class Chip:
 
 def chip(decision: Decision) -> Chip:
     """ "Retrieval: CORRECT", "Best chunk 0.86 ≥ upper 0.70"."""
+    if decision.is_from_memory:
+        return Chip(decision.label, "No document was read")
     if decision.verdict is None:
         return Chip(decision.label, "Chunks used as retrieved")
     return Chip(f"Retrieval: {headline(decision)}", f"{decision.reason[:1].upper()}{decision.reason[1:]}")
@@ -62,7 +64,7 @@ def own_name(decision: Decision) -> str:
 def meaning(policy: Policy, decision: Decision) -> str:
     """Doubt without a score says nothing of the evidence, and plain RAG never does."""
     if decision.verdict is None:
-        return "Plain RAG."
+        return "No document was read." if decision.is_from_memory else "Plain RAG."
     if policy.judges_together and decision.score is not None:
         return f"Read together, the chunks are {'' if decision.score == 1.0 else 'not '}enough to answer from."
     unknown = decision.action is Action.AMBIGUOUS and decision.score is None
@@ -71,6 +73,8 @@ def meaning(policy: Policy, decision: Decision) -> str:
 
 def figures(view: RunView) -> tuple[Figure, ...]:
     """What was compared with the thresholds, and how much of the text is kept."""
+    if view.routed.decision.is_from_memory:
+        return ()
     if view.routed.decision.verdict is None:
         return (_used(view),)
     return *_scores(view.policy, view.routed.decision), _kept(view)

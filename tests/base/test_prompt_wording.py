@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crag_core.base.prompts.messages import shipped
-from crag_core.base.types import Excerpt
+from crag_core.base.types import Excerpt, Turn
 from tests.builders import passage, web_page
 
 SNAPSHOT = Path(__file__).parent / "messages.json"
@@ -42,9 +42,14 @@ def made(asked: Any) -> dict[str, Any]:
             f"judge-batch {place}": asked.judge_batch(text, [other, text][: place + 1]),
             f"judge-list {place}": asked.judge_list(text, [other, text, "Third."][: place % 4]),
             f"sufficient {place}": asked.sufficient(text, [other, text][: place + 1])[0],
+            f"classify {place}": asked.classify(text),
+            f"alone {place}": asked.alone(text),
             f"again {place}": asked.again(asked.judge(text, other), other, text),
             f"extract {place}": asked.extract(text, other),
             f"check {place}": asked.check(text, [other, "Second."][: place % 3]),
+            f"condense {place}": asked.condense(
+                text, (Turn("a", other, text), Turn("b", text, other, asks_back=True))[: place % 3]
+            ),
             f"rewrite {place}": asked.rewrite(text, place + 1),
             f"phrases {place}": asked.phrases(text, place + 1),
             f"keywords {place}": asked.keywords(text, [other, "tried"][: place % 3], place + 1),

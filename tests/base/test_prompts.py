@@ -73,6 +73,8 @@ def test_every_prompt_begins_in_its_own_way() -> None:
         "batch": PROMPTS.judge_batch("Why?", ["Text"]),
         "list": PROMPTS.judge_list("Why?", ["Text"]),
         "sufficient": PROMPTS.sufficient("Why?", ["Text"])[0],
+        "classify": PROMPTS.classify("Why?"),
+        "alone": PROMPTS.alone("Why?"),
         "extract": PROMPTS.extract("Why?", "Text"),
         "check": PROMPTS.check("It is so.", ["Text"]),
         "rewrite": PROMPTS.rewrite("Why?", 10),

@@ -79,6 +79,14 @@ DESCRIBED: dict[str, dict[str, Any]] = {
         "loop": Loop(3, (Strategy.KEYWORD, Strategy.REWRITTEN, Strategy.EXPANDED, Strategy.WEB)),
     },
     "two-signal": {"aggregation": Aggregation.TWO_SIGNAL, "refine_web": True, "ungraded_score": None},
+    "adaptive-rag": {
+        "evaluator": "cross-encoder",
+        "aggregation": Aggregation.BEST,
+        "rounds_by_question": True,
+        "lower": 0.0,
+        "loop": Loop(3),
+        "ungraded_score": None,
+    },
     "self-route": {
         "evaluator": "cross-encoder",
         "aggregation": Aggregation.WHOLE_CONTEXT,
@@ -109,6 +117,7 @@ ROUTES: dict[str, tuple[tuple[str, Handling, WebUse], ...]] = {
     "signals": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
     "agentic": (("Generate", WHOLE, NEVER), ("Refine", WHOLE, NEVER), ("Re-retrieve", DISCARD, NEVER)),
     "two-signal": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
+    "adaptive-rag": (("Retrieved", WHOLE, NEVER), ("Next round", WHOLE, NEVER), ("Nothing found", WHOLE, NEVER)),
     "self-route": (("Answered", WHOLE, NEVER), ("Declined", DOCUMENTS, NEVER), ("Nothing to use", DISCARD, NEVER)),
     "sufficient-context": (
         ("Sufficient", WHOLE, NEVER),
@@ -152,6 +161,7 @@ def test_options_that_were_not_described_are_off(name: str) -> None:
         assert not of.upper_is_exclusive
     if name != "agentic":
         assert of.fast_path == FastPath()
+    if name not in ("agentic", "adaptive-rag"):
         assert not any(of.route(action).re_retrieve for action in Action)
     if name != "heuristic":
         assert not any(of.route(action).expand for action in Action)
@@ -177,7 +187,7 @@ QUERIES = {
     "two-signal": (WebQuery.PHRASES, 3),
     "worst-chunk": (WebQuery.REWRITTEN, 10),
     "agentic": (WebQuery.REWRITTEN, 10),
-    **dict.fromkeys(("heuristic", "rank-weighted", "signals", *TOGETHER), (WebQuery.QUESTION, 0)),
+    **dict.fromkeys(("heuristic", "rank-weighted", "signals", *TOGETHER, "adaptive-rag"), (WebQuery.QUESTION, 0)),
 }
 
 
@@ -246,9 +256,11 @@ def test_a_policy_without_retrieval_differs_in_nothing_else(name: str) -> None:
     assert given.loop.max_iterations == 1
     assert not any(given.route(action).expand for action in Action)
     unexpanding: dict[str, Any] = {str(a).lower(): replace(of.route(a), expand=False) for a in Action}
+    assert not given.rounds_by_question
     if name == "self-route":
         unexpanding["ambiguous"] = replace(of.ambiguous, passages=WHOLE)
-    assert given == replace(of, loop=replace(of.loop, max_iterations=1), **unexpanding)
+    loop = replace(of.loop, max_iterations=1)
+    assert given == replace(of, loop=loop, rounds_by_question=False, **unexpanding)
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -15,8 +15,8 @@ from crag_core.base.protocols import Backing, Piece
 from crag_core.evaluators.support import SUPPORT, open_support
 from crag_core.evaluators.support.by_name import NamedSupport
 from crag_core.evaluators.support.entailment import entailment_label
-from crag_core.evaluators.support.files import Reading, is_name
 from crag_core.evaluators.support.parts import SupportParts
+from crag_core.evaluators.support.reading import Reading, files_of, is_name
 from crag_core.evaluators.support.spans import PROMPT, Token, hallucination_label, spans
 from crag_core.evaluators.support.words import WordSupport
 from crag_core.trace.grounding.checkers import Checker, asks_language_model, checker_of
@@ -69,7 +69,7 @@ def test_the_setting_names_the_class_that_is_built(setting: str, kind: Checker, 
         ("hf:/a/folder", True),
         ("hf:", False),
         ("hf:../secret", False),
-        ("hf:/a/../b", False),
+        ("hf:owner/name?as=span", False),
         ("hf:a/b/c", False),
         ("hf:https://x", False),
         ("owner/name", False),
@@ -255,10 +255,19 @@ def test_weights_that_are_missing_are_not_made_up(tmp_path: Path) -> None:
 
 def test_broken_weights_are_said_to_be(tmp_path: Path) -> None:
     folder = save_entailment(tmp_path / "nli")
-    (folder / "model.safetensors").write_bytes(b"version https://git-lfs")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
     with pytest.raises(EvaluatorUnavailable, match="cannot be read") as refused:
         measured(folder, "Dogs pay nothing.")
     assert refused.value.hint == "Check that its files are whole."
+    weights.write_bytes(b"version https://git-lfs")
+    with pytest.raises(EvaluatorUnavailable, match="no safetensors file"):
+        measured(folder, "Dogs pay nothing.")
+
+
+def test_another_model_in_the_same_folder_is_read_anew(tmp_path: Path) -> None:
+    first, second = (measured(save_entailment(tmp_path, seed=seed), "Dogs pay nothing.")[0] for seed in (1, 2))
+    assert first.score != second.score
 
 
 def test_a_stop_is_heard_between_two_readings(tmp_path: Path) -> None:
@@ -270,7 +279,8 @@ def test_a_stop_is_heard_between_two_readings(tmp_path: Path) -> None:
 
 
 def test_marks_of_the_tokenizer_in_evidence_are_letters(tmp_path: Path) -> None:
-    tokenizer, _ = Reading(save_entailment(tmp_path / "nli")).open("AutoModelForSequenceClassification")
+    files = files_of(f"hf:{save_entailment(tmp_path / 'nli')}")
+    tokenizer = Reading(files, "AutoModelForSequenceClassification").tokenizer
     read = tokenizer("Dogs [SEP] yachts [CLS]", "pay [SEP]")["input_ids"]
     assert [read.count(tokenizer.convert_tokens_to_ids(sign)) for sign in ("[CLS]", "[SEP]")] == [1, 2]
 

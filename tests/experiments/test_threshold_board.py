@@ -56,7 +56,7 @@ def found_cases(draw: st.DrawFn) -> Case:
 @given(found=st.lists(found_cases(), min_size=1, max_size=5))
 @settings(max_examples=25, deadline=None)
 def test_every_cell_is_what_decide_says(name: str, promotes: bool, found: list[Case]) -> None:
-    of = replace(policy(name), low_variance_promotes=promotes)
+    of = replace(policy(name), low_variance_promotes=promotes, rounds_by_question=False)
     seen = Board(of, found, CARD, writer=True)
     for lower in AXIS:
         uppers = np.array([upper for upper in AXIS if of.allows(lower, upper)])
@@ -75,7 +75,7 @@ def test_every_cell_is_what_decide_says(name: str, promotes: bool, found: list[C
 @given(found=found_cases())
 @settings(max_examples=40, deadline=None)
 def test_the_web_is_searched_where_the_decision_asks_for_it(name: str, found: Case) -> None:
-    of = replace(policy(name), fast_path=FastPath())
+    of = replace(policy(name), fast_path=FastPath(), rounds_by_question=False)
     decision = decide(of, found.scored.passages, found.scored.grades, found.scored.signals)
     searched = bool(Board(of, [found], CARD, writer=True).web[0, ACTIONS.index(decision.action)])
     if decision.score is not None or decision.rule is None:

@@ -70,6 +70,7 @@ def model_of(case: Case) -> FakeModel:
         list=lambda messages: json.dumps({"scores": [scores[n - 1] for n in shown(messages)]}),
         extract=extract,
         answer=lambda _: answers.pop(0) if answers else ANSWER,
+        classify=json.dumps({"verdict": case.get("class", "C")}),
         sufficient=json.dumps({"explanation": "r", "verdict": case.get("together", "sufficient")}),
     )
 

@@ -76,6 +76,8 @@ def every_prompt(text: str) -> dict[str, Messages]:
         "batch": PROMPTS.judge_batch(text, [text, text]),
         "list": PROMPTS.judge_list(text, [text, text]),
         "sufficient": PROMPTS.sufficient(text, [text, text])[0],
+        "classify": PROMPTS.classify(text),
+        "alone": PROMPTS.alone(text),
         "extract": PROMPTS.extract(text, text),
         "check": PROMPTS.check(text, [text, text]),
         "rewrite": PROMPTS.rewrite(text, 5),

@@ -163,7 +163,7 @@ def test_what_is_not_json_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[]", "null", "7", '"run"', "{}", '{"schema": 0}', '{"schema": 4}', '{"schema": "1"}', '{"schema": true}', "NaN"],
+    ["[]", "null", "7", '"run"', "{}", '{"schema": 0}', '{"schema": 5}', '{"schema": "1"}', '{"schema": true}', "NaN"],
 )
 def test_another_schema_is_refused_with_what_to_do(text: str) -> None:
     with pytest.raises(BadRecord, match="expected one of 1, 2, 3") as refusal:

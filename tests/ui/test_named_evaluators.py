@@ -12,12 +12,14 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app import calibration
+from crag_core.app.access import NotAllowed
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.evaluators.named import find
 from tests.evaluators.named import tiny_models
 from tests.ui.conftest import ask, choose, press, shown
-from ui.session import named_evaluators
+from ui.session import access, named_evaluators
+from ui.session.access import Right
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -105,3 +107,14 @@ def test_one_is_added_by_name(start: Start, name: str) -> None:
 def test_a_name_in_the_address_brings_no_model(start: Start, name: str) -> None:
     app = start(address={"evaluator": name})
     assert not app.exception and app.selectbox(key="evaluator").value == "cross-encoder"
+
+
+def test_who_may_not_is_offered_nothing(start: Start, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "may", lambda right: right not in (Right.SET_UP, Right.TUNE))
+    app = choose(start(CRAG_EVALUATORS=name), evaluator=name)
+    assert not app.exception and not [one for one in app.text_input if one.key == "evaluator_by_name"]
+    assert not [one for one in app.button if one.key == "calibrate_sample"] and access.refusal(Right.TUNE) in shown(app)
+    with pytest.raises(NotAllowed):
+        named_evaluators.add.__wrapped__("hf:a/b")
+    with pytest.raises(NotAllowed):
+        named_evaluators.start.__wrapped__(name, None)

@@ -45,6 +45,37 @@ def test_not_enough_together_is_no_answer_on_page_and_in_the_report(start: Start
         assert len(cards) == 3, "no card is blank"
 
 
+def sorting(letter: str) -> Callable[[Sequence[Message]], Reply]:
+    replies = judging()
+
+    def reply(messages: Sequence[Message]) -> Reply:
+        is_sorting = str(messages[0]["content"]).startswith("You sort")
+        return {"verdict": letter} if is_sorting else replies(messages)
+
+    return reply
+
+
+@pytest.mark.usefixtures("unfolded")
+def test_a_question_that_needs_no_document_is_answered_from_memory_and_marked_so(start: Start) -> None:
+    with OllamaServer(ScriptedModel(sorting("A"))) as server:
+        app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="adaptive-rag")
+        ask(app, PRICE)
+        assert dict(heard(server)) == {"classify": 1, "alone": 1}
+        page = shown(app)
+        assert "From the model's memory" in page and "As far as I remember." in page and not app.exception
+        assert "No document was read" in page and "Plain RAG" not in page
+        assert str(stage(app, "retrieve")["tip"]).startswith("Retrieve, skipped: no document is needed")
+        choose(app, policy="paper")
+        assert "Not run yet: chunks" in shown(app) and "As far as I remember." not in shown(app)
+
+
+def test_a_question_of_several_rounds_is_decided_by_its_chunks(start: Start) -> None:
+    with OllamaServer(ScriptedModel(sorting("C"))) as server:
+        app = ask(choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="adaptive-rag"), PRICE)
+        assert heard(server)["classify"] == 1 and heard(server)["answer"] == 1
+        assert "C: several rounds" in shown(app) and not app.exception
+
+
 def declining(times: int) -> Callable[[Sequence[Message]], Reply]:
     """Refuses to answer so many times, then answers."""
     replies, left = judging(), ["CANNOT ANSWER"] * times

@@ -64,9 +64,10 @@ def test_without_a_run_the_page_starts_with_an_example(start: Start) -> None:
         "Worst chunk": "INCORRECT",
         "Sufficient context": "CORRECT",
         "Self-Route": "CORRECT",
+        "Adaptive-RAG": "CORRECT",
     }
     (newer,) = app.expander
-    assert newer.label.startswith("**Newer papers** ") and "2 CORRECT" in newer.label and not newer.proto.expanded
+    assert newer.label.startswith("**Newer papers** ") and "3 CORRECT" in newer.label and not newer.proto.expanded
     assert "3 CORRECT" in shown(app) and "3 AMBIGUOUS" in shown(app) and "1 INCORRECT" in shown(app)
 
 

@@ -10,15 +10,20 @@ import streamlit as st
 
 from crag_core.app import retrieval_logs
 from crag_core.app.background_jobs import Job, LiveJobs
-from crag_core.app.retrieval_logs import Findings, Imported
+from crag_core.app.retrieval_logs import Imported
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.decision.policy import Policy
+from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions
+from crag_core.experiments.logs import findings as found_in
+from crag_core.experiments.logs.findings import Findings
 from crag_core.experiments.logs.labels import gradable
 from crag_core.experiments.logs.read import ReadLog, read_log
 from crag_core.experiments.logs.record import LogRecord, RetrievalLog, logged_of, passages_of
 from crag_core.experiments.logs.stages import Judged
+from crag_core.pipeline.run import now
+from crag_core.report.stages.page import render_stages
 from ui.session import access, app_state, run_job, tune_state
 from ui.session.access import Right
 from ui.session.tune_state import SetJob
@@ -146,8 +151,8 @@ def take_ended(log: RetrievalLog) -> SetJob | None:
 
 
 def _key(log: RetrievalLog) -> tuple[str, ...]:
-    now = app_state.choice()
-    return log.name, log.fingerprint, now.evaluator, now.model, str(app_state.settings().home)
+    chosen = app_state.choice()
+    return log.name, log.fingerprint, chosen.evaluator, chosen.model, str(app_state.settings().home)
 
 
 # --- findings ---------------------------------------------------------------------------------------------------------
@@ -156,21 +161,27 @@ def _key(log: RetrievalLog) -> tuple[str, ...]:
 def judged(log: RetrievalLog) -> tuple[Judged, ...]:
     """The records that are graded under the sidebar's evaluator."""
     questions = gradable(log)
-    now = tune_state.conditions(questions)
-    done = app_state.workbench().experiments.scores(now).keys() & {one.key for one in questions}
-    return _judged(str(app_state.settings().home), now, log.fingerprint, len(done), log)
+    under = tune_state.conditions(questions)
+    done = app_state.workbench().experiments.scores(under).keys() & {one.key for one in questions}
+    return _judged(str(app_state.settings().home), under, log.fingerprint, len(done), log)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _judged(home: str, now: Conditions, fingerprint: str, count: int, _log: RetrievalLog) -> tuple[Judged, ...]:
+def _judged(home: str, under: Conditions, fingerprint: str, count: int, _log: RetrievalLog) -> tuple[Judged, ...]:
     """Read once for all sessions; another `count` of records is another reading."""
-    return retrieval_logs.judged(_log, now, app_state.workbench())
+    return retrieval_logs.judged(_log, under, app_state.workbench())
 
 
 def findings(found: tuple[Judged, ...], policy: Policy) -> Findings:
     """Under a policy, worked out once for the same records."""
     key = (policy, tuple(map(id, found)))
-    return app_state.remembered(f"log_findings_{policy.name}", key, lambda: retrieval_logs.findings(found, policy))
+    return app_state.remembered(f"log_findings_{policy.name}", key, lambda: found_in.findings(found, policy))
+
+
+def report(log: RetrievalLog, found: Findings) -> str:
+    """The findings as one HTML page."""
+    evaluator = known_card(st.session_state["evaluator"]).title
+    return render_stages(log.name, found, evaluator, now())
 
 
 @app_state.reporting()

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 import streamlit as st
 
-from crag_core.app.retrieval_logs import Findings, to_csv
 from crag_core.base.text.display import clean, counted, shortened
 from crag_core.base.types import Action
-from crag_core.experiments.logs.record import LogRecord, RetrievalLog
-from crag_core.experiments.logs.stages import Finding, Judged, Stage, Verdict
+from crag_core.experiments.logs.findings import Findings, to_csv
+from crag_core.experiments.logs.record import LogRecord, RetrievalLog, passages_of
+from crag_core.experiments.logs.stages import MEANS, TITLES, Finding, Judged, Stage, Verdict
 from ui.logs import log_state
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state
@@ -21,29 +21,14 @@ from ui.tune.charts import GRAY, GREEN, ORANGE, RED
 _ROWS_SEEN = 2000
 _LONGEST = 1200  # characters of a chunk
 _TONES = {Verdict.WRONG: RED, Verdict.DOUBTFUL: ORANGE, Verdict.RIGHT: GREEN, Verdict.PLAUSIBLE: GRAY}
-_SHORT = {
-    Stage.NOT_RETRIEVED: "Not retrieved",
-    Stage.GRADED_LOW: "Graded low",
-    Stage.STRUCK_OUT: "Struck out",
-    Stage.NOT_USED: "Not used",
-    Stage.BEYOND: "Beyond evidence",
-    Stage.NONE: "No fault found",
-}
-_MEANS = {
-    Stage.NOT_RETRIEVED: "No retrieved chunk holds the right answer: retrieval is at fault.",
-    Stage.GRADED_LOW: "A chunk holds it, and this policy discards it: evaluator or thresholds.",
-    Stage.STRUCK_OUT: "Its chunk is kept, the sentence is not: sentence cut-off.",
-    Stage.NOT_USED: "What is kept holds it, the answer does not: the language model, or its prompt.",
-    Stage.BEYOND: "The answer says what no chunk says.",
-    Stage.NONE: "The answer is right, or nothing speaks against it.",
-}
 ALL = "All"
 
 
 def draw_findings(log: RetrievalLog, found: tuple[Judged, ...]) -> None:
     policy = app_state.policy()
-    results = log_state.findings(found, policy)
     st.header("Which stage failed?", anchor=False)
+    with st.spinner("Comparing answers with chunks"):
+        results = log_state.findings(found, policy)
     st.markdown(_heading(results))
     st.plotly_chart(
         picture(results), config={"displayModeBar": False}, key="log_picture",
@@ -55,6 +40,10 @@ def draw_findings(log: RetrievalLog, found: tuple[Judged, ...]) -> None:
         st.download_button(
             "Stages (CSV)", lambda: to_csv(results).encode("utf-8-sig"), f"{log.name}-stages.csv", "text/csv",
             icon=":material/download:", on_click="ignore", key="log_csv",
+        )  # fmt: skip
+        st.download_button(
+            "Report (HTML)", lambda: log_state.report(log, results), f"{log.name}-stages.html", "text/html",
+            icon=":material/description:", on_click="ignore", key="log_html",
         )  # fmt: skip
 
 
@@ -79,15 +68,20 @@ def picture(results: Findings) -> go.Figure:
         counts = [results.stages[stage][verdict] for stage in stages]
         if any(counts):
             figure.add_bar(
-                y=[_SHORT[stage] for stage in stages], x=counts, orientation="h", name=verdict.value,
+                y=[TITLES[stage] for stage in stages], x=counts, orientation="h", name=verdict.value,
                 marker_color=_TONES[verdict], text=[str(count) if count else "" for count in counts],
-                textposition="inside", insidetextanchor="middle",
+                textposition="inside", insidetextanchor="middle", textangle=0,
                 hovertemplate="%{y}: %{x} %{data.name}<extra></extra>",
             )  # fmt: skip
     figure.update_layout(
-        barmode="stack", height=270, margin={"l": 10, "r": 10, "t": 8, "b": 8}, bargap=0.3,
-        legend={"orientation": "h", "y": -0.18, "x": 0, "traceorder": "normal"}, showlegend=True,
-    )  # fmt: skip
+        barmode="stack",
+        height=270,
+        margin={"l": 10, "r": 10, "t": 8, "b": 8},
+        bargap=0.3,
+        uniformtext={"minsize": 10, "mode": "hide"},
+        legend={"orientation": "h", "y": -0.18, "x": 0, "traceorder": "normal"},
+        showlegend=True,
+    )
     figure.update_yaxes(autorange="reversed", title=None)
     figure.update_xaxes(title=None, tickformat=",d", showgrid=True, showticklabels=False)
     return figure
@@ -99,7 +93,7 @@ def _draw_filter(results: Findings) -> Stage | None:
     options = [ALL, *(stage.value for stage in there)]
     if st.session_state.get("log_stage") not in options:
         st.session_state["log_stage"] = ALL
-    titles = {stage.value: f"{_SHORT[stage]} {counts[stage]}" for stage in there} | {ALL: f"All {len(results.pairs)}"}
+    titles = {stage.value: f"{TITLES[stage]} {counts[stage]}" for stage in there} | {ALL: f"All {len(results.pairs)}"}
     chosen = st.segmented_control(
         "Stage", options, required=True, key="log_stage", format_func=lambda name: titles[name],
         label_visibility="collapsed",
@@ -107,7 +101,7 @@ def _draw_filter(results: Findings) -> Stage | None:
     if chosen is None or chosen == ALL:
         return None
     stage = Stage(chosen)
-    st.caption(_MEANS[stage])
+    st.caption(MEANS[stage])
     return stage
 
 
@@ -119,7 +113,7 @@ def _draw_table(log: RetrievalLog, results: Findings, stage: Stage | None) -> No
     rows = [
         {
             "Question": clean(record.question),
-            "Stage": _SHORT[one.stage],
+            "Stage": TITLES[one.stage],
             "Verdict": one.verdict.value,
             "Route": one.action.value if one.action else "",
             "Why": clean(one.reason),
@@ -171,14 +165,14 @@ def _draw_record(log: RetrievalLog, record: LogRecord, finding: Finding) -> None
             if finding.action
             else ""
         )
-        st.markdown(f":{tone}-badge[{_SHORT[finding.stage]} · {finding.verdict}]{route}  \n{plain(finding.reason)}")
+        st.markdown(f":{tone}-badge[{TITLES[finding.stage]} · {finding.verdict}]{route}  \n{plain(finding.reason)}")
         answer = paragraphs(record.answer) if record.answer else ":gray[none]"
         st.markdown(f"**Answer in the log**\n\n{answer}")
         if record.references:
             st.markdown(f"**Right answer** {plain(' | '.join(record.references))}")
-        for number, one in enumerate(record.contexts, start=1):
+        for number, (one, passage) in enumerate(zip(record.contexts, passages_of(record), strict=True), start=1):
             score = f" · its score in the log {one.score:.2f}" if one.score is not None else ""
-            with st.expander(plain(f"{number}. {one.source or 'chunk'}{score}")):
+            with st.expander(plain(f"{number}. {one.source or 'chunk'}{score}"), expanded=passage.id == finding.chunk):
                 st.markdown(paragraphs(shortened(one.text, _LONGEST)))
 
 
@@ -187,8 +181,9 @@ def draw_policies(found: tuple[Judged, ...]) -> None:
     evaluator = st.session_state["evaluator"]
     rows = []
     for name in app_state.policies():
-        results = log_state.findings(found, app_state.suited(name, evaluator))
-        stages = {_SHORT[stage]: sum(counts.values()) for stage, counts in results.stages.items()}
+        with st.spinner("Routing the records"):
+            results = log_state.findings(found, app_state.suited(name, evaluator))
+        stages = {TITLES[stage]: sum(counts.values()) for stage, counts in results.stages.items()}
         routes = {action.value: results.routes[action] for action in Action}
         rows.append({"Policy": results.policy.title, **routes, **stages})
     st.dataframe(rows, hide_index=True, alt="Routes and stages by policy")

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage, Scores
-from crag_core.decision.signals import SUFFICIENCY
+from crag_core.decision.signals import CLASSES, ROUNDS, SUFFICIENCY
 
 Row = dict[str, Any]
 
@@ -47,6 +47,8 @@ _SIGNALS = {
     "keyword_coverage": 0.6,
     "agreement": 0.5,
 }
+_CLASS_OF = {"Answered": "B", "Off topic": "A"}
+"""Of the question of an example; of the others it is C."""
 _ENOUGH = ("Mixed", "Answered")
 """Examples of which a model would say that all chunks together are enough."""
 _MOST = 20  # chunks
@@ -65,7 +67,8 @@ def made_up(name: str, is_edited: bool) -> tuple[tuple[Passage, ...], tuple[Grad
 
 
 def signals_of(name: str) -> Scores:
-    return (*_SIGNALS.items(), (SUFFICIENCY, float(name in _ENOUGH)))
+    together, rounds = float(name in _ENOUGH), CLASSES[_CLASS_OF.get(name, "C")]
+    return (*_SIGNALS.items(), (SUFFICIENCY, together), (ROUNDS, rounds))
 
 
 def _draw_editor(name: str) -> tuple[tuple[Row, ...], Scores]:
@@ -94,7 +97,12 @@ def _draw_editor(name: str) -> tuple[tuple[Row, ...], Scores]:
                 "Enough together", name in _ENOUGH, key=f"policies_enough_{name}",
                 help="What a language model says of all chunks. Read by Sufficient context.",
             )  # fmt: skip
-            signals += ((SUFFICIENCY, float(enough)),)
+            letter = st.segmented_control(
+                "Question class", list(CLASSES), default=_CLASS_OF.get(name, "C"), required=True,
+                key=f"policies_class_{name}",
+                help="A: no retrieval, B: one, C: several rounds. Read by Adaptive-RAG.",
+            )  # fmt: skip
+            signals += ((SUFFICIENCY, float(enough)), (ROUNDS, CLASSES[letter]))
     return tuple(rows), signals
 
 

@@ -57,7 +57,7 @@ def draw_table(verdicts: Sequence[Verdict]) -> None:
     for one in verdicts:
         groups.setdefault(one.policy.group, []).append(one)
     for group, own in groups.items():
-        counts = Counter(one.decision.action for one in own)
+        counts = Counter(one.decision.verdict for one in own)
         message = " · ".join(
             f":{COLOURS[action]}[:material/{ICONS[action]}: {counts[action]} {action}]"
             for action in Action
@@ -86,7 +86,9 @@ def table_html(verdicts: Sequence[Verdict], name: str = "Verdicts") -> str:
 
 def _row_html(verdict: Verdict) -> str:
     policy, decision = verdict.policy, verdict.decision
-    own = f" <small>{_text(own)}</small>" if (own := own_name(decision)) else ""
+    kind = decision.action.lower() if decision.verdict else "none"
+    name = decision.action if decision.verdict else decision.label
+    own = f" <small>{_text(own)}</small>" if decision.verdict and (own := own_name(decision)) else ""
     found = scales(verdict)
     score = "".join(map(_scale_html, found)) or f'<span class="reason">{_text(sentence(decision.reason))}</span>'
     title = f' title="{_text(sentence(decision.reason))}"' if found else ""
@@ -94,7 +96,7 @@ def _row_html(verdict: Verdict) -> str:
     number = str(calls.most) if calls.least == calls.most else f"{calls.least}–{calls.most}"
     return (
         f'<tr><th scope="row">{_text(policy.title)}</th>'
-        f'<td class="verdict {decision.action.lower()}"><b>{decision.action}</b>{own}</td>'
+        f'<td class="verdict {kind}"><b>{_text(name)}</b>{own}</td>'
         f'<td class="scales"{title}>{score}</td>'
         f'<td class="then">{"".join(_effects_html(decision))}</td>'
         f'<td class="calls" data-name="LLM calls">{number}</td></tr>'

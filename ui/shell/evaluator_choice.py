@@ -67,7 +67,8 @@ def _draw_calibration(name: str) -> bool:
         _draw_start(name, is_first=True)
     else:
         on = f"{counted(kept.curve.questions, 'question')} of {plain(kept.labelled)}"
-        st.caption(f"Calibrated on {on}: AUROC {kept.apart}, {kept.seconds * 1000:.0f} ms a chunk.")
+        remark = f" :orange[:material/warning:] {plain(kept.remark)}" if kept.remark else ""
+        st.caption(f"Calibrated on {on}: AUROC {kept.apart}, {kept.seconds * 1000:.0f} ms a chunk.{remark}")
         return True
     return False
 

@@ -53,6 +53,7 @@ def told(kept: KeptEvaluator) -> str:
             f"calibrated on {kept.curve.questions} questions of {kept.labelled}: AUROC {kept.apart}, "
             f"{kept.seconds * 1000:.0f} ms a chunk",
             f"lower {lower}, upper {upper} ({kept.reason})",
+            *([kept.remark] if kept.remark else []),
             f"use it: crag-explorer ask --evaluator '{kept.name}' …, or choose it in the sidebar",
         ]
     )

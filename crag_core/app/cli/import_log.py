@@ -13,15 +13,19 @@ from crag_core.app import retrieval_logs
 from crag_core.app.cli.options import STREAM, add_choice, interruptible, with_thresholds, write_file
 from crag_core.app.cli.tune import Progress
 from crag_core.app.configuration_text import choose
-from crag_core.app.retrieval_logs import Imported, findings, judged, lines, to_csv
+from crag_core.app.retrieval_logs import Imported, judged
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord, CragError, UnknownName, WrongUse
 from crag_core.base.text.display import counted, shortened
+from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import Controls, score
 from crag_core.experiments.labelled.questions import word
 from crag_core.experiments.logs.fields import FIELDS, MEANINGS
+from crag_core.experiments.logs.findings import findings, lines, to_csv
 from crag_core.experiments.logs.labels import gradable
 from crag_core.experiments.logs.read import SHAPES, ReadLog, described, read_log
+from crag_core.pipeline.run import now
+from crag_core.report.stages.page import render_stages
 
 _SHOWN = 20
 
@@ -41,13 +45,15 @@ def add_commands(commands: Any) -> None:
         "--stages", action="store_true", help="grade every record, and print the stage at which each went wrong"
     )
     parser.add_argument("--csv", type=Path, metavar="OUT", help="with --stages: write a row a record to this file")
+    parser.add_argument("--html", type=Path, metavar="OUT", help="with --stages: write a page to send to somebody")
     add_choice(parser)
     parser.set_defaults(command=import_log)
 
 
 def import_log(options: argparse.Namespace) -> int:
-    if options.csv and not options.stages:
-        raise WrongUse("--csv goes with --stages.")
+    for option in ("csv", "html"):
+        if getattr(options, option) and not options.stages:
+            raise WrongUse(f"--{option} goes with --stages.")
     read = read_log(_content(options.file), options.shape or "", _mapping(options.map), parquet=True)
     print(preview(read) if options.preview else _told(read))
     for problem in read.problems[:_SHOWN]:
@@ -114,6 +120,9 @@ def _stages(found: Imported, options: argparse.Namespace, workbench: Workbench) 
         print("The log does not say what is right: by scores and support, records are doubtful at most.")
     if options.csv:
         write_file(options.csv, to_csv(told), "stages")
+    if options.html:
+        evaluator = known_card(choice.evaluator).title
+        write_file(options.html, render_stages(found.log.name, told, evaluator, now()), "page")
 
 
 def _mapping(pairs: list[str]) -> dict[str, str]:

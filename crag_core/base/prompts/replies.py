@@ -43,6 +43,14 @@ SUFFICIENT_SCHEMA: dict[str, Any] = {
     "required": ["explanation", "verdict"],
 }
 
+CLASSES = ("a", "b", "c")
+CLASS_FORM = '{"verdict": "A" or "B" or "C"}'
+CLASS_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"verdict": {"type": "string", "enum": ["A", "B", "C"]}},
+    "required": ["verdict"],
+}
+
 CHECK_FORM = (
     '{"verdict": "supported" or "partly" or "not supported", '
     '"sentences": [<the numbers of at most three pieces of evidence that it rests on>]}'
@@ -54,6 +62,16 @@ CHECK_SCHEMA: dict[str, Any] = {
         "sentences": {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 999}, "maxItems": 3},
     },
     "required": ["verdict", "sentences"],
+}
+
+CONDENSE_FORM = '{"underspecified": true or false, "question": "<one question>"}'
+CONDENSE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "underspecified": {"type": "boolean"},
+        "question": {"type": "string", "minLength": 1, "maxLength": 400},
+    },
+    "required": ["underspecified", "question"],
 }
 
 BATCH_FORM = '{"evaluations": [{"score": <number>, "reason": "<a few words>"}, ...]}'

@@ -27,13 +27,16 @@ NEEDED = {
     "judge-batch": _JUDGING,
     "judge-list": _JUDGING,
     "sufficient": _JUDGING,
+    "classify": ("question", "reply"),
     "again": ("failure",),
+    "condense": ("question", "history", "evidence_is_data", "reply"),
     "extract": _JUDGING,
     "check": ("statement", "evidence", "evidence_is_data", "reply"),
     "rewrite": ("question",),
     "phrases": ("question",),
     "keywords": ("question", "tried"),
     "rephrase": ("question",),
+    "alone": ("question", "cannot_answer"),
     "answer": ("question", "evidence", "evidence_is_data", "cannot_answer"),
 }
 """The placeholders that must stand in each prompt."""
@@ -48,7 +51,7 @@ ALLOWED = {
 }
 """Those that may stand there besides."""
 
-OF_OTHERS = ("question", "evidence", "statement", "tried", "failure")
+OF_OTHERS = ("question", "evidence", "history", "statement", "tried", "failure")
 """Text of others, which must not speak as the system does."""
 
 _PLACEHOLDER = re.compile(r"\{(\s*[\w-]{1,40}\s*)\}")

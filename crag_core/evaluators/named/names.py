@@ -57,6 +57,8 @@ def parse_name(text: str) -> ModelName:
     place, asked, told = text.removeprefix(PREFIX).partition("?as=")
     if asked and told not in KINDS:
         raise UnknownName.among("interface", told, KINDS)
+    if ".." in place.split("/"):
+        raise _wrong(text)
     if place.startswith("/"):
         return ModelName(place.rstrip("/") or "/", told=told)
     source, at, revision = place.partition("@")

@@ -136,11 +136,15 @@ def read_as_text(tokenizer: Any) -> Any:
     return tokenizer
 
 
+BROKEN = "Check that its files are whole, or name another interface with ?as=."
+"""What to do about a model that cannot be read."""
+
+
 @contextmanager
-def loading(files: ModelFiles) -> Iterator[None]:
+def loading(files: ModelFiles, hint: str = BROKEN) -> Iterator[None]:
     from crag_core.base.concurrency.loading import TRANSFORMERS
 
-    with TRANSFORMERS, failing(files):
+    with TRANSFORMERS, failing(files, hint):
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()  # type: ignore[no-untyped-call]  # it would appear in the server's log
@@ -148,7 +152,7 @@ def loading(files: ModelFiles) -> Iterator[None]:
 
 
 @contextmanager
-def failing(files: ModelFiles) -> Iterator[None]:
+def failing(files: ModelFiles, hint: str = BROKEN) -> Iterator[None]:
     """The libraries underneath raise nearly anything for a model that is broken."""
     try:
         yield
@@ -157,8 +161,7 @@ def failing(files: ModelFiles) -> Iterator[None]:
     except Exception as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise EvaluatorUnavailable(
-            f"The model in {files.folder} cannot be read: {first[:300].rstrip('.')}.",
-            hint="Check that its files are whole, or name another interface with ?as=.",
+            f"The model in {files.folder} cannot be read: {first[:300].rstrip('.')}.", hint=hint
         ) from error
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from threading import Lock
 from typing import Protocol, Self
 
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.protocols import Backing, Cancel, Piece
+from crag_core.evaluators.named.files import ModelFiles
 from crag_core.evaluators.support.entailment import Entailment
-from crag_core.evaluators.support.files import Reading, find_files
 from crag_core.evaluators.support.parts import Claim, SupportParts, claims_in
+from crag_core.evaluators.support.reading import files_of
 from crag_core.evaluators.support.spans import Spans
 from crag_core.trace.grounding.citation_check import Evidence
 
@@ -65,20 +65,19 @@ _loading = Lock()
 
 def load(setting: str) -> Model:
     """The last models that were asked for stay in memory; raises `EvaluatorUnavailable`."""
-    folder = find_files(setting)
+    files = files_of(setting)
     with _loading:
-        return _opened(folder, (folder / "config.json").stat().st_mtime_ns)
+        return _opened(files)
 
 
 @lru_cache(2)
-def _opened(folder: Path, changed: int) -> Model:
-    reading = Reading(folder)
-    names = [str(name) for name in reading.config.get("architectures") or ()]
+def _opened(files: ModelFiles) -> Model:
+    names = [str(name) for name in files.config.get("architectures") or ()]
     for name in names:
         for end, kind in MODELS.items():
             if name.endswith(end):
-                return kind(reading)
+                return kind(files)
     raise EvaluatorUnavailable(
-        f"Expected a classifier of pairs (NLI) or of tokens in {folder}, found {', '.join(names) or 'none'}.",
+        f"Expected a classifier of pairs (NLI) or of tokens in {files.folder}, found {', '.join(names) or 'none'}.",
         hint="Name a model whose config.json says ForSequenceClassification or ForTokenClassification.",
     )

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Backing, Cancel
-from crag_core.evaluators.support.files import Reading
+from crag_core.evaluators.named.files import ModelFiles
 from crag_core.evaluators.support.parts import Claim, nearest, passages_of
+from crag_core.evaluators.support.reading import Reading, labels_of
 from crag_core.trace.grounding.citation_check import WEAK, Evidence
 
 PREMISES = 8
@@ -20,10 +21,9 @@ class Entailment:
     Besides the excerpts one by one, the sentences nearest by words are one premise, since a claim may rest on several.
     """
 
-    def __init__(self, reading: Reading) -> None:
-        self._label = entailment_label(reading.labels)
-        self._reading = reading
-        self._tokenizer, self._model = reading.open("AutoModelForSequenceClassification")
+    def __init__(self, files: ModelFiles) -> None:
+        self._label = entailment_label(labels_of(files))
+        self._reading = Reading(files, "AutoModelForSequenceClassification")
 
     def check(
         self, sentences: Sequence[str], claims: Sequence[Claim], evidence: Evidence, question: str, cancel: Cancel
@@ -43,7 +43,7 @@ class Entailment:
     def _passages(self, evidence: Evidence) -> list[list[int]]:
         """The places of each excerpt's pieces; of a long one in parts that can be read beside a claim."""
         with self._reading.at_work():
-            sizes = [len(self._tokenizer(one.text, verbose=False)["input_ids"]) for one in evidence.pieces]
+            sizes = [len(self._reading.tokenizer(one.text, verbose=False)["input_ids"]) for one in evidence.pieces]
         parts, taken, most = list[list[int]](), 0, self._reading.longest * 3 // 4
         for at, (piece, size) in enumerate(zip(evidence.pieces, sizes, strict=True)):
             is_new = not parts or evidence.pieces[parts[-1][-1]].excerpt != piece.excerpt
@@ -58,10 +58,10 @@ class Entailment:
         if cancel.is_set():
             raise Stopped("Stopped by you.")
         with self._reading.at_work():
-            read = self._tokenizer(
+            read = self._reading.tokenizer(
                 premise, hypothesis, truncation="longest_first", max_length=self._reading.longest, return_tensors="pt"
             )
-            chances = self._model(**read).logits[0].softmax(-1)
+            chances = self._reading.model(**read).logits[0].softmax(-1)
         return min(max(float(chances[self._label]), 0.0), 1.0)
 
 

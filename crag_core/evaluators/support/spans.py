@@ -9,8 +9,9 @@ from statistics import fmean
 
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Backing, Cancel
-from crag_core.evaluators.support.files import Reading
+from crag_core.evaluators.named.files import ModelFiles
 from crag_core.evaluators.support.parts import Claim, nearest, passages_of
+from crag_core.evaluators.support.reading import Reading, labels_of
 from crag_core.trace.grounding.citation_check import LACKING, WEAK, Evidence
 from crag_core.trace.grounding.quoted_answer import CITATION
 
@@ -45,10 +46,9 @@ class Spans:
     out: first that which shares fewest words with the claims.
     """
 
-    def __init__(self, reading: Reading) -> None:
-        self._label = hallucination_label(reading.labels)
-        self._reading = reading
-        self._tokenizer, self._model = reading.open("AutoModelForTokenClassification")
+    def __init__(self, files: ModelFiles) -> None:
+        self._label = hallucination_label(labels_of(files))
+        self._reading = Reading(files, "AutoModelForTokenClassification")
 
     def check(
         self, sentences: Sequence[str], claims: Sequence[Claim], evidence: Evidence, question: str, cancel: Cancel
@@ -110,17 +110,17 @@ class Spans:
 
     def _count(self, text: str) -> int:
         with self._reading.at_work():
-            return len(self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+            return len(self._reading.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
     def _read(self, prompt: str, answer: str) -> list[Token]:
         with self._reading.at_work():
-            read = self._tokenizer(
+            read = self._reading.tokenizer(
                 prompt, answer, truncation="only_first", max_length=self._reading.longest,
                 return_offsets_mapping=True, return_tensors="pt",
             )  # fmt: skip
             offsets = read.pop("offset_mapping")[0].tolist()
             sides = read.sequence_ids(0)
-            chances = self._model(**read).logits[0].softmax(-1)[:, self._label].tolist()
+            chances = self._reading.model(**read).logits[0].softmax(-1)[:, self._label].tolist()
         return [
             Token(start, end, chance)
             for (start, end), side, chance in zip(offsets, sides, chances, strict=True)

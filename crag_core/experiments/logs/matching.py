@@ -28,7 +28,7 @@ MOST_SAID = 0.6
 SLIGHTLY = 0.15
 """The same of an answer of several words, which hardly stands anywhere by chance."""
 
-_FEW = 4  # words of an answer up to which none may be missing
+_FEW, _NEARLY = 4, 0.75  # words of a short answer from which some may be missing, and the share that may not
 _LITTLE = 3  # letters
 _SAME = 0.8  # share of the words of a chunk that is known to hold the answer
 _LEAST = 20  # characters of a text that is looked for in another
@@ -113,7 +113,7 @@ class Truth:
         pieces = pieces_of(text)
         if _is_short(span):
             wanted = _exact(span)
-            least = len(wanted) if len(wanted) < _FEW else MOST_SAID * len(wanted)
+            least = len(wanted) if len(wanted) < _FEW else _NEARLY * len(wanted)
             return bool(wanted) and any(len(wanted & _exact(piece.text)) >= least for piece in pieces)
         wanted = (_exact(span) - _exact(self.record.question)) or _exact(span)
         backings = self.meter.measure([span[start:end] for start, end in sentences(span)], pieces, Event())

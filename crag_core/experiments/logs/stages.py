@@ -35,6 +35,27 @@ class Stage(StrEnum):
     NONE = "no fault found"
 
 
+TITLES = {
+    Stage.NOT_RETRIEVED: "Not retrieved",
+    Stage.GRADED_LOW: "Graded low",
+    Stage.STRUCK_OUT: "Struck out",
+    Stage.NOT_USED: "Not used",
+    Stage.BEYOND: "Beyond evidence",
+    Stage.NONE: "No fault found",
+}
+"""Each stage in two words, as a heading."""
+
+MEANS = {
+    Stage.NOT_RETRIEVED: "No retrieved chunk holds the right answer: retrieval is at fault.",
+    Stage.GRADED_LOW: "A chunk holds it, and this policy discards it: evaluator or thresholds.",
+    Stage.STRUCK_OUT: "Its chunk is kept, the sentence is not: sentence cut-off.",
+    Stage.NOT_USED: "What is kept holds it, the answer does not: the language model, or its prompt.",
+    Stage.BEYOND: "The answer says what no chunk says.",
+    Stage.NONE: "The answer is right, or nothing speaks against it.",
+}
+"""What each says of the system."""
+
+
 class Verdict(StrEnum):
     """Of a record: by what is known to be right, or, where nothing is, by scores and support."""
 
@@ -60,6 +81,9 @@ class Finding:
 THIN = 0.6
 """Sentences that score less than this share of the best chunk do not say what it was graded for. The trained evaluator
 gives the sentence that answers about 0.7 of what it gives its chunk."""
+
+NEARLY = 0.95
+"""Of the best sentence of all chunks: what an answer stands on where the policy is in doubt, and the answer is not."""
 
 MUCH_LESS = 0.5
 """An answer whose sentences score less than this share of the best kept one does not use what was kept."""
@@ -179,9 +203,10 @@ class _Case:
     # With something that is known to be right
 
     def _by_truth(self) -> Finding:
-        holding, weakest = self.judged.holding, self.judged.weakest
+        holding = self.judged.holding
         if self.judged.is_right:
-            if weakest is None or weakest[1] >= SUPPORTED or holding:
+            weakest = None if holding else self.judged.weakest
+            if weakest is None or weakest[1] >= SUPPORTED:
                 return self._made(Stage.NONE, Verdict.RIGHT, "the answer says what is right")
             told = f"right, but no chunk says so: support {weakest[1]:.2f} for “{_short(weakest[0])}”"
             return self._made(Stage.BEYOND, Verdict.RIGHT, told)
@@ -194,8 +219,8 @@ class _Case:
         if not self.record.answer:
             return self._made(Stage.NONE, Verdict.PLAUSIBLE, "what was kept holds the right answer", holding[0].id)
         if self.judged.is_right is None:  # it is known where the answer stands, and not what it is
-            weakest_is_fine = weakest is None or weakest[1] >= SUPPORTED
-            if weakest_is_fine and not declines(self.record.answer):
+            weakest = self.judged.weakest
+            if (weakest is None or weakest[1] >= SUPPORTED) and not declines(self.record.answer):
                 return self._made(Stage.NONE, Verdict.PLAUSIBLE, "the answer stands in the chunks", holding[0].id)
             return self._about_answer(Verdict.DOUBTFUL, holding[0].id)
         return self._about_answer(Verdict.WRONG, holding[0].id)
@@ -264,6 +289,9 @@ class _Case:
             if best is not None and best >= card.upper:
                 told = f"best chunk {best:.2f} ≥ {card.upper:.2f}, where its evaluator has its upper threshold"
                 return self._doubt(Stage.GRADED_LOW, f"{decision.reason}; {told}{ending}")
+            if decision.action is Action.AMBIGUOUS and answer and not has_none and self._stands_on_the_best():
+                told = f"{decision.reason}; the answer stands on the best sentences"
+                return self._made(Stage.NONE, Verdict.PLAUSIBLE, told)
             return self._doubt(Stage.NOT_RETRIEVED, f"{decision.reason}{ending}")
         if not answer:
             return self._made(Stage.NONE, Verdict.PLAUSIBLE, decision.reason)
@@ -294,6 +322,14 @@ class _Case:
         return self._made(
             Stage.NONE, Verdict.PLAUSIBLE, f"{self.routed.decision.reason}; the answer stands in the chunks"
         )
+
+    def _stands_on_the_best(self) -> bool:
+        """Whether the chunks support the answer, and what it stands on scores about as high as anything in them."""
+        weakest, behind = self.judged.weakest, self.judged.behind
+        if weakest is None or weakest[1] < SUPPORTED or not behind:
+            return False
+        best = max((one.score or 0.0 for one in self.trace.strips or ()), default=0.0)
+        return max(one.score or 0.0 for one in behind) >= NEARLY * best
 
     def _best(self) -> float | None:
         return max((score for one in self.passages if (score := self._score(one)) is not None), default=None)

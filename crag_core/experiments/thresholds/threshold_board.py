@@ -6,7 +6,7 @@ Only the first retrieval counts: a policy that retrieves again (agentic, heurist
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -77,7 +77,9 @@ class Board:
     """`cases` under `policy`, graded by `judge`. `writer`: a language model is there to rewrite and answer."""
 
     def __init__(self, policy: Policy, cases: Sequence[Case], judge: EvaluatorCard, *, writer: bool = False) -> None:
-        self.policy, self.cases = policy if writer else policy.unaided(), tuple(cases)
+        # A question that needs several rounds is the one that thresholds decide.
+        of = replace(policy, rounds_by_question=False)
+        self.policy, self.cases = of if writer else of.unaided(), tuple(cases)
         self.judge, self.writer = judge, writer
         self._known: dict[float, Deciding] = {}
 

@@ -37,6 +37,7 @@ from crag_core.trace.grounding.quoted_answer import (
     why_doubtful,
     with_headers,
 )
+from crag_core.trace.reroute import FROM_MEMORY
 from crag_core.view.path.stages import PLACES, web_failure
 from crag_core.view.run_view import Label, RunView
 
@@ -205,6 +206,9 @@ class AnswerBlocks:
 
     def _notes(self) -> Iterator[tuple[str, str]]:
         answer, trace = self.answer, self.view.trace
+        is_from_memory = self.view.routed.decision.is_from_memory
+        if is_from_memory:
+            yield "doubtful", FROM_MEMORY
         if self.is_doubtful:
             yield "doubtful", why_doubtful(self.view.routed.decision, trace.web)
         if answer.state is AnswerState.STOPPED:
@@ -220,6 +224,8 @@ class AnswerBlocks:
             yield "web", failed
         if cut := left_out(answer.usage):
             yield "cut", cut
+        if is_from_memory:
+            return
         if answer.state is AnswerState.COMPLETE and answer == trace.answer and trace.support is None:
             said = (f"{step.summary} {step.hint}" for step in trace.steps if step.name in PLACES["check"][2])
             yield "unmeasured", f"What supports each sentence was {next(said, 'not measured in this run')}"

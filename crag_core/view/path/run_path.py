@@ -35,6 +35,7 @@ class RunPath:
 _SURE = ("retrieve", "grade", "route")
 """Stages of every path."""
 _DECIDING = (
+    StepName.CLASSIFY,
     StepName.RETRIEVE,
     StepName.GRADE,
     StepName.SECOND_READING,
@@ -65,7 +66,9 @@ def run_path(trace: Trace, routed: Reroute, running: str | None = None) -> RunPa
 
 def _is_decided(trace: Trace, routed: Reroute, running: str | None) -> bool:
     """Whether all is there that the decision is made from, and nothing that goes on may change it."""
-    if trace.passages is None or stages.grade(trace, routed).state is StageState.WOULD_BE:
+    if trace.passages is None or Missing.CHUNKS in routed.missing:
+        return False
+    if stages.grade(trace, routed).state is StageState.WOULD_BE:
         return False
     return running is None or (trace.decision is not None and running not in _DECIDING)
 

@@ -87,7 +87,7 @@ _ROUNDS = {
 }
 _UNASKED = {WebOutcome.OFF: "web search is off", WebOutcome.COOLING: "too soon after the last"}
 PLACES = {
-    "retrieve": ("Retrieve", "passages", (StepName.RETRIEVE,)),
+    "retrieve": ("Retrieve", "passages", (StepName.CLASSIFY, StepName.RETRIEVE)),
     "grade": ("Grade", "scores", (StepName.GRADE, StepName.SECOND_READING, StepName.JUDGE_TOGETHER)),
     "route": ("Route", "scores", (StepName.ROUTE,)),
     "again": ("Look again", "record", (StepName.RETRIEVE_AGAIN,)),
@@ -124,7 +124,7 @@ def why_not(routed: Reroute) -> str:
     """Why a stage is not on the path that the decision asks for."""
     action = routed.decision.action
     if routed.decision.verdict is None:
-        return "not part of plain RAG"
+        return "no document is needed" if routed.decision.is_from_memory else "not part of plain RAG"
     return f"not needed: {action}" if action is Action.CORRECT else f"not asked: {action}"
 
 
@@ -139,25 +139,35 @@ def kept(verdicts: tuple[StripVerdict, ...], passages: tuple[Passage, ...]) -> s
 
 
 def retrieve(trace: Trace, routed: Reroute) -> Stage:
+    if routed.decision.is_from_memory:
+        unused = "the record holds chunks that are not used now" if trace.passages else ""
+        return stage("retrieve", StageState.SKIPPED, why_not(routed), unused)
     found = routed.decision_path.iterations[0].passages
     pinned = sum("read_file" in passage.found_by for passage in found)
     files, rest = counted(pinned, "pinned file"), counted(len(found) - pinned, "chunk")
     message = (f"{files}, {rest}" if len(found) > pinned else f"{files}, whole") if pinned else rest
-    of = f"from {counted(len({passage.source for passage in found}), 'document')}" if found else ""
+    of = _sorted(trace) + f"from {counted(len({passage.source for passage in found}), 'document')}" if found else ""
     return stage("retrieve", StageState.TAKEN, message if found else "nothing found", of)
+
+
+def _sorted(trace: Trace) -> str:
+    """What a model or a rule made of the question before anything was retrieved; "" where nobody sorted it."""
+    step = next((step for step in trace.steps if step.name == StepName.CLASSIFY), None)
+    return f"question {step.summary}; " if step and trace.settings.policy.rounds_by_question else ""
 
 
 def grade(trace: Trace, routed: Reroute) -> Stage:
     decision_path = routed.decision_path
     first = decision_path.iterations[0].decision
     if first.verdict is None:
-        return stage("grade", StageState.SKIPPED, "not part of plain RAG")
+        return stage("grade", StageState.SKIPPED, why_not(routed))
     if first.rule:
         return stage("grade", StageState.SKIPPED, f"not needed: rule {first.rule}", first.reason)
     ids = {passage.id for passage in decision_path.looked_at}
     grades = [grade for grade in trace.grades or () if grade.passage_id in ids]
     is_broken = break_at(trace, "grade") is not None and any(grade.retryable for grade in grades)
-    if decision_path.ungraded or is_broken or Missing.SUFFICIENCY in routed.missing:
+    unsorted = Missing.QUESTION_CLASS in routed.missing
+    if decision_path.ungraded or is_broken or unsorted or Missing.SUFFICIENCY in routed.missing:
         return stage("grade", StageState.WOULD_BE)
     if not grades:
         return stage("grade", StageState.SKIPPED, "not read by this policy" if ids else "nothing to grade")

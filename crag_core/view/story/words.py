@@ -55,8 +55,10 @@ def capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def question_caption(is_plain: bool) -> str:
+def question_caption(is_plain: bool, is_from_memory: bool = False) -> str:
     first = "RAG answers questions from documents: it searches them, and writes an answer from what it finds."
+    if is_from_memory:
+        return f"{first} Here a language model said beforehand that this question needs no document."
     if is_plain:
         return f"{first} Plain RAG, as here, does not check what it found."
     return f"{first} Corrective RAG (CRAG) first checks whether what it found is good enough. Follow one question."
@@ -64,6 +66,8 @@ def question_caption(is_plain: bool) -> str:
 
 def found_caption(view: RunView) -> str:
     found = view.routed.decision_path.looked_at
+    if view.routed.decision.is_from_memory:
+        return "The documents are not searched."
     if not found:
         return "The search of the documents finds nothing."
     sources = len({passage.source for passage in found})
@@ -95,6 +99,8 @@ def graded_caption(view: RunView, best: tuple[float, ...], count: int, ungraded:
 def decision_caption(view: RunView, graded: int) -> str:
     """`graded` is the number of chunks with a score."""
     decision, policy = view.routed.decision, view.policy
+    if decision.is_from_memory:
+        return "No document was read, so there is no evidence to check."
     if decision.verdict is None:
         return "Plain RAG has no check: what the search found is used as it is."
     if decision.rule or decision.score is None:
@@ -131,6 +137,8 @@ def _by_one(decision: Decision, policy: Policy, graded: int) -> str:
 
 def verdict_of(decision: Decision) -> Verdict:
     """What the policy makes of it, and what it then does."""
+    if decision.is_from_memory:
+        return Verdict(clean(decision.label), "The language model answers from memory.", "plain")
     if decision.verdict is None:
         return Verdict(clean(decision.label), "Nothing is checked: use the chunks as they are.", "plain")
     done = _DONE[decision.handling]
@@ -234,6 +242,8 @@ def answer_caption(view: RunView, cited: tuple[str, ...], from_web: bool) -> str
         if trace.failure:
             return f"No answer was written. {clean(trace.failure.summary)}"
         return "No answer was written in this run."
+    if view.routed.decision.is_from_memory and answer.state is not AnswerState.FAILED:
+        return "This is what the language model says from memory. No document was read, and nothing stands behind it."
     if answer.state is AnswerState.CANNOT_ANSWER:
         return "The evidence does not hold the answer, so none is made up. That is an answer too."
     if view.routed.is_doubtful:

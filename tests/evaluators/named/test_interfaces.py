@@ -11,7 +11,16 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForQuestionAnswering, AutoTokenizer
+from safetensors.torch import load_file
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForQuestionAnswering,
+    AutoTokenizer,
+    BertConfig,
+    BertForSequenceClassification,
+    DebertaV2Config,
+    DebertaV2ForSequenceClassification,
+)
 
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.types import Passage, Strip
@@ -191,6 +200,27 @@ def test_pruner_scores_sentences_by_the_mean_of_their_tokens_from_one_pass(
         own = [chance for a, b, chance in reading.kept if a >= strip.start and b <= strip.end]
         assert strip.score == pytest.approx(sum(own) / len(own))
     assert judge.card.strip_cutoff == keep_above(judge.files) == 0.25
+
+
+@pytest.mark.parametrize("kind", ["OpenProvence", "Provence"])
+def test_pruner_keeps_by_the_second_output_over_the_last_hidden_states(folders: dict[str, Path], kind: str) -> None:
+    folder, is_open = folders[kind], kind == "OpenProvence"
+    weights = load_file(folder / "model.safetensors")
+    told = json.loads((folder / "config.json").read_text())
+    if is_open:
+        model: Any = BertForSequenceClassification(BertConfig(**told["base_model_config"]))
+    else:
+        model = DebertaV2ForSequenceClassification(DebertaV2Config(**told))
+    model.load_state_dict({name.removeprefix("ranking_model."): one for name, one in weights.items()}, strict=False)
+    head = "pruning_head.classifier" if is_open else "token_classifier"
+    question = QUESTION if is_open else "how many days of paid leave"
+    pair = AutoTokenizer.from_pretrained(folder, config=model.config)(question, TEXTS[0], return_tensors="pt")
+    with torch.inference_mode():
+        last = model.eval()(**pair, output_hidden_states=True).hidden_states[-1][0]
+    keep = (last @ weights[f"{head}.weight"].T + weights[f"{head}.bias"]).softmax(-1)[:, 1].tolist()
+    expected = [keep[place] for place, of in enumerate(pair.sequence_ids(0)) if of == 1]
+    (reading,) = find.open_reader(evaluator(folder).files, "pruner").read(QUESTION, TEXTS[:1], GO)
+    assert [chance for _, _, chance in reading.kept] == pytest.approx(expected, abs=1e-5)
 
 
 def test_sentences_of_a_long_chunk_and_under_a_heading_have_scores(folders: dict[str, Path]) -> None:

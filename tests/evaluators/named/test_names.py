@@ -28,7 +28,7 @@ def test_name_is_read_and_written_again(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "hf:", "hf:a/b/c", "hf:../x", "hf:a b", "hf:a/b@", "hf:a/b@x y", "hf:~/m", "hf:./m", "a/b", "hf:a\n",
-     "hf:/" + "a" * 500, "hf:https://huggingface.co/a/b", "hf:a/b?as=", "hf:a/b?as=chat"],
+     "hf:/" + "a" * 500, "hf:/a/../b", "hf:https://huggingface.co/a/b", "hf:a/b?as=", "hf:a/b?as=chat"],
 )  # fmt: skip
 def test_what_is_no_name_is_refused(text: str) -> None:
     with pytest.raises(UnknownName) as refused:

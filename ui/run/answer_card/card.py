@@ -41,6 +41,7 @@ _ENDINGS = {
     AnswerEnding.ANSWERED: ("green", "check"),
     AnswerEnding.FROM_WEB: ("blue", "public"),
     AnswerEnding.DOUBTFUL: ("orange", "help"),
+    AnswerEnding.FROM_MEMORY: ("orange", "psychology"),
     AnswerEnding.UNANSWERED: ("gray", "do_not_disturb_on"),
     AnswerEnding.STOPPED: ("orange", "stop_circle"),
     AnswerEnding.FAILED: ("orange", "error"),

@@ -74,6 +74,8 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
     elif not is_plain and now is not None and not same_judge(made, now):
         needs[Missing.GRADES] = f"grades by {card.title.lower()} in another version"
     for item in (
+        Missing.QUESTION_CLASS,
+        Missing.CHUNKS,
         Missing.GRADES,
         Missing.SUFFICIENCY,
         Missing.SECOND_OPINION,
@@ -87,7 +89,7 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
             choice.policy, card.name, writer=choice.model != EXTRACTIVE
         ):
             continue
-        if item is Missing.SUFFICIENCY and choice.model == EXTRACTIVE:
+        if item in (Missing.SUFFICIENCY, Missing.QUESTION_CLASS) and choice.model == EXTRACTIVE:
             continue
         if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
             needs.setdefault(item, item.value.partition(":")[0])
