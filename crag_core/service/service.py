@@ -27,6 +27,7 @@ from crag_core.pipeline.run import VERSION, Cooldown, Run, WebMode
 from crag_core.pipeline.run_queue import RunQueue, Ticket
 from crag_core.service import answers, schemas
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.standalone import follow
 from crag_core.trace.trace import Trace
 
 CarryOn = Callable[[Trace, Run], Trace]
@@ -96,7 +97,9 @@ class Service:
                 raise UnknownName.among("collection", asked.collection, known)
         engine = self.workbench.engine(choice, self._pause_of(who))
         if asked.resume is None:
-            return engine.begin(str(asked.query).strip()), engine.resume
+            question = str(asked.query).strip()
+            before = follow(question, self._kept_run(asked.after)) if asked.after else None
+            return engine.begin(question, follow_up=before), engine.resume
         found = self._kept_run(asked.resume)
         if not found.is_unfinished:
             raise WrongUse("Expected a run that broke off or was stopped; this one is finished.", hint="Ask anew.")
