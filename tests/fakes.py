@@ -210,6 +210,7 @@ def kind_of(messages: Messages) -> str:
         "You sort": "classify",
         "You reply": "alone",
         "You check": "check",
+        "You rewrite": "condense",
         "Turn the question": "rewrite",
         "Give at most": "phrases",
         "Give another query": "keywords",

@@ -87,6 +87,10 @@ class EvaluatorUnavailable(CragError):
     """The trained evaluator cannot be loaded or run: a file of it is missing, altered or broken."""
 
 
+class NotCalibrated(CragError):
+    """An evaluator by name has no calibration for the files that it has now: no threshold fits its scores."""
+
+
 class ModelUnavailable(CragError):
     """The language model's server does not answer, went away, or timed out.
 

@@ -79,12 +79,14 @@ class Piece:
 class Backing:
     """What stands behind a sentence of an answer; `score` in 0..1, None when that could not be measured.
 
-    `pieces` are ids, best first; `usage` is what it cost to find out.
+    `pieces` are ids, best first; `usage` is what it cost to find out. `spans` are the parts of the sentence, (from,
+    to), that the evidence lacks; () where none were told.
     """
 
     score: float | None
     pieces: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    spans: tuple[tuple[int, int], ...] = ()
 
 
 class Retriever(Protocol):
@@ -206,8 +208,10 @@ class PageReader(Protocol):
 
 
 class SupportMeter(Protocol):
-    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel) -> tuple[Backing, ...]:
-        """What of the evidence stands behind each sentence of an answer, in order; raises a `CragError`."""
+    def measure(
+        self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""
+    ) -> tuple[Backing, ...]:
+        """What of the evidence stands behind each sentence of an answer to `question`; raises a `CragError`."""
 
 
 class GradeCache(Protocol):

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+LONGEST_CONDENSED = 500
+"""Characters of a question that a model makes of one in a conversation."""
+
 _LONGEST = 20_000
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 # Not in a reply that begins with its JSON: there the tag is a quotation, and what follows it as well.
@@ -47,6 +50,15 @@ class VerdictReply:
 
     verdict: str | None
     numbers: tuple[int, ...] = ()
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class CondensedReply:
+    """A question in one line, to be asked back with `asks_back`; or None with the `cause`."""
+
+    question: str | None
+    asks_back: bool = False
     cause: str = ""
 
 
@@ -128,6 +140,28 @@ def parse_verdict(text: str, verdicts: Sequence[str]) -> VerdictReply:
         return VerdictReply(None, cause="the reply was cut off, or is not JSON")
     yes_or_no = "the reply was a yes or no, not a verdict"
     return VerdictReply(None, cause=yes_or_no if _YES_NO.match(reply) else "the reply holds no verdict")
+
+
+def parse_condensed(text: str) -> CondensedReply:
+    """Read the `question` of a reply, and whether it is `underspecified`; anything unclear is None with its cause."""
+    reply = without_thoughts(text)
+    if not reply:
+        return CondensedReply(None, cause=_EMPTY.cause)
+    values, broken = _values(reply)
+    found = [record for value, _, _ in values for record in _records(value, "question")]
+    if not found:
+        is_cut = broken is not None
+        return CondensedReply(None, cause="the reply was cut off, or is not JSON" if is_cut else "it holds no question")
+    said, asks = found[0]["question"], found[0].get("underspecified", False)
+    if len({str(one["question"]) for one in found}) > 1:
+        return CondensedReply(None, cause="the reply holds more than one question")
+    if not isinstance(said, str) or not (line := " ".join(said.split())):
+        return CondensedReply(None, cause="the question in the reply is empty, or no text")
+    if len(line) > LONGEST_CONDENSED:
+        return CondensedReply(
+            None, cause=f"the question has {len(line)} characters, expected at most {LONGEST_CONDENSED}"
+        )
+    return CondensedReply(line, asks_back=asks is True or str(asks).strip().lower() in ("true", "yes"))
 
 
 def parse_records(text: str, key: str) -> list[dict[str, Any]]:

@@ -565,7 +565,8 @@ class Support:
 
     `score` in 0..1 says how well its best evidence supports it, None when that could not be measured. `pieces` are the
     ids of the strips (or of passages that went in whole) that support it, best first; `cited` are the excerpt numbers
-    that the sentence names itself.
+    that the sentence names itself. `spans` are the parts of the sentence, (from, to), that the evidence lacks, in
+    order; () where none were told.
     """
 
     start: int
@@ -573,11 +574,15 @@ class Support:
     score: float | None
     pieces: tuple[str, ...] = ()
     cited: tuple[int, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         _check_score(self.score)
         if not 0 <= self.start <= self.end:
             raise ValueError(f"expected 0 <= start <= end, found {self.start} and {self.end}")
+        places = [0, *(place for span in self.spans for place in span), self.end - self.start]
+        if sorted(places) != places or any(start == end for start, end in self.spans):
+            raise ValueError("expected spans that follow each other within the sentence")
 
 
 @dataclass(frozen=True)
@@ -631,6 +636,51 @@ class ModelCall:
     error: str = ""
 
 
+@dataclass(frozen=True)
+class Turn:
+    """An earlier question of a conversation: the id of its run, the question as it was understood, and what it got.
+
+    `answer` is cut short, "" where there was none; with `asks_back` it is the question that was asked back.
+    """
+
+    run: str
+    question: str
+    answer: str = ""
+    asks_back: bool = False
+
+
+class Understanding(StrEnum):
+    """How far a question of a conversation is understood."""
+
+    OPEN = "not read yet"
+    WAITING = "waiting for approval"
+    SETTLED = "settled"
+    ASKS_BACK = "asks back"
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """A question of a conversation: as it was `asked`, after which turns, and the one that stands alone in its place.
+
+    `question` is that one, "" until it is made; `by` says by whom. `asks` is what is asked back instead. `note` says
+    why a model's part in it failed. `waits`: somebody is to see the question before anything is retrieved for it.
+    """
+
+    asked: str
+    history: tuple[Turn, ...] = ()
+    outcome: Understanding = Understanding.OPEN
+    question: str = ""
+    by: str = ""
+    asks: str = ""
+    note: str = ""
+    waits: bool = False
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether another question stands in its place."""
+        return bool(self.question) and self.question != self.asked
+
+
 class StepState(StrEnum):
     DONE = "done"
     SKIPPED = "skipped"
@@ -642,6 +692,7 @@ class StepState(StrEnum):
 class StepName(StrEnum):
     """The steps of a run, in order; `SECOND_OPINION` may come at any time after it."""
 
+    CONDENSE = "condense"
     CLASSIFY = "classify"
     RETRIEVE = "retrieve"
     GRADE = "grade"

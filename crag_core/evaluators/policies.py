@@ -11,6 +11,7 @@ from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import FastPath, Policy, parse_policy
 from crag_core.evaluators import cards
+from crag_core.evaluators.named.names import is_named, uncalibrated_card
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 DEFAULT = "two-signal"
@@ -118,6 +119,10 @@ def second_card(policy: Policy, first: str = "", *, writer: bool = True) -> Eval
 
 
 def known_card(name: str) -> EvaluatorCard:
+    """What is known of an evaluator wherever it is: of one by name not its thresholds, which a home keeps; raises
+    `UnknownName`."""
+    if is_named(name):
+        return uncalibrated_card(name)
     known = cards()
     if name not in known:
         raise UnknownName.among("evaluator", name, known)

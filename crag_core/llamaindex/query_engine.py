@@ -18,7 +18,7 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from crag_core.base.protocols import Evaluator
-from crag_core.base.types import Logged, Passage
+from crag_core.base.types import FollowUp, Logged, Passage
 from crag_core.evaluators.policies import plain_rag
 from crag_core.llamaindex.nodes import to_node
 from crag_core.llamaindex.postprocessor import CRAGPostprocessor
@@ -27,6 +27,7 @@ from crag_core.llamaindex.run_query import RunQuery
 from crag_core.llamaindex.synthesizer import CRAGSynthesizer, as_async, metadata_of
 from crag_core.pipeline.pipeline import OpenRun, Pipeline, raise_failure
 from crag_core.pipeline.run import Parts, Run, WebMode
+from crag_core.trace.standalone import follow
 from crag_core.trace.trace import RunSettings, Trace
 
 
@@ -142,16 +143,20 @@ class CRAGQueryEngine(RetrieverQueryEngine):
     def parts(self) -> Parts:
         return self._pipeline.parts
 
-    def begin(self, question: str, passages: tuple[Passage, ...] | None = None) -> Trace:
+    def begin(
+        self, question: str, passages: tuple[Passage, ...] | None = None, follow_up: FollowUp | None = None
+    ) -> Trace:
         """As `Pipeline.begin`."""
-        return self._pipeline.begin(question, passages)
+        return self._pipeline.begin(question, passages, follow_up)
 
-    def run(self, question: str, run: Run | None = None) -> Trace:
+    def run(self, question: str, run: Run | None = None, *, after: Trace | None = None) -> Trace:
         """The whole way from question to answer; a failure is in the trace's last step.
 
-        Raises a `CragError` only for a question that is too long, of which there is no trace.
+        `after`: the run that this question follows in a conversation; it is understood from that one and those before
+        it, or asked back (`Trace.asks_back`). Raises a `CragError` only for a question that is too long, of which there
+        is no trace.
         """
-        return self.resume(self.begin(question), run)
+        return self.resume(self.begin(question, follow_up=follow(question, after) if after else None), run)
 
     def resume(self, trace: Trace, run: Run | None = None) -> Trace:
         """Do what is still missing, up to the answer."""

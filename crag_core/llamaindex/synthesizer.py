@@ -122,10 +122,10 @@ def metadata_of(trace: Trace) -> dict[str, Any]:
 
 
 def shown(trace: Trace) -> str:
-    """The text of the answer, or why there is none."""
+    """The text of the answer, or why there is none; of a question that was not understood, what is asked back."""
     answer = trace.answer
     if answer is None:
-        return ""
+        return trace.asks_back
     return doubtful_heading(trace) + answer.text if answer.text else answer.message
 
 

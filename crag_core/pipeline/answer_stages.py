@@ -148,12 +148,12 @@ def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
     pieces = pieces_of(reroute(trace, trace.settings.policy).knowledge.excerpts, edited(trace).all_strips)
     said = [answer.text[start:end] for start, end in spans]
     try:
-        found = parts.support.measure(said, pieces, run.cancel)
+        found = parts.support.measure(said, pieces, run.cancel, trace.question)
     except CragError as error:
         why, kind = f"not measured: {error.message}", type(error).__name__
         return Result({}, why, state=StepState.SKIPPED, hint=error.hint, error=kind)
     support = tuple(
-        Support(start, end, backing.score, backing.pieces, cited_in(sentence))
+        Support(start, end, backing.score, backing.pieces, cited_in(sentence), backing.spans)
         for (start, end), sentence, backing in zip(spans, said, found, strict=True)
     )
     usage = sum((backing.usage for backing in found), Usage())

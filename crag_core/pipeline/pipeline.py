@@ -6,9 +6,10 @@ Whoever runs a question opens a run and takes it from one `OpenRun` method to th
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
-classify -> retrieve -> (grade -> second reading, judge together -> route -> retrieve again)* -> score strips, extract |
-rewrite, search, read pages -> grade web -> assemble -> answer -> check answer, where the two lanes beside "|" go on at
-the same time, or one after the other where the web is asked only if refinement leaves little (`web = "when-few"`).
+condense -> classify -> retrieve -> (grade -> second reading, judge together -> route -> retrieve again)* -> score
+strips, extract | rewrite, search, read pages -> grade web -> assemble -> answer -> check answer, where the two lanes
+beside "|" go on at the same time, or one after the other where the web is asked only if refinement leaves little
+(`web = "when-few"`). Nothing is retrieved before a question of a conversation is understood.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from typing import Any
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Clock, Retriever
-from crag_core.base.types import Logged, Passage, Step, StepName, StepState, WebOutcome, WebSearch
+from crag_core.base.types import FollowUp, Logged, Passage, Step, StepName, StepState, WebOutcome, WebSearch
 from crag_core.decision.plan import query_form
-from crag_core.pipeline import answer_stages, grading, page_stages, stages, web_stages
+from crag_core.pipeline import answer_stages, condense, grading, page_stages, stages, web_stages
 from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.model_calls import noted, with_calls
 from crag_core.pipeline.retrieve_again import retrieve_again
@@ -46,6 +47,7 @@ Stage = Callable[[Trace, Parts, Run], Result | None]
 
 Stages = tuple[tuple[StepName, Stage], ...]
 
+UNDERSTANDING: Stages = ((StepName.CONDENSE, condense.condense),)
 FIRST: Stages = ((StepName.CLASSIFY, stages.classify), (StepName.RETRIEVE, stages.retrieve))
 ITERATION: Stages = (
     (StepName.GRADE, grading.grade),
@@ -118,16 +120,27 @@ class Pipeline:
         other._logged = logged
         return other
 
-    def begin(self, question: str, passages: tuple[Passage, ...] | None = None) -> Trace:
+    def begin(
+        self,
+        question: str,
+        passages: tuple[Passage, ...] | None = None,
+        follow_up: FollowUp | None = None,
+        *,
+        may_ask_again: bool = False,
+    ) -> Trace:
         """A new trace; with `passages` when something else has retrieved them already, and alone can do so.
 
-        Raises `BadRecord` for a question that is too long.
+        `follow_up`: the question is one of a conversation. `may_ask_again`: whoever retrieved them is told what the
+        policy would retrieve next. Raises `BadRecord` for a question that is too long.
         """
         check_question(question)
         trace = Trace(self._new_id(), self._now(), question, self.settings, logged=self._logged)
+        if follow_up is not None and condense.needed(follow_up, self.parts.meter.stop_words):
+            trace = replace(trace, question=follow_up.question or question, follow_up=follow_up)
         if passages is None:
             return trace
-        policy = with_room(self.settings.policy.without_retrieval(), passages)
+        policy = self.settings.policy if may_ask_again else self.settings.policy.without_retrieval()
+        policy = with_room(policy, passages)
         settings = replace(self.settings, policy=policy)
         signals = self.parts.meter.measure(question, passages)
         return with_suspicions(replace(trace, settings=settings, passages=passages, signals=signals), trace)
@@ -191,13 +204,14 @@ class Pipeline:
         writer. With another embedding model or number of passages nothing holds, and a new run begins.
         """
         if _retrieval(trace.settings) != _retrieval(self.settings):
-            return self.begin(trace.question)
+            return self._again(trace)
         same_scorer = made_by(trace.settings.strip_evaluator) == made_by(self.settings.strip_evaluator)
         judged = judged_under(trace, self.settings)
         asked_alike = _asked(trace.settings) == _asked(self.settings)
         is_same_judge = same_judge(judged.settings, self.settings)
         web = self._still_holding(judged.web, trace.settings, is_same_judge and same_scorer)
         held: dict[str, bool] = {
+            StepName.CONDENSE: True,
             StepName.RETRIEVE: True,
             StepName.RETRIEVE_AGAIN: True,
             StepName.SCORE_STRIPS: same_scorer,
@@ -239,6 +253,12 @@ class Pipeline:
             steps=tuple(kept) if is_same_run else tuple(replace(step, taken_over=True) for step in kept),
         )
         return replace(adopted, suspicions=remaining_suspicions(adopted))
+
+    def _again(self, trace: Trace) -> Trace:
+        """A new run of the same question, understood as it was."""
+        steps = tuple(replace(one, taken_over=True) for one in trace.steps if one.name == StepName.CONDENSE)
+        calls = tuple(call for call in trace.calls if call.step == StepName.CONDENSE)
+        return replace(self.begin(trace.question), follow_up=trace.follow_up, steps=steps, calls=calls)
 
     def _still_holding(self, web: WebSearch | None, then: RunSettings, same_scores: bool) -> WebSearch | None:
         """An answered search is kept, without its scores if others made them, and so is the user's word on a query.
@@ -332,7 +352,10 @@ class OpenRun:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def retrieve(self) -> None:
-        """The first retrieval, after the question was sorted if the policy wants that."""
+        """The first retrieval, once the question is understood, and sorted if the policy wants that."""
+        if condense.is_open(self.trace):
+            self.work(UNDERSTANDING)
+        self.goes_on = self.goes_on and not condense.holds_back(self.trace)
         asks = self.trace.settings.policy.rounds_by_question
         self.work(FIRST if asks else FIRST[1:])
 

@@ -19,6 +19,7 @@ from crag_core.base.types import (
     EvaluatorCard,
     Excerpt,
     Extraction,
+    FollowUp,
     Grade,
     Logged,
     ModelCall,
@@ -34,6 +35,7 @@ from crag_core.base.types import (
     Sufficiency,
     Support,
     Suspicion,
+    Understanding,
     Usage,
     WebSearch,
 )
@@ -42,10 +44,10 @@ from crag_core.decision.signals import CLASSES, ROUNDS, SUFFICIENCY, rounds_by_r
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
-SCHEMA = 3
+SCHEMA = 4
 LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
 """Steps that go on at the same time, unless the run `refines_first`."""
-_READABLE = (1, 2, 3)
+_READABLE = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,9 @@ class RunSettings:
     """Everything that a run depended on besides the question and the corpus.
 
     `pinned` are the ids of documents read whole; nothing else is retrieved then, unless `search_too`. `support` is who
-    measures what stands behind the sentences of an answer: `WORDS`, or a language model as `writer` names one.
-    `collection` is the one that was searched, "": all. `writer_version` tells versions of one model name apart, ""
-    where its server does not.
+    measures what stands behind the sentences of an answer: `WORDS`, a language model as `writer` names one, or a model
+    by name, "hf:NAME". `collection` is the one that was searched, "": all. `writer_version` tells versions of one model
+    name apart, "" where its server does not.
     """
 
     policy: Policy
@@ -88,6 +90,8 @@ class Trace:
     language model said of passages of the first retrieval together, once for each way to ask and set of passages.
     `question_class` is what one said of how much has to be looked up.
     `logged`: the passages were given, from the log of another system, and nothing else can be retrieved.
+    `follow_up` is how a question of a conversation was understood: `question` is then the one that stands alone, as
+    soon as it is settled.
     """
 
     id: str
@@ -116,6 +120,7 @@ class Trace:
     sufficiency: tuple[Sufficiency, ...] = ()
     question_class: QuestionClass | None = None
     logged: Logged | None = None
+    follow_up: FollowUp | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -148,6 +153,17 @@ class Trace:
     def decided_by(self, policy: Policy) -> Policy:
         """`policy` as it decides this record: a run without a language model had nobody to ask."""
         return policy.unaided() if self.settings.writer == EXTRACTIVE else policy
+
+    @property
+    def asked(self) -> str:
+        """The question as it was typed."""
+        return self.follow_up.asked if self.follow_up else self.question
+
+    @property
+    def asks_back(self) -> str:
+        """What is asked in place of an answer, since the question cannot be understood; "": nothing."""
+        known = self.follow_up
+        return known.asks if known and known.outcome is Understanding.ASKS_BACK else ""
 
     @property
     def usage(self) -> Usage:

@@ -126,14 +126,22 @@ def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
         "Answer by": f"{own.writer}, version {own.writer_version}" if own.writer_version else own.writer,
         "Answer checked by": "comparing words" if own.support == WORDS else own.support,
         "Web search": own.web_mode,
-        "Chunks asked for": str(own.top_k),
-        "Searched in": f"the collection {own.collection!r}" if own.collection else "all collections",
+        "Chunks asked for": str(own.top_k) if trace.logged is None else "none: those of the log",
+        "Searched in": _searched(trace),
         "Files read whole": str(len(own.pinned)) + (", and the others searched too" if own.search_too else ""),
         "Version": f"CRAG Explorer {own.version}, prompts {own.prompts}, record schema {trace.schema}",
         "Fingerprint of the settings": trace.fingerprint,
         "Run": f"{trace.id}, {moment(trace.created)}",
     }
     return tuple(found.items())
+
+
+def _searched(trace: Trace) -> str:
+    if trace.logged is not None:
+        logged = trace.logged
+        return f"nothing: chunks of the log {logged.log!r}, record {logged.record!r}" if logged.log else "nothing"
+    collection = trace.settings.collection
+    return f"the collection {collection!r}" if collection else "all collections"
 
 
 def _card(card: EvaluatorCard) -> str:

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,18 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
 from crag_core.base.prompts.messages import VERSION
-from crag_core.base.types import Action, Handling
+from crag_core.base.types import Action, Handling, StepName
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import DEFAULT, find_policy, known_card, load_policies, suit
 from crag_core.pipeline.call_budget import budget
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
+from tests.evaluators.support_models import save_spans
 from tests.judge import grading_calls, heard, judging
 from tests.matrix import diagonal
 from tests.policy_files import PAPER, paper_with, use_folder
-from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.engines import Message, Reply, ScriptedModel, Token
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.stand_ins.valkey_server import ValkeyServer
 from tests.storage.conftest import valkey as valkey
@@ -443,6 +444,32 @@ def test_the_settings_say_who_checks_an_answer_and_the_record_tells(home: Path, 
     assert [one.score for one in second.support or ()] == [0.45] and second.steps[-1].usage.calls == 1
     assert heard(writing) == {"answer": 2, "check": 1}
     assert words.using(words.config).engine(choice).run(QUESTION).settings.support == "words", "and back again"
+
+
+def test_a_model_by_name_checks_an_answer_and_its_spans_are_recorded(
+    home: Path, writing: OllamaServer, tmp_path: Path
+) -> None:
+    named = f"hf:{save_spans(tmp_path / 'spans', ['fourteen'])}"
+    workbench = Workbench(Config(home=home, ollama_host=writing.url, cache="off", support=named))
+    trace = workbench.engine(replace(suited(workbench, "paper", "embedding"), model=WRITER)).run(QUESTION)
+    assert trace.settings.support == named and heard(writing) == {"answer": 1}
+    (one,) = trace.support or ()
+    assert trace.answer is not None and [trace.answer.text[start:end] for start, end in one.spans] == ["fourteen"]
+    assert one.score == 0.5 and Trace.from_json(trace.to_json()) == trace
+
+
+def test_bespoke_minicheck_is_asked_in_its_own_way(home: Path, writing: OllamaServer) -> None:
+    def reply(messages: Sequence[Message]) -> Reply:
+        is_check = str(messages[0]["content"]).startswith("Document: ")
+        return Token(Yes=0.9, No=0.1) if is_check else judging(answer="It costs you fourteen pounds [1].")(messages)
+
+    writing.engine = ScriptedModel(reply)
+    writing.models.append("bespoke-minicheck:latest")
+    workbench = Workbench(Config(home=home, ollama_host=writing.url, cache="off", support="bespoke-minicheck"))
+    trace = workbench.engine(replace(suited(workbench, "paper", "embedding"), model=WRITER)).run(QUESTION)
+    assert [one.score for one in trace.support or ()] == [pytest.approx(0.9)]
+    assert trace.settings.support == "ollama/bespoke-minicheck" and trace.steps[-1].usage.calls == 1
+    assert [call.reply for call in trace.calls if call.step == StepName.CHECK_ANSWER] == ["Yes"]
 
 
 def test_a_judge_that_is_away_is_no_reason_not_to_answer(home: Path, writing: OllamaServer) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crag_core.base.prompts.messages import shipped
-from crag_core.base.types import Excerpt
+from crag_core.base.types import Excerpt, Turn
 from tests.builders import passage, web_page
 
 SNAPSHOT = Path(__file__).parent / "messages.json"
@@ -47,6 +47,9 @@ def made(asked: Any) -> dict[str, Any]:
             f"again {place}": asked.again(asked.judge(text, other), other, text),
             f"extract {place}": asked.extract(text, other),
             f"check {place}": asked.check(text, [other, "Second."][: place % 3]),
+            f"condense {place}": asked.condense(
+                text, (Turn("a", other, text), Turn("b", text, other, asks_back=True))[: place % 3]
+            ),
             f"rewrite {place}": asked.rewrite(text, place + 1),
             f"phrases {place}": asked.phrases(text, place + 1),
             f"keywords {place}": asked.keywords(text, [other, "tried"][: place % 3], place + 1),

@@ -22,7 +22,8 @@ from crag_core.llms.context_window import CONTEXT_WINDOW, Capacity
 from crag_core.llms.first_token import TOP, first_token
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.pipeline.model_calls import NotedModel, noted
-from tests.fakes import QUESTION, passage, passages, set_when
+from crag_core.pipeline.run import WebMode
+from tests.fakes import QUESTION, Bench, passage, passages, set_when
 from tests.security.servers import Said, answering
 from tests.stand_ins import ollama_server as ollama_wire
 from tests.stand_ins import openai_server as openai_wire
@@ -210,6 +211,19 @@ def test_a_server_that_was_updated_is_asked_again(server: ModelServer) -> None:
     else:
         server.version = "0.13.0"  # type: ignore[attr-defined]
     assert all(grade.score is not None for grade in LLMLogprobEvaluator(model).grade(QUESTION, passages(2), Event()))
+
+
+def test_a_run_breaks_off_at_a_server_without_log_probabilities_and_goes_on_once_it_has_them() -> None:
+    with OllamaServer(ScriptedModel(lambda messages: YES, piece_chars=400), version="0.11.4") as server:
+        bench = Bench(policy="worst-chunk", judge=LLMLogprobEvaluator.card, web=WebMode.OFF)
+        bench.evaluator.grade = LLMLogprobEvaluator(model_of(server)).grade  # type: ignore[method-assign]
+        broken = bench.pipeline.run(QUESTION)
+        assert broken.failure is not None and "Update it to 0.12.11 or later" in broken.failure.summary
+        assert server.chat_calls == broken.usage.calls == 1 and broken.decision is None
+        server.version = "0.12.11"
+        whole = bench.pipeline.resume(broken)
+        assert whole.failure is None and whole.decision is not None and whole.decision.action == "CORRECT"
+        assert server.chat_calls == whole.usage.calls == 1 + len(whole.grades or ())
 
 
 def test_a_model_of_a_llamaindex_user_has_none_and_is_not_asked() -> None:

@@ -10,7 +10,7 @@ import pytest
 from crag_core.base.prompts import replies
 from crag_core.base.types import AnswerState, StepName, StepState
 from crag_core.evaluators.judges.llm import LLMEvaluator
-from crag_core.evaluators.support import SCORES, ModelSupport
+from crag_core.evaluators.support.by_model import SCORES, ModelSupport
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
 from crag_core.pipeline.run import Run, WebMode

@@ -163,7 +163,7 @@ def test_what_is_not_json_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[]", "null", "7", '"run"', "{}", '{"schema": 0}', '{"schema": 4}', '{"schema": "1"}', '{"schema": true}', "NaN"],
+    ["[]", "null", "7", '"run"', "{}", '{"schema": 0}', '{"schema": 5}', '{"schema": "1"}', '{"schema": true}', "NaN"],
 )
 def test_another_schema_is_refused_with_what_to_do(text: str) -> None:
     with pytest.raises(BadRecord, match="expected one of 1, 2, 3") as refusal:
@@ -262,6 +262,14 @@ def test_no_depth_of_nesting_gets_past_the_refusal(depth: int) -> None:
         ({"pieces": ["x" * 10_000]}, "run.support[1].pieces: "),
         ({"cited": ["1"]}, "run.support[1].cited[0]: expected int"),
         ({"score": 2}, "run.support[1]: expected a score in 0..1"),
+        ({"spans": [[0, 11]]}, "run.support[1]: expected spans that follow each other within the sentence"),
+        ({"spans": [[-1, 2]]}, "run.support[1]: expected spans"),
+        ({"spans": [[3, 3]]}, "run.support[1]: expected spans"),
+        ({"spans": [[4, 6], [0, 2]]}, "run.support[1]: expected spans"),
+        ({"spans": [[0, 4], [3, 6]]}, "run.support[1]: expected spans"),
+        ({"spans": [[0]]}, "run.support[1].spans[0]"),
+        ({"spans": [["0", 2]]}, "run.support[1].spans[0][0]: expected int"),
+        ({"spans": 5}, "run.support[1].spans"),
     ],
 )
 def test_support_that_does_not_fit_answer_and_evidence_is_refused(change: dict[str, Any], message: str) -> None:
@@ -270,6 +278,17 @@ def test_support_that_does_not_fit_answer_and_evidence_is_refused(change: dict[s
     with pytest.raises(BadRecord) as refusal:
         Trace.from_dict(data)
     assert refusal.value.message.startswith(message) and len(refusal.value.message) < 200
+
+
+def test_spans_are_kept_and_a_record_from_before_them_has_none() -> None:
+    data = whole_trace().to_dict()
+    data["support"][1]["spans"] = [[0, 3], [4, 10]]
+    kept = Trace.from_dict(data)
+    assert kept.support is not None and kept.support[1].spans == ((0, 3), (4, 10))
+    assert Trace.from_json(kept.to_json()) == kept
+    for one in data["support"]:
+        one.pop("spans", None)
+    assert [one.spans for one in Trace.from_dict(data).support or ()] == [(), ()]
 
 
 def test_support_without_an_answer_is_refused() -> None:

@@ -17,7 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
+from crag_core.app import uploads
 from crag_core.app.config import Config
+from crag_core.app.uploads import read_record
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord
 from crag_core.base.types import Edits
@@ -38,8 +40,6 @@ from ui.run.share import (
     parse_link,
     view_of,
 )
-from ui.session import uploads
-from ui.session.uploads import read_record
 
 TITLES = Titles(
     {"paper": "Paper", "two-signal": "Two signals", "mine": "<b>Mine</b> & 東京"},

@@ -13,13 +13,11 @@ from crag_core.base.errors import CragError
 from crag_core.base.text.display import readable
 from crag_core.base.types import Action, EvaluatorCard, WebOutcome
 from crag_core.decision.policy import Aggregation, Doubtful, Policy
-from crag_core.evaluators import cards
-from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import app_state, current_run
-from ui.shell import presets, sign_in
+from ui.shell import evaluator_choice, presets, sign_in
 from ui.shell.text import plain
 
 _MOVED = "Recomputed at once from the record: 0 LLM calls."
@@ -59,20 +57,7 @@ def _draw_policy() -> None:
         st.caption(f":orange[:material/warning:] No language model: {plain(policies[name].without_model)}")
     for problem in app_state.shared_workbench().problems:
         st.caption(f":orange[:material/warning: {plain(problem)}]")
-    known = cards()
-    evaluator = st.selectbox(
-        "Evaluator",
-        list(known),
-        format_func=lambda name: known[name].title if name in known else str(name),
-        key="evaluator",
-        bind="query-params",
-        on_change=app_state.start_thresholds,
-        help="Who grades each chunk against the question. Another evaluator grades at the next run.",
-    )
-    if known[evaluator].calls_model and st.session_state["model"] == EXTRACTIVE:
-        st.caption(":orange[:material/warning:] Needs a language model: choose one below.")
-    elif not policies[name].reads_grades:
-        st.caption("This policy scores the whole set; the grades of single chunks decide nothing.")
+    evaluator_choice.draw(policies[name])
 
 
 @st.fragment(key=current_run.THRESHOLDS)
@@ -103,7 +88,8 @@ def _draw_thresholds() -> None:
     )
     _draw_limit(start)
     policy = app_state.policy()
-    if told := cutoff_source(app_state.policies()[policy.name], known_card(OWN_JUDGE)):
+    scorer = app_state.workbench().strip_card(st.session_state["evaluator"])
+    if told := cutoff_source(app_state.policies()[policy.name], scorer):
         st.caption(told)
     _draw_legend(policy)
     presets.draw_in_use(policy)

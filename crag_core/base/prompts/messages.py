@@ -13,12 +13,12 @@ from crag_core.base.prompts.delimiters import EVIDENCE_IS_DATA, as_evidence, har
 from crag_core.base.prompts.templates import FOLDER, NEEDED, Template, read_templates
 from crag_core.base.protocols import Messages
 from crag_core.base.serialization import fingerprint
-from crag_core.base.types import Excerpt, Origin
+from crag_core.base.types import Excerpt, Origin, Turn
 
 VERSION = "5"
-"""Of the shipped wording, and of what the code puts into it: raise it with any change of either."""
+"""Of the shipped wording, and of what the code puts into it: raise it where a change of either changes a request."""
 
-SHIPPED = "ff4094c98c555f3e"
+SHIPPED = "fbf3edec5c05ceed"
 """The fingerprint of the shipped wording."""
 
 JUDGED_CHARACTERS = 2000
@@ -107,6 +107,13 @@ class Prompts:
         said = harmless(" ".join(statement.split())[:JUDGED_CHARACTERS])
         return self._asked("check", statement=said, evidence="\n\n".join(shown), reply=replies.CHECK_FORM)
 
+    def condense(self, question: str, history: Sequence[Turn]) -> Messages:
+        """A question that stands alone in place of one that follows these turns, or what to ask back."""
+        turns = (as_evidence(_told(turn)) for turn in history)
+        return self._asked(
+            "condense", question=harmless(question), history="\n\n".join(turns), reply=replies.CONDENSE_FORM
+        )
+
     def rewrite(self, question: str, word_limit: int) -> Messages:
         """A query for a web search."""
         return self._asked("rewrite", question=harmless(question), words=word_limit)
@@ -168,6 +175,11 @@ def shipped() -> Prompts:
 
 def _beginning(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}..."
+
+
+def _told(turn: Turn) -> str:
+    replied = "Asked back" if turn.asks_back else "Answer"
+    return f"Question: {turn.question}" + (f"\n{replied}: {turn.answer}" if turn.answer else "")
 
 
 def _shown(excerpt: Excerpt) -> str:

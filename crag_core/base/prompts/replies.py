@@ -64,6 +64,16 @@ CHECK_SCHEMA: dict[str, Any] = {
     "required": ["verdict", "sentences"],
 }
 
+CONDENSE_FORM = '{"underspecified": true or false, "question": "<one question>"}'
+CONDENSE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "underspecified": {"type": "boolean"},
+        "question": {"type": "string", "minLength": 1, "maxLength": 400},
+    },
+    "required": ["underspecified", "question"],
+}
+
 BATCH_FORM = '{"evaluations": [{"score": <number>, "reason": "<a few words>"}, ...]}'
 LIST_FORM = '{"scores": [<number>, ...]}'
 _REASON = 120  # characters; five reasons in any script must fit into one reply

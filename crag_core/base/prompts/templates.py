@@ -29,6 +29,7 @@ NEEDED = {
     "sufficient": _JUDGING,
     "classify": ("question", "reply"),
     "again": ("failure",),
+    "condense": ("question", "history", "evidence_is_data", "reply"),
     "extract": _JUDGING,
     "check": ("statement", "evidence", "evidence_is_data", "reply"),
     "rewrite": ("question",),
@@ -50,7 +51,7 @@ ALLOWED = {
 }
 """Those that may stand there besides."""
 
-OF_OTHERS = ("question", "evidence", "statement", "tried", "failure")
+OF_OTHERS = ("question", "evidence", "history", "statement", "tried", "failure")
 """Text of others, which must not speak as the system does."""
 
 _PLACEHOLDER = re.compile(r"\{(\s*[\w-]{1,40}\s*)\}")

@@ -24,10 +24,10 @@ class LLMLogprobEvaluator:
 
     card = EvaluatorCard(
         name="llm-logprob",
-        title="Language model, probability of yes",
+        title="Language model, one token",
         scale="the probability of yes against no as the first token, 0 to 1; each model has its own scale: tune for it",
         lower=0.30,
-        upper=0.70,
+        upper=0.50,  # from here on the model finds yes likelier than no
         strip_cutoff=0.50,
         calls_model=True,
         cost="one model call of one token a chunk",

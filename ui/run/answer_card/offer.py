@@ -10,6 +10,7 @@ from crag_core.base.types import WebOutcome
 from crag_core.evaluators.policies import known_card, second_card
 from crag_core.pipeline.call_budget import calls_needed
 from crag_core.pipeline.run import WebMode
+from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import same_judge
@@ -50,7 +51,7 @@ def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None
             second=second_card(choice.policy, choice.evaluator, writer=choice.model != EXTRACTIVE),
         ),
         searches=Missing.WEB in needs,
-        judges=support != WORDS,
+        judges=asks_language_model(support),
     )
 
 
