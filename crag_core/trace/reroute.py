@@ -132,6 +132,8 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
     knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
     if without_model and trace.passages:
         knowledge = replace(knowledge, notes=(f"No language model: {without_model}", *knowledge.notes))
+    if (judged := trace.judgement(policy)) and judged.reason:
+        knowledge = replace(knowledge, notes=(f"On all chunks together: {judged.reason}", *knowledge.notes))
     if decision.is_from_memory:
         knowledge = replace(knowledge, notes=(FROM_MEMORY,))
     missing = _missing_evidence(trace, policy, decision_path, pinned)

@@ -122,9 +122,12 @@ def why_no_picture(view: RunView) -> str:
 
 
 def _cards(view: RunView) -> tuple[ChunkCard, ...]:
-    """A row of "not graded" for the web would say nothing."""
+    """A row of "not graded" would say nothing of the web, nor of documents that were read whole and not judged."""
     web = (card for card in snippet_cards(view) if card.counted and card.is_asked_for)
-    return (*(card for card in chunk_cards(view) if card.is_asked_for), *web)
+    first = {passage.id for passage in view.trace.passages or ()}
+    own = (card for card in chunk_cards(view) if card.is_asked_for)
+    judged = (one for one in own if one.counted or one.passage.id in first or "read_file" not in one.passage.found_by)
+    return (*judged, *web)
 
 
 def _describe(policy: Policy, value: float | None) -> str:

@@ -125,7 +125,8 @@ def no_flip(view: RunView) -> str:
 
 def notes(view: RunView) -> tuple[str, ...]:
     one = (ONE_FOR_BOTH,) if is_one_for_both(view.policy, view.routed.decision) else ()
-    return *one, *view.routed.knowledge.notes
+    said = view.routed.decision.is_from_memory  # the line says that no document was read
+    return *one, *(() if said else view.routed.knowledge.notes)
 
 
 def is_one_for_both(policy: Policy, decision: Decision) -> bool:

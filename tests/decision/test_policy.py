@@ -117,7 +117,7 @@ ROUTES: dict[str, tuple[tuple[str, Handling, WebUse], ...]] = {
     "signals": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
     "agentic": (("Generate", WHOLE, NEVER), ("Refine", WHOLE, NEVER), ("Re-retrieve", DISCARD, NEVER)),
     "two-signal": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
-    "adaptive-rag": (("Retrieved", WHOLE, NEVER), ("Next round", WHOLE, NEVER), ("Nothing found", WHOLE, NEVER)),
+    "adaptive-rag": (("Found", WHOLE, NEVER), ("More", WHOLE, NEVER), ("Nothing", WHOLE, NEVER)),
     "self-route": (("Answered", WHOLE, NEVER), ("Declined", DOCUMENTS, NEVER), ("Nothing to use", DISCARD, NEVER)),
     "sufficient-context": (
         ("Sufficient", WHOLE, NEVER),

@@ -30,7 +30,7 @@ from crag_core.base.types import (
 )
 from crag_core.decision.decide import decide
 from crag_core.trace.reroute import Missing, reroute
-from crag_core.trace.trace import SCHEMA, Trace, context_ids, context_key
+from crag_core.trace.trace import SCHEMA, Trace, as_compared, context_ids, context_key
 from tests.builders import (
     CARD,
     answer,
@@ -414,3 +414,18 @@ def test_the_parts_of_a_trace_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         run.question = "Why?"  # type: ignore[misc]
     assert isinstance(run.answer, Answer) and isinstance((run.strips or ())[0], Strip)
+
+
+@pytest.mark.parametrize("name", ["paper", "agentic", "two-signal"])
+def test_a_record_from_before_the_newer_policies_reads_the_same_under_the_same_fingerprint(name: str) -> None:
+    found, grades = graded(0.9, 0.5)
+    run = trace(policy(name), passages=found, grades=grades)
+    old = run.to_dict()
+    for key in ("sufficiency", "question_class"):
+        del old[key]
+    for key in ("without_model", "group", "context_judge", "rounds_by_question"):
+        del old["settings"]["policy"][key]
+    assert Trace.from_dict(old) == run
+    newer = {"without_model", "group", "context_judge", "rounds_by_question"}
+    assert not newer & set(as_compared(run.settings)["policy"])
+    assert Trace.from_dict(old).fingerprint == run.fingerprint

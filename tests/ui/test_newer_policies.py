@@ -14,6 +14,7 @@ from tests.stand_ins.engines import Message, Reply, ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.ui.conftest import ask, choose, header, press, shown
 from tests.ui.drawn import parts
+from tests.ui.test_compare_page import ask_all
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -128,3 +129,25 @@ def test_a_run_of_another_policy_lacks_the_judgement_and_supplies_it_at_one_pres
         press(app, "Generate (about 2 LLM calls)")
         assert (asked, heard(server)["sufficient"]) == (0, 1)
         assert "CORRECT" in header(app) and not app.exception
+
+
+# --- beside the others ------------------------------------------------------------------------------------------------
+
+
+def test_they_are_compared_on_one_question_each_with_its_own_ending_and_calls(start: Start) -> None:
+    def reply(messages: Sequence[Message]) -> Reply:
+        is_sorting = str(messages[0]["content"]).startswith("You sort")
+        return {"verdict": "A"} if is_sorting else judging(0.1)(messages)
+
+    with OllamaServer(ScriptedModel(reply)) as server:
+        app = choose(start("pages/compare.py", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), model=f"ollama/{MODEL}")
+        for name in ("sufficient-context", "adaptive-rag"):
+            next(one for one in app.button if one.key == f"versus_add_{name}").click().run()
+        app = ask_all(app)
+        assert not app.exception
+        found = {trace.settings.policy.name: trace for _, trace in app.session_state["versus_traces"]}
+        assert {"plain", "sufficient-context", "adaptive-rag"} <= set(found)
+        assert found["sufficient-context"].usage.calls == 1 and found["adaptive-rag"].usage.calls == 2
+        said = shown(app)
+        assert "No document was read" in said and "Not certain enough for an answer" in said
+        assert "No retrieval" in said and "Insufficient" in said

@@ -63,6 +63,8 @@ def draw_table(verdicts: Sequence[Verdict]) -> None:
             for action in Action
             if counts[action]
         )
+        if counts[None]:
+            message += f" · :gray[{counts[None]} without verdict]" if message else "no verdict"
         table = f"<style>{_CSS}</style>{table_html(own, group or 'Verdicts')}"
         if not group:
             st.subheader(message, anchor=False)

@@ -99,7 +99,9 @@ def _draw_evidence() -> None:
         return
     trace, routed = view.trace, view.routed
     st.subheader("Chunks", anchor="passages")
-    if not trace.passages:
+    if routed.decision.is_from_memory:
+        st.markdown("No document was read.")
+    elif not trace.passages:
         st.markdown("Nothing was retrieved. Add documents on the Documents page.")
     actions = CardActions(current_run.drop, current_run.pin, current_run.open_place, passage_feedback(view))
     draw_passages(view, actions)

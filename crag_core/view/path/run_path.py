@@ -115,6 +115,8 @@ def _with_cost(draft: Stage, trace: Trace, routed: Reroute) -> Stage:
 
 
 def _assemble(trace: Trace, routed: Reroute) -> Stage:
+    if routed.decision.is_from_memory:
+        return stage("assemble", StageState.SKIPPED, stages.why_not(routed))
     missing = set(routed.missing) - {Missing.ANSWER}
     if trace.web is not None and trace.web.outcome is WebOutcome.COOLING:
         missing -= {Missing.WEB}  # the run went on without it

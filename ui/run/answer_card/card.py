@@ -115,7 +115,7 @@ def _draw_text(blocks: AnswerBlocks) -> None:
     by = next((_NOTES[kind].format(plain(notes.pop(kind))) for kind in ("quoted", "written") if kind in notes), "")
     for kind, note in notes.items():
         st.caption(_NOTES[kind].format(plain(note)))
-    if blocks.answer.state is AnswerState.COMPLETE:
+    if blocks.answer.state is AnswerState.COMPLETE and blocks.sources:
         _draw_sources(blocks, by)
     elif by:
         st.caption(by)
