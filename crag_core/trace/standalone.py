@@ -28,7 +28,7 @@ _POINTING = frozenset(
     )
 )
 _BACK = re.compile(
-    r"\b(?:(?:about|of|like|for|with|from|in|on|at|do|does|did|is|was|than|and) (?:that|there|one)|"
+    r"\b(?:(?:about|of|like|for|with|from|in|on|at|do|does|did|than|and) (?:that|there|one)|(?:is|was) (?:that|one)|"
     r"(?<!is )(?<!are )(?<!was )(?<!were )there(?! (?:is|are|was|were)\b)|"
     r"(?:what|how) about|which one|(?:any|some|the) others?)\b|\bthat\W*$",
     re.IGNORECASE,
