@@ -18,8 +18,8 @@ LONGEST_ANSWER = 600
 BY_RULE = "made by rule"
 ALONE = "as it was asked"
 
-_FEW = 2
-"""A later question with so few words of its own leaves something out."""
+_FEW = 1
+"""A later question with no more words of its own than this leaves something out."""
 _POINTING = frozenset(
     words(
         "it it's its itself they they're them their theirs themselves he he's him his she she's her hers this these "
