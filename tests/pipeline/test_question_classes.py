@@ -156,10 +156,14 @@ def test_what_was_not_retrieved_is_missing_under_another_policy_and_retrieved_wh
 
 
 def test_an_answer_from_memory_is_never_taken_for_one_from_documents() -> None:
-    made, _ = bench("A", best=0.9)
-    trace = made.pipeline.run(QUESTION)
-    as_one = replace(trace, question_class=replace(trace.question_class, label="C"), passages=passages(0))  # type: ignore[type-var]
-    assert reroute(as_one, replace(POLICY, lower=0.0)).answer is None
+    """CORRECT, and no sentence is kept: the same action and the same excerpts, none, as without any document."""
+    model = FakeModel(classify='{"verdict": "A"}')
+    paper = Bench("paper", model=model, web=WebMode.OFF)
+    under = paper.under(policy=POLICY)
+    done = under.resume(under.adopt(paper.pipeline.run(QUESTION)))
+    assert done.answer is not None and done.answer.text == MEMORY
+    routed = reroute(done, paper.pipeline.settings.policy.with_thresholds(cutoff=0.95))
+    assert (routed.decision.action, routed.knowledge.excerpts, routed.answer) == (Action.CORRECT, (), None)
 
 
 def test_without_a_language_model_a_rule_sorts_and_that_is_said() -> None:

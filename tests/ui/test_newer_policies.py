@@ -115,6 +115,7 @@ def test_without_a_language_model_the_page_says_what_decides_instead(start: Star
     app = choose(start(), policy="sufficient-context")
     told = "No language model: The best chunk decides in place of the whole context."
     assert shown(app).count(told) == 1
+    assert "the grades of single chunks decide nothing" not in shown(app), "here they do"
     ask(app, PRICE)
     assert shown(app).count(told) >= 2, "in the sidebar, and as a note of the run"
     assert "best chunk" in shown(app).lower() and not app.exception
