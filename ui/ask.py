@@ -10,10 +10,14 @@ from crag_core.base.text.display import counted, model_calls, shortened
 from crag_core.base.types import Action
 from crag_core.pipeline.call_budget import JUDGING
 from crag_core.trace.grounding.checkers import asks_language_model
+from crag_core.trace.standalone import MOST_TURNS
 from crag_core.trace.trace import Trace
+from crag_core.view.answer.ending import ending
 from crag_core.view.run_view import view_run
 from ui.run import share
+from ui.run.answer_card.card import ENDINGS
 from ui.run.path import draw_small_path
+from ui.run.run_actions import AT_ONCE
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, run_job
 from ui.session.demos import demos, open_story
@@ -21,6 +25,39 @@ from ui.shell.text import plain
 
 _LONGEST = 1000  # characters
 _RECORDED = 3
+_LONGEST_TURN = 26
+
+
+def draw_conversation() -> None:
+    """The questions before the one on the page in one line, each with how it ended; a click opens its run."""
+    job = run_job.job()
+    run = job.progress.trace if job else app_state.trace()
+    turns = run.follow_up.history[-MOST_TURNS:] if run and run.follow_up else ()
+    if not turns:
+        return
+    known = {one.id: one for one in current_run.earlier()}
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="turns"):
+        for number, turn in enumerate(turns, start=1):
+            kept = known.get(turn.run)
+            label = plain(shortened(kept.asked if kept else turn.question, _LONGEST_TURN))
+            colour, icon = ENDINGS[ending(view_run(kept))] if kept else ("gray", "chevron_right")
+            st.button(
+                f":{colour}[:material/{icon}:] {label}",
+                key=f"turn_{number}_{turn.run}",
+                on_click=_open_turn,
+                args=(turn.run,),
+                type="tertiary",
+                disabled=job is not None,
+            )
+
+
+def _open_turn(run_id: str) -> None:
+    with app_state.reporting():
+        found = next((one for one in current_run.earlier() if one.id == run_id), None) or share.find(run_id)
+        if found:
+            current_run.open_run(found)
+        else:
+            app_state.report("This run is not kept here.")
 
 
 def draw_question(busy: bool) -> None:
@@ -34,13 +71,14 @@ def draw_question(busy: bool) -> None:
             persist_state="session",
         )
         if st.form_submit_button("Ask", type="primary", icon=":material/send:", disabled=busy):
-            _ask(st.session_state["ask_question"])
+            _ask(st.session_state["ask_question"], app_state.trace())
             st.rerun()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         _draw_pins(busy)
         with st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy):
             _draw_suggestions()
         _draw_earlier(busy)
+        _draw_new(busy)
         _draw_plain(busy)
         _draw_story(busy)
         share.draw_sharing(busy)
@@ -54,17 +92,27 @@ def _draw_suggestions() -> None:
             st.button(question, key=f"ask_suggestion_{number}", on_click=_suggest, args=(question,))
 
 
+def _draw_new(busy: bool) -> None:
+    if app_state.trace() is not None:
+        hint = "New conversation: the next question follows none of those before."
+        st.button(
+            "New", "ask_new", hint, icon=":material/add_comment:", type="tertiary", disabled=busy,
+            on_click=current_run.start_anew,
+        )  # fmt: skip
+
+
 def _suggest(question: str) -> None:
     st.session_state["ask_question"] = question
     _ask(question)
 
 
-def _ask(question: str) -> None:
+def _ask(question: str, after: Trace | None = None) -> None:
+    """`after`: the run that it follows."""
     question = question.strip()[:_LONGEST]
     if question:
         current_run.leave_first()
         with app_state.reporting():
-            run_job.ask(question)
+            run_job.ask(question, after, waits=not st.session_state.get(AT_ONCE))
 
 
 def _draw_pins(busy: bool) -> None:
@@ -121,7 +169,9 @@ def _draw_earlier(busy: bool) -> None:
 
 
 def _named(trace: Trace) -> str:
-    question, settings = plain(shortened(trace.question, 70)), trace.settings
+    question, settings = plain(shortened(trace.asked, 70)), trace.settings
+    if trace.asks_back:
+        return f":violet[:material/contact_support:] {question}"
     if trace.decision is None:
         return f":gray[:material/pending:] {question}"
     action = trace.decision.verdict
@@ -132,7 +182,7 @@ def _named(trace: Trace) -> str:
 
 def _draw_budget(choice: Choice, support: str) -> None:
     """The cost in model calls; `support` is who checks the sentences of the answer."""
-    calls = choice.calls_by_action()
+    calls = choice.calls_by_action(condenses=app_state.trace() is not None)
     more = f", {JUDGING}" if asks_language_model(support) else ""
     if not any(cost.most for cost in calls.values()):
         st.caption(f":material/receipt: {model_calls(0)}{more}")

@@ -92,8 +92,8 @@ class Choice:
     search_too: bool = False
     collection: str = ""
 
-    def calls_by_action(self) -> dict[Action, Calls]:
-        """The model calls of a question, by the action that it ends with."""
+    def calls_by_action(self, *, condenses: bool = False) -> dict[Action, Calls]:
+        """The model calls of a question, by the action that it ends with; `condenses`: it follows others."""
         searched = self.top_k if self.search_too or not self.pinned else 0
         return budget(
             self.policy,
@@ -102,6 +102,7 @@ class Choice:
             writer=self.model != EXTRACTIVE,
             searches=self.web is not WebMode.OFF,
             second=second_card(self.policy, self.evaluator, writer=self.model != EXTRACTIVE),
+            condenses=condenses,
         )
 
 

@@ -36,8 +36,8 @@ class KeptEvaluator:
     or the digest of a folder.
 
     `lower` and `upper` are thresholds of the calibrated score, chosen as `reason` tells; `strip_cutoff` is that of
-    sentences, where it scores them. `apart` is its AUROC, `highest` the highest score that a question of the set got,
-    `seconds` what a chunk took.
+    sentences, where it scores them. `apart` is its AUROC, `seconds` what a chunk took. `remark` is what whoever
+    uses it should know of its scores, "" for nothing.
     """
 
     name: str
@@ -49,26 +49,15 @@ class KeptEvaluator:
     strip_cutoff: float
     labelled: str
     apart: Estimate
-    highest: float
     seconds: float
     reason: str
+    remark: str = ""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.lower <= self.upper <= 1.0 or not 0.0 <= self.strip_cutoff <= 1.0:
             raise ValueError(f"expected 0 <= lower <= upper <= 1, found {self.lower} and {self.upper}")
         if not self.name or not self.revision:
             raise ValueError("expected the name of an evaluator and its revision")
-
-    @property
-    def remark(self) -> str:
-        """What whoever uses it should know of its scores; "" for nothing."""
-        if self.highest >= self.upper:
-            return ""
-        highest, upper = readable(self.highest, self.upper)
-        return (
-            f"No question of the set reaches CORRECT: the highest score is {highest}, upper is {upper}. It does not "
-            "tell the answers of this set from near misses: calibrate it on your own questions, or lower upper."
-        )
 
     @property
     def version(self) -> str:
@@ -103,7 +92,7 @@ def calibrate(
     if found.why_not or found.keep:
         others = f": {found.why_not}" if found.why_not else "; no other pair was better on held-out questions"
         reason = f"where the usual costs break even{others}"
-    times = [grade.seconds for case in cases for grade in case.scored.grades or ()]
+    times = [one.seconds for case in cases for one in case.scored.grades or () if one.score is not None]
     return KeptEvaluator(
         name=judge.name,
         interface=interface,
@@ -114,9 +103,27 @@ def calibrate(
         strip_cutoff=strip_cutoff,
         labelled=labelled,
         apart=apart,
-        highest=max(curve.probability(one) for one in best if not math.isnan(one)),
         seconds=math.fsum(times) / len(times) if times else 0.0,
         reason=reason,
+        remark=_out_of_reach(board, max(found.lower, found.upper)),
+    )
+
+
+def _out_of_reach(board: Board, upper: float) -> str:
+    """Where no question reaches CORRECT: at which threshold the most of the answerable ones would, less of the others
+    (Youden's J); "" where one does."""
+    found = graded(board.deciding().upper, board.answerable)
+    if found.scores.max() >= upper:
+        return ""
+    right, wrong = found.labels, ~found.labels
+    at = max(found.scores, key=lambda cut: (right & (found.scores >= cut)).sum() / right.sum()
+             - (wrong & (found.scores >= cut)).sum() / wrong.sum())  # fmt: skip
+    taken, also = (int((kind & (found.scores >= at)).sum()) for kind in (right, wrong))
+    highest, limit = readable(float(found.scores.max()), upper)
+    return (
+        f"No question of the set reaches CORRECT: the highest score is {highest}, upper is {limit}. "
+        f"With upper {math.floor(at * 100) / 100:.2f}, {taken} of the {int(right.sum())} that the documents answer "
+        f"would, and {also} of the {int(wrong.sum())} others."
     )
 
 
@@ -130,11 +137,13 @@ def _curve(best: Array, answerable: Array, judge: EvaluatorCard, made: Condition
             f"not, found {right} and {wrong}.",
             hint="Use a larger labelled set.",
         )
-    coefficients = fit_platt(found.scores, found.labels)
+    parting = auroc(found.scores, found.labels)
+    rises = parting is not None and parting.value > 0.5  # without it a slope may be other than 0 by rounding
+    coefficients = fit_platt(found.scores, found.labels) if rises else (0.0, 0.0)
     if coefficients[0] <= 0.0:
         raise BadRecord(
             f"{judge.name} cannot be calibrated on these {len(found.labels)} questions: expected higher scores where "
-            f"the documents answer, found AUROC {auroc(found.scores, found.labels)}.",
+            f"the documents answer, found AUROC {parting}.",
             hint="It is no evaluator for such documents, or its interface is another: see ?as=.",
         )
     return Calibration(

@@ -33,14 +33,18 @@ def budget(
     writer: bool,
     searches: bool,
     second: EvaluatorCard | None = None,
+    condenses: bool = False,
 ) -> dict[Action, Calls]:
     """The calls of a whole run that ends with each action, for `passages` retrieved at a time.
 
     `writer`: a language model is there to rewrite, extract and answer. `searches`: the web may be asked, and is taken
     to find something. `second`: the evaluator of `policy.second_opinion`, asked about every judged passage at most.
+    `condenses`: the writer may be asked first what a question of a conversation means.
     A policy that retrieves again counts later rounds from none that brings new passages to all.
     """
     calls = {action: _calls(policy, action, judge, passages, writer, searches) for action in Action}
+    if condenses and writer:
+        calls = {action: replace(one, most=one.most + 1) for action, one in calls.items()}
     if second is None:
         return calls
     rounds = policy.loop.max_iterations if any(policy.route(one).re_retrieve for one in Action) else 1

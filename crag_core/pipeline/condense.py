@@ -9,7 +9,7 @@ from crag_core.base.prompts.replies import CONDENSE_SCHEMA
 from crag_core.base.protocols import LanguageModel
 from crag_core.base.reply_parsing import CondensedReply, parse_condensed
 from crag_core.base.types import FollowUp, StepState, Understanding, Usage
-from crag_core.pipeline.run import Parts, Result, Run
+from crag_core.pipeline.run import LONGEST_QUESTION, Parts, Result, Run
 from crag_core.pipeline.web_stages import answered
 from crag_core.trace.standalone import (
     ALONE,
@@ -40,17 +40,19 @@ def condense(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if not known.history:
         return _asks_back(known, back_question(known.asked), BY_RULE)  # `needed` has seen that it lacks something
     if not is_reply and stands_alone(known.asked, stop_words):
-        return _settled(trace, known, known.asked, ALONE, "stands alone")
+        return _settled(known, known.asked, ALONE, "stands alone")
     if parts.model is None:
         made = by_rule(known.asked, known.history, stop_words)
-        return _settled(trace, known, made, BY_RULE) if made else _asks_back(known, back_question(known.asked), BY_RULE)
+        if not made:
+            return _asks_back(known, back_question(known.asked), BY_RULE)
+        return _settled(known, made if len(made) <= LONGEST_QUESTION else known.asked, BY_RULE)
     said, usage, why = _ask(parts.model, parts, known, run)
     by = f"written by {parts.model.name}"
     if said.question is None:
-        return _settled(trace, replace(known, note=why), known.asked, ALONE, why, usage)
+        return _settled(replace(known, note=why), known.asked, ALONE, why, usage)
     if said.asks_back:
         return _asks_back(known, said.question, by, usage)
-    return _settled(trace, known, said.question, by, usage=usage)
+    return _settled(known, said.question, by, usage=usage)
 
 
 def is_open(trace: Trace) -> bool:
@@ -80,9 +82,7 @@ def _ask(model: LanguageModel, parts: Parts, known: FollowUp, run: Run) -> tuple
     return CondensedReply(None), usage, f"as it was asked, since of {model.name} {said.cause}"
 
 
-def _settled(
-    trace: Trace, known: FollowUp, question: str, by: str, summary: str = "", usage: Usage | None = None
-) -> Result:
+def _settled(known: FollowUp, question: str, by: str, summary: str = "", usage: Usage | None = None) -> Result:
     """Nothing waits where nothing was changed."""
     usage, is_changed = usage or Usage(), fold_space(question) != fold_space(known.asked)
     if not is_changed:

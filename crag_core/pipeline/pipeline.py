@@ -203,7 +203,7 @@ class Pipeline:
         an opinion, and an opinion of this one decides. That a round had nothing new to ask is forgotten for another
         writer. With another embedding model or number of passages nothing holds, and a new run begins.
         """
-        if _retrieval(trace.settings) != _retrieval(self.settings):
+        if trace.logged is None and _retrieval(trace.settings) != _retrieval(self.settings):
             return self._again(trace)
         same_scorer = made_by(trace.settings.strip_evaluator) == made_by(self.settings.strip_evaluator)
         judged = judged_under(trace, self.settings)

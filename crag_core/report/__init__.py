@@ -29,7 +29,7 @@ from crag_core.view.answer.answer_blocks import sources_of
 from crag_core.view.chunk_cards import chunk_cards, snippet_cards
 from crag_core.view.opinions import comparisons
 from crag_core.view.path.stages import describe_page, describe_web
-from crag_core.view.record import cost_of, round_rows, settings_of
+from crag_core.view.record import asked_as, cost_of, round_rows, settings_of
 from crag_core.view.run_view import view_run
 from crag_core.view.score_line import picture, why_no_picture
 from crag_core.view.verdict_lines import headline
@@ -72,6 +72,7 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         cost_of=cost_of,
         settings=settings_of(trace),
         absences=absences(view),
+        asked_as=asked_as(trace),
     )
 
 

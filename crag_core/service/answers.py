@@ -19,6 +19,10 @@ from crag_core.view.run_view import RunView, view_run
 
 _HALF = re.compile("[\ud800-\udfff]")
 Fields = dict[str, Any]
+_UNDECIDED = schemas.Decision(
+    action=None, label="Asks back", score=None, topical=None, reason="nothing was retrieved for it yet", rule=None,
+    corrections=[],
+)  # fmt: skip
 
 
 def routed(trace: Trace, seconds: float, *, kept: bool, with_record: bool) -> schemas.RouteResponse:
@@ -50,6 +54,8 @@ def answered(trace: Trace, *, kept: bool, with_record: bool) -> schemas.QueryRes
     return schemas.QueryResponse(
         **_decided(view, _used(view)),
         query=whole(trace.question),
+        asked=whole(trace.asked),
+        asks_back=whole(trace.asks_back),
         answer=whole(answer.text) if answer else "",
         state=answer.state if answer else None,
         doubtful=doubtful,
@@ -83,10 +89,11 @@ def _decided(view: RunView, kept: set[str]) -> Fields:
     chunks = {one.id: one for one in (*path.looked_at, *trace.web_passages)}
     return {
         "id": whole(trace.id),
-        "decision": _decision(path.decision),
+        "decision": _UNDECIDED if trace.asks_back else _decision(path.decision),
         "chunks": [_chunk(trace, policy, one, one.id in kept) for one in chunks.values()],
         "flips": [
-            schemas.Flip(**asdict(one)) for one in (flips(view.stability, policy) if path.decision.verdict else ())
+            schemas.Flip(**asdict(one))
+            for one in (flips(view.stability, policy) if path.decision.verdict and not trace.asks_back else ())
         ],
         "policy": schemas.Policy(
             name=policy.name,

@@ -65,6 +65,9 @@ class QueryRequest(Judged):
     resume: RunId | None = Field(
         None, description="Carries on this run, which broke off or was stopped: only what is missing is done."
     )
+    after: RunId | None = Field(
+        None, description="The run of the question before this one in a conversation: this one is understood from it."
+    )
     use_crag: bool = Field(True, description="false: plain RAG, which uses what is retrieved as it is, ungraded.")
     use_web_search: bool | None = Field(
         None, description="false: no web search for this question; true asks for what the service was started with."
@@ -77,6 +80,8 @@ class QueryRequest(Judged):
     def _one_of_both(self) -> Self:
         if (self.query is None) == (self.resume is None):
             raise ValueError("expected either query or resume")
+        if self.resume is not None and self.after is not None:
+            raise ValueError("expected after with query: a run that is carried on has its conversation")
         return self
 
 
@@ -267,6 +272,11 @@ class Metadata(BaseModel):
 
 class QueryResponse(Decided):
     query: str
+    """The question that was retrieved for: in a conversation the one that stands alone."""
+    asked: str
+    """The question as it came."""
+    asks_back: str
+    """What is asked in place of an answer, since the question cannot be understood; empty: nothing."""
     answer: str
     """Empty where there is none; `message` says why. One that is `doubtful` is no answer but the nearest sentences."""
     state: AnswerState | None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import time
 from ipaddress import ip_address
 from threading import Event, Thread
 
 import uvicorn
 
-from crag_core.base.concurrency.shutdown import at_end
+from crag_core.base.concurrency.shutdown import at_end, is_ending
 from crag_core.base.errors import PortUnavailable, WrongUse
 from crag_core.service.application import guarded
 from crag_core.service.guards import Rules
@@ -50,9 +51,11 @@ class Serving:
         self._leave()
 
     def wait(self) -> None:
-        """Until it is over, which by itself it never is."""
+        """Until it has broken off; not when the program ends, which is for the signal that asked for that."""
         while not self._over.wait(1.0):
             pass
+        while is_ending():
+            time.sleep(1.0)
 
     def _serve(self) -> None:
         try:

@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Event, Lock
-from typing import TypeVar
 
 from crag_core.app.background_jobs import Job, RunJob, job_of
 from crag_core.app.configuration_text import choose, plain_choice
@@ -23,15 +22,14 @@ from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
 from crag_core.base.types import Logged, Passage
 from crag_core.decision.policy import Policy
-from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import find_policy, known_card
 from crag_core.pipeline.run import VERSION, Cooldown, Run, WebMode
 from crag_core.pipeline.run_queue import RunQueue, Ticket
 from crag_core.service import answers, schemas
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.standalone import follow
 from crag_core.trace.trace import Trace
 
-T = TypeVar("T")
 CarryOn = Callable[[Trace, Run], Trace]
 FilesJob = Job[None, tuple[Ingested, ...]]
 _LOG = logging.getLogger("crag.service")
@@ -99,7 +97,9 @@ class Service:
                 raise UnknownName.among("collection", asked.collection, known)
         engine = self.workbench.engine(choice, self._pause_of(who))
         if asked.resume is None:
-            return engine.begin(str(asked.query).strip()), engine.resume
+            question = str(asked.query).strip()
+            before = follow(question, self._kept_run(asked.after)) if asked.after else None
+            return engine.begin(question, follow_up=before), engine.resume
         found = self._kept_run(asked.resume)
         if not found.is_unfinished:
             raise WrongUse("Expected a run that broke off or was stopped; this one is finished.", hint="Ask anew.")
@@ -137,14 +137,7 @@ class Service:
 
     def query_response(self, trace: Trace, *, is_kept: bool, with_record: bool) -> schemas.QueryResponse:
         """Raises `RunBroke` for one that came to no end."""
-        if broken := trace.failure:
-            raise RunBroke(
-                f"Step {broken.name!r} failed: {broken.summary}",
-                hint=broken.hint or (f'Carry it on with {{"resume": "{trace.id}"}}.' if is_kept else "Ask again."),
-                kind=broken.error or "Stopped",
-                trace=trace,
-                is_kept=is_kept,
-            )
+        _check_end(trace, is_kept)
         return answers.answered(trace, kept=is_kept, with_record=with_record)
 
     # --- /route ---
@@ -171,14 +164,7 @@ class Service:
         trace = under_way.trace
         # Whoever goes on from there, here or in the application, has these chunks and no index.
         is_kept = asked.keep and self._keep(replace(trace, logged=Logged()))
-        if broken := trace.failure:
-            raise RunBroke(
-                f"Step {broken.name!r} failed: {broken.summary}",
-                hint=broken.hint,
-                kind=broken.error or "Stopped",
-                trace=trace,
-                is_kept=is_kept,
-            )
+        _check_end(trace, is_kept)
         seconds = time.perf_counter() - started
         return answers.routed(trace, seconds, kept=is_kept, with_record=asked.record)
 
@@ -222,13 +208,13 @@ class Service:
 
     def _look(self) -> schemas.HealthResponse:
         parts = {name: _part(problem) for name, problem in self.workbench.problems_of_parts().items()}
-        parts |= {"index": _tried(self.workbench.store.documents)}
+        counted: list[int] = []
+        parts |= {"index": _tried(lambda: counted.append(len(self.workbench.store.documents())))}
         parts |= {"evaluator": _tried(self._try_evaluator)}
         if self._loaded.is_set():
             # An index that holds nothing asks no model; where only /route is used, none is installed.
-            model, index = _tried(self._load_embedder), parts["index"]
-            is_needed = not index.works or bool(self.workbench.store.documents())
-            parts |= {"embedding model": model.model_copy(update={"needed": is_needed})}
+            model = _tried(self._load_embedder)
+            parts |= {"embedding model": model.model_copy(update={"needed": counted != [0]})}
         if self.choice.model != EXTRACTIVE:
             problem = self._model_problem()
             parts |= {"language model": _part(problem, needed=known_card(self.choice.evaluator).calls_model)}
@@ -252,7 +238,7 @@ class Service:
     # --- what a request asks for ---
 
     def _choice_of(self, asked: schemas.QueryRequest) -> Choice:
-        top_k = asked.top_k or self.choice.top_k
+        collection = asked.collection or self.choice.collection
         if not asked.use_crag:
             named = {name for name in schemas.Judged.model_fields if getattr(asked, name) is not None}
             if named or asked.use_web_search:
@@ -261,30 +247,38 @@ class Service:
                     f"use_crag false grades nothing and searches no web: {', '.join(idle)} would change nothing.",
                     hint="Leave out either.",
                 )
-            return replace(plain_choice(self.choice.model, top_k), collection=asked.collection)
+            top_k = asked.top_k or self.choice.top_k
+            return replace(plain_choice(self.choice.model, top_k), collection=collection)
         web = self.choice.web
         if asked.use_web_search and web is WebMode.OFF:
             raise WrongUse("Web search is off here.", hint="Start the service with --web auto, or leave it out.")
         if asked.use_web_search is False:
             web = WebMode.OFF
-        return replace(self._judged(asked), web=web, top_k=top_k, collection=asked.collection)
+        chosen = self._judged(asked)
+        return replace(chosen, web=web, top_k=asked.top_k or chosen.top_k, collection=collection)
 
     def _judged(self, asked: schemas.Judged) -> Choice:
-        """Policy, thresholds and evaluator; what is not named is as the service was started."""
+        """Policy, thresholds and evaluator; what is not named is as the service was started.
+
+        A tuned preset brings all of them, and how many chunks are retrieved.
+        """
         now = self.choice
-        if asked.preset:
+        # By any other name anybody's model would be fetched: only the operator may have that.
+        if asked.evaluator and asked.evaluator not in (offered := (*self.workbench.cards(), now.evaluator)):
+            raise UnknownName.among("evaluator", asked.evaluator, offered)
+        chosen = now
+        policy = self._policy(asked.policy) if asked.policy else now.policy
+        if asked.preset and asked.preset not in {one.name for one in policy.presets}:
             _check_preset(asked.preset)
-        # By name, anybody's model would be fetched: only the operator may have that.
-        if asked.evaluator and asked.evaluator not in (*EVALUATORS, now.evaluator):
-            raise UnknownName.among("evaluator", asked.evaluator, EVALUATORS)
-        if asked.policy or asked.preset or asked.evaluator:
-            same = asked.policy in (None, now.policy.name)
-            evaluator = asked.evaluator or (now.evaluator if same and not asked.preset else None)
-            policy = asked.policy or now.policy.name
-            chosen = choose(self.workbench, policy, evaluator, now.model, asked.preset)
-        else:
-            chosen = now
+            chosen = choose(self.workbench, asked.policy, asked.evaluator, now.model, asked.preset)
+        elif asked.preset or policy.name != now.policy.name or asked.evaluator not in (None, now.evaluator):
+            evaluator = asked.evaluator or (now.evaluator if policy.name == now.policy.name else None)
+            made = choose(self.workbench, policy.name, evaluator, now.model, asked.preset)
+            chosen = replace(made, top_k=now.top_k)
         return replace(chosen, policy=_with_thresholds(chosen.policy, asked))
+
+    def _policy(self, name: str) -> Policy:
+        return find_policy(name, self.workbench.config)
 
     def _keep(self, trace: Trace) -> bool:
         """Whether it could be; the health tells why not, and what was decided is there all the same."""
@@ -306,7 +300,7 @@ class Service:
         made = trace.settings
         policy = made.policy
         if asked.policy and asked.policy != made.policy.name:
-            policy = find_policy(asked.policy, self.workbench.config).suited_to(made.evaluator, made.strip_evaluator)
+            policy = self._policy(asked.policy).suited_to(made.evaluator, made.strip_evaluator)
         if asked.preset:
             policy = self._preset(policy, asked.preset, trace)
         return _with_thresholds(policy, asked)
@@ -364,6 +358,14 @@ class Service:
     def _wait_for_models(self, cancel: Cancel) -> None:
         while not self._loaded.wait(GLANCE) and not cancel.is_set():
             pass
+
+
+def _check_end(trace: Trace, is_kept: bool) -> None:
+    """Raises `RunBroke` for a run that broke off."""
+    if broken := trace.failure:
+        hint = broken.hint or (f'Carry it on with {{"resume": "{trace.id}"}}.' if is_kept else "Ask again.")
+        text, kind = f"Step {broken.name!r} failed: {broken.summary}", broken.error or "Stopped"
+        raise RunBroke(text, hint=hint, kind=kind, trace=trace, is_kept=is_kept)
 
 
 def _passages(asked: schemas.RouteRequest) -> tuple[Passage, ...]:

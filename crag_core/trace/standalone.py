@@ -18,8 +18,8 @@ LONGEST_ANSWER = 600
 BY_RULE = "made by rule"
 ALONE = "as it was asked"
 
-_FEW = 2
-"""A later question with so few words of its own leaves something out."""
+_FEW = 1
+"""A later question with no more words of its own than this leaves something out."""
 _POINTING = frozenset(
     words(
         "it it's its itself they they're them their theirs themselves he he's him his she she's her hers this these "
@@ -28,7 +28,7 @@ _POINTING = frozenset(
     )
 )
 _BACK = re.compile(
-    r"\b(?:(?:about|of|like|for|with|from|in|on|at|do|does|did|is|was|than|and) (?:that|there|one)|"
+    r"\b(?:(?:about|of|like|for|with|from|in|on|at|do|does|did|than|and) (?:that|there|one)|(?:is|was) (?:that|one)|"
     r"(?<!is )(?<!are )(?<!was )(?<!were )there(?! (?:is|are|was|were)\b)|"
     r"(?:what|how) about|which one|(?:any|some|the) others?)\b|\bthat\W*$",
     re.IGNORECASE,

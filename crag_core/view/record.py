@@ -110,6 +110,16 @@ def _remark(call: ModelCall) -> str:
     return " ".join(filter(None, (clean(call.error), left_out(call.usage), unkept)))
 
 
+def asked_as(trace: Trace) -> str:
+    """How a question of a conversation was asked, and who made what it was understood as; "" for any other."""
+    known = trace.follow_up
+    if known is None or not (known.history or known.asks):
+        return ""
+    after = f", after {counted(len(known.history), 'question')}" if known.history else ""
+    by = f"{known.by}; {known.note}" if known.note else known.by
+    return clean("; understood ".join(filter(None, (f"Asked as “{known.asked}”{after}", by))))
+
+
 def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
     """Everything that the run depended on, as name and value; the policy is that of the run."""
     own, policy = trace.settings, trace.settings.policy
@@ -133,6 +143,8 @@ def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
         "Fingerprint of the settings": trace.fingerprint,
         "Run": f"{trace.id}, {moment(trace.created)}",
     }
+    if known := trace.follow_up:
+        found["Asked after"] = "; ".join(f"{turn.question} ({turn.run})" for turn in known.history) or "nothing"
     return tuple(found.items())
 
 

@@ -159,7 +159,7 @@ def test_documents_go_into_the_database_and_the_user_of_the_application_is_no_ad
     assert stack.rows("SELECT rolsuper, rolcreatedb FROM pg_roles WHERE rolname = 'crag'") == [(False, False)]
     assert not (stack.folder / "home" / "index").exists(), "nothing of it is in the home"
     asked = stack.run("ask", QUESTION)
-    assert asked.returncode == 0 and asked.stdout.startswith("CORRECT") and REPLY in asked.stdout, asked.stderr
+    assert asked.returncode == 0 and asked.stdout.startswith("Retrieval: CORRECT") and REPLY in asked.stdout, asked.stderr
 
 
 def test_a_question_on_the_page_uses_every_service(stack: Stack, start: Callable[[], AppTest]) -> None:
@@ -219,6 +219,6 @@ def test_the_databases_own_backup_brings_everything_back(stack: Stack, start: Ca
             name
         )
     asked = stack.run("ask", QUESTION)
-    assert asked.returncode == 0 and asked.stdout.startswith("CORRECT"), asked.stderr
+    assert asked.returncode == 0 and asked.stdout.startswith("Retrieval: CORRECT"), asked.stderr
     again = ask(start(), "What does a day ticket cost?")
     assert not again.exception and stack.rows("SELECT count(*) FROM crag_runs") == [(3,)], "it can be written to again"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 
@@ -173,6 +174,12 @@ def test_a_long_answer_is_read_in_parts_and_keeps_its_places(tmp_path: Path) -> 
     ]
 
 
+def test_a_sentence_that_leaves_no_room_for_evidence_is_not_measured(tmp_path: Path) -> None:
+    folder = save_spans(tmp_path / "short", ["gold"], positions=128)
+    found = measured(folder, "Yachts pay gold.", f"Yachts pay {'a very big heap of ' * 10} gold.", "Dogs pay gold.")
+    assert [one.score is None for one in found] == [False, True, False] and found[2].spans
+
+
 def test_the_prompt_is_that_of_the_models_training() -> None:
     written = PROMPT.format(question="Q?", count=1, passages="passage 1: T.")
     assert written.startswith("Briefly answer the following question:\nQ?\nBear in mind")
@@ -263,6 +270,16 @@ def test_broken_weights_are_said_to_be(tmp_path: Path) -> None:
     weights.write_bytes(b"version https://git-lfs")
     with pytest.raises(EvaluatorUnavailable, match="no safetensors file"):
         measured(folder, "Dogs pay nothing.")
+
+
+@pytest.mark.parametrize("save", [save_entailment, lambda folder: save_spans(folder, ["gold"])])
+def test_weights_that_are_no_numbers_are_no_score(tmp_path: Path, save: Callable[[Path], Path]) -> None:
+    from safetensors.torch import load_file, save_file
+
+    weights = save(tmp_path) / "model.safetensors"
+    save_file({name: torch.full_like(one, torch.nan) for name, one in load_file(weights).items()}, weights)
+    with pytest.raises(EvaluatorUnavailable, match="found none that are numbers"):
+        measured(tmp_path, "Dogs pay nothing.")
 
 
 def test_another_model_in_the_same_folder_is_read_anew(tmp_path: Path) -> None:

@@ -212,3 +212,12 @@ def test_what_is_missing_adds_up_to_the_budget_of_description_004() -> None:
     assert calls_needed(grading, worst, 3, ONE, writer=True) == 4
     assert calls_needed((*grading, Missing.EXTRACTION, Missing.WEB), worst, 3, ONE, writer=True) == 8
     assert calls_needed((*grading, Missing.WEB), worst, 3, ONE, writer=True) == 5
+
+
+def test_a_later_question_of_a_conversation_may_cost_one_call_more() -> None:
+    first = budget(policy("two-signal"), FREE, 6, writer=True, searches=True)
+    later = budget(policy("two-signal"), FREE, 6, writer=True, searches=True, condenses=True)
+    assert {name: (one.least, one.most + 1) for name, one in first.items()} == {
+        name: (one.least, one.most) for name, one in later.items()
+    }
+    assert budget(policy("two-signal"), FREE, 6, writer=False, searches=True, condenses=True)[CORRECT] == Calls(0, 0)

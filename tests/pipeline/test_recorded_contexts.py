@@ -43,28 +43,30 @@ def test_one_engine_serves_two_records_of_the_same_question() -> None:
     assert [trace.passages for trace in (one, other)] == [(CHUNKS[0],), (CHUNKS[1],)]
 
 
-@pytest.mark.parametrize("policy", ["heuristic", "agentic"])
-def test_no_policy_retrieves_again_where_there_is_nothing_to_retrieve_from(policy: str) -> None:
-    bench = Bench(policy, best=0.4)
-    trace = bench.pipeline.over(CHUNKS, LOGGED).run("When does it leave?")
+def test_no_policy_retrieves_again_where_there_is_nothing_to_retrieve_from() -> None:
+    bench = Bench("agentic", best=0.1)
+    chunks = tuple(passage(name, f"Something else {name}.") for name in "abc")
+    trace = bench.pipeline.over(chunks, LOGGED).run("When does it leave?")
     assert trace.rounds == () and bench.retriever.asked == []
-    asked_again = reroute(trace, builders.policy(policy)).missing
-    assert not {Missing.EXPANSION, Missing.RE_RETRIEVAL} & set(asked_again)
+    assert Missing.RE_RETRIEVAL not in reroute(trace, builders.policy("agentic")).missing
+    assert Missing.RE_RETRIEVAL in reroute(replace(trace, logged=None), builders.policy("agentic")).missing
 
 
-def test_a_record_goes_on_under_another_policy_with_its_own_chunks() -> None:
+def test_a_record_goes_on_under_another_policy_with_its_own_chunks_and_their_grades() -> None:
     first = Bench().pipeline.over(CHUNKS, LOGGED).run("When does it leave?")
-    bench = Bench("worst-chunk", top_k=first.settings.top_k)
+    bench = Bench("worst-chunk", top_k=first.settings.top_k + 3)  # how many are retrieved here does not matter
     engine = bench.pipeline.over(first.passages or (), first.logged)
     again = engine.resume(engine.adopt(first))
     assert again.passages == CHUNKS and again.logged == LOGGED and bench.retriever.asked == []
+    assert bench.evaluator.graded == []
 
 
 def test_the_answer_has_room_for_long_chunks_on_the_page_too() -> None:
-    chunks = tuple(passage(name, f"{USEFUL} " * 2000) for name in "abc")
-    signals = builders.policy("signals")
-    trace = Bench(signals).pipeline.over(chunks).run("When does it leave?")
-    assert reroute(trace, signals).knowledge == reroute(trace, trace.settings.policy).knowledge
+    chunks = tuple(passage(name, f"{USEFUL} {name} " * 2000) for name in "abc")
+    policy = builders.policy("agentic")
+    trace = Bench(policy, best=0.9).pipeline.over(chunks).run("When does it leave?")
+    assert reroute(trace, policy).knowledge == reroute(trace, trace.settings.policy).knowledge
+    assert [one.text for one in reroute(trace, policy).knowledge.internal] == [one.text for one in chunks]
 
 
 def test_a_chunk_may_be_hidden_and_no_file_can_be_read() -> None:

@@ -31,7 +31,7 @@ DOCUMENTS = {
     "crane.txt": "The crane lifts at most 6 tonnes. It is inspected every March by an outside firm.",
     "berths.csv": "berth,length,depth\nA1,12 m,2.1 m\nB4,18 m,3.0 m\n",
 }
-START_S = 60.0
+START_S = 120.0
 PLAIN: dict[str, Any] = {"trust_env": False, "verify": False}
 """Of a client: no proxy, and no certificates, which take longer to load than a request."""
 

@@ -20,9 +20,11 @@ import pytest
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench, build_pipeline
-from crag_core.service import schemas
+from crag_core.base.types import FollowUp, Understanding
+from crag_core.service import answers, schemas
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
+from tests import builders
 from tests.conftest import REPOSITORY
 from tests.service.parts import DOCUMENTS, QUESTION, TOKEN, Served
 from tests.word_embedder import WordEmbedder
@@ -100,6 +102,24 @@ def test_what_the_evidence_does_not_hold_is_not_answered(client: httpx.Client) -
     assert "cannot be answered" in told["message"]
 
 
+def test_a_later_question_is_understood_from_the_one_before(client: httpx.Client) -> None:
+    first = asked(client, "/query", query=QUESTION)
+    assert first["query"] == first["asked"] == QUESTION and first["asks_back"] == ""
+    later = asked(client, "/query", query="And longer ones?", after=first["id"])
+    assert later["asked"] == "And longer ones?" and "yacht" in later["query"], later["query"]
+    assert later["steps"][0]["name"] == "condense" and later["decision"]["action"] == "CORRECT"
+    assert asked(client, "/query", 404, query="And?", after="none")["kind"] == "UnknownRun"
+    assert "expected after with query" in asked(client, "/query", 422, resume="x", after="y")["error"]
+
+
+def test_a_question_that_is_asked_back_has_no_decision() -> None:
+    known = FollowUp("And that?", outcome=Understanding.ASKS_BACK, asks="Which of the boats?")
+    run = builders.trace(builders.policy("paper"), passages=None, grades=None, answer=None, follow_up=known)
+    told = answers.answered(run, kept=True, with_record=True)
+    assert (told.asks_back, told.asked, told.answer, told.state) == ("Which of the boats?", "And that?", "", None)
+    assert told.decision.action is None and told.chunks == [] and told.flips == []
+
+
 # --- /route ---
 
 
@@ -128,6 +148,13 @@ def test_a_decision_is_kept_if_that_is_wanted(client: httpx.Client, open_bench: 
     done = asked(client, "/query", resume=told["id"])
     assert [one["id"] for one in done["chunks"]] == ["dues", "crane"] and "14 pounds" in done["answer"]
     assert done["decision"]["action"] == told["decision"]["action"], "answered from the chunks that were given"
+
+
+def test_every_policy_decides_on_given_contexts_as_reroute_does(client: httpx.Client, open_bench: Workbench) -> None:
+    for policy in open_bench.policies:
+        told = asked(client, "/route", question=QUESTION, contexts=CONTEXTS, policy=policy, record=True)
+        again = asked(client, "/reroute", record=told["record"])
+        assert again["decision"] == told["decision"] and told["decision"]["action"], policy
 
 
 def test_no_context_is_incorrect_and_a_policy_says_what_it_would_retrieve_next(client: httpx.Client) -> None:

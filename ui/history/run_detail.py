@@ -16,6 +16,7 @@ from crag_core.decision.policy import Policy
 from crag_core.storage.history.runs import KeptRun
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.trace import RunSettings, Trace
+from crag_core.view.record import asked_as
 from ui.compare.side_by_side import cost, draw_answer, draw_cost, draw_sentences, given_sentences
 from ui.history import history_state
 from ui.run import share
@@ -76,6 +77,8 @@ def _draw_unreadable(run: KeptRun, error: CragError) -> None:
 def _draw_one(run: KeptRun, trace: Trace) -> None:
     with st.container(border=True, gap="small"):
         st.subheader(plain(shortened(trace.question, _LONGEST_QUESTION)), anchor=False)
+        if asked := asked_as(trace):
+            st.caption(plain(shortened(asked, _LONGEST_QUESTION)))
         _draw_verdict(trace)
         st.caption(plain(_describe_settings(trace)))
         whose = f" · asked by {run.asked_by}" if run.asked_by else ""
@@ -89,8 +92,11 @@ def _draw_one(run: KeptRun, trace: Trace) -> None:
 def _draw_verdict(trace: Trace) -> None:
     if trace.failure:
         st.markdown(f":red[:material/error:] {plain(f'{trace.failure.summary} {trace.failure.hint}'.strip())}")
-    if trace.decision is None:
+    if trace.asks_back:
+        st.markdown(f":violet[:material/contact_support: Asks back:] {plain(trace.asks_back)}")
+    elif trace.decision is None:
         st.markdown(":gray[:material/pending: No decision.]")
+    if trace.decision is None:
         return
     st.markdown(f"**{headline(trace.decision)}**  \n{plain(sentence(trace.decision.reason))}")
 

@@ -28,7 +28,6 @@ from ui.session import access, app_state, run_job, tune_state
 from ui.session.access import Right
 from ui.session.tune_state import SetJob
 
-DETECTED = "detected"
 NOT_READ = "(not read)"
 
 

@@ -28,7 +28,7 @@ def draw_running() -> None:
     if job is None:
         st.rerun()  # it was put away by a script that was interrupted before it could redraw the page
     if not job.is_running:
-        if job.progress.trace.passages is not None:
+        if job.progress.trace.passages is not None or job.progress.trace.asks_back:
             current_run.remember(job.progress.trace)
         run_job.finish(job)
         st.rerun()

@@ -9,12 +9,15 @@ import streamlit as st
 
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import counted
-from crag_core.base.types import StepState, WebPage
+from crag_core.base.types import FollowUp, StepState, Understanding, WebPage
 from crag_core.evaluators.policies import known_card
+from crag_core.pipeline.condense import confirm
 from crag_core.pipeline.page_stages import approve_pages, refuse_pages
 from crag_core.pipeline.web_stages import approve, refuse
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
+from crag_core.view.answer.ending import AnswerEnding
+from ui.run.answer_card.card import ENDINGS
 from ui.run.answer_card.offer import offer
 from ui.session import app_state, current_run, run_job
 from ui.session.current_run import View
@@ -39,6 +42,60 @@ def ask_opinion(evaluator: str) -> None:
     with app_state.reporting():
         run_job.start_opinion(evaluator)
     st.rerun()
+
+
+AT_ONCE = "ask_at_once"
+"""Key of the tick by which a question goes on without being looked at."""
+_LONGEST = 2000  # characters
+
+
+def draw_understanding(trace: Trace) -> None:
+    """What a question of a conversation is understood as, to be changed before retrieval; or what is asked back."""
+    known = trace.follow_up
+    if known is None or trace.failure:
+        return
+    if known.outcome is Understanding.WAITING:
+        _draw_question(trace, known)
+    elif known.outcome is Understanding.ASKS_BACK:
+        _draw_asked_back(trace, known)
+    elif known.is_changed:
+        st.markdown(
+            f":small[:gray[:material/subdirectory_arrow_right: Understood as] {plain(trace.question)} "
+            f":gray[· {plain(known.by)}]]"
+        )
+    elif known.note:
+        st.caption(f":orange[:material/warning: {plain(known.note)}]")
+
+
+def _draw_question(trace: Trace, known: FollowUp) -> None:
+    with st.container(border=True, gap="small", key="understood"):
+        st.markdown(":small[Understood as] :orange-badge[:material/hourglass_top: Waiting for you]")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            question = st.text_input(
+                "Understood as",
+                known.question,
+                key=f"ask_understood_{trace.id}",
+                max_chars=_LONGEST,
+                label_visibility="collapsed",
+            ).strip()
+            if st.button("Ask this", type="primary", icon=":material/send:", disabled=not question):
+                _go_on(confirm(trace, question))
+            if st.button("Ask as typed"):
+                _go_on(confirm(trace))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f"{plain(known.by).capitalize()}, not searched yet.", width="content")
+            st.checkbox("Do not wait next time", key=AT_ONCE, persist_state="session")
+
+
+def _draw_asked_back(trace: Trace, known: FollowUp) -> None:
+    colour, icon = ENDINGS[AnswerEnding.ASKS_BACK]
+    with st.container(border=True, gap="small", key=f"answer_card_{trace.id}"):
+        st.markdown(f"#### :{colour}-badge[:material/{icon}: {AnswerEnding.ASKS_BACK}]")
+        st.markdown(plain(known.asks))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if st.button("Ask anyway", icon=":material/play_arrow:"):
+                _go_on(confirm(trace))
+            st.caption("Reply in the box above. Nothing was searched yet.", width="content")
 
 
 def draw_approval(trace: Trace) -> None:

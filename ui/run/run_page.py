@@ -25,7 +25,7 @@ from ui.run.opinions import draw_opinions
 from ui.run.page_view import open_place
 from ui.run.passages import CardActions, draw_passages, draw_strips, draw_web
 from ui.run.path import draw_path
-from ui.run.run_actions import ask_opinion, draw_approval, draw_failure, generate
+from ui.run.run_actions import ask_opinion, draw_approval, draw_failure, draw_understanding, generate
 from ui.run.verdict import draw_scores, draw_verdict, headline, verdict_row
 from ui.session import app_state, current_run, named_evaluators
 from ui.session.current_run import View
@@ -34,6 +34,7 @@ from ui.shell.text import literal, plain
 
 def draw_run(view: View) -> None:
     draw_failure(view.taken)
+    draw_understanding(view.taken)
     if view.taken.passages is None:
         return
     for key, draw in ((current_run.STORY, _draw_story), (current_run.EVIDENCE, _draw_evidence)):

@@ -380,7 +380,7 @@ def _open(found: Trace, asked: SharedView) -> None:
     app_state.use_settings_of(found, but={name: value for name, value in vars(asked).items() if value is not None})
     if edits:
         st.session_state["edits"] = measured(found, edits, app_state.workbench().meter)
-    st.session_state["ask_question"] = found.question
+    st.session_state["ask_question"] = found.asked
 
 
 def _titles() -> Titles:

@@ -193,8 +193,16 @@ def open_run(found: Trace, *, own_settings: bool = True) -> None:
     app_state.switch_plain(found)
     if own_settings:
         app_state.use_settings_of(found)
-    st.session_state["ask_question"] = found.question
+    st.session_state["ask_question"] = found.asked
     remember(found)
+
+
+def start_anew() -> None:
+    """For a callback: the next question follows none."""
+    leave_first()
+    app_state.show(None)
+    st.query_params.pop("run", None)
+    st.session_state["ask_question"] = ""
 
 
 def open_later(found: Trace) -> None:

@@ -83,7 +83,7 @@ def start(name: str, labelled: LabelledSet | None) -> None:
         )
 
     warming.start()
-    started: CalibrationJob = Job(work, "Looking at its files")
+    started: CalibrationJob = Job(work, "Starting")
     _live().add((str(app_state.settings().home), name), started)
     started.start()
 

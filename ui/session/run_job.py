@@ -18,6 +18,7 @@ from crag_core.base.types import Logged, Passage
 from crag_core.experiments.batch import TakeTurn
 from crag_core.pipeline.run import Run
 from crag_core.pipeline.run_queue import Ticket
+from crag_core.trace.standalone import follow
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state
 
@@ -37,12 +38,14 @@ def job() -> RunJob | None:
     return st.session_state.get("job")
 
 
-def ask(question: str) -> None:
+def ask(question: str, after: Trace | None = None, *, waits: bool = False) -> None:
     """Run a question in the background, under what is chosen for it; one run a session at a time.
 
-    Raises `CragError` when the choice cannot work, for instance a judge without a model.
+    `after`: the run that it follows in a conversation; with `waits` somebody sees first how it is understood. Raises
+    `CragError` when the choice cannot work, for instance a judge without a model.
     """
-    _start(lambda engine: engine.begin(question), _resume, app_state.asked_choice())
+    known = follow(question, after, waits=waits)
+    _start(lambda engine: engine.begin(question, follow_up=known), _resume, app_state.asked_choice())
 
 
 def ask_record(question: str, passages: tuple[Passage, ...], logged: Logged) -> None:

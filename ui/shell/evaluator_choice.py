@@ -67,8 +67,10 @@ def _draw_calibration(name: str) -> bool:
         _draw_start(name, is_first=True)
     else:
         on = f"{counted(kept.curve.questions, 'question')} of {plain(kept.labelled)}"
-        remark = f" :orange[:material/warning:] {plain(kept.remark)}" if kept.remark else ""
-        st.caption(f"Calibrated on {on}: AUROC {kept.apart}, {kept.seconds * 1000:.0f} ms a chunk.{remark}")
+        remark = " :orange[:material/warning:] None of them reaches CORRECT." if kept.remark else ""
+        auroc = f"{kept.apart.value:.2f} ({kept.apart.low:.2f}–{kept.apart.high:.2f})"
+        told = f"Calibrated on {on}: AUROC {auroc}, {kept.seconds * 1000:.0f} ms a chunk.{remark}"
+        st.caption(told, help=plain(kept.remark) or None)
         return True
     return False
 

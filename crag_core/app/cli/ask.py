@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from crag_core.app.cli.options import STREAM, add_choice, check_collection, with_thresholds
@@ -42,6 +43,9 @@ def add_commands(commands: Any) -> None:
     query.add_argument("--doubtful", choices=[one.value for one in Doubtful], help=shown)
     query.add_argument("--pin", action="append", default=[], metavar="FILE", help="read this indexed file whole")
     query.add_argument("--search-too", action="store_true", help="search the other documents as well")
+    query.add_argument(
+        "--after", default="", metavar="RUN", help="what it follows: the id of a kept run, or a file of --json"
+    )
     query.add_argument("--json", action="store_true", help="print the whole record of the run")
     query.set_defaults(command=ask)
 
@@ -66,13 +70,29 @@ def ask(options: argparse.Namespace) -> int:
         print(_cost(choice, workbench.config.support), file=sys.stderr)
     pipeline = workbench.engine(choice)
     run = Run(Listener() if options.json else _Progress())
-    trace = pipeline.run(question, run)
+    trace = pipeline.run(question, run, after=_run_before(options.after, workbench) if options.after else None)
     while is_waiting(trace):
         trace = pipeline.resume(_approval(trace, workbench.searcher.name), run)
     print(_record(trace) if options.json else _describe(trace))
     if trace.failure is None:
         return 0
     return 2 if trace.failure.error == ModelMissing.__name__ else 1
+
+
+def _run_before(run_id: str, workbench: Workbench) -> Trace:
+    """Raises `UnknownName` for what is neither a kept run nor a file, and `BadRecord` for a file that is no run."""
+    path = Path(run_id)
+    if path.suffix == ".json":
+        try:
+            return Trace.from_json(path.read_text("utf-8"))
+        except (OSError, UnicodeError) as error:
+            raise UnknownName(
+                f"The record {path} cannot be read: {error}.", hint="Give a file of ask --json."
+            ) from error
+    found = workbench.history.load(run_id) if workbench.history.is_on else None
+    if found is None:
+        raise UnknownName(f"There is no kept run {run_id!r}.", hint="The id stands in the record of a run, under Run.")
+    return found
 
 
 def _corrective(options: argparse.Namespace, workbench: Workbench) -> Choice:
@@ -168,6 +188,10 @@ def _approval_of_pages(trace: Trace, pages: Sequence[WebPage]) -> Trace:
 
 def _describe(trace: Trace) -> str:
     lines = []
+    if trace.follow_up and trace.follow_up.is_changed:
+        lines.append(f"Understood as: {clean(trace.question)} ({clean(trace.follow_up.by)})")
+    if trace.asks_back:
+        return "\n".join((*lines, f"Asks back: {clean(trace.asks_back)}"))
     if trace.decision:
         verdict = chip(trace.decision)
         lines.append(f"{verdict.title}. {verdict.reason}")

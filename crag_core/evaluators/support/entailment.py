@@ -8,7 +8,7 @@ from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Backing, Cancel
 from crag_core.evaluators.named.files import ModelFiles
 from crag_core.evaluators.support.parts import Claim, nearest, passages_of
-from crag_core.evaluators.support.reading import Reading, labels_of
+from crag_core.evaluators.support.reading import Reading, finite, labels_of
 from crag_core.trace.grounding.citation_check import WEAK, Evidence
 
 PREMISES = 8
@@ -61,8 +61,8 @@ class Entailment:
             read = self._reading.tokenizer(
                 premise, hypothesis, truncation="longest_first", max_length=self._reading.longest, return_tensors="pt"
             )
-            chances = self._reading.model(**read).logits[0].softmax(-1)
-        return min(max(float(chances[self._label]), 0.0), 1.0)
+            chances = finite(self._reading.model(**read).logits[0].softmax(-1).tolist())
+        return min(max(chances[self._label], 0.0), 1.0)
 
 
 def _text(places: Sequence[int], evidence: Evidence) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,6 +67,13 @@ class Reading:
         torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))  # as the embedder does, thread by thread
         with self._lock, failing(self.files, _HINT), torch.inference_mode():
             yield
+
+
+def finite(chances: list[float]) -> list[float]:
+    """The same; raises `ValueError` where a model is broken so that it finds nothing."""
+    if not all(map(math.isfinite, chances)):
+        raise ValueError("expected probabilities, found none that are numbers")
+    return chances
 
 
 def labels_of(files: ModelFiles) -> dict[int, str]:

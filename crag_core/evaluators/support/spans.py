@@ -11,7 +11,7 @@ from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Backing, Cancel
 from crag_core.evaluators.named.files import ModelFiles
 from crag_core.evaluators.support.parts import Claim, nearest, passages_of
-from crag_core.evaluators.support.reading import Reading, labels_of
+from crag_core.evaluators.support.reading import Reading, finite, labels_of
 from crag_core.trace.grounding.citation_check import LACKING, WEAK, Evidence
 from crag_core.trace.grounding.quoted_answer import CITATION
 
@@ -43,7 +43,7 @@ class Spans:
 
     A sentence scores what share of its tokens is supported, by their probabilities; with one that is hallucinated at
     most `LACKING`, as one that lacks a fact does where words are compared. Evidence that there is no room for is left
-    out: first that which shares fewest words with the claims.
+    out: first that which shares fewest words with the claims. A sentence that is longer than half the room is not read.
     """
 
     def __init__(self, files: ModelFiles) -> None:
@@ -63,6 +63,8 @@ class Spans:
             if cancel.is_set():
                 raise Stopped("Stopped by you.")
             answer = " ".join(masked[place] for place in part)
+            if self._count(answer) > self._reading.longest // 2:  # a sentence that leaves no room for its evidence
+                continue
             prompt = self._prompt(question, [asked[place] for place in part if place in asked], evidence, answer)
             tokens = self._read(prompt, answer)
             start = 0
@@ -120,7 +122,7 @@ class Spans:
             )  # fmt: skip
             offsets = read.pop("offset_mapping")[0].tolist()
             sides = read.sequence_ids(0)
-            chances = self._reading.model(**read).logits[0].softmax(-1)[:, self._label].tolist()
+            chances = finite(self._reading.model(**read).logits[0].softmax(-1)[:, self._label].tolist())
         return [
             Token(start, end, chance)
             for (start, end), side, chance in zip(offsets, sides, chances, strict=True)

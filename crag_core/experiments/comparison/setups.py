@@ -148,7 +148,9 @@ def _writer(made: RunSettings) -> str:
 
 
 def _checker(made: RunSettings) -> str:
-    return "their words" if made.support == WORDS else _model(made.support)
+    if asks_language_model(made.support):
+        return _model(made.support)
+    return "their words" if made.support == WORDS else made.support
 
 
 def _model(choice: str) -> str:

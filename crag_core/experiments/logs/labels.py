@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crag_core.base.protocols import SupportMeter
 from crag_core.experiments.labelled.questions import (
     Expected,
     LabelledQuestion,
-    LabelledSet,
     Origin,
     UnlabelledQuestion,
 )
@@ -46,14 +44,6 @@ def questions_of(log: RetrievalLog, meter: SupportMeter) -> Labelled:
 def gradable(log: RetrievalLog) -> tuple[UnlabelledQuestion, ...]:
     """Every record, as grading asks for it."""
     return tuple(UnlabelledQuestion(one.question, log.name, one.id) for one in log.records)
-
-
-def logs_in(questions: Sequence[LabelledQuestion]) -> tuple[str, ...]:
-    return tuple(sorted({one.log for one in questions if one.log}))
-
-
-def without_log(labelled: LabelledSet, log: str) -> LabelledSet:
-    return LabelledSet(labelled.name, tuple(one for one in labelled.questions if one.log != log))
 
 
 def _label_of(record: LogRecord, meter: SupportMeter) -> tuple[Expected | None, str]:

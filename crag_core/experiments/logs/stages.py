@@ -6,7 +6,7 @@ named. Without, chunks and scores can only make it doubtful.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -92,12 +92,6 @@ MUCH_LESS = 0.5
 def find_stage(trace: Trace, record: LogRecord, policy: Policy, meter: SupportMeter) -> Finding:
     """Of a run over the record's chunks, all graded and all their sentences scored, under `policy`."""
     return Judged(trace, record, meter).under(policy)
-
-
-def counts(findings: Iterable[Finding]) -> dict[Stage, int]:
-    """By stage, in their order, those that do not occur too."""
-    found = list(findings)
-    return {stage: sum(one.stage is stage for one in found) for stage in Stage}
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def columns_of(trace: Trace) -> dict[str, Any]:
     }
     return {
         **{name: storable(words)[:_LONGEST] for name, words in texts.items()},
-        "searched_text": folded(f"{trace.question}\n{answer}"[:_LONGEST_SEARCHED]),
+        "searched_text": folded("\n".join(dict.fromkeys((trace.question, trace.asked, answer)))[:_LONGEST_SEARCHED]),
         "fingerprint": trace.fingerprint,
         "ending": ending_of(trace).value,
         "readable": True,

@@ -1,4 +1,4 @@
-"""How a run ended for whoever asked: answered, from the web, doubtful, not at all."""
+"""How a run ended for whoever asked: answered, from the web, doubtful, with a question asked back, not at all."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class AnswerEnding(StrEnum):
     UNANSWERED = "Cannot be answered"
     STOPPED = "Stopped"
     FAILED = "Broke off"
+    ASKS_BACK = "Asks back"
     NOT_RUN = "No answer yet"
 
 
@@ -32,6 +33,8 @@ _UNFINISHED = {
 def ending(view: RunView) -> AnswerEnding:
     """From the web: everything that the answer cites, or where it cites nothing all that it was given, is."""
     answer, excerpts = view.routed.answer, view.routed.knowledge.excerpts
+    if view.trace.asks_back:
+        return AnswerEnding.ASKS_BACK
     if answer is None:
         return AnswerEnding.NOT_RUN
     if answer.state in _UNFINISHED:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from crag_core.base.text.display import counted
+from crag_core.base.text.display import clean, counted
 from crag_core.base.types import AnswerState, StepName, StepState, WebOutcome
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import WORDS, Standing, standing
@@ -58,6 +58,9 @@ def run_path(trace: Trace, routed: Reroute, running: str | None = None) -> RunPa
     drafts = [_draft(name, trace, routed, running, is_decided) for name in _DRAFTS]
     if dropped:
         drafts[0] = replace(drafts[0], detail=f"{counted(len(dropped), 'chunk')} left out by you")
+    if trace.follow_up and trace.follow_up.is_changed:
+        understood = f"understood as “{clean(trace.question)}”, {clean(trace.follow_up.by)}"
+        drafts[0] = replace(drafts[0], detail="; ".join(filter(None, (drafts[0].detail, understood))))
     if trace.support is not None:
         drafts.append(_check(trace, routed))
     found = tuple(_with_cost(_settled(one, trace, running), trace, routed) for one in drafts)

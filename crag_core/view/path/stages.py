@@ -87,7 +87,7 @@ _ROUNDS = {
 }
 _UNASKED = {WebOutcome.OFF: "web search is off", WebOutcome.COOLING: "too soon after the last"}
 PLACES = {
-    "retrieve": ("Retrieve", "passages", (StepName.CLASSIFY, StepName.RETRIEVE)),
+    "retrieve": ("Retrieve", "passages", (StepName.CONDENSE, StepName.CLASSIFY, StepName.RETRIEVE)),
     "grade": ("Grade", "scores", (StepName.GRADE, StepName.SECOND_READING, StepName.JUDGE_TOGETHER)),
     "route": ("Route", "scores", (StepName.ROUTE,)),
     "again": ("Look again", "record", (StepName.RETRIEVE_AGAIN,)),

@@ -19,7 +19,7 @@ from crag_core.experiments.comparison.outcome import contains
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.logs.matching import Truth, declines
 from crag_core.experiments.logs.record import Context, LogRecord, passages_of
-from crag_core.experiments.logs.stages import Finding, Judged, Stage, Verdict, counts, find_stage
+from crag_core.experiments.logs.stages import Finding, Judged, Stage, Verdict, find_stage
 from crag_core.trace.trace import Trace
 from tests import builders
 from tests.fakes import Bench
@@ -209,10 +209,6 @@ def test_a_threshold_moves_the_stage_and_nothing_is_measured_again() -> None:
     assert judged.under(PAPER).stage is Stage.NOT_USED
     assert judged.under(PAPER.with_thresholds(0.95, 0.97)).stage is Stage.GRADED_LOW
     assert judged.under(PAPER.with_thresholds(0.4, 0.7, 0.85)).stage is Stage.STRUCK_OUT
-
-
-def test_counts_have_every_stage() -> None:
-    assert list(counts([finding(MADE_UP)]).values()) == [0, 0, 0, 0, 1, 0]
 
 
 @pytest.mark.parametrize("answer", [

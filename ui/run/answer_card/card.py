@@ -37,7 +37,7 @@ _NOTES = {
     "uncited": ":orange[:material/warning: {}]",
     "web": ":orange[:material/public_off: {}]",
 }
-_ENDINGS = {
+ENDINGS = {
     AnswerEnding.ANSWERED: ("green", "check"),
     AnswerEnding.FROM_WEB: ("blue", "public"),
     AnswerEnding.DOUBTFUL: ("orange", "help"),
@@ -45,6 +45,7 @@ _ENDINGS = {
     AnswerEnding.UNANSWERED: ("gray", "do_not_disturb_on"),
     AnswerEnding.STOPPED: ("orange", "stop_circle"),
     AnswerEnding.FAILED: ("orange", "error"),
+    AnswerEnding.ASKS_BACK: ("violet", "contact_support"),
     AnswerEnding.NOT_RUN: ("gray", "pending"),
 }
 OnGenerate = Callable[[Any], None]
@@ -78,7 +79,7 @@ def draw_answer(view: RunView, offered: Offer | None = None, on_generate: OnGene
 
 
 def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_generate: OnGenerate | None) -> None:
-    colour, icon = _ENDINGS[ended]
+    colour, icon = ENDINGS[ended]
     with st.container(
         horizontal=True,
         vertical_alignment="center",

@@ -61,11 +61,12 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
     needs: dict[Missing, str] = {}
     card = known_card(choice.evaluator)
     is_plain = choice.policy.fast_path.always or made.policy.fast_path.always  # then whoever is named grades nothing
-    if (choice.pinned, choice.search_too) != (made.pinned, made.search_too):
+    is_searched = trace.logged is None  # the chunks of a log stay, whatever would be retrieved here
+    if is_searched and (choice.pinned, choice.search_too) != (made.pinned, made.search_too):
         needs[Missing.GRADES] = "other pinned files"
-    elif choice.collection != made.collection:
+    elif is_searched and choice.collection != made.collection:
         needs[Missing.GRADES] = "another collection"
-    elif choice.top_k != made.top_k:
+    elif is_searched and choice.top_k != made.top_k:
         needs[Missing.GRADES] = f"{choice.top_k} chunks instead of {made.top_k}"
     elif not is_plain and choice.evaluator != made.evaluator.name:
         needs[Missing.GRADES] = f"grades by {card.title.lower()} instead of {made.evaluator.title.lower()}"

@@ -1,7 +1,7 @@
 """Langfuse traces: a downloaded trace with its `observations`, answers of the API, or exported observations, one a row.
 
 Shapes: https://langfuse.com/faq/all/export-single-trace-or-session and
-https://langfuse.com/docs/api-and-data-platform/features/blob-storage-export-fields
+https://langfuse.com/docs/api-and-data-platform/features/export-from-ui
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Datasets of ragas, single turns: https://docs.ragas.io/en/stable/references/evaluation_schema/
+"""Datasets of ragas, single turns: https://docs.ragas.io/en/v0.2.3/concepts/components/eval_sample/
 
 Columns `user_input`, `retrieved_contexts`, `response`, `reference`, `reference_contexts`; in CSV the lists are written
 in Python's notation. Of earlier versions: `question`, `contexts`, `answer`, `ground_truth`, which any table may have.

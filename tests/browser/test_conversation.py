@@ -1,0 +1,55 @@
+"""A conversation in a real browser: understood as, edited, carried on by the link of another person, begun anew."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import ask, settled, upload
+
+pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+
+QUESTION = "How high is the tower of the lighthouse?"
+
+
+def test_a_conversation_is_seen_changed_shared_and_begun_anew(
+    page: Page, other_page: Page, empty_app: str, lighthouse: Path
+) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    upload(page, empty_app, lighthouse)
+    page.get_by_role("link", name="Ask").click()
+    ask(page, QUESTION)
+    expect(page.get_by_text("Original run")).to_be_visible()
+    ask(page, "And who built it?")
+    understood = page.get_by_label("Understood as")
+    expect(understood).to_have_value(f"{QUESTION} And who built it?")
+    understood.fill("Who built the tower of the lighthouse?")
+    understood.press("Enter")
+    settled(page)
+    page.get_by_role("button", name="Ask this").click()
+    expect(page.get_by_text("Original run")).to_be_visible()
+    expect(page.get_by_text("Who built the tower of the lighthouse?").first).to_be_visible()
+    expect(page.get_by_text("edited by you")).to_be_visible()
+    turns = page.locator(".st-key-turns")
+    expect(turns.get_by_role("button")).to_have_count(1)
+    box = turns.bounding_box()
+    assert box is not None and box["height"] < 60, "one line"
+    verdict = page.locator(".st-key-verdict").bounding_box()
+    assert verdict is not None and verdict["y"] + verdict["height"] < 900
+
+    page.get_by_role("button", name="Share").click()
+    link = page.locator("[data-testid=stCode] code").filter(has_text="run=").inner_text()
+    other_page.goto(link)
+    expect(other_page.get_by_text("edited by you")).to_be_visible()
+    expect(other_page.get_by_label("Your question")).to_have_value("And who built it?")
+    other_page.locator(".st-key-turns").get_by_role("button").click()
+    expect(other_page.get_by_label("Your question")).to_have_value(QUESTION)
+
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name=re.compile("New$")).click()
+    expect(page.get_by_label("Your question")).to_have_value("")
+    ask(page, "And how high is it?")
+    expect(page.get_by_text("Asks back")).to_be_visible()
