@@ -26,6 +26,7 @@ navigation = st.navigation(
         st.Page("pages/demo.py", title="Demo", icon=":material/slideshow:"),
         st.Page("pages/compare.py", title="Compare", icon=":material/difference:"),
         st.Page("pages/tune.py", title="Tune", icon=":material/ssid_chart:"),
+        st.Page("pages/logs.py", title="Logs", icon=":material/rule:"),
         st.Page("pages/policies.py", title="Policies", icon=":material/compare_arrows:"),
         st.Page("pages/documents.py", title="Documents", icon=":material/folder_open:"),
         st.Page("pages/history.py", title="History", icon=":material/history:"),
@@ -43,7 +44,7 @@ except CragError as error:
     st.error(plain(error.message), title="The application cannot start with these settings", icon=":material/error:")
     st.code(error.hint or "Correct the setting and start again.", language=None)
     st.stop()
-has_sidebar = navigation.title in ("Ask", "Compare", "Tune", "Policies")
+has_sidebar = navigation.title in ("Ask", "Compare", "Tune", "Logs", "Policies")
 # Before the first question the sidebar is closed, except where it has "Sign out". A page is narrow until its script
 # says otherwise, so what is seen first stays narrow, and nothing moves.
 is_welcome = navigation.title == "Ask" and not current_run.is_any()

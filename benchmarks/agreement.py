@@ -1,4 +1,4 @@
-"""How far words, and a language model as judge, agree with what people said of the same sentences."""
+"""How far words, and a model as judge, agree with what people said of the same sentences."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from benchmarks.sentences import Case
 from benchmarks.tables import Cell
 from crag_core.app import config
 from crag_core.app.workbench import Workbench
+from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Backing, LanguageModel, Piece, SupportMeter
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
-from crag_core.evaluators.support import ModelSupport, WordSupport
+from crag_core.evaluators.support.by_model import ModelSupport
+from crag_core.evaluators.support.words import WordSupport
 from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, WORDS
 
 LABELLED = (sentences.HALLUCINATED, sentences.SAME_LENGTH, sentences.WRITTEN)
@@ -58,20 +60,34 @@ def opened(choice: str) -> Iterator[LanguageModel]:
         return
     model = Workbench(replace(config.load(), cache="off", history="off", audit="off")).servers.model(choice)
     if model is None:
-        raise SystemExit(f"--judge: expected {SMALL}, ollama/NAME or openai/NAME, found {choice!r}")
+        raise SystemExit(f"expected {SMALL}, ollama/NAME or openai/NAME, found {choice!r}")
     yield model
 
 
-def ask(cases: Mapping[str, Sequence[Case]], model: LanguageModel, stop_words: frozenset[str]) -> dict[str, list[Told]]:
-    """Every sentence of the labelled sets, once, by itself, as if it were an answer; raises as `ModelSupport` does."""
-    meters = WordSupport(EVALUATOR_FOLDER, stop_words), ModelSupport(model, stop_words)
+@contextmanager
+def checker(choice: str, stop_words: frozenset[str]) -> Iterator[SupportMeter]:
+    """Who checks answers where CRAG_SUPPORT is `choice`; or the small one, asked as any language model."""
+    if choice == SMALL:
+        with opened(SMALL) as model:
+            yield ModelSupport(model, stop_words)
+        return
+    try:
+        settings = replace(config.load(), cache="off", history="off", audit="off", support=choice)
+    except BadRecord as error:
+        raise SystemExit(f"--judge: {SMALL}, or a value of CRAG_SUPPORT. {error}") from None
+    yield Workbench(settings).support
+
+
+def ask(cases: Mapping[str, Sequence[Case]], judge: SupportMeter, stop_words: frozenset[str]) -> dict[str, list[Told]]:
+    """Every sentence of the labelled sets, once, by itself, as if it were an answer; raises as `judge` does."""
+    meters = WordSupport(EVALUATOR_FOLDER, stop_words), judge
     known: dict[Case, Told] = {}
     for name in LABELLED:
         start = time.perf_counter()
         for case in cases.get(name, ()):
             if case not in known:
-                (words, fast), (judge, slow) = (_measured(meter, case) for meter in meters)
-                known[case] = Told(case, words, judge, (fast, slow))
+                (words, fast), (judged, slow) = (_measured(meter, case) for meter in meters)
+                known[case] = Told(case, words, judged, (fast, slow))
         tell(f"{name}: {len(cases.get(name, ()))} sentences judged in {time.perf_counter() - start:.0f} s")
     return {name: [known[case] for case in cases[name]] for name in LABELLED if name in cases}
 

@@ -19,6 +19,8 @@ from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage, Strip
 from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators import EVALUATORS, cards
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
+from crag_core.evaluators.named.evaluator import NamedEvaluator
+from crag_core.evaluators.named.names import is_named, parse_name
 from crag_core.evaluators.shared.parts import EvaluatorParts
 
 CROSS_ENCODER = "cross-encoder"
@@ -41,6 +43,8 @@ def names(folder: Path = MODEL) -> tuple[str, ...]:
 def build(name: str, embedder: Embedder, folder: Path = MODEL, *, trusts_cosines: bool = False) -> Evaluator:
     """As the application builds it, but that the trained one works out every cosine itself unless told otherwise."""
     stop_words = frozenset((DATA / "stopwords.txt").read_text("utf-8").split())
+    if is_named(name):
+        return NamedEvaluator(parse_name(name))  # not calibrated: what is measured here is the order of its scores
     if name == CROSS_ENCODER:
         return CrossEncoderEvaluator(folder, trusts_cosines=trusts_cosines)
     return EVALUATORS[name].build(EvaluatorParts(embedder, SignalMeter(stop_words), folder))
@@ -117,7 +121,7 @@ def _score_strips(evaluator: CrossEncoderEvaluator, question: Question, cancel: 
 
 
 def reads_cosines(name: str) -> bool:
-    return name != CROSS_ENCODER
+    return name != CROSS_ENCODER and not is_named(name)
 
 
 def left_out(graded: Mapping[str, Graded]) -> str:

@@ -27,6 +27,7 @@ from benchmarks.readers import LIMITS, READERS, USUAL_LIMIT
 from benchmarks.sets import Source, Task, open_source
 from benchmarks.tables import Table
 from crag_core.base.protocols import Evaluator
+from crag_core.evaluators.named.names import is_named
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 
 DATA = Path(os.environ.get("CRAG_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -39,11 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = _parse(arguments)
     there = contenders.names(chosen.model)
     for name in chosen.evaluators:
-        if name not in there:
+        if name not in there and not is_named(name):
             print(f"{name}: not shipped yet")
     bare = HuggingFaceEmbedder()
     embedder = RememberingEmbedder(bare, tell)
-    names = [name for name in chosen.evaluators if name in there]
+    names = [name for name in chosen.evaluators if name in there or is_named(name)]
     evaluators = {name: contenders.build(name, embedder, chosen.model) for name in names}
     report: dict[str, Any] = {"sets": {}}
     for name in chosen.sets:
@@ -103,11 +104,13 @@ def tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _names(known: Iterable[str]) -> Callable[[str], list[str]]:
+def _names(known: Iterable[str], named: bool = False) -> Callable[[str], list[str]]:
+    """`named`: those of others by name too, such as hf:/a/folder."""
+
     def split(text: str) -> list[str]:
         found = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
         for name in found:
-            if name not in known:
+            if name not in known and not (named and is_named(name)):
                 raise argparse.ArgumentTypeError(f"expected names out of {', '.join(known)}, found {name!r}")
         return found
 
@@ -124,7 +127,10 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sets", type=_names(READERS), default=list(READERS), help="names with commas between; all")
     parser.add_argument(
-        "--evaluators", type=_names(contenders.NAMES), default=list(contenders.NAMES), help="names; all"
+        "--evaluators",
+        type=_names(contenders.NAMES, named=True),
+        default=list(contenders.NAMES),
+        help="names, hf:… too; all of ours",
     )
     parser.add_argument("--limit", type=_count, help="questions of a set, drawn with a fixed seed")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")

@@ -2,7 +2,8 @@
 
 Run: python benchmarks/support.py               (needs the shared evaluation data, see CRAG_SHARED_DATA; 15 minutes)
      python benchmarks/support.py --words-only  (without the two models that were tried; 2 minutes)
-     python benchmarks/support.py --words-only --judge ollama/NAME  (and how far a language model agrees with people)
+     python benchmarks/support.py --words-only --judge NAME  (and how far a judge agrees with people: ollama/NAME,
+                                                              bespoke-minicheck, hf:NAME, or what CRAG_SUPPORT takes)
 
 Ways are compared on one half of the questions; everything else is measured on the other half, thresholds included.
 Intervals are 95 %: AUROC with the sentences of one home taken together, Wilson's for shares,
@@ -26,7 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import sentences
-from benchmarks.agreement import LABELLED, SMALL, agreed, agreement, ask, opened
+from benchmarks.agreement import LABELLED, SMALL, agreed, agreement, ask, checker
 from benchmarks.evaluator import DATA, show, tell
 from benchmarks.measures import SEED, auroc, share
 from benchmarks.nearest import RememberingEmbedder
@@ -39,7 +40,7 @@ from crag_core.base.types import Passage
 from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.model_files import RARITY, parse_rarity, read_file
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
-from crag_core.evaluators.support import WordSupport
+from crag_core.evaluators.support.words import WordSupport
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, Evidence, Match, match
 from crag_core.trace.grounding.claims import claim_of, content_of, names_in
@@ -119,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--words-only", action="store_true", help="leave out what needs a model")
     parser.add_argument("--limit", type=int, default=600, help="sentences of a set, drawn with a fixed seed")
-    parser.add_argument("--judge", default="", help=f"a language model beside words: {SMALL}, ollama/NAME, openai/NAME")
+    parser.add_argument("--judge", default="", help=f"a judge beside words: {SMALL}, or as CRAG_SUPPORT")
     parser.add_argument("--judged", type=int, default=60, help="sentences of a set that it judges")
     chosen = parser.parse_args(arguments)
     cases = read_cases(folder, chosen.limit)
@@ -181,10 +182,10 @@ def rates(scored: Scored) -> dict[str, dict[str, Cell]]:
 
 
 def judge(scored: Scored, choice: str, limit: int) -> dict[str, dict[str, Cell]]:
-    """About `limit` sentences of each set that people labelled, as words and a language model see them."""
+    """About `limit` sentences of each set that people labelled, as words and the judge see them."""
     cases = {name: sentences.sample([case for case, _ in scored[name]], limit) for name in LABELLED if scored.get(name)}
-    with opened(choice) as model:
-        return agreement(ask(cases, model, STOP_WORDS), choice)
+    with checker(choice, STOP_WORDS) as meter:
+        return agreement(ask(cases, meter, STOP_WORDS), choice)
 
 
 def measure_languages(folder: Path, ways: Ways, limit: int) -> dict[str, dict[str, Cell]]:

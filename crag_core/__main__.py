@@ -17,12 +17,27 @@ import io
 import os
 from typing import NoReturn
 
-from crag_core.app.cli import ask, backup, compare, documents, metrics, report, settings, start, tune
+from crag_core.app.cli import (
+    ask,
+    backup,
+    calibrate,
+    compare,
+    documents,
+    import_log,
+    metrics,
+    report,
+    settings,
+    start,
+    tune,
+)  # fmt: skip
 from crag_core.base.concurrency import shutdown
 from crag_core.base.errors import CragError, ModelMissing, WrongUse
 from crag_core.pipeline.run import VERSION
+from crag_core.service import command as service
 
 FAILED, WRONG, STOPPED, UNHEARD = 1, 2, 130, 141
+SERVING = ("fastapi", "starlette", "uvicorn", "multipart", "python_multipart")
+"""Packages of the extra `serve`; those of the others are in the extra `app`."""
 EXIT_CODES = (
     "exit code: 0 done; 1 something was refused or failed; 2 wrong use: an option, a value or a name (of a file, "
     "policy, preset, model, …) that does not exist, and nothing was started; 3 evaluate and tune: a limit is not kept; "
@@ -76,7 +91,8 @@ def main(arguments: list[str] | None = None) -> int:
         if not error.name or error.name.partition(".")[0] in ("crag_core", "ui"):
             raise
         message = f"error: Expected the package {error.name}, found none."
-        print(message, 'Run: pip install "crag-explorer[app]"', file=sys.stderr)
+        extra = "serve" if error.name.partition(".")[0] in SERVING else "app"
+        print(message, f'Run: pip install "crag-explorer[{extra}]"', file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
@@ -90,7 +106,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (start, documents, ask, report, tune, compare, metrics, backup, settings):
+    for module in (
+        start, service, documents, ask, report, tune, calibrate, compare, import_log, metrics, backup, settings,
+    ):  # fmt: skip
         module.add_commands(commands)
     return parser
 

@@ -6,6 +6,7 @@ from crag_core.app.config import Config
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from crag_core.llms.servers import DEFAULT_HOST, masked, unmasked
+from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.websearch import PROVIDERS
 from ui.session import access, app_state
@@ -16,7 +17,9 @@ from ui.shell.text import plain
 
 
 def judge_name(choice: str) -> str:
-    return "Word overlap, 0 LLM calls" if choice == WORDS else app_state.called(choice)
+    if asks_language_model(choice):
+        return app_state.called(choice)
+    return f"{'Word overlap' if choice == WORDS else choice}, 0 LLM calls"
 
 
 def draw_servers(now: Config) -> dict[str, str]:
@@ -55,7 +58,7 @@ with st.form("settings_form"):
         "Answer checked by", judges, judges.index(now.support), format_func=judge_name,
         help="Is each sentence of the answer supported by its evidence? A language model takes one call a sentence.",
     )  # fmt: skip
-    if away := "" if support == WORDS else app_state.why_away(support, models):
+    if away := app_state.why_away(support, models) if asks_language_model(support) else "":
         st.caption(f":orange[:material/warning: {plain(judge_name(support))} ({away})]")
     left, right = st.columns(2)
     timeout = left.number_input(

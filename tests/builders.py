@@ -28,10 +28,22 @@ from crag_core.base.types import (
     WebSearch,
 )
 from crag_core.decision.policy import Policy, parse_policy
+from crag_core.decision.signals import SUFFICIENCY
 from crag_core.trace.trace import RunSettings, Trace
 
 POLICY_FILES = Path(__file__).parents[1] / "data" / "policies"
-POLICIES = ("paper", "worst-chunk", "rank-weighted", "heuristic", "signals", "agentic", "two-signal")
+POLICIES = (
+    "paper",
+    "worst-chunk",
+    "rank-weighted",
+    "heuristic",
+    "signals",
+    "agentic",
+    "two-signal",
+    "sufficient-context",
+    "self-route",
+    "adaptive-rag",
+)
 
 CARD = EvaluatorCard(
     name="hand",
@@ -52,7 +64,7 @@ def policy_file(name: str) -> Policy:
 
 def policy(name: str) -> Policy:
     """The policy from its file; with round thresholds where those of the file follow the evaluator's tuning."""
-    tuned = name in ("paper", "two-signal")
+    tuned = name in ("paper", "two-signal", "sufficient-context", "self-route", "adaptive-rag")
     return policy_file(name).with_thresholds(0.40, 0.60, 0.30) if tuned else policy_file(name)
 
 
@@ -90,7 +102,7 @@ def twice(*signals: tuple[float, float] | float | None) -> tuple[tuple[Passage, 
 def even(value: float) -> Scores:
     """Every signal that any policy weighs, all of the same value: then the weighted sum is that value too."""
     names = ("keyword_overlap", "coherence", "length_adequacy", "diversity", "keyword_coverage", "agreement")
-    return tuple((name, value) for name in names)
+    return tuple((name, value) for name in (*names, SUFFICIENCY))
 
 
 def strips_of(found: Passage, *pieces: tuple[str, float | None]) -> tuple[Strip, ...]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # llama_index takes seconds to import, and processes of their
 
 QUESTION = "When does the ferry to Vennick leave?"
 ANSWER = "It leaves at nine [1]."
+MEMORY = "Ferries usually leave in the morning."
 WEB_QUERY = "ferry Vennick timetable"
 KEYWORDS = "departures harbour Vennick"
 REPHRASED = "At what time does the boat to Vennick depart?"
@@ -150,7 +151,11 @@ class FakeModel:
         usual |= {
             "answer": ANSWER,
             "extract": '{"sentences": []}',
+            "classify": '{"verdict": "C"}',
+            "alone": MEMORY,
+            "sufficient": '{"explanation": "It says when.", "verdict": "sufficient"}',
             "check": '{"verdict": "supported", "sentences": [1]}',
+            "yes-no": "yes",
         }
         self.replies = usual | replies
         self.asked: list[tuple[str, Messages]] = []
@@ -170,6 +175,11 @@ class FakeModel:
     ) -> list[Reply | Exception]:
         replies = [self._reply(messages) for messages in chats]
         return [reply if isinstance(reply, Exception) else Reply(reply, Usage(1, 20, 5)) for reply in replies]
+
+    def first_tokens(self, chats: Sequence[Messages], cancel: Cancel) -> list[Reply | Exception]:
+        """A reply "yes" or "no" is as good as certain."""
+        replies = self.complete_all(chats, cancel)
+        return [one if isinstance(one, Exception) else replace(one, likely=((one.text, -0.01),)) for one in replies]
 
     def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
         reply = self._reply(messages)
@@ -192,9 +202,13 @@ def kind_of(messages: Messages) -> str:
     """Which of the project's prompts this is, told by its first words."""
     starts = {
         "You grade": "judge",
+        "You decide": "yes-no",
         "You rate": "batch",
         "You score": "list",
         "You pick": "extract",
+        "You judge": "sufficient",
+        "You sort": "classify",
+        "You reply": "alone",
         "You check": "check",
         "You rewrite": "condense",
         "Turn the question": "rewrite",

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from tests.fakes import kind_of
-from tests.stand_ins.engines import Message, Reply
+from tests.stand_ins.engines import Message, Reply, Token
 from tests.stand_ins.model_server import ModelServer
 
 ANSWER = "As the evidence has it [1]."
 WEB_QUERY = "harbour dues yacht"
-JUDGING = ("judge", "batch", "list")
+JUDGING = ("judge", "yes-no", "batch", "list")
 
 
 def judging(score: float = 0.9, answer: str = ANSWER) -> Callable[[Sequence[Message]], Reply]:
@@ -25,9 +25,13 @@ def judging(score: float = 0.9, answer: str = ANSWER) -> Callable[[Sequence[Mess
         first = re.search(r"<evidence>\s*(.*?)\n", asked[-1])
         replies: dict[str, Reply] = {
             "judge": {"score": score, "reasoning": "as told"},
+            "yes-no": Token(Yes=score, No=1 - score),
             "batch": {"evaluations": [{"score": round(10 * score), "reason": "as told"}] * count},
             "list": {"scores": [score] * count},
             "extract": {"sentences": [first[1]] if first else []},
+            "classify": {"verdict": "C"},
+            "alone": "As far as I remember.",
+            "sufficient": {"explanation": "as told", "verdict": "sufficient" if score > 0.7 else "not sufficient"},
             "check": {"verdict": "partly", "sentences": [1]},
             "rewrite": WEB_QUERY,
             "keywords": "berth fee boat",

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 OURS = ("crag_core", "ui", "pages", "app")
 HEAVY = (
     *("torch", "llama_index", "lancedb", "transformers", "sentence_transformers", "onnxruntime", "tokenizers", "ddgs"),
-    *("scipy", "sklearn"),
+    *("scipy", "sklearn", "fastapi"),
 )
 
 _RUN = ("base", "decision", "trace")
@@ -41,7 +41,8 @@ LAYERS = {
     "report": (*_RUN, "view", "experiments"),
     "llamaindex": (*_RUN, "llms", "websearch", "retrieval", "evaluators", "pipeline"),
     "app": (*_RUN, *_ADAPTERS, "pipeline", "observability", "experiments", "view", "report", "llamaindex"),
-    "__main__": (*_RUN, "evaluators", "pipeline", "observability", "experiments", "report", "app"),
+    "service": (*_RUN, "view", "evaluators", "pipeline", "observability", "app"),
+    "__main__": (*_RUN, "evaluators", "pipeline", "observability", "experiments", "report", "app", "service"),
     "ui": (
         *_RUN,
         "view",
@@ -66,10 +67,11 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "view": (),
     "pipeline": (),
     "observability": ("prometheus_client", "opentelemetry", "llama_index_instrumentation", "pydantic"),
-    "experiments": ("numpy", "scipy", "sklearn"),
+    "experiments": ("numpy", "scipy", "sklearn", "pyarrow"),
     "report": ("jinja2", "markupsafe"),
     "llamaindex": ("llama_index", "llama_index_instrumentation"),
     "app": ("dotenv",),
+    "service": ("fastapi", "starlette", "uvicorn", "pydantic"),
     "__main__": (),
     "pages": ("streamlit",),
 }

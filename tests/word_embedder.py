@@ -26,6 +26,9 @@ class WordEmbedder:
     def embed_texts(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         return [self.embed_question(text) for text in texts]
 
+    def load(self) -> None:
+        """There is nothing to load."""
+
     def tokenize(self, text: str) -> list[str]:
         return text.split()
 

@@ -9,7 +9,7 @@ from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted, model_calls, shortened
 from crag_core.base.types import Action
 from crag_core.pipeline.call_budget import JUDGING
-from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.standalone import MOST_TURNS
 from crag_core.trace.trace import Trace
 from crag_core.view.answer.ending import ending
@@ -183,7 +183,7 @@ def _named(trace: Trace) -> str:
 def _draw_budget(choice: Choice, support: str) -> None:
     """The cost in model calls; `support` is who checks the sentences of the answer."""
     calls = choice.calls_by_action(condenses=app_state.trace() is not None)
-    more = "" if support == WORDS else f", {JUDGING}"
+    more = f", {JUDGING}" if asks_language_model(support) else ""
     if not any(cost.most for cost in calls.values()):
         st.caption(f":material/receipt: {model_calls(0)}{more}")
         return

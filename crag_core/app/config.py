@@ -15,7 +15,10 @@ from crag_core.base.documents import TOKENS
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.network.addresses import check_url
 from crag_core.base.network.database import show_place
+from crag_core.evaluators.named.names import parse_name
+from crag_core.evaluators.support.reading import is_name
 from crag_core.llms import servers
+from crag_core.trace.grounding.checkers import MINICHECK
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.websearch import PROVIDERS
 
@@ -23,9 +26,13 @@ ENV_FILE = Path(".env")
 
 
 _DOCUMENTS, _MODELS, _WEB, _KEPT = "Documents", "Models", "The web", "What is kept"
-_PEOPLE, _WATCHING, _AGENTIC = "Many people", "Watching it", "Policy agentic"
+_PEOPLE, _SERVICE, _WATCHING, _AGENTIC = "Many people", "The service", "Watching it", "Policy agentic"
+SHORTEST_TOKEN = 16
+_TOKEN = re.compile(rf"[!-~]{{{SHORTEST_TOKEN},}}")
+_HOST_NAME = re.compile(r"[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\]")
+_ORIGIN = re.compile(r"https?://[^/\s?#@]+")
 # A URL may hold a password.
-_SECRET = ("_KEY", "_STORE", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL", "_ENDPOINT")
+_SECRET = ("_KEY", "_STORE", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL", "_ENDPOINT", "_TOKEN")
 
 
 def _setting(
@@ -84,7 +91,12 @@ class Config:
     )  # fmt: skip
     support: str = _setting(
         _MODELS, "CRAG_SUPPORT", WORDS, "ollama/llama3.2",
-        "who checks the sentences of an answer: words, which asks no model, or a model such as ollama/llama3.2",
+        "who checks the sentences of an answer: words, which asks no model; a language model, ollama/llama3.2 or "
+        "bespoke-minicheck; a model of the hub or of a folder, hf:NAME or hf:/a/folder",
+    )  # fmt: skip
+    evaluators: str = _setting(
+        _MODELS, "CRAG_EVALUATORS", "", "hf:BAAI/bge-reranker-base,hf:/srv/models/judge",
+        "evaluators of others to offer, by name or folder; each has to be calibrated once", is_list=True,
     )  # fmt: skip
     prompts: str = _setting(
         _MODELS, "CRAG_PROMPTS", "", "/etc/crag/prompts",
@@ -169,7 +181,20 @@ class Config:
     )  # fmt: skip
     may_set_up: str = _setting(
         _PEOPLE, "CRAG_MAY_SET_UP", "*", "nobody",
-        "with sign-in, who may change servers on the Settings page", is_list=True,
+        "with sign-in, who may change servers on the Settings page, and add evaluators by name", is_list=True,
+    )  # fmt: skip
+    service_token: str = _setting(
+        _SERVICE, "CRAG_SERVICE_TOKEN", "", "s3cret-of-16-letters-or-more",
+        "what programs send as Authorization: Bearer …; several while one replaces another; empty: this machine only",
+        is_list=True,
+    )  # fmt: skip
+    service_hosts: str = _setting(
+        _SERVICE, "CRAG_SERVICE_HOSTS", "", "crag.example.org",
+        "names that it is called by; empty: any with a token, else those of this machine", is_list=True,
+    )  # fmt: skip
+    service_origins: str = _setting(
+        _SERVICE, "CRAG_SERVICE_ORIGINS", "", "https://app.example.org",
+        "web pages that may call it from a browser (CORS); empty: none", is_list=True,
     )  # fmt: skip
     metrics_port: int = _setting(
         _WATCHING, "CRAG_METRICS_PORT", 0, "9464", "port of Prometheus metrics; 0: none", limits=(0, 65535)
@@ -222,12 +247,25 @@ class Config:
                 f"found {show_place(self.history)}.",
                 hint="Runs are kept in an SQLite file or in PostgreSQL, in no other database.",
             )
+        if self.support == MINICHECK:
+            object.__setattr__(self, "support", f"ollama/{MINICHECK}")
         server, _, model = self.support.partition("/")
-        if self.support != WORDS and not (server in ("ollama", "openai") and model):
-            raise BadRecord(f"CRAG_SUPPORT: expected {WORDS}, ollama/NAME or openai/NAME, found {self.support!r}.")
+        if not (self.support == WORDS or is_name(self.support) or (server in ("ollama", "openai") and model)):
+            expected = f"{WORDS}, ollama/NAME, openai/NAME, {MINICHECK}, hf:NAME or hf:/a/folder"
+            raise BadRecord(f"CRAG_SUPPORT: expected {expected}, found {self.support!r}.")
         if server == "openai" and not self.openai_url:
             message = f"CRAG_SUPPORT names {self.support}, and OPENAI_BASE_URL is not set."
             raise BadRecord(message, hint="Set OPENAI_BASE_URL.")
+        check_tokens("CRAG_SERVICE_TOKEN", self.service_tokens)
+        for host in listed(self.service_hosts):
+            if not _HOST_NAME.fullmatch(host):
+                raise BadRecord(f"CRAG_SERVICE_HOSTS: expected names of hosts, without port or scheme, found {host!r}.")
+        for origin in listed(self.service_origins):
+            if not _ORIGIN.fullmatch(origin):
+                raise BadRecord(
+                    f"CRAG_SERVICE_ORIGINS: expected origins such as https://app.example.org, found {origin!r}."
+                )
+        _ = self.named_evaluators
         if not self.providers or len(set(self.providers)) < len(self.providers):
             raise BadRecord(f"CRAG_WEB_PROVIDERS: expected each provider once, found {self.web_providers!r}.")
         for name in self.providers:
@@ -253,8 +291,37 @@ class Config:
         return read_grants({right: getattr(self, f"may_{right}") for right in Right})
 
     @property
+    def named_evaluators(self) -> tuple[str, ...]:
+        """In the order given, each once."""
+        try:
+            names = [str(parse_name(name)) for one in self.evaluators.split(",") if (name := one.strip())]
+        except UnknownName as error:
+            raise BadRecord(f"CRAG_EVALUATORS: {error.message}", hint=error.hint) from error
+        return tuple(dict.fromkeys(names))
+
+    @property
     def providers(self) -> tuple[str, ...]:
-        return tuple(name.strip().lower() for name in self.web_providers.split(",") if name.strip())
+        return tuple(name.lower() for name in listed(self.web_providers))
+
+    @property
+    def service_tokens(self) -> tuple[str, ...]:
+        return listed(self.service_token)
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """The entries of a setting that is a list."""
+    return tuple(entry.strip() for entry in text.split(",") if entry.strip())
+
+
+def check_tokens(where: str, tokens: tuple[str, ...]) -> None:
+    """Raises `BadRecord`, which repeats none, for one that a header cannot carry or that is soon guessed."""
+    for token in tokens:
+        if not _TOKEN.fullmatch(token):
+            raise BadRecord(
+                f"{where}: expected at least {SHORTEST_TOKEN} letters, digits and signs without spaces, found "
+                f"{len(token)} characters.",
+                hint="Make one with: openssl rand -hex 24",
+            )
 
 
 def load(environment: Mapping[str, str] = os.environ, env_file: Path | None = None) -> Config:

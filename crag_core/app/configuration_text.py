@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from crag_core.app.workbench import Choice, Workbench, preset_choice
 from crag_core.base.errors import UnknownName, WrongUse, as_typed
 from crag_core.decision.policy import Doubtful, Policy
-from crag_core.evaluators.policies import DEFAULT, PLAIN, default_evaluator, find_policy, load_policies, plain_rag, suit
+from crag_core.evaluators.policies import DEFAULT, PLAIN, default_evaluator, find_policy, load_policies, plain_rag
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -60,10 +60,10 @@ def plain_choice(model: str, top_k: int) -> Choice:
     return Choice(plain, plain.evaluator, model, top_k=top_k)
 
 
-def starting(policy: Policy, evaluator: str, model: str, top_k: int) -> Choice:
+def starting(workbench: Workbench, policy: Policy, evaluator: str, model: str, top_k: int) -> Choice:
     """`policy` with the thresholds to start from for `evaluator`; "": the one that it starts with."""
     judge = evaluator or default_evaluator(policy, model)
-    return Choice(suit(policy, judge), judge, model, top_k=top_k)
+    return Choice(workbench.suited(policy, judge), judge, model, top_k=top_k)
 
 
 def choose(
@@ -81,7 +81,7 @@ def choose(
         tuned = _tuned_preset(workbench, preset, found)
         with as_typed():
             return preset_choice(workbench, tuned, policy or None, evaluator or None, model)
-    choice = starting(found, evaluator or "", model, settings.top_k)
+    choice = starting(workbench, found, evaluator or "", model, settings.top_k)
     return replace(choice, policy=choice.policy.preset(preset)) if preset else choice
 
 

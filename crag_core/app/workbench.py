@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,28 +14,36 @@ from crag_core.app import config
 from crag_core.app.config import Config
 from crag_core.app.model_servers import ModelServers
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
-from crag_core.base.errors import BadRecord, UnknownName
+from crag_core.base.errors import BadRecord, NotCalibrated, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.prompts.messages import Prompts, prompts_in
-from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
-from crag_core.base.types import Action
+from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, StripEvaluator, SupportMeter
+from crag_core.base.serialization import fingerprint
+from crag_core.base.types import Action, EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
 from crag_core.evaluators.cached import CachedEvaluator
+from crag_core.evaluators.named.evaluator import Calibrated, NamedEvaluator, NamedStripEvaluator
+from crag_core.evaluators.named.names import PRUNER, is_named, parse_name
 from crag_core.evaluators.policies import (
     DEFAULT,
+    OWN_JUDGE,
     default_evaluator,
     find_policy,
     known_card,
     load_policies,
     second_card,
-    suit,
 )
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
-from crag_core.evaluators.support import ModelSupport, WordSupport
+from crag_core.evaluators.support import open_support
+from crag_core.evaluators.support.parts import SupportParts
+from crag_core.experiments.batch import Recorded
 from crag_core.experiments.comparison.setups import Setup
+from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.graded import Conditions, conditions_of
+from crag_core.experiments.labelled.questions import Gradable
+from crag_core.experiments.logs.record import logged_of, passages_of
 from crag_core.experiments.store import ExperimentFolder
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.observability.audit_log import AuditLog
@@ -62,6 +71,7 @@ from crag_core.websearch.pages import WebPages
 from crag_core.websearch.search_chain import CachedSearcher, SearchChain
 
 if TYPE_CHECKING:
+    from crag_core.llamaindex.postprocessor import CRAGPostprocessor
     from crag_core.llamaindex.query_engine import CRAGQueryEngine
 
 
@@ -122,7 +132,6 @@ class Workbench:
         self.metrics = Metrics(VERSION)
         self.run_log = RunLog()
         self.servers = ModelServers(self.config)
-        self._words = WordSupport(shipped.EVALUATOR_FOLDER, self.meter.stop_words)
         self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
         self.run_queue = RunQueue(self.config.runs_at_once, self.config.runs_waiting)
         """For those who run questions for many people; `engine` does not look at it."""
@@ -132,16 +141,20 @@ class Workbench:
         """What of this workbench is asked for at a scrape."""
 
         def parts() -> dict[str, float]:
-            found = {"history": self.history.problem if self.history.is_on else None}
-            found |= {"audit": self.audit.problem if self.audit else None}
-            found |= {"cache": self.cache.problem if self.cache else None}
-            return {name: float(not problem) for name, problem in found.items() if problem is not None}
+            return {name: float(not problem) for name, problem in self.problems_of_parts().items()}
 
         self.metrics.watch("crag_runs_waiting", lambda: self.run_queue.waiting)
         self.metrics.watch("crag_part_works", parts)
         self.metrics.watch("crag_model_server_busy", self.servers.calls_under_way)
         self.metrics.watch("crag_index_documents", lambda: len(self.store.documents()), is_slow=True)
         self.metrics.watch("crag_index_passages", self.store.count, is_slow=True)
+
+    def problems_of_parts(self) -> dict[str, str]:
+        """What the last use of each part met that no answer needs, "": it worked. Those that are off are left out."""
+        found = {"history": self.history.problem if self.history.is_on else None}
+        found |= {"audit": self.audit.problem if self.audit else None}
+        found |= {"cache": self.cache.problem if self.cache else None}
+        return {name: problem for name, problem in found.items() if problem is not None}
 
     def using(self, settings: Config) -> Workbench:
         """A workbench with other settings that shares index, caches and embedding model with this one."""
@@ -212,36 +225,105 @@ class Workbench:
             raise BadRecord(f"{named}{error.message}", hint=error.hint) from error
 
     @property
+    def word_support(self) -> SupportMeter:
+        """The measure of support that asks nobody, whatever these settings say."""
+        return self._support(WORDS)
+
+    @property
     def support(self) -> SupportMeter:
         """Who measures what stands behind the sentences of an answer, by these settings."""
-        model = None if self.config.support == WORDS else self.servers.model(self.config.support)
-        return ModelSupport(model, self.meter.stop_words, self.prompts) if model else self._words
+        return self._support(self.config.support)
+
+    def _support(self, name: str) -> SupportMeter:
+        parts = SupportParts(shipped.EVALUATOR_FOLDER, self.meter.stop_words, self.servers.model, self.prompts)
+        return open_support(name, parts)
 
     def evaluator(
-        self, name: str, model: LanguageModel | None, writer: str = EXTRACTIVE, *, cached: bool = True
+        self,
+        name: str,
+        model: LanguageModel | None,
+        writer: str = EXTRACTIVE,
+        *,
+        cached: bool = True,
+        embedder: Embedder | None = None,
     ) -> Evaluator:
         """An evaluator by name, its grades kept in the cache; one that asks a model says so when there is none.
 
-        `writer` names the model for the cache, as a `Choice` does.
+        `writer` names the model for the cache, as a `Choice` does. `embedder` None: that of the index.
         """
         card = known_card(name)
-        parts = EvaluatorParts(self.embedder, self.meter, shipped.EVALUATOR_FOLDER, model, self.prompts)
-        made = evaluators.EVALUATORS[name].build(parts)
+        embedder = embedder or self.embedder
+        parts = EvaluatorParts(embedder, self.meter, shipped.EVALUATOR_FOLDER, model, self.prompts)
+        made = self.named(name) if is_named(name) else evaluators.EVALUATORS[name].build(parts)
         if not cached or self.cache is None or name in DEPEND_ON_OTHERS:
             return made
         version = self.servers.version_of(writer) if card.calls_model else ""
         of_model = f"{writer}{version and f' {version}'}|prompts {self.prompts.version}"
-        asked = of_model if card.calls_model else made.card.version or self.embedder.name
+        asked = of_model if card.calls_model else made.card.version or embedder.name
         return CachedEvaluator(made, self.cache, f"{name}|{asked}")
+
+    def cards(self) -> dict[str, EvaluatorCard]:
+        """Of all evaluators that can be chosen here: ours, those of CRAG_EVALUATORS, and the calibrated ones."""
+        offered = (*self.config.named_evaluators, *self.experiments.evaluators())
+        return evaluators.cards() | {name: self.card(name) for name in offered}
+
+    def card(self, name: str) -> EvaluatorCard:
+        """With the thresholds of its calibration, where there is one; raises `UnknownName`."""
+        made = self._calibrated(name)
+        return named_evaluator(name, made).card if made else known_card(name)
+
+    def strip_card(self, evaluator: str) -> EvaluatorCard:
+        """Of who scores the sentences where `evaluator` grades: itself where it can, else ours."""
+        made = self._calibrated(evaluator)
+        return self.card(evaluator) if made and made.interface == PRUNER else known_card(OWN_JUDGE)
+
+    def suited(self, policy: Policy, evaluator: str) -> Policy:
+        """`policy` with the thresholds and the strip cut-off to start from for `evaluator`; raises `UnknownName`."""
+        return policy.suited_to(self.card(evaluator), self.strip_card(evaluator))
+
+    def named(self, name: str) -> NamedEvaluator:
+        """An evaluator that somebody else trained; raises `NotCalibrated` unless these very files were calibrated."""
+        name = str(parse_name(name))
+        made = self._calibrated(name)
+        hint = f"Calibrate it once: crag-explorer calibrate '{name}', or the button below Evaluator in the sidebar."
+        if made is None:
+            raise NotCalibrated(f"{name} is not calibrated: no threshold fits its raw scores.", hint=hint)
+        found = named_evaluator(name, made)
+        if found.name.is_folder and found.folder_now != made.revision:
+            raise NotCalibrated(
+                f"{name} is another model now: expected files with digest {made.revision[:12]}…, as calibrated, "
+                f"found {found.folder_now[:12]}….",
+                hint=hint,
+            )
+        return found
+
+    def _calibrated(self, name: str) -> Calibrated | None:
+        kept = self.experiments.evaluators().get(str(parse_name(name))) if is_named(name) else None
+        return calibrated(kept) if kept else None
 
     @property
     def scoring_workers(self) -> int:
         """Questions of a labelled set graded at a time: as many as model calls are allowed, two where none is made."""
         return max(self.config.calls_at_once, 2)
 
-    def conditions(self, engine: CRAGQueryEngine) -> Conditions:
-        """Under which an engine of this workbench grades now, with the documents that are indexed."""
-        return conditions_of(engine.settings, self.store.fingerprint(engine.settings.collection))
+    def conditions(self, engine: CRAGQueryEngine, questions: Sequence[Gradable] = ()) -> Conditions:
+        """Under which an engine of this workbench grades these questions now: with the documents that are indexed, or
+        with the logs that the questions are from."""
+        return conditions_of(engine.settings, self.corpus_of(questions, engine.settings.collection))
+
+    def corpus_of(self, questions: Sequence[Gradable], collection: str) -> str:
+        """The fingerprint of what is retrieved from for them. Raises `UnknownName` for a log that is gone."""
+        logs = tuple(self.experiments.load_log(name).fingerprint for name in _logs_of(questions))
+        if logs and all(asked.log for asked in questions):
+            return fingerprint(logs)
+        index = self.store.fingerprint(collection)
+        return fingerprint((*logs, index)) if logs else index
+
+    def recorded(self, questions: Sequence[Gradable]) -> Recorded:
+        """The chunks of those questions that logs have, in place of a search; a record that is gone is left out."""
+        logs = {name: self.experiments.load_log(name) for name in _logs_of(questions)}
+        found = ((asked, logs[asked.log].find(asked.record)) for asked in questions if asked.log)
+        return {asked.key: (passages_of(one), logged_of(one, asked.log)) for asked, one in found if one is not None}
 
     def find_preset(self, name: str) -> TunedPreset:
         """A kept preset by name, or of a TOML file by its path."""
@@ -266,25 +348,56 @@ class Workbench:
         )
 
     def engine(
-        self, choice: Choice, pause: Cooldown | None = None, *, observed: bool = True, cached: bool = True
+        self,
+        choice: Choice,
+        pause: Cooldown | None = None,
+        *,
+        observed: bool = True,
+        cached: bool = True,
+        evaluator: Evaluator | None = None,
     ) -> CRAGQueryEngine:
-        """The query engine for `choice`, ready to run questions against the shared index.
+        """The query engine for `choice`, ready to run questions against the shared index; otherwise `postprocessor`."""
+        postprocessor = self.postprocessor(choice, pause, observed=observed, cached=cached, evaluator=evaluator)
+        from crag_core.llamaindex.query_engine import CRAGQueryEngine
+        from crag_core.llamaindex.retriever import CRAGRetriever
+
+        source = self.retriever.within(choice.collection)
+        retriever = CRAGRetriever(source, choice.top_k, embedding=self.embedder.name, collection=choice.collection)
+        return CRAGQueryEngine(retriever, postprocessor)
+
+    def postprocessor(
+        self,
+        choice: Choice,
+        pause: Cooldown | None = None,
+        *,
+        observed: bool = True,
+        cached: bool = True,
+        embedder: Embedder | None = None,
+        evaluator: Evaluator | None = None,
+    ) -> CRAGPostprocessor:
+        """What grades and routes passages under `choice`, whoever retrieved them.
 
         `pause` remembers this user's last web search; None: this engine alone does. `observed`: its runs are counted
         in metrics, logs and spans; not those of a labelled set, which no user asked. `cached`: a
-        grade that an earlier run paid for is taken; not where it is measured what grading costs.
+        grade that an earlier run paid for is taken; not where it is measured what grading costs. `embedder` made the
+        cosines of the passages; None: that of the index, which is looked at. `evaluator` grades in place of the chosen
+        one.
         """
         import_llama_index()
         from crag_core.llamaindex.postprocessor import CRAGPostprocessor
-        from crag_core.llamaindex.query_engine import CRAGQueryEngine
-        from crag_core.llamaindex.retriever import CRAGRetriever
+
+        embedder = embedder or self.embedder
+
+        def by_name(name: str) -> Evaluator:
+            return self.evaluator(name, model, choice.model, cached=cached, embedder=embedder)
 
         model = self.servers.model(choice.model)
         listeners = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
         second = second_card(choice.policy, choice.evaluator, writer=model is not None)
-        postprocessor = CRAGPostprocessor(
+        judge = evaluator or by_name(choice.evaluator)
+        return CRAGPostprocessor(
             choice.policy,
-            self.evaluator(choice.evaluator, model, choice.model, cached=cached),
+            judge,
             llm=model,
             web="off" if choice.web is WebMode.OFF else self.searcher,
             support=self.support,
@@ -292,8 +405,8 @@ class Workbench:
             pause=pause,
             page_reader=None if choice.web is WebMode.OFF else self.page_reader,
             prompts=self.prompts,
-            second_evaluator=self.evaluator(second.name, model, choice.model, cached=cached) if second else None,
-            sentence_scorer=shipped.strip_evaluator(self.embedder.name),
+            second_evaluator=by_name(second.name) if second else None,
+            sentence_scorer=_sentence_scorer(judge, embedder.name),
             settings={
                 "writer": choice.model,
                 "writer_version": self.servers.version_of(choice.model),
@@ -303,9 +416,29 @@ class Workbench:
                 "search_too": choice.search_too,
             },
         )
-        source = self.retriever.within(choice.collection)
-        retriever = CRAGRetriever(source, choice.top_k, embedding=self.embedder.name, collection=choice.collection)
-        return CRAGQueryEngine(retriever, postprocessor)
+
+
+def _logs_of(questions: Sequence[Gradable]) -> tuple[str, ...]:
+    return tuple(sorted({asked.log for asked in questions if asked.log}))
+
+
+def _sentence_scorer(judge: Evaluator, embedding: str) -> StripEvaluator:
+    """A token pruner scores the sentences of the chunks that it graded, from the same reading of them."""
+    own = judge.uncached if isinstance(judge, CachedEvaluator) else judge
+    return own if isinstance(own, NamedStripEvaluator) else shipped.strip_evaluator(embedding)
+
+
+def named_evaluator(name: str, made: Calibrated) -> NamedEvaluator:
+    kind = NamedStripEvaluator if made.interface == PRUNER else NamedEvaluator
+    return kind(parse_name(name), made)
+
+
+def calibrated(kept: KeptEvaluator) -> Calibrated:
+    """What a kept calibration gives to its evaluator."""
+    return Calibrated(
+        kept.revision, kept.interface, kept.curve.probability, kept.lower, kept.upper, kept.strip_cutoff, kept.version,
+        f"no LLM call, about {kept.seconds * 1000:.0f} ms a chunk",
+    )  # fmt: skip
 
 
 @cache
@@ -362,7 +495,8 @@ def build_pipeline(
         return workbench.engine(replace(choice, web=WebMode(web)))
     chosen = find_policy(policy or DEFAULT, workbench.config)
     judge = evaluator or default_evaluator(chosen, model)
-    return workbench.engine(Choice(suit(chosen, judge), judge, model, WebMode(web), workbench.config.top_k))
+    policy_now = workbench.suited(chosen, judge)
+    return workbench.engine(Choice(policy_now, judge, model, WebMode(web), workbench.config.top_k))
 
 
 def preset_choice(

@@ -87,6 +87,10 @@ class EvaluatorUnavailable(CragError):
     """The trained evaluator cannot be loaded or run: a file of it is missing, altered or broken."""
 
 
+class NotCalibrated(CragError):
+    """An evaluator by name has no calibration for the files that it has now: no threshold fits its scores."""
+
+
 class ModelUnavailable(CragError):
     """The language model's server does not answer, went away, or timed out.
 
@@ -114,6 +118,14 @@ class ModelMissing(CragError):
 
 class PortUnavailable(CragError):
     """A port that something is to be served at is taken or not allowed."""
+
+
+class NoLogProbabilities(CragError):
+    """The server tells the text of a reply, `said`, and not how probable its tokens were."""
+
+    def __init__(self, message: str, *, hint: str = "", said: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.said = said
 
 
 class Busy(CragError):

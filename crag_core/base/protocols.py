@@ -19,10 +19,14 @@ Cancel = Event
 
 @dataclass(frozen=True)
 class Reply:
-    """What a language model said, as it came."""
+    """What a language model said, as it came.
+
+    `likely`: the tokens that might have stood first, with their natural log probabilities, where they were asked for.
+    """
 
     text: str
     usage: Usage = field(default_factory=Usage)
+    likely: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,14 @@ class Piece:
 class Backing:
     """What stands behind a sentence of an answer; `score` in 0..1, None when that could not be measured.
 
-    `pieces` are ids, best first; `usage` is what it cost to find out.
+    `pieces` are ids, best first; `usage` is what it cost to find out. `spans` are the parts of the sentence, (from,
+    to), that the evidence lacks; () where none were told.
     """
 
     score: float | None
     pieces: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    spans: tuple[tuple[int, int], ...] = ()
 
 
 class Retriever(Protocol):
@@ -177,6 +183,12 @@ class LanguageModel(Protocol):
     ) -> list[Reply | Exception]:
         """Several replies at once under the model's own cap; a chat that failed holds its error in place of a reply."""
 
+    def first_tokens(self, chats: Sequence[Messages], cancel: Cancel) -> list[Reply | Exception]:
+        """The first token of each reply and what else was `likely` there, as `complete_all`.
+
+        Raises `NoLogProbabilities`, after one call, where the server tells none.
+        """
+
     def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
         """Pieces of text as they come, the usage last; closing the iterator closes the connection."""
 
@@ -196,8 +208,10 @@ class PageReader(Protocol):
 
 
 class SupportMeter(Protocol):
-    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel) -> tuple[Backing, ...]:
-        """What of the evidence stands behind each sentence of an answer, in order; raises a `CragError`."""
+    def measure(
+        self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""
+    ) -> tuple[Backing, ...]:
+        """What of the evidence stands behind each sentence of an answer to `question`; raises a `CragError`."""
 
 
 class GradeCache(Protocol):

@@ -59,6 +59,20 @@ class Passage:
 
 
 @dataclass(frozen=True)
+class Logged:
+    """What another system's log says of a question whose chunks a run was given in place of a search.
+
+    `log` is the name under which the log is kept and `record` its entry there, "" where it is not kept. `answer` is
+    that system's, "" where the log has none; `references` are right answers, where the log has any.
+    """
+
+    log: str = ""
+    record: str = ""
+    answer: str = ""
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Suspicion:
     """A place in a passage that speaks to a model rather than to its reader: `passage.text[start:end]`.
 
@@ -166,6 +180,39 @@ class Grade:
 
 
 @dataclass(frozen=True)
+class Sufficiency:
+    """What a language model said of `passages` (ids, in their order), read together: enough to answer from?
+
+    `by` says how it was asked, one of `decision.policy.ContextJudge`. `score` is 1.0 for enough, 0.0 for not enough,
+    None where that could not be read; then `cause` says why. `raw` is the reply as it came. `shown`: so many of the
+    passages had room in the request, the first ones.
+    """
+
+    by: str
+    passages: tuple[str, ...]
+    shown: int
+    score: float | None
+    reason: str = ""
+    raw: str = ""
+    cause: str = ""
+
+    def __post_init__(self) -> None:
+        _check_score(self.score)
+
+
+@dataclass(frozen=True)
+class QuestionClass:
+    """How much has to be looked up for a question, as a language model says: "A" nothing, "B" one thing, "C" several.
+
+    `label` "": its reply could not be read, and `cause` says why.
+    """
+
+    label: str
+    raw: str = ""
+    cause: str = ""
+
+
+@dataclass(frozen=True)
 class EvaluatorCard:
     """What an evaluator declares of itself; thresholds belong to evaluator and corpus, so it brings its own.
 
@@ -206,12 +253,13 @@ class Strip:
 
 
 class Handling(StrEnum):
-    """What becomes of the retrieved passages."""
+    """What becomes of the retrieved passages; `documents`: their documents are read whole in their place."""
 
     WHOLE = "whole"
     REFINE = "refine"
     EXTRACT = "extract"
     DISCARD = "discard"
+    DOCUMENTS = "documents"
 
 
 class CorrectionKind(StrEnum):
@@ -221,6 +269,7 @@ class CorrectionKind(StrEnum):
     REWRITE = "rewrite"
     WEB_SEARCH = "web_search"
     EXPAND = "expand"
+    READ = "read"
     RE_RETRIEVE = "re_retrieve"
     GENERATE = "generate"
 
@@ -241,6 +290,8 @@ class Correction:
 
 ALWAYS = "always"
 """The name of the rule of plain RAG, by which nobody has judged anything."""
+NO_RETRIEVAL = "no_retrieval"
+"""The name of the rule by which a question is answered without any document."""
 
 
 @dataclass(frozen=True)
@@ -275,8 +326,13 @@ class Decision:
 
     @property
     def verdict(self) -> Action | None:
-        """The action, where anything was judged; None for plain RAG."""
-        return None if self.rule == ALWAYS else self.action
+        """The action, where anything was judged; None for plain RAG, and where no document was read."""
+        return None if self.rule in (ALWAYS, NO_RETRIEVAL) else self.action
+
+    @property
+    def is_from_memory(self) -> bool:
+        """Whether the language model answers without any document."""
+        return self.rule == NO_RETRIEVAL
 
     @property
     def confidence(self) -> float | None:
@@ -509,7 +565,8 @@ class Support:
 
     `score` in 0..1 says how well its best evidence supports it, None when that could not be measured. `pieces` are the
     ids of the strips (or of passages that went in whole) that support it, best first; `cited` are the excerpt numbers
-    that the sentence names itself.
+    that the sentence names itself. `spans` are the parts of the sentence, (from, to), that the evidence lacks, in
+    order; () where none were told.
     """
 
     start: int
@@ -517,11 +574,15 @@ class Support:
     score: float | None
     pieces: tuple[str, ...] = ()
     cited: tuple[int, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         _check_score(self.score)
         if not 0 <= self.start <= self.end:
             raise ValueError(f"expected 0 <= start <= end, found {self.start} and {self.end}")
+        places = [0, *(place for span in self.spans for place in span), self.end - self.start]
+        if sorted(places) != places or any(start == end for start, end in self.spans):
+            raise ValueError("expected spans that follow each other within the sentence")
 
 
 @dataclass(frozen=True)
@@ -632,9 +693,11 @@ class StepName(StrEnum):
     """The steps of a run, in order; `SECOND_OPINION` may come at any time after it."""
 
     CONDENSE = "condense"
+    CLASSIFY = "classify"
     RETRIEVE = "retrieve"
     GRADE = "grade"
     SECOND_READING = "second reading"
+    JUDGE_TOGETHER = "judge together"
     ROUTE = "route"
     RETRIEVE_AGAIN = "retrieve again"
     SCORE_STRIPS = "score strips"

@@ -9,7 +9,7 @@ from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage, Scores
 from crag_core.decision.plan import EffectiveScores
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.decision.second_opinion import counted
-from crag_core.decision.signals import RERANK, weigh
+from crag_core.decision.signals import RERANK, SUFFICIENCY, weigh
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,16 @@ def aggregate(
     if policy.aggregation is Aggregation.SIGNALS:
         counted = tuple(s for passage in judged if (s := scores[passage.id]) is not None)
         return replace(_weigh_signals(policy, passages, scores, signals), counted=counted)
+    if policy.judges_together:
+        counted = tuple(s for passage in judged if (s := scores[passage.id]) is not None)
+        return replace(_whole_context(passages, signals), counted=counted)
     return _of_passages(policy, judged, scores)
+
+
+def _whole_context(passages: tuple[Passage, ...], signals: Scores) -> Overall:
+    score = dict(signals).get(SUFFICIENCY)
+    ids = tuple(passage.id for passage in passages)
+    return Overall(None) if score is None else Overall(score, SUFFICIENCY, ids)
 
 
 def _of_passages(policy: Policy, judged: tuple[Passage, ...], scores: EffectiveScores) -> Overall:

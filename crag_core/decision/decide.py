@@ -6,12 +6,13 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from crag_core.base.text.display import readable
-from crag_core.base.types import ALWAYS, Action, Decision, Grade, Passage, Scores
+from crag_core.base.types import ALWAYS, NO_RETRIEVAL, Action, Decision, Grade, Passage, Scores
 from crag_core.decision.aggregation import Overall, aggregate, effective_scores
 from crag_core.decision.plan import Planner
 from crag_core.decision.policy import Aggregation, FastPath, Policy
-from crag_core.decision.signals import variance
+from crag_core.decision.signals import CLASSES, ROUNDS, variance
 
+ONE_RETRIEVAL = "one_retrieval"
 _OF_SINGLE_CHUNKS = (Aggregation.BEST, Aggregation.WORST, Aggregation.TWO_SIGNAL)
 """Here the thresholds are held against the score of one chunk, elsewhere against a mean or a weighted sum."""
 
@@ -35,9 +36,11 @@ def decide(
     the same decision.
     """
     scores = effective_scores(policy, passages, grades)
-    rule = None if any(passage.id in seen for passage in passages) else match_rule(policy, passages, path)
+    rule = None if any(passage.id in seen for passage in passages) else match_rule(policy, passages, path, signals)
+    if rule and rule[0] == NO_RETRIEVAL:
+        passages = ()
     overall = Overall(None)
-    settled = settle(policy, passages, grades, rule)
+    settled = settle(policy, passages, grades, rule, signals)
     if settled is None:
         overall = aggregate(policy, passages, grades, signals)
         action, reason = _compare(policy, overall)
@@ -46,14 +49,15 @@ def decide(
     else:
         action, reason = settled
         if rule:
-            overall = Overall(1.0, "rule", deciding=tuple(passage.id for passage in passages))
+            score = None if rule[0] == NO_RETRIEVAL else 1.0
+            overall = Overall(score, "rule", deciding=tuple(passage.id for passage in passages))
             scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
     is_plain = policy.fast_path.always and not passages  # no rule speaks of nothing, and nothing was judged either
     measured = bool(overall.name) or not passages or policy.web_when_ungraded
     planner = Planner(policy, action, passages, scores, path if measured else None, left, is_last)
     return Decision(
         action=action,
-        label=policy.route(action).label,
+        label="No retrieval" if rule and rule[0] == NO_RETRIEVAL else policy.route(action).label,
         score=overall.score,
         reason=reason,
         plan=planner.plan(),
@@ -76,7 +80,7 @@ def chunk_action(policy: Policy, passage: Passage, grade: Grade | None) -> Actio
     score = policy.ungraded_score if grade.score is None else grade.score
     if score is None:
         return None
-    alone = replace(policy, fast_path=FastPath(), low_variance_promotes=False)
+    alone = replace(policy, fast_path=FastPath(), low_variance_promotes=False, rounds_by_question=False)
     return decide(alone, (passage,), (replace(grade, score=score),)).action
 
 
@@ -85,8 +89,13 @@ def settle(
     passages: tuple[Passage, ...],
     grades: tuple[Grade, ...] | None,
     rule: tuple[str, str] | None,
+    signals: Scores = (),
 ) -> tuple[Action, str] | None:
     """The action with its reason where no threshold has a say in it; `rule` is what `match_rule` found."""
+    if rule and rule[0] == NO_RETRIEVAL:
+        return Action.CORRECT, f"rule {rule[0]}: {rule[1]}"
+    if passages and policy.rounds_by_question and ROUNDS not in dict(signals):
+        return Action.AMBIGUOUS, "nobody has sorted the question"
     if not passages:
         return Action.INCORRECT, "nothing was retrieved"
     if rule:
@@ -94,19 +103,26 @@ def settle(
         return Action.CORRECT, f"rule {rule[0]}: {rule[1]}; {graded}"
     judged = {passage.id for passage in passages[: policy.grade_top]}
     own = [grade for grade in grades or () if grade.passage_id in judged]  # not those of another iteration
-    if policy.aggregation is Aggregation.SIGNALS or any(grade.score is not None for grade in own):
+    if policy.scores_the_set or any(grade.score is not None for grade in own):
         return None
     return Action.AMBIGUOUS, "no chunk could be graded" if own else "no chunk was graded in this run"
 
 
-def match_rule(policy: Policy, passages: tuple[Passage, ...], path: tuple[str, ...] = ()) -> tuple[str, str] | None:
+def match_rule(
+    policy: Policy, passages: tuple[Passage, ...], path: tuple[str, ...] = (), signals: Scores = ()
+) -> tuple[str, str] | None:
     """The first fast-path rule that matches, as (name, reason); None when grading is needed.
 
     Few passages are approved only as the first retrieval: after one that failed, few are a reason to look at them.
     """
     rules = policy.fast_path
+    rounds = dict(signals).get(ROUNDS) if policy.rounds_by_question else None
+    if rounds == CLASSES["A"]:
+        return NO_RETRIEVAL, "the question needs no document"
     if not passages:
         return None
+    if rounds == CLASSES["B"]:
+        return ONE_RETRIEVAL, "one retrieval finds what the question needs"
     if rules.always:
         return ALWAYS, "this policy uses what is retrieved as it is"
     if rules.read_file and all("read_file" in passage.found_by for passage in passages):
@@ -126,7 +142,8 @@ def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
         best, least = readable(max(overall.counted), lower)
         return Action.INCORRECT, f"no chunk reaches lower {least}, the best scores {best}"
     if score is None:
-        return Action.AMBIGUOUS, "no signal of this policy could be measured"
+        whole = "nobody has judged whether all chunks together are enough"
+        return Action.AMBIGUOUS, whole if policy.judges_together else "no signal of this policy could be measured"
     topical = score if overall.topical is None else overall.topical
     is_good = score > upper or (score == upper and not policy.upper_is_exclusive)
     is_fair = topical > lower or (topical == lower and not policy.lower_is_inclusive)

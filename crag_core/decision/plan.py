@@ -13,6 +13,10 @@ EffectiveScores = dict[str, float | None]
 
 EXPAND, REFINE = "expand", Again.REFINE.value
 """Names of rounds, besides those of `Strategy`."""
+DOCUMENTS = Handling.DOCUMENTS.value
+"""The round that reads the documents of the chunks whole."""
+WIDENING = (EXPAND, DOCUMENTS)
+"""Rounds that change the evidence after the decision, which stands."""
 
 
 def query_form(policy: Policy) -> str:
@@ -48,6 +52,8 @@ class Planner:
         """The retrieval to be made before anything is answered."""
         if self.path is None or self.is_last:
             return None
+        if self.route.passages is Handling.DOCUMENTS:
+            return DOCUMENTS if self.passages else None
         if self.route.expand:
             return EXPAND if EXPAND not in self.path else None
         if not self.route.re_retrieve or self.rounds_left < 1:
@@ -70,7 +76,8 @@ class Planner:
     @property
     def handling(self) -> Handling:
         is_last = self.is_out_of_rounds and self.route.passages is Handling.DISCARD
-        return Handling.WHOLE if is_last else self.route.passages
+        is_unread = self.route.passages is Handling.DOCUMENTS and self.next_round is None
+        return Handling.WHOLE if is_last or is_unread else self.route.passages
 
     @property
     def web_below(self) -> int | None:
@@ -109,7 +116,7 @@ class Planner:
         return found
 
     def _keeping(self, remaining: int) -> list[Correction]:
-        if not remaining:
+        if not remaining or self.handling is Handling.DOCUMENTS:
             return []
         if self.handling is Handling.REFINE:
             why = f"keep the sentences of {remaining} chunks that score above {self.policy.cutoff:.2f}"
@@ -146,6 +153,8 @@ class Planner:
         following = self.next_round
         if following is None or following == Strategy.WEB:
             return []
+        if following == DOCUMENTS:
+            return [Correction(CorrectionKind.READ, "read the documents of these chunks whole")]
         if following == EXPAND:
             return [Correction(CorrectionKind.EXPAND, "partly relevant: retrieve again with an expanded question")]
         ways = {

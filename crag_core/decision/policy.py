@@ -19,6 +19,7 @@ class Aggregation(StrEnum):
     `signals` is the weighted mean of set-level signals and reads passage grades only for the signal `rerank_top3`.
     `mean-of-kept` first drops the passages below `lower`. `two-signal` takes two numbers from the parts of the grades:
     the best answering score for `upper`, the best topical score for `lower`; without such parts it is `best`.
+    `whole-context` is the signal `sufficiency`: what a language model says of all chunks read together.
     """
 
     BEST = "best"
@@ -27,6 +28,7 @@ class Aggregation(StrEnum):
     SIGNALS = "signals"
     MEAN_OF_KEPT = "mean-of-kept"
     TWO_SIGNAL = "two-signal"
+    WHOLE_CONTEXT = "whole-context"
 
 
 class WebUse(StrEnum):
@@ -57,6 +59,17 @@ class Doubtful(StrEnum):
 
     SHOW = "show"
     ABSTAIN = "abstain"
+
+
+class ContextJudge(StrEnum):
+    """How a language model is asked whether the whole context is enough.
+
+    `autorater`: for a label (arXiv 2411.06037). `answer`: to answer from it or to decline (arXiv 2407.16881); what it
+    answers is the answer of the run, if the route uses the chunks as they are.
+    """
+
+    AUTORATER = "autorater"
+    ANSWER = "answer"
 
 
 class Again(StrEnum):
@@ -197,7 +210,11 @@ class Policy:
     `web_query` is what is sent to the web, `web_limit` how many results are asked for.
     `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that must lie between two searches of
     one user; None: no such limit. `doubtful` is what becomes of an AMBIGUOUS question without evidence of the web.
-    `second_opinion` None: nobody is asked a second time.
+    `second_opinion` None: nobody is asked a second time. `without_model` says in a sentence what the policy does where
+    there is no language model, if it cannot then do what it is described for; "": it needs none. `context_judge` is how
+    a language model is asked with aggregation `whole-context`. `group` is a heading under which the policy is listed,
+    behind those without one. `rounds_by_question`: the question is sorted first, into those that need no retrieval, one
+    or several (arXiv 2403.14403); only the last are decided by scores.
     """
 
     name: str
@@ -234,6 +251,10 @@ class Policy:
     loop: Loop = field(default_factory=Loop)
     presets: tuple[Preset, ...] = ()
     second_opinion: SecondOpinion | None = None
+    without_model: str = ""
+    group: str = ""
+    context_judge: ContextJudge = ContextJudge.AUTORATER
+    rounds_by_question: bool = False
 
     def __post_init__(self) -> None:
         routes = [self.route(action) for action in Action]
@@ -247,8 +268,10 @@ class Policy:
         self._check_signals(routes)
         if self.second_opinion and self.second_opinion.evaluator == self.evaluator:
             raise ValueError(f"second_opinion needs another evaluator than the policy's own, found {self.evaluator!r}")
-        if self.second_opinion and self.aggregation is Aggregation.SIGNALS:
-            raise ValueError("second_opinion needs chunk scores; aggregation 'signals' measures one retrieval")
+        if self.second_opinion and self.scores_the_set:
+            raise ValueError(
+                f"second_opinion needs chunk scores; aggregation '{self.aggregation}' measures one retrieval"
+            )
         for name, value, least in (
             ("grade_top", self.grade_top, 1),
             ("strips.token_budget", self.strips.token_budget, 1),
@@ -281,11 +304,10 @@ class Policy:
             if name not in signals.NAMES or weight < 0:
                 known = ", ".join(signals.NAMES)
                 raise ValueError(f"weights take {known} with numbers from 0, found {name} = {weight}")
-        if self.aggregation is Aggregation.SIGNALS:
-            if sum(weight for _, weight in self.weights) <= 0:
-                raise ValueError("aggregation 'signals' needs weights with a positive sum")
-            if any(route.re_retrieve for route in routes):
-                raise ValueError("aggregation 'signals' measures one retrieval; re_retrieve needs chunk scores")
+        if self.aggregation is Aggregation.SIGNALS and sum(weight for _, weight in self.weights) <= 0:
+            raise ValueError("aggregation 'signals' needs weights with a positive sum")
+        if self.scores_the_set and any(route.re_retrieve for route in routes):
+            raise ValueError(f"aggregation '{self.aggregation}' measures one retrieval; re_retrieve needs chunk scores")
 
     def route(self, action: Action) -> Route:
         routes = {Action.CORRECT: self.correct, Action.AMBIGUOUS: self.ambiguous, Action.INCORRECT: self.incorrect}
@@ -316,9 +338,19 @@ class Policy:
         return in_range and (self.compares_two_scores or lower <= upper)
 
     @property
+    def scores_the_set(self) -> bool:
+        """Whether the overall score is one of the whole set, made from no chunk's own score alone."""
+        return self.aggregation in (Aggregation.SIGNALS, Aggregation.WHOLE_CONTEXT)
+
+    @property
+    def judges_together(self) -> bool:
+        """Whether a language model is asked about all chunks of the first retrieval at once."""
+        return self.aggregation is Aggregation.WHOLE_CONTEXT
+
+    @property
     def reads_grades(self) -> bool:
         """Whether passage grades have any part in the overall score."""
-        return self.aggregation is not Aggregation.SIGNALS or any(name == signals.RERANK for name, _ in self.weights)
+        return not self.scores_the_set or any(name == signals.RERANK for name, _ in self.weights)
 
     def with_thresholds(
         self, lower: float | None = None, upper: float | None = None, cutoff: float | None = None
@@ -340,8 +372,24 @@ class Policy:
 
     def without_retrieval(self) -> Policy:
         """This policy where only the given passages are at hand: no second retrieval is asked for."""
-        routes: dict[str, Any] = {action.lower(): replace(self.route(action), expand=False) for action in Action}
-        return replace(self, loop=replace(self.loop, max_iterations=1), **routes)
+        chunks = replace(self, **self._routes_on_chunks())
+        routes: dict[str, Any] = {action.lower(): replace(chunks.route(action), expand=False) for action in Action}
+        loop = replace(self.loop, max_iterations=1)
+        return replace(self, loop=loop, rounds_by_question=False, **routes)
+
+    def unaided(self) -> Policy:
+        """This policy where there is no language model to ask.
+
+        The best chunk decides in place of the whole context, and the chunks are used in place of whole documents.
+        """
+        aggregation = Aggregation.BEST if self.judges_together else self.aggregation
+        return replace(self, aggregation=aggregation, **self._routes_on_chunks())
+
+    def _routes_on_chunks(self) -> dict[str, Any]:
+        """The routes that read whole documents, with the chunks in their place."""
+        routes = {action.lower(): self.route(action) for action in Action}
+        reading = {name: route for name, route in routes.items() if route.passages is Handling.DOCUMENTS}
+        return {name: replace(route, passages=Handling.WHOLE) for name, route in reading.items()}
 
     def for_grading(self) -> Policy:
         """This policy where every retrieved passage is graded once, by one evaluator: no rule, no limit, no rounds."""
@@ -351,11 +399,14 @@ class Policy:
         """This policy with the thresholds to start from for `card`, and the strip cut-off for `strip_card`.
 
         A policy's own thresholds hold for the evaluator it was described with, and always when the overall score is
-        made of signals; with any other evaluator that evaluator's defaults are the honest start. In the same way its
-        strip cut-off holds for the scorer it was chosen for.
+        made of signals; with any other evaluator that evaluator's defaults are the honest start. Of a whole context the
+        judgement is 0 or 1 whatever `upper` is, so that one serves the best chunk where nobody can judge. In the same
+        way its strip cut-off holds for the scorer it was chosen for.
         """
         if self.aggregation is Aggregation.SIGNALS or card.name == self.evaluator:
             lower, upper = self.lower, self.upper
+        elif self.judges_together:
+            lower, upper = min(self.lower, card.upper), card.upper
         else:
             lower, upper = card.lower, card.upper
         own = self.strips.cutoff if self.strips.scorer == strip_card.name else None

@@ -8,7 +8,7 @@ from functools import partial
 from crag_core.base.types import CorrectionKind, Decision, Extraction, Grade, Passage, Round, Scores, Strip
 from crag_core.decision.decide import decide
 from crag_core.decision.fusion import fuse
-from crag_core.decision.plan import EXPAND, REFINE
+from crag_core.decision.plan import EXPAND, REFINE, WIDENING
 from crag_core.decision.policy import Policy, Strategy
 from crag_core.decision.refine import left_after_refinement
 
@@ -64,10 +64,10 @@ def replay_rounds(
 ) -> DecisionPath:
     """Decide, and go on with the recorded round that the decision asks for, as long as there is one.
 
-    A recorded round is used only where the same rounds led to it. The round "expand" widens the evidence and is not
-    decided upon again (description 000); every other round is (description 001). Where the last one found nothing, what
-    those before it found is looked at again. `strips` and `extractions` settle whether the web is asked, where that
-    depends on what refinement leaves.
+    A recorded round is used only where the same rounds led to it. The rounds "expand" and "documents" change the
+    evidence and are not decided upon again (description 000, arXiv 2407.16881); every other round is (description 001).
+    Where the last one found nothing, what those before it found is looked at again. `strips` and `extractions` settle
+    whether the web is asked, where that depends on what refinement leaves.
     """
     known = {found.path: found for found in rounds}
     path: tuple[str, ...] = ()
@@ -79,10 +79,12 @@ def replay_rounds(
         if earlier and not passages and decision.next_round in (None, Strategy.WEB):
             passages = tuple(earlier.values())
             decision, before = look(passages), _found_nothing(len(path) + 1, len(passages))
+        if decision.is_from_memory:
+            return DecisionPath((Iteration(path, (), decision),), ())
         ungraded = _ungraded(policy, passages, grades, decision)
         following = None if ungraded or decision.next_round == Strategy.WEB else decision.next_round
         found = known.get((*path, following)) if following else None
-        if found and found.retrievals and following != EXPAND:
+        if found and found.retrievals and following not in WIDENING:
             iterations.append(Iteration(path, passages, _told(decision, before)))
             path, passages = found.path, gather(policy, decision, passages, found)
             continue
@@ -109,7 +111,7 @@ def _told(decision: Decision, before: str, after: str = "") -> Decision:
 
 
 def gather(policy: Policy, decision: Decision, passages: tuple[Passage, ...], found: Round) -> tuple[Passage, ...]:
-    """The evidence after a round: fused ("expand"), kept and new ("refine"), or only what the other way found."""
+    """The evidence after a round: fused ("expand"), kept and new ("refine"), or only what was found or read then."""
     rankings = [retrieval.passages for retrieval in found.retrievals]
     if found.path[-1] == EXPAND:
         return fuse(rankings, policy.expansion.max_passages, policy.strips.token_budget)

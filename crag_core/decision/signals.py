@@ -16,6 +16,17 @@ CRITERIA: Scores = (("keyword_overlap", 0.30), ("coherence", 0.40), ("length_ade
 RERANK = "rerank_top3"
 """The one signal that is made of grades: the mean of the three best."""
 
+SUFFICIENCY = "sufficiency"
+"""What a language model says of the whole context: 1 it is enough to answer from, 0 it is not (arXiv 2411.06037)."""
+
+ROUNDS = "rounds"
+"""How much has to be looked up for the question (arXiv 2403.14403): 0 nothing, 0.5 one retrieval, 1 several."""
+
+CLASSES = {"A": 0.0, "B": 0.5, "C": 1.0}
+"""`ROUNDS` by the letter of the class."""
+
+_ASKS = frozenset(["who", "whom", "whose", "what", "when", "where", "which", "why", "how"])
+
 NAMES = (*(name for name, _ in CRITERIA), "keyword_coverage", "agreement", RERANK)
 
 
@@ -52,6 +63,15 @@ class SignalMeter:
         return [
             word for word in words(question) if word not in self.stop_words and (len(word) > 2 or not word.isascii())
         ]
+
+
+def rounds_by_rule(question: str) -> float:
+    """`ROUNDS` without a language model: several where there is more than one question mark or interrogative, else one.
+
+    Interrogatives are those of English; nothing is ever answered without a document.
+    """
+    marks = sum(question.count(sign) for sign in "?？؟")
+    return CLASSES["C" if marks > 1 or sum(word in _ASKS for word in words(question)) > 1 else "B"]
 
 
 def weigh(signals: Scores, weights: Scores) -> float | None:

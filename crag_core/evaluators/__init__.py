@@ -12,6 +12,7 @@ from crag_core.evaluators.heuristic import HeuristicEvaluator
 from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.judges.llm_list import LLMListEvaluator
+from crag_core.evaluators.judges.llm_logprob import LLMLogprobEvaluator
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.signals import SignalsEvaluator
 
@@ -30,6 +31,7 @@ EVALUATORS: dict[str, EvaluatorClass] = {
     "heuristic": HeuristicEvaluator,
     "signals": SignalsEvaluator,
     "llm": LLMEvaluator,
+    "llm-logprob": LLMLogprobEvaluator,
     "llm-batch": LLMBatchEvaluator,
     "llm-list": LLMListEvaluator,
 }

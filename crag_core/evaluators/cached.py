@@ -23,7 +23,7 @@ class CachedEvaluator:
 
     def __init__(self, evaluator: Evaluator, cache: GradeCache, identity: str) -> None:
         self.card = evaluator.card
-        self._evaluator = evaluator
+        self.uncached = evaluator
         self._cache = cache
         self._identity = identity
 
@@ -31,7 +31,7 @@ class CachedEvaluator:
         keys = [self._key(question, passage) for passage in passages]
         kept = self._cache.get_many(keys)
         missing = [place for place, key in enumerate(keys) if key not in kept]
-        made = self._evaluator.grade(question, [passages[place] for place in missing], cancel) if missing else ()
+        made = self.uncached.grade(question, [passages[place] for place in missing], cancel) if missing else ()
         fresh = dict(zip(missing, made, strict=True))
         self._cache.put_many({keys[place]: grade for place, grade in fresh.items() if _is_worth_keeping(grade)})
         return tuple(

@@ -11,6 +11,7 @@ from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import FastPath, Policy, parse_policy
 from crag_core.evaluators import cards
+from crag_core.evaluators.named.names import is_named, uncalibrated_card
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 DEFAULT = "two-signal"
@@ -39,7 +40,7 @@ class AgentSettings(Protocol):
 def load_policies(
     folder: Path = FOLDER, settings: AgentSettings | None = None
 ) -> tuple[dict[str, Policy], tuple[str, ...]]:
-    """(policies by name, the default first, what is wrong with the files that cannot be used).
+    """(policies by name, the default first and those of a group last, what is wrong with files that cannot be used).
 
     The policy `agentic` takes its rules and iterations from the KB_AGENT_ settings.
     """
@@ -54,7 +55,8 @@ def load_policies(
             problems.append(f"Policy {path.stem!r} cannot be read: {error}.")
     if settings and "agentic" in found:
         found["agentic"] = _with_agent_settings(found["agentic"], settings)
-    return found, tuple(problems)
+    ordered = sorted(found.values(), key=lambda policy: policy.group)
+    return {policy.name: policy for policy in ordered}, tuple(problems)
 
 
 def _checked(policy: Policy) -> Policy:
@@ -117,6 +119,10 @@ def second_card(policy: Policy, first: str = "", *, writer: bool = True) -> Eval
 
 
 def known_card(name: str) -> EvaluatorCard:
+    """What is known of an evaluator wherever it is: of one by name not its thresholds, which a home keeps; raises
+    `UnknownName`."""
+    if is_named(name):
+        return uncalibrated_card(name)
     known = cards()
     if name not in known:
         raise UnknownName.among("evaluator", name, known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -12,9 +12,10 @@ from typing import Protocol, TypeVar
 
 from crag_core.base import errors
 from crag_core.base.concurrency.cancellation import GLANCE
-from crag_core.base.errors import CragError, Stopped
+from crag_core.base.errors import BadRecord, CragError, Stopped
 from crag_core.base.protocols import Cancel, Clock
 from crag_core.base.text.words import fold
+from crag_core.base.types import Logged, Passage
 from crag_core.experiments.labelled.graded import ScoredQuestion, scored_from
 from crag_core.experiments.labelled.questions import Gradable
 from crag_core.pipeline.run import QuestionRunner, Run
@@ -23,6 +24,9 @@ from crag_core.trace.trace import Trace
 FAILURES = 3
 """Questions that fail one after the other until the rest is not tried: then something is away."""
 _RECENT = 20
+
+Recorded = Mapping[str, tuple[tuple[Passage, ...], Logged]]
+"""By the key of a question, the chunks that the record of a log has, and what it says besides."""
 
 Asked = TypeVar("Asked")
 Facts = TypeVar("Facts")
@@ -154,20 +158,26 @@ def score(
     *,
     workers: int = 1,
     sentences: bool = True,
+    recorded: Recorded | None = None,
     controls: Controls | None = None,
     on_progress: OnSetProgress = lambda scoring: None,
     take_turn: TakeTurn = at_once,
 ) -> SetProgress:
     """Grade what `keeper` does not hold yet; what is graded is kept at once, so that a kill loses what was under way.
 
-    `sentences`: score those of passages that hold a known answer too. Raises as `run_batch` does.
+    `sentences`: score those of passages that hold a known answer too, and of a log's record those of all. Raises as
+    `run_batch` does.
     """
-    controls = controls or Controls()
+    controls, logs = controls or Controls(), recorded or {}
     known = keeper.keys()
     todo = [question for question in questions if question.key not in known]
 
     def do(asked: Gradable) -> CragError | None:
-        trace = _grade(asked, engine, sentences, Run(cancel=controls.cancel))
+        try:
+            own = prepared(engine, asked, logs)
+        except BadRecord as error:
+            return error
+        trace = _grade(asked, own, sentences, Run(cancel=controls.cancel))
         failure = failure_of(trace)
         if failure is None:
             keeper.add(scored_from(trace, asked), trace)
@@ -179,6 +189,21 @@ def score(
     )  # fmt: skip
 
 
+def prepared(engine: QuestionRunner, asked: Gradable, recorded: Recorded) -> QuestionRunner:
+    """The engine for one question: without what it is asked without, and over the chunks that its log has.
+
+    Raises `BadRecord` for a record that is gone.
+    """
+    if not asked.log:
+        return engine.hiding(asked.without)
+    found = recorded.get(asked.key)
+    if found is None:
+        raise BadRecord(
+            f"The log {asked.log!r} has no record {asked.record!r}.", hint="Import it again, or delete this set."
+        )
+    return engine.over(*found).hiding(asked.without)
+
+
 def failure_of(trace: Trace) -> CragError | None:
     """What broke a run off, `Stopped` where somebody stopped it."""
     failure = trace.failure
@@ -188,10 +213,12 @@ def failure_of(trace: Trace) -> CragError | None:
 
 
 def _grade(asked: Gradable, engine: QuestionRunner, sentences: bool, run: Run) -> Trace:
-    trace = engine.hiding(asked.without).grade(asked.question, run)
+    trace = engine.grade(asked.question, run)
     answers = tuple(filter(None, map(fold, asked.answers)))
     holding = tuple(
-        passage for passage in trace.passages or () if any(answer in fold(passage.text) for answer in answers)
+        passage
+        for passage in trace.passages or ()
+        if asked.log or any(answer in fold(passage.text) for answer in answers)
     )
     if sentences and holding and trace.failure is None:
         trace = engine.score_strips(trace, holding, run)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -19,9 +20,11 @@ from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.experiments.comparison.outcome import MEANING, Outcome
 from crag_core.experiments.comparison.setups import KeptSetup, Setup
+from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion
 from crag_core.experiments.labelled.questions import LabelledSet, UnlabelledQuestion
 from crag_core.experiments.labelled.read import Read, read_questions, write_questions
+from crag_core.experiments.logs.record import RetrievalLog, parse_log
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.storage import sqlite_file
 from crag_core.trace.trace import Trace
@@ -37,8 +40,10 @@ CREATE TABLE IF NOT EXISTS scored (
 _NAME = re.compile(r"[^\W_][\w .-]{0,58}[^\W]|[^\W_]")
 _NOT_IN_NAMES = re.compile(r"[^\w .-]+")
 _LONGEST_NAME = 60
+_MOST_LOGS = 8  # in memory
 _ONE_AT_A_TIME = Lock()  # of those that read a set and write it again
-SETS, ROUNDS, PRESETS, SCORES, OUTCOMES = "sets", "labelling", "presets", "scores.db", "outcomes.db"
+SETS, ROUNDS, PRESETS, LOGS, EVALUATORS = "sets", "labelling", "presets", "logs", "evaluators"
+SCORES, OUTCOMES = "scores.db", "outcomes.db"
 
 
 class Under(Protocol):
@@ -100,6 +105,15 @@ class OutcomeLog(Generic[Facts]):
             return Trace.from_json(zlib.decompress(rows[0][0]).decode("ascii")) if rows else None
         except (zlib.error, UnicodeError) as error:
             raise BadRecord(f"This run cannot be read any more ({error}).", hint="Run the set again.") from error
+
+    def records(self, keys: Collection[str]) -> dict[str, Trace]:
+        """The whole runs of those with these keys, by key; one that this version cannot read counts as not there."""
+        found = {}
+        for key, record in self._rows("SELECT key, record FROM scored WHERE conditions = ?", self._fingerprint):
+            if key in keys:
+                with suppress(BadRecord, zlib.error, UnicodeError):
+                    found[key] = Trace.from_json(zlib.decompress(record).decode("ascii"))
+        return found
 
     def add(self, facts: Facts, trace: Trace) -> None:
         """In place of an earlier row of the same question."""
@@ -220,6 +234,8 @@ class ExperimentFolder:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._logs: dict[str, tuple[tuple[int, int] | None, RetrievalLog]] = {}
+        self._evaluators: tuple[object, dict[str, KeptEvaluator]] | None = None  # as they stood at these times
 
     def set_names(self) -> tuple[str, ...]:
         return self._names(SETS, ".jsonl")
@@ -277,7 +293,7 @@ class ExperimentFolder:
         """Those that are being labelled for the set `name`, in the order in which they are asked; none: it is over."""
         path = self._path(ROUNDS, name, ".jsonl")
         if questions:
-            self._write(path, "".join(f"{json.dumps({'question': one.question})}\n" for one in questions))
+            self._write(path, "".join(f"{json.dumps(one.plain)}\n" for one in questions))
         else:
             self._delete(path)
 
@@ -285,6 +301,40 @@ class ExperimentFolder:
         if name not in self._names(ROUNDS, ".jsonl"):
             return ()
         return read_questions(name, self._read(ROUNDS, name, ".jsonl", "round of labelling")).unlabelled
+
+    def log_names(self) -> tuple[str, ...]:
+        return self._names(LOGS, ".jsonl")
+
+    def load_log(self, name: str) -> RetrievalLog:
+        """Read once while its file is the same. `UnknownName` lists the logs, `BadRecord` tells what is wrong."""
+        path = self._path(LOGS, name, ".jsonl")
+        try:
+            stamp = (path.stat().st_mtime_ns, path.stat().st_size)
+        except OSError:
+            stamp = None  # reading it tells why
+        known = self._logs.get(name)
+        if known is None or known[0] != stamp:
+            known = (stamp, parse_log(name, self._read(LOGS, name, ".jsonl", "log")))
+            self._logs = dict([*self._logs.items(), (name, known)][-_MOST_LOGS:])
+        return known[1]
+
+    def keep_log(self, log: RetrievalLog) -> RetrievalLog:
+        """Save a log without losing another, as `keep_set` does with sets; it is returned under the name it has now."""
+        name, text = set_name_of(log.name), log.to_jsonl()
+        with _ONE_AT_A_TIME:
+            for number in count(1):
+                ending = "" if number == 1 else f" {number}"
+                path = self._path(LOGS, f"{name[: _LONGEST_NAME - len(ending)].rstrip(' ._-')}{ending}", ".jsonl")
+                with _explaining("read"):
+                    is_free = not path.exists() or (path.is_file() and path.read_text("utf-8", "replace") == text)
+                if is_free:
+                    self._write(path, text)
+                    break
+        return replace(log, name=path.stem)
+
+    def delete_log(self, name: str) -> bool:
+        """Sets with its questions stay, and what was graded of them; True when it was there."""
+        return self._delete(self._path(LOGS, name, ".jsonl"))
 
     def preset_names(self) -> tuple[str, ...]:
         return self._names(PRESETS, ".toml")
@@ -301,6 +351,38 @@ class ExperimentFolder:
 
     def delete_preset(self, name: str) -> bool:
         return self._delete(self._path(PRESETS, name, ".toml"))
+
+    def evaluators(self) -> dict[str, KeptEvaluator]:
+        """Those that were calibrated, by name; one that this version cannot read is left out."""
+        with _explaining("read"):
+            files = (self._folder / EVALUATORS).glob("*.json")
+            seen = tuple(sorted((path.name, path.stat().st_mtime_ns) for path in files))
+        if self._evaluators is None or self._evaluators[0] != seen:
+            self._evaluators = seen, self._read_evaluators()
+        return dict(self._evaluators[1])
+
+    def _read_evaluators(self) -> dict[str, KeptEvaluator]:
+        found = {}
+        for title in self._names(EVALUATORS, ".json"):
+            try:
+                plain = json.loads(self._read(EVALUATORS, title, ".json", "evaluator"))
+                kept = from_plain(KeptEvaluator, plain, "evaluator")
+            except (BadRecord, UnknownName, ValueError, RecursionError):
+                continue
+            found[kept.name] = kept
+        return found
+
+    def save_evaluator(self, kept: KeptEvaluator) -> None:
+        """In place of an earlier calibration of that name."""
+        self._write(self._evaluator_path(kept.name), json.dumps(to_plain(kept), indent=1))
+
+    def forget_evaluator(self, name: str) -> bool:
+        return self._delete(self._evaluator_path(name))
+
+    def _evaluator_path(self, name: str) -> Path:
+        """Names of models hold what names of files may not."""
+        told, apart = set_name_of(name.removeprefix("hf:"))[-40:].strip(" ._-"), hashlib.sha256(name.encode())
+        return self._path(EVALUATORS, f"{told}-{apart.hexdigest()[:10]}", ".json")
 
     def scores(self, conditions: Conditions) -> ScoreLog:
         return ScoreLog(self._folder / SCORES, conditions)

@@ -12,13 +12,14 @@ from llama_index.core.llms import LLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from crag_core.base.errors import CragError, ModelUnavailable, UnknownName, WrongUse
+from crag_core.base.errors import BadRecord, CragError, ModelUnavailable, UnknownName, WrongUse
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.prompts.messages import shipped as shipped_prompts
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, WebSearcher
 from crag_core.base.types import EvaluatorCard, Grade, Passage
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS, shipped
+from crag_core.evaluators.named.names import is_named
 from crag_core.evaluators.policies import find_policy, read_policy
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
@@ -67,6 +68,11 @@ def model_of(given: LLM | LanguageModel | None) -> LanguageModel | None:
 def evaluator_of(given: object, model: LanguageModel | None, prompts: Prompts | None = None) -> Evaluator:
     """An evaluator by its registered name, a reranker of LlamaIndex, or any object with `card` and `grade`."""
     if isinstance(given, str):
+        if is_named(given):
+            raise BadRecord(
+                f"{given} has its thresholds from a calibration, which a home keeps: expected the evaluator itself.",
+                hint=f"Give Workbench().evaluator({given!r}, None), of crag_core, once it is calibrated.",
+            )
         if given not in EVALUATORS:
             raise UnknownName.among("evaluator", given, EVALUATORS)
         wording = prompts or shipped_prompts()

@@ -18,11 +18,11 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from crag_core.base.protocols import Evaluator
-from crag_core.base.types import FollowUp, Passage
+from crag_core.base.types import FollowUp, Logged, Passage
 from crag_core.evaluators.policies import plain_rag
 from crag_core.llamaindex.nodes import to_node
 from crag_core.llamaindex.postprocessor import CRAGPostprocessor
-from crag_core.llamaindex.retriever import CRAGRetriever, NodeRetriever
+from crag_core.llamaindex.retriever import CRAGRetriever, NodeRetriever, RecordedRetriever
 from crag_core.llamaindex.run_query import RunQuery
 from crag_core.llamaindex.synthesizer import CRAGSynthesizer, as_async, metadata_of
 from crag_core.pipeline.pipeline import OpenRun, Pipeline, raise_failure
@@ -195,6 +195,13 @@ class CRAGQueryEngine(RetrieverQueryEngine):
     def hiding(self, text: str) -> Self:
         """The same for questions that are asked as if no passage with this text were indexed; "": all are."""
         return self._with(self._pipeline.hiding(text))
+
+    def over(self, passages: tuple[Passage, ...], logged: Logged | None = None) -> Self:
+        """The same for a question that these chunks were retrieved for elsewhere: they take the place of the index.
+
+        Nothing else is retrieved, in no round. `logged` is what the log of that system says besides, for the record.
+        """
+        return self._with(self._pipeline.over(RecordedRetriever(passages), passages, logged or Logged()))
 
     def without_correction(self) -> Self:
         """The same as plain RAG (`use_crag=False`): what is retrieved goes to the answer as it is, ungraded."""

@@ -1,4 +1,4 @@
-"""Retrievers of both worlds: ours for LlamaIndex, and any LlamaIndex retriever for a run."""
+"""Retrievers of both worlds: ours for LlamaIndex, any LlamaIndex retriever for a run, and chunks that are given."""
 
 from __future__ import annotations
 
@@ -86,4 +86,27 @@ class NodeRetriever:
         raise BadRecord(
             f"{type(self._retriever).__name__} cannot read whole files.",
             hint="Pin files only where the index of this project is searched.",
+        )
+
+
+class RecordedRetriever:
+    """Finds what another system has retrieved, as it stands in that system's log, whatever is asked.
+
+    It has all of it, in its order: how much was retrieved, that system has decided.
+    """
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self._passages = tuple(passages)
+
+    def hiding(self, text: str) -> RecordedRetriever:
+        hidden = fold(text)
+        return RecordedRetriever([one for one in self._passages if not hidden or hidden not in fold(one.text)])
+
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
+        return Found(self._passages)
+
+    def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
+        raise BadRecord(
+            "A log holds the chunks that were retrieved, and no whole files.",
+            hint="Unpin the files, or ask the question of your own index.",
         )

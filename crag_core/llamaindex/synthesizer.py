@@ -21,7 +21,7 @@ from crag_core.base.serialization import to_plain
 from crag_core.llamaindex.run_query import RunQuery
 from crag_core.pipeline.pipeline import OpenRun, raise_failure
 from crag_core.trace.grounding.quoted_answer import doubtful_title, why_doubtful
-from crag_core.trace.reroute import reroute
+from crag_core.trace.reroute import FROM_MEMORY, reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 
@@ -132,6 +132,8 @@ def shown(trace: Trace) -> str:
 def doubtful_heading(trace: Trace) -> str:
     """What stands above the text of a doubtful ending; "" above an answer."""
     routed = reroute(trace, trace.settings.policy)
+    if routed.decision.is_from_memory:
+        return f"{FROM_MEMORY}\n\n"
     if not routed.is_doubtful:
         return ""
     return f"{doubtful_title(trace.settings.writer)}\n{why_doubtful(routed.decision, trace.web)}\n\n"

@@ -12,9 +12,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crag_core.base.concurrency.cancellation import apart
-from crag_core.base.errors import CragError
-from crag_core.base.protocols import Cancel, Messages
+from crag_core.base.errors import CragError, NoLogProbabilities
+from crag_core.base.protocols import Cancel, Messages, Reply
 from crag_core.base.types import Usage
+from crag_core.llms.first_token import first_token
 from crag_core.llms.reply_errors import Reading, TooLong, WrongShape, counts, is_of_model
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ Value = TypeVar("Value")
 Structured = Callable[[dict[str, Any]], dict[str, Any]]
 """The call arguments that ask for a reply of the given JSON schema."""
 
+
+First = Callable[[list[dict[str, str]]], Awaitable[object]]
+"""Asks the server for one token with the log probabilities in its place: what its own client makes of the reply."""
 
 OnBegin = Callable[[], object]
 """Hears that the first piece of a reply has come."""
@@ -59,7 +63,7 @@ class LlamaIndexClient:
 
     `streaming` are extra call arguments for a stream. A reply that is wanted whole is a stream as well, so that a
     server at work differs from one that is stuck; with `asks_whole` it is not, and has to come within the time for a
-    first piece.
+    first piece. `first` is for `first_token`, `no_probabilities` the message and hint where the server tells none.
     """
 
     def __init__(
@@ -72,6 +76,8 @@ class LlamaIndexClient:
         streaming: Mapping[str, Any] = MappingProxyType({}),
         patience: Patience = Patience(),
         asks_whole: bool = False,
+        first: First | None = None,
+        no_probabilities: tuple[str, str] | None = None,
     ) -> None:
         self.name = name
         self._llm = llm
@@ -80,6 +86,8 @@ class LlamaIndexClient:
         self._streaming = dict(streaming)
         self._patience = patience
         self._asks_whole = asks_whole
+        self._first = first
+        self._no_probabilities = no_probabilities
 
     async def pieces(
         self,
@@ -131,6 +139,33 @@ class LlamaIndexClient:
             raise self._explained(error, reading) from error
         yield _usage(last)
 
+    async def first_token(self, messages: Messages, on_begin: OnBegin = ignore) -> AsyncGenerator[Reply | Usage, None]:
+        """One reply of one token, then its usage; raises `NoLogProbabilities` where nothing says how probable it was.
+
+        A reply that ends without a word has none, and is one all the same.
+        """
+        if self._first is None:
+            raise self._without_probabilities("")
+        reading, waiting = Reading(), _Waiting(self._patience)
+        try:
+            sent = [{"role": role, "content": text} for role, text in _sound(messages)]
+            reply = first_token(await waiting.wait(self._first(sent)))
+        except Exception as error:
+            refused = "logprob" in str(error).lower() and not isinstance(error, CragError)
+            raise (self._without_probabilities("") if refused else self._explained(error, reading)) from error
+        if reply.text and not reply.likely:
+            raise self._without_probabilities(reply.text)
+        on_begin()
+        yield reply
+        yield reply.usage
+
+    def _without_probabilities(self, said: str) -> NoLogProbabilities:
+        message, hint = self._no_probabilities or (
+            f"LlamaIndex hands on no log probabilities of {self.name}.",
+            "Choose another evaluator.",
+        )
+        return NoLogProbabilities(message, hint=hint, said=said)
+
     def _explained(self, error: Exception, reading: Reading) -> Exception:
         if isinstance(error, CragError):
             return error
@@ -176,9 +211,12 @@ class _Waiting:
 def _chat(messages: Messages) -> list[ChatMessage]:
     from llama_index.core.base.llms.types import ChatMessage
 
-    # Half a surrogate pair, as broken documents have them, cannot be sent.
-    sound = [(role, text.encode("utf-8", "replace").decode("utf-8")) for role, text in messages]
-    return [ChatMessage(role=role, content=text) for role, text in sound]
+    return [ChatMessage(role=role, content=text) for role, text in _sound(messages)]
+
+
+def _sound(messages: Messages) -> list[tuple[str, str]]:
+    """Half a surrogate pair, as broken documents have them, cannot be sent."""
+    return [(role, text.encode("utf-8", "replace").decode("utf-8")) for role, text in messages]
 
 
 def _usage(response: ChatResponse | None) -> Usage:

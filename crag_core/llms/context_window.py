@@ -32,12 +32,16 @@ _READS = re.compile(r"n_ctx\D{1,5}(\d{1,9})|(?:context (?:size|length|window)|le
 
 
 class Capacity:
-    """Of one model at one server. Only the loop of the model calls changes it."""
+    """Of one model at one server. Only the loop of the model calls changes it.
+
+    `tells_likely`: it has once told how probable the tokens of a reply are.
+    """
 
     def __init__(self) -> None:
         self.window = CONTEXT_WINDOW
         self.ratios = UNKNOWN
         self.is_asked = False
+        self.tells_likely = False
 
     def fit(self, messages: Messages) -> tuple[Messages, int]:
         """The messages with so much evidence as there is room for, the reply's tokens left free; and the tokens cut."""

@@ -7,10 +7,10 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from crag_core.base.concurrency.cancellation import REPLIED, iterate, wait_for
-from crag_core.base.errors import ModelUnavailable, PromptTooLong, Stopped
+from crag_core.base.errors import ModelUnavailable, NoLogProbabilities, PromptTooLong, Stopped
 from crag_core.base.protocols import Cancel, Clock, Messages, Reply
 from crag_core.base.types import Usage
 from crag_core.llms.client import LlamaIndexClient, OnBegin, ignore
@@ -85,6 +85,11 @@ def run_of(cancel: Cancel) -> Cancel:
 Reads = Callable[[], Awaitable[int | None]]
 """Asks a server how many tokens its model reads at once; None where it does not tell."""
 
+Piece = TypeVar("Piece", str, Reply)
+
+Ask = Callable[[Messages, OnBegin], AsyncGenerator[Piece | Usage, None]]
+"""Sends messages that fit, and gives what comes, its usage last."""
+
 _LOOKING = 3.0  # seconds
 
 
@@ -101,22 +106,24 @@ class ServerModel:
         self._capacity = capacity
         self._reads = reads
 
-    async def _ask(
-        self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None, on_begin: OnBegin = ignore
-    ) -> Reply | Exception:
-        """One reply, or the error that came instead of it."""
+    async def _ask(self, messages: Messages, cancel: Cancel, ask: Ask[str], on_begin: OnBegin) -> Reply:
         texts: list[str] = []
         usage = Usage(1)
-        try:
-            async with aclosing(self._pieces(messages, cancel, schema, on_begin, is_whole=True)) as pieces:
-                async for piece in pieces:
-                    if isinstance(piece, Usage):
-                        usage = piece
-                    else:
-                        texts.append(piece)
-        except Exception as error:
-            return error
+        async with aclosing(self._pieces(messages, cancel, ask, on_begin)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Usage):
+                    usage = piece
+                else:
+                    texts.append(piece)
         return Reply("".join(texts), usage)
+
+    async def _ask_first(self, messages: Messages, cancel: Cancel, on_begin: OnBegin) -> Reply:
+        reply = Reply("")
+        async with aclosing(self._pieces(messages, cancel, self._client.first_token, on_begin)) as pieces:
+            async for piece in pieces:
+                reply = replace(reply, usage=piece) if isinstance(piece, Usage) else piece
+        self._capacity.tells_likely = self._capacity.tells_likely or bool(reply.likely)
+        return reply
 
     def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
         reply = self.complete_all([messages], cancel, schema)[0]
@@ -127,52 +134,37 @@ class ServerModel:
     def complete_all(
         self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None = None
     ) -> list[Reply | Exception]:
-        return wait_for(self._ask_all(chats, cancel, schema), cancel)
+        def ask(messages: Messages, on_begin: OnBegin) -> AsyncGenerator[str | Usage, None]:
+            return self._client.pieces(messages, cancel, schema, on_begin, is_whole=True)
 
-    async def _ask_all(
-        self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None
-    ) -> list[Reply | Exception]:
-        """`REPLIED` is called for each reply as it comes.
+        return wait_for(_together(chats, lambda messages, on_begin: self._ask(messages, cancel, ask, on_begin)), cancel)
 
-        Once one was given up for its time, those that have not begun are given up with it: they would only wait as
-        long, one after the other.
-        """
-        begun: set[int] = set()
-        given_up: list[ModelUnavailable] = []
+    def first_tokens(self, chats: Sequence[Messages], cancel: Cancel) -> list[Reply | Exception]:
+        return wait_for(self._first_tokens(chats, cancel), cancel)
 
-        async def ask(place: int, messages: Messages) -> Reply | Exception:
-            came = await self._ask(messages, cancel, schema, lambda: begun.add(place))
-            if isinstance(came, ModelUnavailable) and came.is_late:
-                given_up.append(came)
-                for other, task in enumerate(tasks):
-                    if other != place and other not in begun:
-                        task.cancel()
-            REPLIED.get()()
-            return came
+    async def _first_tokens(self, chats: Sequence[Messages], cancel: Cancel) -> list[Reply | Exception]:
+        """The first chat goes alone until the server has once told log probabilities, since it may know of none."""
 
-        tasks = [asyncio.ensure_future(ask(place, messages)) for place, messages in enumerate(chats)]
-        found: list[Reply | Exception] = []
-        for came in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(came, asyncio.CancelledError):
-                found.append(given_up[0])
-            elif isinstance(came, Stopped) or (isinstance(came, BaseException) and not isinstance(came, Exception)):
-                raise came
-            else:
-                found.append(came)
-        return found
+        def ask(messages: Messages, on_begin: OnBegin) -> Awaitable[Reply]:
+            return self._ask_first(messages, cancel, on_begin)
+
+        alone = 0 if self._capacity.tells_likely else 1
+        found = await _together(chats[:alone], ask)
+        if found and isinstance(found[0], NoLogProbabilities):
+            raise found[0]
+        if found and isinstance(found[0], ModelUnavailable) and found[0].is_late:
+            return found * len(chats)
+        return found + await _together(chats[alone:], ask)
 
     def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
-        return iterate(self._pieces(messages, cancel), cancel)
+        def ask(messages: Messages, on_begin: OnBegin) -> AsyncGenerator[str | Usage, None]:
+            return self._client.pieces(messages, cancel, None, on_begin)
+
+        return iterate(self._pieces(messages, cancel, ask), cancel)
 
     async def _pieces(
-        self,
-        messages: Messages,
-        cancel: Cancel,
-        schema: dict[str, Any] | None = None,
-        on_begin: OnBegin = ignore,
-        *,
-        is_whole: bool = False,
-    ) -> AsyncGenerator[str | Usage, None]:
+        self, messages: Messages, cancel: Cancel, ask: Ask[Piece], on_begin: OnBegin = ignore
+    ) -> AsyncGenerator[Piece | Usage, None]:
         async with self._limit.turn(self.name, cancel) as call:
 
             def begin() -> None:
@@ -182,8 +174,7 @@ class ServerModel:
             for is_last in (False, True):
                 short, cut = await self._fit(messages)
                 try:
-                    made = self._client.pieces(short, cancel, schema, begin, is_whole=is_whole)
-                    async with aclosing(made) as pieces:
+                    async with aclosing(ask(short, begin)) as pieces:
                         async for piece in pieces:
                             yield self._counted(piece, short, cut) if isinstance(piece, Usage) else piece
                     return
@@ -205,3 +196,40 @@ class ServerModel:
     def _counted(self, usage: Usage, sent: Messages, cut: int) -> Usage:
         self._capacity.has_counted(sent, usage.prompt_tokens)
         return replace(usage, cut=cut)
+
+
+async def _together(
+    chats: Sequence[Messages], ask: Callable[[Messages, OnBegin], Awaitable[Reply]]
+) -> list[Reply | Exception]:
+    """The reply to each chat, or the error that came instead of it; `REPLIED` is called for each as it comes.
+
+    Once one was given up for its time, those that have not begun are given up with it: they would only wait as
+    long, one after the other.
+    """
+    begun: set[int] = set()
+    given_up: list[ModelUnavailable] = []
+
+    async def ask_one(place: int, messages: Messages) -> Reply | Exception:
+        came: Reply | Exception
+        try:
+            came = await ask(messages, lambda: begun.add(place))
+        except Exception as error:
+            came = error
+        if isinstance(came, ModelUnavailable) and came.is_late:
+            given_up.append(came)
+            for other, task in enumerate(tasks):
+                if other != place and other not in begun:
+                    task.cancel()
+        REPLIED.get()()
+        return came
+
+    tasks = [asyncio.ensure_future(ask_one(place, messages)) for place, messages in enumerate(chats)]
+    found: list[Reply | Exception] = []
+    for came in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(came, asyncio.CancelledError):
+            found.append(given_up[0])
+        elif isinstance(came, Stopped) or (isinstance(came, BaseException) and not isinstance(came, Exception)):
+            raise came
+        else:
+            found.append(came)
+    return found

@@ -15,6 +15,7 @@ from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.network.addresses import without_login
 from crag_core.llms.client import LlamaIndexClient, Patience
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least, words_of
+from crag_core.llms.first_token import TOP
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.reply_errors import explain_call, note_reply
 from crag_core.llms.servers import ServerState, ollama_url, shown, wrong_path
@@ -144,6 +145,8 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
     waits = Patience(LOADING * timeout, timeout, PATIENCE * timeout)
     bounds = _bounds(host, http_guard.LARGEST_REPLY, waits.whole)
     bounds["event_hooks"]["response"].append(note_reply)
+    # How long a reply may be silent is watched where its pieces are read.
+    server = AsyncClient(host=host, timeout=httpx.Timeout(timeout, read=None), **bounds)
     llm = Ollama(
         model=name,
         base_url=host,
@@ -151,20 +154,32 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
         context_window=CONTEXT_WINDOW,
         temperature=0.0,
         thinking=False,
-        # How long a reply may be silent is watched where its pieces are read.
-        async_client=AsyncClient(host=host, timeout=httpx.Timeout(timeout, read=None), **bounds),
+        async_client=server,
         additional_kwargs={"num_predict": ANSWER_TOKENS},
     )
+
+    async def first(messages: list[dict[str, str]]) -> object:
+        """By Ollama's own client, since LlamaIndex's drops what it does not know. Other options would load it anew."""
+        return await server.chat(
+            name, messages, think=False, logprobs=True, top_logprobs=TOP, keep_alive=llm.keep_alive,
+            options={"temperature": 0.0, "num_ctx": CONTEXT_WINDOW, "num_predict": 1},
+        )  # fmt: skip
+
     made = LlamaIndexClient(
         llm,
         name,
         explain=lambda error: explain(error, host, name),
         structured=lambda schema: {"format": schema},
         patience=waits,
+        first=first,
+        no_probabilities=(
+            f"Ollama at {shown(host)} sends no log probabilities with its replies.",
+            "Update it to 0.12.11 or later, or choose another evaluator.",
+        ),
     )
 
     async def reads() -> int | None:
-        about = await llm.async_client.show(name)
+        about = await server.show(name)
         known = [value for key, value in (about.modelinfo or {}).items() if key.endswith(".context_length")]
         asked = re.search(r"^num_ctx\s+(\d{1,9})\s*$", about.parameters or "", re.MULTILINE)
         return least(*known, int(asked[1]) if asked else None)

@@ -10,6 +10,7 @@ from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.network.addresses import without_login
 from crag_core.llms.client import LlamaIndexClient, Patience
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least
+from crag_core.llms.first_token import TOP
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
 from crag_core.llms.reply_errors import explain_call, note_reply
@@ -69,6 +70,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
     import_llama_index()
     import httpx
     from llama_index.llms.openai_like import OpenAILike
+    from openai import AsyncOpenAI
 
     from crag_core.base.network import http_guard
 
@@ -76,6 +78,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
     waits = Patience(LOADING * timeout, timeout, PATIENCE * timeout)
     bounds = http_guard.hooks(http_guard.LARGEST_REPLY, waits.whole)
     bounds["event_hooks"]["response"].append(note_reply)
+    http = httpx.AsyncClient(timeout=timeout, auth=login, **bounds)
     llm = OpenAILike(
         model=name,
         api_base=bare,
@@ -86,8 +89,21 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
         temperature=0.0,
         timeout=waits.whole,  # how long a reply may be silent is watched where its pieces are read
         max_retries=0,  # the pipeline decides what is worth asking again
-        async_http_client=httpx.AsyncClient(timeout=timeout, auth=login, **bounds),  # type: ignore[call-arg]  # its base takes it
+        async_http_client=http,  # type: ignore[call-arg]  # its base takes it
     )
+    server = AsyncOpenAI(api_key=key or "none", base_url=bare, timeout=waits.whole, max_retries=0, http_client=http)
+
+    async def first(messages: list[dict[str, str]]) -> object:
+        """By OpenAI's own client: LlamaIndex's has one limit of tokens for all calls."""
+        return await server.chat.completions.create(
+            model=name,
+            messages=messages,  # type: ignore[arg-type]  # plain records
+            max_tokens=1,
+            temperature=0.0,
+            logprobs=True,
+            top_logprobs=TOP,
+        )
+
     made = LlamaIndexClient(
         llm,
         name,
@@ -98,13 +114,18 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
         streaming={"stream_options": {"include_usage": True}},  # without it a stream never tells its tokens
         patience=waits,
         asks_whole=True,  # some servers stream no reply of a schema
+        first=first,
+        no_probabilities=(
+            f"The server at {shown(url)} sends no log probabilities with replies of {name!r}.",
+            "Allow them there, or choose another evaluator.",
+        ),
     )
 
     async def reads() -> int | None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         bounds = http_guard.hooks(http_guard.LARGEST_LIST, LOOKING)
-        async with httpx.AsyncClient(timeout=LOOKING, auth=login, headers=headers, **bounds) as server:
-            listed = await server.get(f"{bare.rstrip('/')}/models")
+        async with httpx.AsyncClient(timeout=LOOKING, auth=login, headers=headers, **bounds) as looking:
+            listed = await looking.get(f"{bare.rstrip('/')}/models")
         return reads_at_once(listed.json(), name)
 
     return ServerModel(made, limit, capacity_of(url, name), reads)

@@ -67,19 +67,20 @@ async def note_reply(response: Response) -> None:
 
 def counts(raw: object) -> tuple[int, int]:
     """(tokens of the prompt, tokens of the reply) as a server reported them; 0 for what is no count."""
-    usage = _part(raw, "usage")
-    return _count(_part(usage, "prompt_tokens")), _count(_part(usage, "completion_tokens"))
+    usage = part(raw, "usage")
+    return _count(part(usage, "prompt_tokens")), _count(part(usage, "completion_tokens"))
 
 
 def is_of_model(raw: object) -> bool:
     """Whether a piece of a stream tells of a model at work: then a reply without a word is a reply, too."""
-    choices = _part(raw, "choices")
-    reasons = [_part(choice, "finish_reason") for choice in choices] if isinstance(choices, list) else []
-    is_finished = _part(raw, "done") is True or any(isinstance(reason, str) for reason in reasons)
+    choices = part(raw, "choices")
+    reasons = [part(choice, "finish_reason") for choice in choices] if isinstance(choices, list) else []
+    is_finished = part(raw, "done") is True or any(isinstance(reason, str) for reason in reasons)
     return is_finished or counts(raw)[0] > 0
 
 
-def _part(of: object, name: str) -> Any:
+def part(of: object, name: str) -> Any:
+    """A field of what a server sent, as JSON or as its client's object; None where it has none."""
     return of.get(name) if isinstance(of, dict) else getattr(of, name, None)
 
 

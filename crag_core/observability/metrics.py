@@ -54,6 +54,8 @@ KNOWN: dict[str, tuple[str, str]] = {
 SLOW_S = 30.0
 DOUBTFUL = "doubtful"
 """Label of a whole text that is no answer: AMBIGUOUS, and nothing came from the web."""
+FROM_MEMORY = "from memory"
+"""Label of an answer of a model that read no document."""
 """A slow figure is read at most so often, beside the scrape, which takes the last one."""
 
 
@@ -208,7 +210,9 @@ class Metrics(Listener):
         if attempt.trace.answer is not None and attempt.trace.answer is not attempt.since.answer:
             state = attempt.trace.answer.state
             is_doubtful = state is AnswerState.COMPLETE and summarize(attempt.trace).doubtful
-            self._answers.labels(DOUBTFUL if is_doubtful else _label(state.value)).inc()
+            is_from_memory = state is AnswerState.COMPLETE and summarize(attempt.trace).from_memory
+            kind = FROM_MEMORY if is_from_memory else DOUBTFUL if is_doubtful else _label(state.value)
+            self._answers.labels(kind).inc()
 
     def _observe(self, summary: Summary, run: str) -> None:
         decision = self._bounded(summary.decision)
@@ -286,6 +290,7 @@ class Metrics(Listener):
         for state in AnswerState:
             self._answers.labels(_label(state.value))
         self._answers.labels(DOUBTFUL)
+        self._answers.labels(FROM_MEMORY)
         for step in StepName:
             self._calls.labels(step)
             for kind in ("prompt", "completion"):

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from crag_core.base.types import Action, EvaluatorCard, Handling
-from crag_core.decision.policy import Again, Doubtful, Policy, Strategy, WebQuery, WebUse
+from crag_core.decision.policy import Again, ContextJudge, Doubtful, Policy, Strategy, WebQuery, WebUse
 from crag_core.pipeline.page_stages import CHUNKS_OF_A_PAGE
 from crag_core.trace.reroute import Missing
 
@@ -64,6 +64,8 @@ def calls_needed(
     """Model calls to supply what is missing from a recorded run, one more round of retrieval at most."""
     costs = {
         Missing.GRADES: _grading(judge, min(passages, policy.grade_top or passages)),
+        Missing.QUESTION_CLASS: int(writer),
+        Missing.SUFFICIENCY: int(writer),
         Missing.SECOND_OPINION: _second_reading(policy, second, passages) if second else 0,
         Missing.EXTRACTION: passages * writer,
         Missing.WEB: web_calls(policy, judge, writer=writer),
@@ -84,23 +86,28 @@ def web_calls(policy: Policy, judge: EvaluatorCard, *, writer: bool) -> int:
 def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, writer: bool, searches: bool) -> Calls:
     route, rules = policy.route(action), policy.fast_path
     graded = _grading(judge, min(passages, policy.grade_top or passages))
+    together = int(writer and policy.judges_together)  # of nothing, nobody is asked
+    sorting = int(writer and policy.rounds_by_question)
     has_rules = rules.read_file or rules.few_context is not None or rules.high_vector_score is not None
-    least = 0 if has_rules and action is Action.CORRECT else graded
+    has_rules |= policy.rounds_by_question  # of the three classes, two are graded by nobody
+    least = 0 if has_rules and action is Action.CORRECT else graded + together * (action is not Action.INCORRECT)
     rounds = policy.loop.max_iterations - 1 if any(policy.route(one).re_retrieve for one in Action) else 0
-    most = graded + rounds * (graded + writer)
+    most = graded + together + rounds * (graded + writer)
     extracting = passages * writer if route.passages is Handling.EXTRACT else 0
     web = web_calls(replace(policy, web_pages=0), judge, writer=writer) * searches  # where no page can be read
     pages = web_calls(policy, judge, writer=writer) * searches - web
     by_strategy = route.re_retrieve is Again.NEXT_STRATEGY and Strategy.WEB in policy.loop.strategies[:rounds]
     always, maybe = route.web is WebUse.ALWAYS, route.web is WebUse.WHEN_FEW or by_strategy
     can_be_empty = route.passages is Handling.DISCARD and not (route.keep_original_without_web or route.re_retrieve)
-    answers = writer and (searches or not can_be_empty)  # from nothing, nobody is asked to answer
+    may_find = searches and (always or maybe)
+    answers = writer and (may_find or not can_be_empty)  # from nothing, nobody is asked to answer
+    answers = answers and not (together and policy.context_judge is ContextJudge.ANSWER and action is Action.CORRECT)
     abstains = action is Action.AMBIGUOUS and policy.doubtful is Doubtful.ABSTAIN  # unless the web brings something
     surely = answers and (not abstains or (searches and always))
-    perhaps = answers and (not abstains or (searches and (always or maybe)))
+    perhaps = answers and (not abstains or may_find)
     written = extracting + web * always
     most += written + perhaps + web * maybe + pages * (always or maybe)
-    return Calls(least + written + surely, most)
+    return Calls(sorting + least + written + surely, sorting + most)
 
 
 def _second_reading(policy: Policy, second: EvaluatorCard, passages: int) -> int:

@@ -1,4 +1,4 @@
-"""The stage "grade": by the evaluator of the run, or a second one beside it."""
+"""The stage "grade": by the evaluator of the run, a second one beside it, or a model that reads all chunks together."""
 
 from __future__ import annotations
 
@@ -9,11 +9,28 @@ from typing import Any
 
 from crag_core.base.concurrency.cancellation import REPLIED
 from crag_core.base.errors import CragError, EvaluatorUnavailable, ModelUnavailable, Stopped
-from crag_core.base.protocols import Evaluator
-from crag_core.base.types import EvaluatorCard, Grade, Opinion, Passage, SecondGrade, StepName, StepState, Usage
+from crag_core.base.prompts.messages import Prompts
+from crag_core.base.prompts.replies import NOT_SUFFICIENT, SUFFICIENT, SUFFICIENT_SCHEMA
+from crag_core.base.protocols import Evaluator, LanguageModel
+from crag_core.base.reply_parsing import parse_records, parse_verdict
+from crag_core.base.types import (
+    EvaluatorCard,
+    Excerpt,
+    Grade,
+    Opinion,
+    Passage,
+    SecondGrade,
+    StepName,
+    StepState,
+    Sufficiency,
+    Usage,
+)
+from crag_core.decision.plan import DOCUMENTS
+from crag_core.decision.policy import ContextJudge
 from crag_core.decision.second_opinion import in_doubt
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
+from crag_core.trace.grounding.quoted_answer import declines, without_thoughts
 from crag_core.trace.opinions import graded_by, grades_under, with_opinion
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import RunSettings, Trace
@@ -27,6 +44,8 @@ def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:
     policy, card = trace.settings.policy, trace.settings.evaluator
     decision_path = decision_path_of(trace, policy)
     passages = decision_path.evidence
+    if decision_path.decision.next_round == DOCUMENTS:  # which are read, not judged
+        passages = decision_path.iterations[-1].passages
     if card.calls_model:  # which is not asked about what counts as 1.0 anyway
         judged = decision_path.iterations[-1].passages[: policy.grade_top]
         passages = tuple(passage for passage in judged if passage.id not in trace.edits.pinned)
@@ -71,6 +90,56 @@ def read_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
         summary += f"; first score kept for {len(doubtful) - scored}: {cause}"
     state = asking.state if asking.state is StepState.STOPPED else StepState.DONE
     return Result({"grades": grades}, summary, asking.usage, state, asking.hint, asking.error)
+
+
+def judge_together(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Ask the language model whether all chunks together are enough to answer from, as the policy asks that."""
+    view, policy = edited(trace), trace.settings.policy
+    if not policy.judges_together or not view.passages or view.judgement(policy):
+        return None
+    if parts.model is None:
+        text = "no language model to ask; the best chunk decides"
+        return None if _is_told(trace, text) else Result({}, text, state=StepState.SKIPPED)
+    asking = _answer_or_decline if policy.context_judge is ContextJudge.ANSWER else _rate
+    judged, what, usage = asking(trace.question, view.passages, parts.model, parts.prompts, run)
+    count, shown = len(judged.passages), judged.shown
+    read = f"{shown} of {count} chunks" if shown < count else f"{count} chunks"
+    told = what if judged.score is not None else f"not judged, {judged.cause}"
+    summary = f"{read} read together: {told}{f'. {judged.reason}' if judged.reason else ''}"
+    return Result({"sufficiency": (*trace.sufficiency, judged)}, summary, usage)
+
+
+def _rate(
+    question: str, passages: tuple[Passage, ...], model: LanguageModel, prompts: Prompts, run: Run
+) -> tuple[Sufficiency, str, Usage]:
+    """A label for the whole context; a reply that cannot be read is asked for once more, with what was wrong."""
+    asked, shown = prompts.sufficient(question, [passage.text for passage in passages])
+    reply = model.complete(asked, run.cancel, SUFFICIENT_SCHEMA)
+    found, usage, raw = parse_verdict(reply.text, (SUFFICIENT, NOT_SUFFICIENT)), reply.usage, reply.text
+    if found.verdict is None:
+        reply = model.complete(prompts.again(asked, reply.text, found.cause), run.cancel, SUFFICIENT_SCHEMA)
+        found, usage = parse_verdict(reply.text, (SUFFICIENT, NOT_SUFFICIENT)), usage + reply.usage
+        raw = f"{raw}\n--- asked again ---\n{reply.text}" if found.verdict is None else reply.text
+    score = None if found.verdict is None else float(found.verdict == SUFFICIENT)
+    told = next((record.get("explanation") for record in parse_records(reply.text, "verdict")), "")
+    reason = told.strip() if isinstance(told, str) else ""
+    ids = tuple(passage.id for passage in passages)
+    cause = "" if found.verdict else f"{found.cause} (asked twice)"
+    return Sufficiency(ContextJudge.AUTORATER, ids, shown, score, reason, raw, cause), found.verdict or "", usage
+
+
+def _answer_or_decline(
+    question: str, passages: tuple[Passage, ...], model: LanguageModel, prompts: Prompts, run: Run
+) -> tuple[Sufficiency, str, Usage]:
+    """An answer from the whole context, as it would be written in the end, or that there is none in it."""
+    excerpts = tuple(Excerpt(passage, passage.text) for passage in passages)
+    reply = model.complete(prompts.answer(question, excerpts), run.cancel)
+    text = without_thoughts(reply.text).strip()
+    score = None if not text else float(not declines(text))
+    ids = tuple(passage.id for passage in passages)
+    cause = "" if text else "the reply was empty"
+    judged = Sufficiency(ContextJudge.ANSWER, ids, len(ids), score, raw=reply.text, cause=cause)
+    return judged, "answered" if score else "declined", reply.usage
 
 
 def _is_told(trace: Trace, summary: str) -> bool:

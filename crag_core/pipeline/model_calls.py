@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
-from crag_core.base.errors import CragError
+from crag_core.base.errors import CragError, NoLogProbabilities
 from crag_core.base.protocols import Cancel, LanguageModel, Messages, Reply
 from crag_core.base.types import ModelCall, StepName, Usage
 from crag_core.trace.trace import Trace
@@ -72,6 +72,17 @@ class NotedModel:
             replies = self._model.complete_all(chats, cancel, schema)
         except CragError as error:
             for messages in chats:
+                _note(messages, error)
+            raise
+        for messages, reply in zip(chats, replies, strict=True):
+            _note(messages, reply)
+        return replies
+
+    def first_tokens(self, chats: Sequence[Messages], cancel: Cancel) -> list[Reply | Exception]:
+        try:
+            replies = self._model.first_tokens(chats, cancel)
+        except CragError as error:
+            for messages in chats[:1] if isinstance(error, NoLogProbabilities) else chats:
                 _note(messages, error)
             raise
         for messages, reply in zip(chats, replies, strict=True):

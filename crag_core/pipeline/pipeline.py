@@ -6,10 +6,10 @@ Whoever runs a question opens a run and takes it from one `OpenRun` method to th
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
-condense -> retrieve -> (grade -> second reading -> route -> retrieve again)* -> score strips, extract | rewrite,
-search, read pages -> grade web -> assemble -> answer -> check answer, where the two lanes beside "|" go on at the same
-time, or one after the other where the web is asked only if refinement leaves little (`web = "when-few"`). Nothing is
-retrieved before a question of a conversation is understood.
+condense -> classify -> retrieve -> (grade -> second reading, judge together -> route -> retrieve again)* -> score
+strips, extract | rewrite, search, read pages -> grade web -> assemble -> answer -> check answer, where the two lanes
+beside "|" go on at the same time, or one after the other where the web is asked only if refinement leaves little
+(`web = "when-few"`). Nothing is retrieved before a question of a conversation is understood.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ from typing import Any
 
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
-from crag_core.base.protocols import Clock
-from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import FollowUp, Passage, Step, StepName, StepState, WebOutcome, WebSearch
+from crag_core.base.protocols import Clock, Retriever
+from crag_core.base.types import FollowUp, Logged, Passage, Step, StepName, StepState, WebOutcome, WebSearch
 from crag_core.decision.plan import query_form
-from crag_core.decision.policy import Policy
 from crag_core.pipeline import answer_stages, condense, grading, page_stages, stages, web_stages
 from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.model_calls import noted, with_calls
@@ -41,7 +39,7 @@ from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import left_out
 from crag_core.trace.injection_scan import remaining_suspicions, with_suspicions
 from crag_core.trace.opinions import judged_under, made_by, same_judge
-from crag_core.trace.reroute import decision_path_of
+from crag_core.trace.reroute import decision_path_of, with_room
 from crag_core.trace.summary import Ending, ending_of
 from crag_core.trace.trace import RunSettings, Trace
 
@@ -50,10 +48,11 @@ Stage = Callable[[Trace, Parts, Run], Result | None]
 Stages = tuple[tuple[StepName, Stage], ...]
 
 UNDERSTANDING: Stages = ((StepName.CONDENSE, condense.condense),)
-FIRST: Stages = ((StepName.RETRIEVE, stages.retrieve),)
+FIRST: Stages = ((StepName.CLASSIFY, stages.classify), (StepName.RETRIEVE, stages.retrieve))
 ITERATION: Stages = (
     (StepName.GRADE, grading.grade),
     (StepName.SECOND_READING, grading.read_again),
+    (StepName.JUDGE_TOGETHER, grading.judge_together),
     (StepName.ROUTE, stages.route),
     (StepName.RETRIEVE_AGAIN, retrieve_again),
 )
@@ -91,6 +90,7 @@ class Pipeline:
         self._now = now
         self._new_id = new_id
         self._observers = observers
+        self._logged: Logged | None = None
 
     def with_parts(self, **changes: Any) -> Pipeline:
         """The same pipeline with some of its `Parts` exchanged."""
@@ -109,20 +109,38 @@ class Pipeline:
         retriever = self.parts.retriever
         return self.with_parts(retriever=retriever.hiding(text)) if text and retriever else self
 
+    def over(self, retriever: Retriever, passages: tuple[Passage, ...], logged: Logged) -> Pipeline:
+        """The same for questions that were retrieved for elsewhere: `retriever` gives `passages`, and nothing else.
+
+        No other round of retrieval is asked for, and the budget of the answer holds them. `logged` goes into the
+        records.
+        """
+        policy = with_room(self.settings.policy.without_retrieval(), passages)
+        other = self.with_parts(retriever=retriever).under(replace(self.settings, policy=policy))
+        other._logged = logged
+        return other
+
     def begin(
-        self, question: str, passages: tuple[Passage, ...] | None = None, follow_up: FollowUp | None = None
+        self,
+        question: str,
+        passages: tuple[Passage, ...] | None = None,
+        follow_up: FollowUp | None = None,
+        *,
+        may_ask_again: bool = False,
     ) -> Trace:
         """A new trace; with `passages` when something else has retrieved them already, and alone can do so.
 
-        `follow_up`: the question is one of a conversation. Raises `BadRecord` for a question that is too long.
+        `follow_up`: the question is one of a conversation. `may_ask_again`: whoever retrieved them is told what the
+        policy would retrieve next. Raises `BadRecord` for a question that is too long.
         """
         check_question(question)
-        trace = Trace(self._new_id(), self._now(), question, self.settings)
+        trace = Trace(self._new_id(), self._now(), question, self.settings, logged=self._logged)
         if follow_up is not None and condense.needed(follow_up, self.parts.meter.stop_words):
             trace = replace(trace, question=follow_up.question or question, follow_up=follow_up)
         if passages is None:
             return trace
-        policy = with_room(self.settings.policy.without_retrieval(), passages)
+        policy = self.settings.policy if may_ask_again else self.settings.policy.without_retrieval()
+        policy = with_room(policy, passages)
         settings = replace(self.settings, policy=policy)
         signals = self.parts.meter.measure(question, passages)
         return with_suspicions(replace(trace, settings=settings, passages=passages, signals=signals), trace)
@@ -130,7 +148,7 @@ class Pipeline:
     def begin_grading(self, question: str) -> Trace:
         """A new trace whose passages are all graded, whatever the policy makes of them."""
         settings = replace(self.settings, policy=self.settings.policy.for_grading())
-        return Trace(self._new_id(), self._now(), question, settings)
+        return Trace(self._new_id(), self._now(), question, settings, logged=self._logged)
 
     def stream_answer(self, trace: Trace, run: Run | None = None) -> Iterator[str | Trace]:
         """The pieces of the answer to a corrected trace as they come, and the finished trace last."""
@@ -185,10 +203,11 @@ class Pipeline:
         an opinion, and an opinion of this one decides. That a round had nothing new to ask is forgotten for another
         writer. With another embedding model or number of passages nothing holds, and a new run begins.
         """
-        if _retrieval(trace.settings) != _retrieval(self.settings):
+        if trace.logged is None and _retrieval(trace.settings) != _retrieval(self.settings):
             return self._again(trace)
         same_scorer = made_by(trace.settings.strip_evaluator) == made_by(self.settings.strip_evaluator)
         judged = judged_under(trace, self.settings)
+        asked_alike = _asked(trace.settings) == _asked(self.settings)
         is_same_judge = same_judge(judged.settings, self.settings)
         web = self._still_holding(judged.web, trace.settings, is_same_judge and same_scorer)
         held: dict[str, bool] = {
@@ -199,6 +218,8 @@ class Pipeline:
             StepName.EXTRACT: True,
             StepName.GRADE: is_same_judge,
             StepName.SECOND_READING: is_same_judge,
+            StepName.JUDGE_TOGETHER: asked_alike,
+            StepName.CLASSIFY: asked_alike,
             StepName.SECOND_OPINION: bool(judged.opinions),
             StepName.REWRITE: web is not None,
             StepName.SEARCH: web is not None,
@@ -218,6 +239,9 @@ class Pipeline:
                 one for one in judged.rounds if one.retrievals or trace.settings.writer == self.settings.writer
             ),
             strips=trace.strips if same_scorer else None,
+            passages=None if trace.is_unretrieved else judged.passages,
+            question_class=trace.question_class if asked_alike else None,
+            sufficiency=trace.sufficiency if asked_alike else (),
             web=web,
             decision=None,
             earlier=(),
@@ -328,11 +352,12 @@ class OpenRun:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def retrieve(self) -> None:
-        """The first retrieval, once the question is understood."""
+        """The first retrieval, once the question is understood, and sorted if the policy wants that."""
         if condense.is_open(self.trace):
             self.work(UNDERSTANDING)
         self.goes_on = self.goes_on and not condense.holds_back(self.trace)
-        self.work(FIRST)
+        asks = self.trace.settings.policy.rounds_by_question
+        self.work(FIRST if asks else FIRST[1:])
 
     def take(self, passages: tuple[Passage, ...]) -> None:
         """Go on with these in place of what was retrieved: something between retriever and grading has changed it."""
@@ -388,9 +413,13 @@ class OpenRun:
         self.pipeline._step(StepName.CHECK_ANSWER, stage, self, Run(self.run.listener))
 
     def _iteration(self) -> Stages:
-        """Without the second reading where the policy names nobody for it."""
-        asks = self.trace.settings.policy.second_opinion is not None
-        return tuple((name, stage) for name, stage in ITERATION if asks or name is not StepName.SECOND_READING)
+        """Without what the policy asks nobody for."""
+        policy = self.trace.settings.policy
+        asks = {
+            StepName.SECOND_READING: policy.second_opinion is not None,
+            StepName.JUDGE_TOGETHER: policy.judges_together,
+        }
+        return tuple((name, stage) for name, stage in ITERATION if asks.get(name, True))
 
     def work(self, todo: Stages) -> None:
         """These stages, in order, up to the first that breaks."""
@@ -409,15 +438,6 @@ class OpenRun:
             self.goes_on = beside.result() and goes_on
 
 
-def with_room(policy: Policy, passages: tuple[Passage, ...]) -> Policy:
-    """The policy with a token budget that holds these passages whole."""
-    if policy.strips.token_budget is None:
-        return policy
-    needed = sum(estimate_tokens(passage.text) for passage in passages)
-    budget = max(policy.strips.token_budget, needed)
-    return replace(policy, strips=replace(policy.strips, token_budget=budget))
-
-
 def raise_failure(trace: Trace) -> None:
     """Raise when the run broke off, with the type of what broke it, or waits; for callers without a screen."""
     if trace.failure:
@@ -434,6 +454,11 @@ def raise_failure(trace: Trace) -> None:
 def _retrieval(settings: RunSettings) -> tuple[object, ...]:
     searches_too = bool(settings.pinned) and settings.search_too
     return settings.embedding, settings.top_k, settings.collection, settings.pinned, searches_too
+
+
+def _asked(settings: RunSettings) -> tuple[str, ...]:
+    """What a reply of the language model depends on besides what it is shown."""
+    return settings.writer, settings.writer_version, settings.prompts
 
 
 def _write(trace: Trace, parts: Parts, run: Run) -> Result | None:

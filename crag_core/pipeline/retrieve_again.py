@@ -1,4 +1,4 @@
-"""The stage "retrieve again": with an expanded query, refined keywords, or another strategy."""
+"""The stage "retrieve again": with an expanded query, refined keywords, another strategy, or documents whole."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 
+from crag_core.base.errors import BadRecord, DocumentMissing
 from crag_core.base.protocols import Messages, Retriever
+from crag_core.base.text.tokens import around
+from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Engine, Passage, Retrieval, Round, StepState, Usage
-from crag_core.decision.plan import EXPAND, REFINE
+from crag_core.decision.plan import DOCUMENTS, EXPAND, REFINE
 from crag_core.decision.policy import Strategy
 from crag_core.decision.query_expansion import Expansion, expand
 from crag_core.decision.rounds import DecisionPath, gather
@@ -18,6 +21,8 @@ from crag_core.pipeline.web_stages import ask_for_query, clean_query, keyword_qu
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
+
+_NEAR = 80  # characters of a chunk that tell where it stands in its document
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,8 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return None
     if trace.settings.pinned and not trace.settings.search_too:
         return Result({}, "not made: only the files that you pinned are looked at", state=StepState.SKIPPED)
+    if decision_path.wanted[-1] == DOCUMENTS:
+        return _read_documents(trace, decision_path, parts.retriever)
     query = _WRITERS[decision_path.wanted[-1]](trace, decision_path, parts, run)
     if not query.text:
         unmade = Round(decision_path.wanted, (), query.by)
@@ -62,6 +69,45 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
     new = sum(passage.id not in before for passage in evidence)
     message = f"{decision_path.wanted[-1]}: {new} new chunks for “{query.text}”, {query.by}, {len(evidence)} to look at"
     return Result({"rounds": (*trace.rounds, found)}, message, query.usage)
+
+
+def _read_documents(trace: Trace, decision_path: DecisionPath, retriever: Retriever) -> Result:
+    """The documents of the evidence whole, in rank order, until the token budget of the policy is full.
+
+    Of the one that does not fit as a whole, the part around its best chunk is read.
+    """
+    wanted, evidence = decision_path.wanted or (), decision_path.evidence
+    ids = tuple(dict.fromkeys(one.document_id for one in evidence if one.document_id))
+    budget = trace.settings.policy.strips.token_budget
+    read: list[Passage] = []
+    left, cut, failed = budget, "", ""
+    for id_ in ids:
+        if left is not None and left <= 0:
+            break
+        try:
+            (whole,) = retriever.read_files((id_,))
+        except (DocumentMissing, BadRecord) as error:
+            failed = error.message
+            continue
+        text = whole.text
+        if left is not None:
+            best = next(one.text for one in evidence if one.document_id == id_)
+            start = max(text.find(best[:_NEAR]), 0)
+            text = around(text, start, start + len(best), left, estimate_tokens)
+            left -= estimate_tokens(text)
+        if len(text) < len(whole.text):
+            cut = f", of {whole.source} about {estimate_tokens(text):,} of {estimate_tokens(whole.text):,} tokens"
+            cut += ", around its best chunk"
+            left = 0
+        read += [replace(whole, text=text)] if text.strip() else []
+    if not read:
+        unmade = Round(wanted, (), failed or "the chunks belong to no document")
+        return Result({"rounds": (*trace.rounds, unmade)}, f"documents: not read, {unmade.query_by}")
+    unread = f"; {len(ids) - len(read)} not read, the budget of {budget:,} tokens is full" if budget else ""
+    told = f"{len(read)} of {len(ids)} read{cut}{unread if len(read) < len(ids) and not failed else ''}"
+    told += f"; {failed}" if failed else ""
+    found = Round(wanted, (Retrieval(trace.question, Engine.HYBRID, tuple(read)),), told)
+    return Result({"rounds": (*trace.rounds, found)}, f"documents: {told}")
 
 
 def _retrieve_all(retriever: Retriever, asked: Sequence[tuple[str, Engine]], limit: int) -> tuple[Retrieval, ...]:

@@ -25,7 +25,7 @@ from crag_core.base.protocols import (
     SupportMeter,
     WebSearcher,
 )
-from crag_core.base.types import Passage, Step, StepState, Usage
+from crag_core.base.types import Logged, Passage, Step, StepState, Usage
 from crag_core.decision.signals import SignalMeter
 from crag_core.trace.summary import Ending
 from crag_core.trace.trace import RunSettings, Trace
@@ -149,6 +149,9 @@ class QuestionRunner(Protocol):
 
     def hiding(self, text: str) -> Self:
         """The same for questions that are asked as if no passage with this text were indexed."""
+
+    def over(self, passages: tuple[Passage, ...], logged: Logged | None = None) -> Self:
+        """The same for a question that these chunks were retrieved for elsewhere: they take the place of the index."""
 
     def with_parts(self, **changes: Any) -> Self:
         """The same with some of its `Parts` exchanged."""

@@ -10,19 +10,51 @@ import re
 from dataclasses import replace
 
 from crag_core.base.errors import CragError, Stopped
+from crag_core.base.prompts import replies
 from crag_core.base.prompts.replies import EXTRACTION_SCHEMA
 from crag_core.base.protocols import Found
-from crag_core.base.reply_parsing import without_thoughts
+from crag_core.base.reply_parsing import parse_verdict, without_thoughts
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import Extraction, Handling, Passage, StepState, Strip, Usage
+from crag_core.base.types import Extraction, Handling, Passage, QuestionClass, StepState, Strip, Usage
 from crag_core.decision.refine import decompose
+from crag_core.decision.signals import CLASSES, rounds_by_rule
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import carried_out, decision_path_of, reroute
 from crag_core.trace.trace import Trace, context_ids
 
 
+def classify(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Ask the language model how much has to be looked up (arXiv 2403.14403); once more where its reply is unreadable.
+
+    A question about files that the user has pinned is one about documents, so nobody is asked.
+    """
+    if not trace.settings.policy.rounds_by_question or trace.question_class is not None:
+        return None
+    if trace.settings.pinned:
+        return Result({"question_class": QuestionClass("B")}, "B: files are pinned", state=StepState.SKIPPED)
+    if parts.model is None:
+        label = next(letter for letter, value in CLASSES.items() if value == rounds_by_rule(trace.question))
+        text = f"{label}, by a rule: no language model to ask"
+        told = any(step.summary == text for step in trace.steps)
+        return None if told else Result({}, text, state=StepState.SKIPPED)
+    asked = parts.prompts.classify(trace.question)
+    reply = parts.model.complete(asked, run.cancel, replies.CLASS_SCHEMA)
+    found, usage, raw = parse_verdict(reply.text, replies.CLASSES), reply.usage, reply.text
+    if found.verdict is None:
+        again = parts.prompts.again(asked, reply.text, found.cause)
+        reply = parts.model.complete(again, run.cancel, replies.CLASS_SCHEMA)
+        found, usage, raw = parse_verdict(reply.text, replies.CLASSES), usage + reply.usage, f"{raw}\n{reply.text}"
+    label = (found.verdict or "").upper()
+    meanings = {"A": "no document is needed", "B": "one retrieval", "C": "several rounds"}
+    cause = "" if label else f"{found.cause} (asked twice)"
+    summary = f"{label}: {meanings[label]}" if label else f"not sorted: {cause}"
+    return Result({"question_class": QuestionClass(label, raw, cause)}, summary, usage)
+
+
 def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    if trace.passages is None and decision_path_of(trace, trace.settings.policy).decision.is_from_memory:
+        return Result({"passages": ()}, "not needed: the question needs no document", state=StepState.SKIPPED)
     if trace.passages is not None or parts.retriever is None:
         return None
     settings = trace.settings
@@ -35,6 +67,7 @@ def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
     signals = parts.meter.measure(trace.question, passages, found.agreement)
     sources = len({passage.source for passage in passages})
     summary = f"{len(passages)} chunks from {sources} documents" if passages else "nothing found"
+    summary += ", as recorded in the log" if trace.logged else ""
     summary += f", {len(pinned)} of them whole files that you pinned" if pinned else ""
     return Result({"passages": passages, "signals": signals}, summary)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from crag_core.base.concurrency.loading import TRANSFORMERS
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.retrieval.packed_layers import pack_linear_layers
@@ -27,8 +28,6 @@ BATCH = 8
 _REMEMBERED = 256
 _FRAME = 2  # special tokens before and after every text
 _UNKNOWN = 512  # tokens that nearly every model reads
-# Transformers imports its modules lazily, which is not thread-safe.
-_LOADING = Lock()
 
 
 class HuggingFaceEmbedder:
@@ -95,7 +94,7 @@ class HuggingFaceEmbedder:
         """The model's own word pieces, without special tokens."""
         with self._tokenizer_lock:
             if self._tokenizer is None:
-                with _LOADING:
+                with TRANSFORMERS:
                     self._tokenizer = self._make_tokenizer()
             return list(self._tokenizer.tokenize(text))
 
@@ -116,7 +115,7 @@ class HuggingFaceEmbedder:
     def _load(self) -> HuggingFaceEmbedding:
         """The model, ready for this thread: the number of OpenMP threads is set for each thread."""
         if self._model is None:
-            with _LOADING:
+            with TRANSFORMERS:
                 self._model = self._make_model()
         self._limit_threads()
         return self._model

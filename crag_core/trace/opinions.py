@@ -265,11 +265,13 @@ def _rows(trace: Trace, opinions: tuple[Opinion, Opinion], policies: tuple[Polic
 
 def _alone(policy: Policy, card: EvaluatorCard) -> Policy:
     """The policy as it bands one passage. Where thresholds are those of a weighted sum, the evaluator's own serve."""
-    if policy.aggregation is Aggregation.SIGNALS:
+    if policy.scores_the_set:
         policy = policy.with_thresholds(card.lower, card.upper)
     two = policy.aggregation is Aggregation.TWO_SIGNAL
     kind = Aggregation.TWO_SIGNAL if two else Aggregation.BEST
-    return replace(policy, aggregation=kind, fast_path=FastPath(), low_variance_promotes=False)
+    return replace(
+        policy, aggregation=kind, fast_path=FastPath(), low_variance_promotes=False, rounds_by_question=False
+    )
 
 
 def _band(policy: Policy, passage: Passage, grade: Grade | None) -> Action | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import (
     AS_ASKED,
     Action,
@@ -21,7 +22,7 @@ from crag_core.base.types import (
     WebOutcome,
     WebSearch,
 )
-from crag_core.decision.plan import EXPAND
+from crag_core.decision.plan import DOCUMENTS, EXPAND
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.refine import recompose
 from crag_core.decision.rounds import DecisionPath, replay_rounds
@@ -30,26 +31,41 @@ from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quote, why_doubtful, why_no_evidence
 from crag_core.trace.trace import Trace, context_key
 
+FROM_MEMORY = "No document was read: this is what the language model says from memory, and nothing stands behind it."
 _UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
 _SEARCHED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
-_ROUND = {CorrectionKind.EXPAND, CorrectionKind.RE_RETRIEVE}
+_ROUND = {CorrectionKind.EXPAND, CorrectionKind.READ, CorrectionKind.RE_RETRIEVE}
 
 
 class Missing(StrEnum):
     """What this policy would need that the run never did; the value is said to people as it stands."""
 
     GRADES = "grades: this run did not grade these chunks"
+    QUESTION_CLASS = "the class of the question: this run did not sort it"
+    CHUNKS = "chunks: this run retrieved none, since the question was to be answered without"
+    SUFFICIENCY = "a judgement of the whole context: this run did not ask for one on these chunks"
     SECOND_OPINION = "a second opinion: this run did not ask for it on these chunks"
     STRIPS = "strip scores: this run never scored sentences"
     EXTRACTION = "extracted sentences: this run never asked a model for them"
     WEB = "web results: this run made no web search"
     PAGES = "web pages: this run did not read those that its search found"
     EXPANSION = "a second retrieval with an expanded question"
+    DOCUMENTS = "whole documents: this run did not read them"
     RE_RETRIEVAL = "another round of retrieval"
     ANSWER = "an answer from this evidence"
 
 
-_UNSETTLED = {Missing.GRADES, Missing.SECOND_OPINION, Missing.STRIPS, Missing.EXPANSION, Missing.RE_RETRIEVAL}
+_UNSETTLED = {
+    Missing.QUESTION_CLASS,
+    Missing.CHUNKS,
+    Missing.GRADES,
+    Missing.SUFFICIENCY,
+    Missing.SECOND_OPINION,
+    Missing.STRIPS,
+    Missing.EXPANSION,
+    Missing.DOCUMENTS,
+    Missing.RE_RETRIEVAL,
+}
 """Without these the action or the kept sentences may still change, so nothing is quoted from them."""
 
 
@@ -72,11 +88,14 @@ class Reroute:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether nothing here is called an answer: AMBIGUOUS, and nothing of the web is among the evidence."""
+        """Whether nothing here is called an answer: AMBIGUOUS, and neither web nor whole documents are the evidence."""
         return is_doubtful(self.decision, self.knowledge)
 
 
 def is_doubtful(decision: Decision, knowledge: Knowledge) -> bool:
+    """AMBIGUOUS on what was retrieved alone: neither the web nor whole documents have settled it."""
+    if decision.handling is Handling.DOCUMENTS:
+        return False
     return decision.verdict is Action.AMBIGUOUS and bool(knowledge.internal) and not knowledge.external
 
 
@@ -91,17 +110,32 @@ def withheld(trace: Trace, policy: Policy, decision: Decision, knowledge: Knowle
 def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
     """The way of `trace`, as its edits have it; a run that retrieved nothing yet counts as one that found nothing."""
     trace = edited(trace)
+    possible = _possible(policy, trace)
     return replay_rounds(
-        policy, trace.passages or (), trace.grades, trace.signals, trace.rounds, trace.strips, trace.extractions
+        possible,
+        trace.passages or (),
+        trace.grades,
+        trace.measured(possible),
+        trace.rounds,
+        trace.strips,
+        trace.extractions,
     )
 
 
 def reroute(trace: Trace, policy: Policy) -> Reroute:
     """Decide `trace` again under `policy`, as its edits have it."""
     pinned, trace = trace.edits.pinned, edited(trace)
+    without_model = policy.without_model if trace.settings.writer == EXTRACTIVE else ""
+    policy = _possible(policy, trace)
     decision_path = decision_path_of(trace, policy)
     decision = decision_path.decision
     knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
+    if without_model and trace.passages:
+        knowledge = replace(knowledge, notes=(f"No language model: {without_model}", *knowledge.notes))
+    if (judged := trace.judgement(policy)) and judged.reason:
+        knowledge = replace(knowledge, notes=(f"On all chunks together: {judged.reason}", *knowledge.notes))
+    if decision.is_from_memory:
+        knowledge = replace(knowledge, notes=(FROM_MEMORY,))
     missing = _missing_evidence(trace, policy, decision_path, pinned)
     answer = _answer(trace, policy, decision_path, knowledge, missing)
     if answer is None:
@@ -109,11 +143,30 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
     return Reroute(decision_path, knowledge, tuple(missing), answer)
 
 
+def _possible(policy: Policy, trace: Trace) -> Policy:
+    """`policy` as it decides this record.
+
+    Where there was no language model, none could be asked; where the chunks were given, nothing else can be retrieved,
+    and the answer has room for them.
+    """
+    policy = trace.decided_by(policy)
+    return with_room(policy.without_retrieval(), trace.passages or ()) if trace.logged else policy
+
+
+def with_room(policy: Policy, passages: tuple[Passage, ...]) -> Policy:
+    """The policy with a token budget that holds these passages whole."""
+    if policy.strips.token_budget is None:
+        return policy
+    needed = sum(estimate_tokens(passage.text) for passage in passages)
+    budget = max(policy.strips.token_budget, needed)
+    return replace(policy, strips=replace(policy.strips, token_budget=budget))
+
+
 def _answer(
     trace: Trace, policy: Policy, decision_path: DecisionPath, knowledge: Knowledge, missing: list[Missing]
 ) -> Answer | None:
     decision = decision_path.decision
-    key = context_key(trace.question, decision.action, knowledge.excerpts)
+    key = key_of(trace, decision, knowledge)
     recorded = trace.answer.context_key if trace.answer else None
     writers = {trace.settings.writer, trace.answer.writer if trace.answer else ""}
     # Where the web would be searched, what it brings may be the answer.
@@ -126,6 +179,12 @@ def _answer(
     if recorded == key:
         return trace.answer
     return quoted(trace, decision_path, knowledge) if is_quoted else None
+
+
+def key_of(trace: Trace, decision: Decision, knowledge: Knowledge) -> str:
+    """Of an answer to this decision, from this knowledge."""
+    memory = decision.is_from_memory
+    return context_key(trace.question, decision.action, knowledge.excerpts, from_memory=memory)
 
 
 def quoted(trace: Trace, decision_path: DecisionPath, knowledge: Knowledge) -> Answer:
@@ -144,8 +203,14 @@ def _missing_evidence(
 ) -> list[Missing]:
     decision = decision_path.decision
     missing: list[Missing] = []
+    if policy.rounds_by_question and trace.settings.writer != EXTRACTIVE and trace.question_class is None:
+        missing.append(Missing.QUESTION_CLASS)
+    if trace.is_unretrieved and not decision.is_from_memory:
+        missing.append(Missing.CHUNKS)
     if decision_path.ungraded:
         missing.append(Missing.GRADES)
+    if policy.judges_together and trace.passages and trace.judgement(policy) is None:
+        missing.append(Missing.SUFFICIENCY)
     if any(passage.id not in pinned for passage in unread_again(trace, policy, decision_path)):
         missing.append(Missing.SECOND_OPINION)
     scored = {strip.passage_id for strip in trace.strips or ()}
@@ -161,7 +226,8 @@ def _missing_evidence(
     elif decision.wants(CorrectionKind.WEB_SEARCH) and policy.web_pages and trace.web and _has_unread(trace.web):
         missing.append(Missing.PAGES)
     if decision_path.wanted:
-        missing.append(Missing.EXPANSION if decision_path.wanted[-1] == EXPAND else Missing.RE_RETRIEVAL)
+        kinds = {EXPAND: Missing.EXPANSION, DOCUMENTS: Missing.DOCUMENTS}
+        missing.append(kinds.get(decision_path.wanted[-1], Missing.RE_RETRIEVAL))
     return missing
 
 

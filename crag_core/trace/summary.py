@@ -20,12 +20,21 @@ _AFTER = {StepName.ANSWER, StepName.CHECK_ANSWER, StepName.SECOND_OPINION}
 """Steps that come after retrieval and its correction."""
 _STRATEGIES = {
     CorrectionKind.EXPAND: "query_expansion",
+    CorrectionKind.READ: "whole_documents",
     CorrectionKind.RE_RETRIEVE: "re_retrieval",
     CorrectionKind.REFINE: "refinement",
 }
 _FROM_THE_WEB = frozenset({StepName.SEARCH, StepName.READ_PAGES})
 _UNASKED = (WebOutcome.OFF, WebOutcome.COOLING, WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.REFUSED)
-_UNTIL_DECIDED = (StepName.RETRIEVE, StepName.GRADE, StepName.SECOND_READING, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
+_UNTIL_DECIDED = (
+    StepName.CLASSIFY,
+    StepName.RETRIEVE,
+    StepName.GRADE,
+    StepName.SECOND_READING,
+    StepName.JUDGE_TOGETHER,
+    StepName.ROUTE,
+    StepName.RETRIEVE_AGAIN,
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,7 @@ class Summary:
     the answer. `score_after`: with a policy that weighs signals, the same sum over the evidence after an expansion.
     `chunk_actions`: the action of each chunk by its own score (description 004), with its id, () where the policy
     compares no single chunk with its thresholds. `answered`: there is a whole answer; `doubtful`: what there is, is no
-    answer but the nearest sentences, or nothing where the policy abstains.
+    answer but the nearest sentences, or nothing where the policy abstains. `from_memory`: no document was read.
     """
 
     decision: str
@@ -69,6 +78,7 @@ class Summary:
     chunk_actions: tuple[tuple[str, Action], ...] = ()
     answered: bool = False
     doubtful: bool = False
+    from_memory: bool = False
 
 
 def summarize(trace: Trace) -> Summary:
@@ -103,6 +113,7 @@ def summarize(trace: Trace) -> Summary:
         chunk_actions=_chunk_actions(edited(trace), decision_path),
         answered=trace.answer is not None and trace.answer.state is AnswerState.COMPLETE and not routed.is_doubtful,
         doubtful=routed.is_doubtful,
+        from_memory=decision.is_from_memory,
     )
 
 

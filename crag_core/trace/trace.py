@@ -21,15 +21,18 @@ from crag_core.base.types import (
     Extraction,
     FollowUp,
     Grade,
+    Logged,
     ModelCall,
     Opinion,
     Passage,
+    QuestionClass,
     Round,
     Scores,
     Step,
     StepName,
     StepState,
     Strip,
+    Sufficiency,
     Support,
     Suspicion,
     Understanding,
@@ -37,7 +40,9 @@ from crag_core.base.types import (
     WebSearch,
 )
 from crag_core.decision.policy import Again, Policy, WebUse
+from crag_core.decision.signals import CLASSES, ROUNDS, SUFFICIENCY, rounds_by_rule
 from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 SCHEMA = 4
 LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
@@ -50,9 +55,9 @@ class RunSettings:
     """Everything that a run depended on besides the question and the corpus.
 
     `pinned` are the ids of documents read whole; nothing else is retrieved then, unless `search_too`. `support` is who
-    measures what stands behind the sentences of an answer: `WORDS`, or a language model as `writer` names one.
-    `collection` is the one that was searched, "": all. `writer_version` tells versions of one model name apart, ""
-    where its server does not.
+    measures what stands behind the sentences of an answer: `WORDS`, a language model as `writer` names one, or a model
+    by name, "hf:NAME". `collection` is the one that was searched, "": all. `writer_version` tells versions of one model
+    name apart, "" where its server does not.
     """
 
     policy: Policy
@@ -81,8 +86,12 @@ class Trace:
     in the order in which the answer saw them. `edits` change what is decided from, never the facts. `opinions` are
     grades of the same passages by other evaluators. `support` has one entry a sentence of the answer.
     `suspicions` are places in passages and web results that speak to a model; they change no decision. `calls` are the
-    requests to language models, as the steps made them; a grade from the cache made none. `follow_up` is how a question
-    of a conversation was understood: `question` is then the one that stands alone, as soon as it is settled.
+    requests to language models, as the steps made them; a grade from the cache made none. `sufficiency` is what a
+    language model said of passages of the first retrieval together, once for each way to ask and set of passages.
+    `question_class` is what one said of how much has to be looked up.
+    `logged`: the passages were given, from the log of another system, and nothing else can be retrieved.
+    `follow_up` is how a question of a conversation was understood: `question` is then the one that stands alone, as
+    soon as it is settled.
     """
 
     id: str
@@ -108,12 +117,42 @@ class Trace:
     steps: tuple[Step, ...] = ()
     suspicions: tuple[Suspicion, ...] | None = None
     calls: tuple[ModelCall, ...] = ()
+    sufficiency: tuple[Sufficiency, ...] = ()
+    question_class: QuestionClass | None = None
+    logged: Logged | None = None
     follow_up: FollowUp | None = None
 
     @property
     def fingerprint(self) -> str:
         """Equal for runs made under equal settings."""
         return serialization.fingerprint(as_compared(self.settings))
+
+    def judgement(self, policy: Policy) -> Sufficiency | None:
+        """What a model said, asked as `policy` asks, of just the passages of the first retrieval together."""
+        ids = tuple(passage.id for passage in self.passages or ())
+        alike = (one for one in self.sufficiency if (one.by, one.passages) == (policy.context_judge, ids))
+        return next(alike, None) if policy.judges_together else None
+
+    def measured(self, policy: Policy) -> Scores:
+        """The signals, with what a model said of these passages together and of the question, if `policy` asks that."""
+        judged, found = self.judgement(policy), self.signals
+        if judged and judged.score is not None:
+            found = (*found, (SUFFICIENCY, judged.score))
+        if policy.rounds_by_question and self.settings.writer == EXTRACTIVE:
+            found = (*found, (ROUNDS, rounds_by_rule(self.question)))
+        elif policy.rounds_by_question and self.question_class and self.question_class.label in CLASSES:
+            found = (*found, (ROUNDS, CLASSES[self.question_class.label]))
+        return found
+
+    @property
+    def is_unretrieved(self) -> bool:
+        """Whether nothing was retrieved since the question was to be answered without any document."""
+        skipped = (step.name == StepName.RETRIEVE and step.state is StepState.SKIPPED for step in self.steps)
+        return self.passages == () and any(skipped)
+
+    def decided_by(self, policy: Policy) -> Policy:
+        """`policy` as it decides this record: a run without a language model had nobody to ask."""
+        return policy.unaided() if self.settings.writer == EXTRACTIVE else policy
 
     @property
     def asked(self) -> str:
@@ -238,6 +277,13 @@ def as_compared(settings: RunSettings) -> dict[str, Any]:
         del plain["writer_version"]
     if settings.policy.second_opinion is None:
         del plain["policy"]["second_opinion"]
+    for name in ("without_model", "group"):
+        if not getattr(settings.policy, name):
+            del plain["policy"][name]
+    if not settings.policy.judges_together:
+        del plain["policy"]["context_judge"]
+    if not settings.policy.rounds_by_question:
+        del plain["policy"]["rounds_by_question"]
     return plain
 
 
@@ -302,13 +348,16 @@ def _check_suspicions(trace: Trace) -> None:
             raise BadRecord(f"run.suspicions[{index}]: this place does not stand in a chunk of the run.")
 
 
-def context_key(question: str, action: Action, excerpts: tuple[Excerpt, ...], *, withheld: bool = False) -> str:
+def context_key(
+    question: str, action: Action, excerpts: tuple[Excerpt, ...], *, withheld: bool = False, from_memory: bool = False
+) -> str:
     """Ties an answer to what it was written from; the action is part of it, so that no answer outlives its route.
 
-    `withheld`: nothing was written, since the policy abstains.
+    `withheld`: nothing was written, since the policy abstains. `from_memory`: it was written without any document.
     """
     seen = tuple((excerpt.passage.id, excerpt.text) for excerpt in excerpts)
-    return serialization.fingerprint((question, action, seen, *(("withheld",) if withheld else ())))
+    marks = (*(("withheld",) if withheld else ()), *(("memory",) if from_memory else ()))
+    return serialization.fingerprint((question, action, seen, *marks))
 
 
 def context_ids(excerpts: tuple[Excerpt, ...]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import clean, counted, duration, limit_text, model_calls, moment, readable
 from crag_core.base.types import Decision, EvaluatorCard, ModelCall, Round, Step, Usage
-from crag_core.decision.plan import EXPAND
+from crag_core.decision.plan import DOCUMENTS, WIDENING
 from crag_core.decision.rounds import Iteration
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import left_out
@@ -33,10 +33,13 @@ def round_rows(view: RunView) -> tuple[RoundRow, ...]:
         for one in path.iterations
     ]
     last = path.iterations[-1]
-    expansion = rounds.get((*last.path, EXPAND))
-    if expansion and last.decision.next_round == EXPAND:  # else it is in the record, and this policy does not use it
-        fused = f"both retrievals fused by rank: {counted(len(path.evidence), 'chunk')}"
-        rows.append(RoundRow(_how(expansion), fused, None))
+    following = last.decision.next_round
+    widened = rounds.get((*last.path, str(following)))
+    if widened and following in WIDENING:  # else it is in the record, and this policy does not use it
+        found = f"both retrievals fused by rank: {counted(len(path.evidence), 'chunk')}"
+        if following == DOCUMENTS:
+            found = f"{counted(len(path.evidence), 'document')} in place of the chunks"
+        rows.append(RoundRow(_how(widened), found, None))
     return tuple(rows) if len(rows) > 1 else ()
 
 
@@ -47,6 +50,8 @@ def _looked_at(one: Iteration, made: Round | None) -> str:
 
 
 def _how(found: Round) -> str:
+    if found.path[-1] == DOCUMENTS:
+        return f"documents: {found.query_by}"
     asked = found.retrievals[-1]
     added = "; ".join(f"{term} ({why})" for term, why in found.added)
     terms = f", with {added}" if added else ""
@@ -131,8 +136,8 @@ def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
         "Answer by": f"{own.writer}, version {own.writer_version}" if own.writer_version else own.writer,
         "Answer checked by": "comparing words" if own.support == WORDS else own.support,
         "Web search": own.web_mode,
-        "Chunks asked for": str(own.top_k),
-        "Searched in": f"the collection {own.collection!r}" if own.collection else "all collections",
+        "Chunks asked for": str(own.top_k) if trace.logged is None else "none: those of the log",
+        "Searched in": _searched(trace),
         "Files read whole": str(len(own.pinned)) + (", and the others searched too" if own.search_too else ""),
         "Version": f"CRAG Explorer {own.version}, prompts {own.prompts}, record schema {trace.schema}",
         "Fingerprint of the settings": trace.fingerprint,
@@ -141,6 +146,14 @@ def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
     if known := trace.follow_up:
         found["Asked after"] = "; ".join(f"{turn.question} ({turn.run})" for turn in known.history) or "nothing"
     return tuple(found.items())
+
+
+def _searched(trace: Trace) -> str:
+    if trace.logged is not None:
+        logged = trace.logged
+        return f"nothing: chunks of the log {logged.log!r}, record {logged.record!r}" if logged.log else "nothing"
+    collection = trace.settings.collection
+    return f"the collection {collection!r}" if collection else "all collections"
 
 
 def _card(card: EvaluatorCard) -> str:

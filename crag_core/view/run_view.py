@@ -87,13 +87,13 @@ class RunView:
     def stability(self) -> Stability:
         """How far each threshold may move."""
         now = self.changed
-        return stability(self.policy, now.passages or (), now.grades, now.signals, now.rounds)
+        return stability(self.policy, now.passages or (), now.grades, now.measured(self.policy), now.rounds)
 
 
 def view_run(trace: Trace, policy: Policy | None = None) -> RunView:
     """`policy` None: that of the run."""
     policy = policy or trace.settings.policy
-    return RunView(trace, policy, reroute(trace, policy))
+    return RunView(trace, trace.decided_by(policy), reroute(trace, policy))
 
 
 def _label(passage: Passage, rank: int) -> Label:

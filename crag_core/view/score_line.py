@@ -19,6 +19,7 @@ _HOW = {
     Aggregation.WORST: "the worst",
     Aggregation.RANK_WEIGHTED: "a mean by rank",
     Aggregation.SIGNALS: "measures of the whole set",
+    Aggregation.WHOLE_CONTEXT: "a judgement of all chunks together",
     Aggregation.MEAN_OF_KEPT: "the mean of what is kept",
     Aggregation.TWO_SIGNAL: "the best",
 }
@@ -113,15 +114,20 @@ def picture(view: RunView) -> Picture | None:
 
 
 def why_no_picture(view: RunView) -> str:
+    if view.routed.decision.is_from_memory:
+        return "No document was read, so there is no score to compare."
     if view.routed.decision.verdict is None and view.routed.decision_path.evidence:
         return "Plain RAG grades nothing, so there is no score to compare with a threshold."
     return "Nothing was retrieved, so there is no score to compare."
 
 
 def _cards(view: RunView) -> tuple[ChunkCard, ...]:
-    """A row of "not graded" for the web would say nothing."""
+    """A row of "not graded" would say nothing of the web, nor of documents that were read whole and not judged."""
     web = (card for card in snippet_cards(view) if card.counted and card.is_asked_for)
-    return (*(card for card in chunk_cards(view) if card.is_asked_for), *web)
+    first = {passage.id for passage in view.trace.passages or ()}
+    own = (card for card in chunk_cards(view) if card.is_asked_for)
+    judged = (one for one in own if one.counted or one.passage.id in first or "read_file" not in one.passage.found_by)
+    return (*judged, *web)
 
 
 def _describe(policy: Policy, value: float | None) -> str:
@@ -163,7 +169,7 @@ def _band(policy: Policy, action: Action, low: str, high: str) -> Band:
 def _points(view: RunView, cards: Sequence[ChunkCard], part: str = "", best: float | None = None) -> tuple[Point, ...]:
     policy, decision = view.policy, view.routed.decision
     # A rule asks no score, and measures of the whole set are no passage's: then none of the points decides.
-    is_by_passages = decision.rule is None and policy.aggregation is not Aggregation.SIGNALS
+    is_by_passages = decision.rule is None and not policy.scores_the_set
     deciding = decision.deciding if is_by_passages else ()
     opinions = [{grade.passage_id: grade for grade in opinion.grades} for opinion in view.trace.opinions]
     points = []

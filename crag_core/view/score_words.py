@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import clean, readable, shortened
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Origin, Passage
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.policy import Policy
 from crag_core.decision.stability import Flip, Interval, Stability, flips_of
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import evaluator_name
@@ -92,7 +92,9 @@ def sentences(policy: Policy, decision: Decision, numbers: Mapping[str, str]) ->
 def _who(policy: Policy, decision: Decision, numbers: list[str]) -> str:
     if decision.rule or decision.score is None or not numbers:
         return ""
-    if policy.aggregation is Aggregation.SIGNALS:
+    if policy.judges_together:
+        return "A language model read all chunks together; it is no chunk's own score."
+    if policy.scores_the_set:
         return "The overall score is made of measures of the whole set; it is no chunk's own score."
     if len(numbers) == 1:
         both = " in both" if decision.topical is not None and decision.action is not Action.CORRECT else ""

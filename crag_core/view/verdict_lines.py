@@ -42,6 +42,8 @@ class Chip:
 
 def chip(decision: Decision) -> Chip:
     """ "Retrieval: CORRECT", "Best chunk 0.86 ≥ upper 0.70"."""
+    if decision.is_from_memory:
+        return Chip(decision.label, "No document was read")
     if decision.verdict is None:
         return Chip(decision.label, "Chunks used as retrieved")
     return Chip(f"Retrieval: {headline(decision)}", f"{decision.reason[:1].upper()}{decision.reason[1:]}")
@@ -59,16 +61,20 @@ def own_name(decision: Decision) -> str:
     return "" if decision.label.upper() == decision.action else decision.label
 
 
-def meaning(decision: Decision) -> str:
+def meaning(policy: Policy, decision: Decision) -> str:
     """Doubt without a score says nothing of the evidence, and plain RAG never does."""
     if decision.verdict is None:
-        return "Plain RAG."
+        return "No document was read." if decision.is_from_memory else "Plain RAG."
+    if policy.judges_together and decision.score is not None:
+        return f"Read together, the chunks are {'' if decision.score == 1.0 else 'not '}enough to answer from."
     unknown = decision.action is Action.AMBIGUOUS and decision.score is None
     return "Nothing is known of the evidence." if unknown else MEANINGS[decision.action]
 
 
 def figures(view: RunView) -> tuple[Figure, ...]:
     """What was compared with the thresholds, and how much of the text is kept."""
+    if view.routed.decision.is_from_memory:
+        return ()
     if view.routed.decision.verdict is None:
         return (_used(view),)
     return *_scores(view.policy, view.routed.decision), _kept(view)
@@ -113,13 +119,14 @@ def no_flip(view: RunView) -> str:
     if view.routed.decision.verdict is None:
         return "No threshold is looked at."
     now = view.changed
-    settled = is_settled(view.policy, now.passages or (), now.grades, now.signals, now.rounds)
+    settled = is_settled(view.policy, now.passages or (), now.grades, now.measured(view.policy), now.rounds)
     return "No threshold changes this." if settled else "Change both thresholds to flip this."
 
 
 def notes(view: RunView) -> tuple[str, ...]:
     one = (ONE_FOR_BOTH,) if is_one_for_both(view.policy, view.routed.decision) else ()
-    return *one, *view.routed.knowledge.notes
+    said = view.routed.decision.is_from_memory  # the line says that no document was read
+    return *one, *(() if said else view.routed.knowledge.notes)
 
 
 def is_one_for_both(policy: Policy, decision: Decision) -> bool:

@@ -311,6 +311,6 @@ def test_a_choice_by_names_is_the_one_that_the_words_mean(workbench: Workbench) 
     assert plain_choice(EXTRACTIVE, 7) == read(PLAIN, workbench).choice
     for name, evaluator, model in (("paper", "", EXTRACTIVE), ("paper", "heuristic", MODEL)):
         written = f"{name},model={model}" + (f",evaluator={evaluator}" if evaluator else "")
-        assert starting(workbench.policies[name], evaluator, model, 7) == read(written, workbench).choice
+        assert starting(workbench, workbench.policies[name], evaluator, model, 7) == read(written, workbench).choice
     with pytest.raises(UnknownName, match="evaluator 'nobody'"):
-        starting(workbench.policies["paper"], "nobody", EXTRACTIVE, 7)
+        starting(workbench, workbench.policies["paper"], "nobody", EXTRACTIVE, 7)

@@ -24,6 +24,7 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "openai_key": ("OPENAI_API_KEY", ""),
     "model": ("CRAG_MODEL", ""),
     "support": ("CRAG_SUPPORT", "words"),
+    "evaluators": ("CRAG_EVALUATORS", ""),
     "prompts": ("CRAG_PROMPTS", ""),
     "model_timeout": ("CRAG_MODEL_TIMEOUT", 180.0),
     "calls_at_once": ("CRAG_MODEL_CALLS", 2),
@@ -40,6 +41,9 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "history": ("CRAG_HISTORY", "disk"),
     "history_days": ("CRAG_HISTORY_DAYS", 0.0),
     "audit": ("CRAG_AUDIT", "on"),
+    "service_token": ("CRAG_SERVICE_TOKEN", ""),
+    "service_hosts": ("CRAG_SERVICE_HOSTS", ""),
+    "service_origins": ("CRAG_SERVICE_ORIGINS", ""),
     "metrics_port": ("CRAG_METRICS_PORT", 0),
     "metrics_address": ("CRAG_METRICS_ADDRESS", "127.0.0.1"),
     "otel_endpoint": ("OTEL_EXPORTER_OTLP_ENDPOINT", ""),
@@ -67,6 +71,7 @@ GIVEN: dict[str, tuple[str, Any]] = {
     "OPENAI_API_KEY": ("s3cret", "s3cret"),
     "CRAG_MODEL": ("ollama/llama3.2", "ollama/llama3.2"),
     "CRAG_SUPPORT": ("ollama/llama3.2", "ollama/llama3.2"),
+    "CRAG_EVALUATORS": ("hf:a/b,hf:/srv/judge", "hf:a/b,hf:/srv/judge"),
     "CRAG_PROMPTS": ("/srv/prompts", "/srv/prompts"),
     "CRAG_MODEL_TIMEOUT": ("30.5", 30.5),
     "CRAG_MODEL_CALLS": ("8", 8),
@@ -83,6 +88,9 @@ GIVEN: dict[str, tuple[str, Any]] = {
     "CRAG_HISTORY": ("off", "off"),
     "CRAG_HISTORY_DAYS": ("90", 90.0),
     "CRAG_AUDIT": ("off", "off"),
+    "CRAG_SERVICE_TOKEN": ("0123456789abcdef", "0123456789abcdef"),
+    "CRAG_SERVICE_HOSTS": ("crag.example.org", "crag.example.org"),
+    "CRAG_SERVICE_ORIGINS": ("https://app.example.org", "https://app.example.org"),
     "CRAG_METRICS_PORT": ("9464", 9464),
     "CRAG_METRICS_ADDRESS": ("0.0.0.0", "0.0.0.0"),
     "OTEL_EXPORTER_OTLP_ENDPOINT": ("http://box:4318", "http://box:4318"),
@@ -119,6 +127,9 @@ def test_these_are_all_the_settings() -> None:
 def test_defaults() -> None:
     config = load({})
     assert {name: getattr(config, name) for name in DEFAULTS} == {name: value for name, (_, value) in DEFAULTS.items()}
+
+
+CHECKERS = "words, ollama/NAME, openai/NAME, bespoke-minicheck, hf:NAME or hf:/a/folder"
 
 
 @pytest.mark.parametrize("blank", ["", "   "])
@@ -173,13 +184,37 @@ def test_all_at_once() -> None:
         ("CRAG_MODEL_TIMEOUT", "nan", "1 to 3600, found nan"),
         ("CRAG_MODEL_TIMEOUT", "inf", "1 to 3600, found inf"),
         ("CRAG_WEB_TIMEOUT", "8s", "a number, found '8s'"),
+        ("CRAG_SERVICE_TOKEN", "short", "at least 16 letters, digits and signs without spaces, found 5 characters"),
+        (
+            "CRAG_SERVICE_TOKEN",
+            "0123456789 abcdef",
+            "at least 16 letters, digits and signs without spaces, found 17 characters",
+        ),
+        ("CRAG_SERVICE_HOSTS", "http://box:80", "names of hosts, without port or scheme, found 'http://box:80'"),
+        ("CRAG_SERVICE_ORIGINS", "app.example.org", "origins such as https://app.example.org, found 'app.example.org'"),
         ("CRAG_WEB_TIMEOUT", "121", "1 to 120, found 121.0"),
         ("CRAG_WEB", "AUTO", "auto, ask or off, found 'AUTO'"),
         ("CRAG_WEB", "yes", "auto, ask or off, found 'yes'"),
-        ("CRAG_SUPPORT", "llama3.2", "words, ollama/NAME or openai/NAME, found 'llama3.2'"),
-        ("CRAG_SUPPORT", "extractive", "words, ollama/NAME or openai/NAME, found 'extractive'"),
-        ("CRAG_SUPPORT", "ollama/", "words, ollama/NAME or openai/NAME, found 'ollama/'"),
-        ("CRAG_SUPPORT", "WORDS", "words, ollama/NAME or openai/NAME, found 'WORDS'"),
+        (
+            "CRAG_SUPPORT",
+            "llama3.2",
+            f"{CHECKERS}, found 'llama3.2'",
+        ),
+        (
+            "CRAG_SUPPORT",
+            "extractive",
+            f"{CHECKERS}, found 'extractive'",
+        ),
+        (
+            "CRAG_SUPPORT",
+            "ollama/",
+            f"{CHECKERS}, found 'ollama/'",
+        ),
+        (
+            "CRAG_SUPPORT",
+            "WORDS",
+            f"{CHECKERS}, found 'WORDS'",
+        ),
         (
             "CRAG_HISTORY",
             "mysql://me:s3cret@box/crag",
@@ -218,6 +253,13 @@ def test_wrong_value_is_refused_by_name(variable: str, text: str, expected: str)
     assert refused.value.message == f"{variable}: expected {expected}."
 
 
+def test_evaluators_by_name_are_read_and_wrong_ones_refused() -> None:
+    found = load({"CRAG_EVALUATORS": " hf:a/b@v2, hf:/srv/judge/ ,hf:a/b@v2"}).named_evaluators
+    assert found == ("hf:a/b@v2", "hf:/srv/judge")
+    with pytest.raises(BadRecord, match=r"CRAG_EVALUATORS: Expected an evaluator such as hf:OWNER/NAME.*found 'bge'"):
+        load({"CRAG_EVALUATORS": "hf:a/b,bge"})
+
+
 @pytest.mark.parametrize(
     ("variable", "text"),
     [
@@ -240,6 +282,15 @@ def test_a_model_of_a_server_that_is_not_set_cannot_check_answers() -> None:
     with pytest.raises(BadRecord, match=r"names openai/x, and OPENAI_BASE_URL is not set\. Set OPENAI_BASE_URL\."):
         load({"CRAG_SUPPORT": "openai/x"})
     assert load({"CRAG_SUPPORT": "openai/org/x", "OPENAI_BASE_URL": "http://box/v1"}).support == "openai/org/x"
+
+
+def test_a_checker_of_answers_by_its_own_name_or_that_of_its_model() -> None:
+    assert load({"CRAG_SUPPORT": "bespoke-minicheck"}).support == "ollama/bespoke-minicheck"
+    assert load({"CRAG_SUPPORT": "hf:owner/model@main"}).support == "hf:owner/model@main"
+    assert load({"CRAG_SUPPORT": "hf:/srv/models/nli"}).support == "hf:/srv/models/nli"
+    for wrong in ("hf:", "hf:../etc", "/srv/models/nli", "hf:a/b/c"):
+        with pytest.raises(BadRecord, match="CRAG_SUPPORT: expected words, "):
+            load({"CRAG_SUPPORT": wrong})
 
 
 def test_the_model_servers_are_one_of_each_kind() -> None:

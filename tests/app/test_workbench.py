@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,24 +20,36 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
 from crag_core.base.prompts.messages import VERSION
-from crag_core.base.types import Action, Handling
+from crag_core.base.types import Action, Handling, StepName
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import DEFAULT, find_policy, known_card, load_policies, suit
 from crag_core.pipeline.call_budget import budget
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
+from tests.evaluators.support_models import save_spans
 from tests.judge import grading_calls, heard, judging
 from tests.matrix import diagonal
 from tests.policy_files import PAPER, paper_with, use_folder
-from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.engines import Message, Reply, ScriptedModel, Token
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.stand_ins.valkey_server import ValkeyServer
 from tests.storage.conftest import valkey as valkey
 from tests.word_embedder import WordEmbedder
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = ("two-signal", "agentic", "heuristic", "paper", "rank-weighted", "signals", "worst-chunk")
+SHIPPED = (
+    "two-signal",
+    "agentic",
+    "heuristic",
+    "paper",
+    "rank-weighted",
+    "signals",
+    "worst-chunk",
+    "adaptive-rag",
+    "self-route",
+    "sufficient-context",
+)
 WRITER = f"ollama/{MODEL}"
 QUESTION = "What does a yacht of nine metres pay for a night?"
 DOCUMENTS = {
@@ -119,7 +131,8 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "out of range": (paper_with("upper = 0.55", "upper = 55"), "policy mine: upper must lie in 0..1, found 55.0"),
     "unknown aggregation": (
         paper_with('aggregation = "best"', 'aggregation = "median"'),
-        "mine.aggregation: expected one of best, worst, rank-weighted, signals, mean-of-kept, two-signal, found",
+        "mine.aggregation: expected one of best, worst, rank-weighted, signals, mean-of-kept, two-signal, "
+        "whole-context, found",
     ),
     "key within a table": (paper_with("cutoff = 0.30", "cutof = 0.30"), "mine.strips.cutof: unknown key"),
     "action misspelt": (
@@ -249,7 +262,8 @@ def test_every_judge_works_with_every_policy(
     workbench = real.using(replace(real.config, ollama_host=server.url))
     trace = workbench.engine(suited(workbench, policy, evaluator)).run(QUESTION)
     assert trace.failure is None
-    assert None not in (trace.passages, trace.grades, trace.decision, trace.context, trace.corrections, trace.answer)
+    assert None not in (trace.passages, trace.decision, trace.context, trace.corrections, trace.answer)
+    assert trace.decision is not None and (trace.grades is not None or trace.decision.rule)
     assert trace.passages is not None and len(trace.passages) == len(DOCUMENTS)
     assert Trace.from_json(trace.to_json()) == trace
     assert (server.chat_calls > 0) is known_card(evaluator).calls_model
@@ -260,7 +274,7 @@ def test_every_judge_works_with_every_policy(
     assert (own.decision, own.answer, own.missing) == (trace.decision, trace.answer, unmade)
     for other in workbench.policies.values():
         routed = reroute(trace, other.suited_to(trace.settings.evaluator, trace.settings.strip_evaluator))
-        assert routed.decision.reason and Missing.GRADES not in routed.missing
+        assert routed.decision.reason and (Missing.GRADES not in routed.missing or trace.grades is None)
     assert trace.usage.calls == server.chat_calls, "deciding again asks nobody"
 
 
@@ -299,7 +313,7 @@ def ask(home: Path, server: OllamaServer, evaluator: str = "llm", question: str 
     return workbench.engine(suited(workbench, "worst-chunk", evaluator)).run(question)
 
 
-@pytest.mark.parametrize(("evaluator", "calls"), [("llm", 3), ("llm-batch", 1), ("llm-list", 1)])
+@pytest.mark.parametrize(("evaluator", "calls"), [("llm", 3), ("llm-logprob", 3), ("llm-batch", 1), ("llm-list", 1)])
 def test_same_question_again_makes_no_grading_call(
     home: Path, server: OllamaServer, evaluator: str, calls: int
 ) -> None:
@@ -430,6 +444,32 @@ def test_the_settings_say_who_checks_an_answer_and_the_record_tells(home: Path, 
     assert [one.score for one in second.support or ()] == [0.45] and second.steps[-1].usage.calls == 1
     assert heard(writing) == {"answer": 2, "check": 1}
     assert words.using(words.config).engine(choice).run(QUESTION).settings.support == "words", "and back again"
+
+
+def test_a_model_by_name_checks_an_answer_and_its_spans_are_recorded(
+    home: Path, writing: OllamaServer, tmp_path: Path
+) -> None:
+    named = f"hf:{save_spans(tmp_path / 'spans', ['fourteen'])}"
+    workbench = Workbench(Config(home=home, ollama_host=writing.url, cache="off", support=named))
+    trace = workbench.engine(replace(suited(workbench, "paper", "embedding"), model=WRITER)).run(QUESTION)
+    assert trace.settings.support == named and heard(writing) == {"answer": 1}
+    (one,) = trace.support or ()
+    assert trace.answer is not None and [trace.answer.text[start:end] for start, end in one.spans] == ["fourteen"]
+    assert one.score == 0.5 and Trace.from_json(trace.to_json()) == trace
+
+
+def test_bespoke_minicheck_is_asked_in_its_own_way(home: Path, writing: OllamaServer) -> None:
+    def reply(messages: Sequence[Message]) -> Reply:
+        is_check = str(messages[0]["content"]).startswith("Document: ")
+        return Token(Yes=0.9, No=0.1) if is_check else judging(answer="It costs you fourteen pounds [1].")(messages)
+
+    writing.engine = ScriptedModel(reply)
+    writing.models.append("bespoke-minicheck:latest")
+    workbench = Workbench(Config(home=home, ollama_host=writing.url, cache="off", support="bespoke-minicheck"))
+    trace = workbench.engine(replace(suited(workbench, "paper", "embedding"), model=WRITER)).run(QUESTION)
+    assert [one.score for one in trace.support or ()] == [pytest.approx(0.9)]
+    assert trace.settings.support == "ollama/bespoke-minicheck" and trace.steps[-1].usage.calls == 1
+    assert [call.reply for call in trace.calls if call.step == StepName.CHECK_ANSWER] == ["Yes"]
 
 
 def test_a_judge_that_is_away_is_no_reason_not_to_answer(home: Path, writing: OllamaServer) -> None:

@@ -38,8 +38,12 @@ def made(asked: Any) -> dict[str, Any]:
         }
         found |= {
             f"judge {place}": asked.judge(text, other),
+            f"judge-yes-no {place}": asked.judge_yes_no(text, other),
             f"judge-batch {place}": asked.judge_batch(text, [other, text][: place + 1]),
             f"judge-list {place}": asked.judge_list(text, [other, text, "Third."][: place % 4]),
+            f"sufficient {place}": asked.sufficient(text, [other, text][: place + 1])[0],
+            f"classify {place}": asked.classify(text),
+            f"alone {place}": asked.alone(text),
             f"again {place}": asked.again(asked.judge(text, other), other, text),
             f"extract {place}": asked.extract(text, other),
             f"check {place}": asked.check(text, [other, "Second."][: place % 3]),

@@ -69,8 +69,12 @@ def test_asking_again_names_the_failure_and_shows_the_reply() -> None:
 def test_every_prompt_begins_in_its_own_way() -> None:
     asked = {
         "judge": PROMPTS.judge("Why?", "Text"),
+        "yes-no": PROMPTS.judge_yes_no("Why?", "Text"),
         "batch": PROMPTS.judge_batch("Why?", ["Text"]),
         "list": PROMPTS.judge_list("Why?", ["Text"]),
+        "sufficient": PROMPTS.sufficient("Why?", ["Text"])[0],
+        "classify": PROMPTS.classify("Why?"),
+        "alone": PROMPTS.alone("Why?"),
         "extract": PROMPTS.extract("Why?", "Text"),
         "check": PROMPTS.check("It is so.", ["Text"]),
         "rewrite": PROMPTS.rewrite("Why?", 10),

@@ -117,9 +117,9 @@ def records_of(kind: type) -> st.SearchStrategy[Any]:
         fields["path"] = st.lists(texts, min_size=1, max_size=2).map(tuple)
         fields["retrievals"] = st.lists(records_of(Retrieval), min_size=1, max_size=2).map(tuple)
     if kind is Support:
-        spans = st.tuples(st.integers(0, 99), st.integers(0, 99)).map(sorted)
-        rest = {name: values for name, values in fields.items() if name not in ("start", "end")}
-        return spans.flatmap(lambda span: st.builds(Support, start=st.just(span[0]), end=st.just(span[1]), **rest))
+        ends = st.lists(st.integers(0, 20), max_size=4, unique=True).map(sorted)
+        fields["spans"] = ends.map(lambda at: tuple(zip(at[::2], at[1::2], strict=False)))
+        fields |= {"start": st.integers(0, 99), "end": st.integers(120, 200)}
     if kind is SecondGrade:
         rest = {name: values for name, values in fields.items() if name not in ("lower", "upper")}
         ends = st.tuples(shares, shares).map(sorted)
@@ -129,6 +129,10 @@ def records_of(kind: type) -> st.SearchStrategy[Any]:
     if kind is Edits:
         fields["dropped"], fields["pinned"] = (st.sets(texts.map(mark.__add__), max_size=2).map(tuple) for mark in "-+")
     return policies(fields) if kind is Policy else st.builds(kind, **fields)
+
+
+OF_THE_SET = (Aggregation.SIGNALS, Aggregation.WHOLE_CONTEXT)
+"""Need no chunk's own score, and so no second opinion and no other retrieval."""
 
 
 def policies(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Policy]:
@@ -143,7 +147,7 @@ def policies(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Pol
         unique_by=lambda preset: preset.name,
     ).map(tuple)
     weights = st.tuples(st.tuples(st.just("agreement"), st.floats(0.1, 1.0)))
-    by_grades = st.sampled_from([one for one in Aggregation if one is not Aggregation.SIGNALS])
+    by_grades = st.sampled_from([one for one in Aggregation if one not in OF_THE_SET])
     made = pair.flatmap(
         lambda ends: st.builds(
             Policy,
@@ -157,14 +161,14 @@ def policies(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Pol
             web_cooldown=seconds,
         )
     )
-    return made | made.map(by_signals)
+    return made | st.tuples(made, st.sampled_from(OF_THE_SET)).map(lambda given: by_set(*given))
 
 
-def by_signals(of: Policy) -> Policy:
+def by_set(of: Policy, aggregation: Aggregation) -> Policy:
     routes: dict[str, Any] = {
         str(action).lower(): dataclasses.replace(of.route(action), re_retrieve=None) for action in Action
     }
-    return dataclasses.replace(of, aggregation=Aggregation.SIGNALS, second_opinion=None, **routes)
+    return dataclasses.replace(of, aggregation=aggregation, second_opinion=None, **routes)
 
 
 @pytest.mark.parametrize("kind", RECORDS)

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from benchmarks import sentences, support
-from benchmarks.agreement import Told, agreement, ask, opened
+from benchmarks.agreement import Told, agreement, ask, checker, opened
 from benchmarks.sentences import Case
 from crag_core.base.protocols import Backing
 from crag_core.base.types import Usage
+from crag_core.evaluators.support.by_model import ModelSupport
+from crag_core.evaluators.support.by_name import NamedSupport
+from crag_core.evaluators.support.minicheck import MiniCheckSupport
 from tests.fakes import FakeModel
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -150,7 +153,7 @@ def test_each_sentence_is_judged_once_and_quotations_are_not_asked_about() -> No
     quoted, other = (Case(text, evidence, True, "a") for text in ("Dogs travel free of charge.", "Bread costs a lot."))
     model = FakeModel(check='{"verdict": "not supported", "sentences": []}')
     cases = {sentences.HALLUCINATED: [quoted, other], sentences.SAME_LENGTH: [other], sentences.NUMBER: [other]}
-    found = ask(cases, model, frozenset())
+    found = ask(cases, ModelSupport(model, frozenset()), frozenset())
     assert list(found) == [sentences.HALLUCINATED, sentences.SAME_LENGTH] and len(model.asked) == 1
     assert [one.judge.score for one in found[sentences.HALLUCINATED]] == [1.0, 0.0]
     assert found[sentences.SAME_LENGTH] == found[sentences.HALLUCINATED][1:]
@@ -161,6 +164,16 @@ def test_a_judge_of_the_settings_is_opened_and_an_unknown_one_refused(monkeypatc
     with opened("ollama/x") as model:
         assert model.name == "x"
     with pytest.raises(SystemExit, match="expected small, ollama/NAME or openai/NAME"), opened("extractive"):
+        pass
+
+
+def test_a_judge_may_be_whatever_the_setting_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    kinds = {"ollama/x": ModelSupport, "bespoke-minicheck": MiniCheckSupport, f"hf:{tmp_path}": NamedSupport}
+    for name, kind in kinds.items():
+        with checker(name, frozenset()) as meter:
+            assert type(meter) is kind
+    with pytest.raises(SystemExit, match="--judge: small, or a value of CRAG_SUPPORT"), checker("x", frozenset()):
         pass
 
 

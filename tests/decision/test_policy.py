@@ -12,12 +12,15 @@ from crag_core.base.types import Action, Handling
 from crag_core.decision.policy import (
     Again,
     Aggregation,
+    ContextJudge,
+    Doubtful,
     Expansion,
     FastPath,
     Loop,
     Policy,
     Strategy,
     StripOrder,
+    StripRules,
     WebQuery,
     WebUse,
     parse_policy,
@@ -76,9 +79,34 @@ DESCRIBED: dict[str, dict[str, Any]] = {
         "loop": Loop(3, (Strategy.KEYWORD, Strategy.REWRITTEN, Strategy.EXPANDED, Strategy.WEB)),
     },
     "two-signal": {"aggregation": Aggregation.TWO_SIGNAL, "refine_web": True, "ungraded_score": None},
+    "adaptive-rag": {
+        "evaluator": "cross-encoder",
+        "aggregation": Aggregation.BEST,
+        "rounds_by_question": True,
+        "lower": 0.0,
+        "loop": Loop(3),
+        "ungraded_score": None,
+    },
+    "self-route": {
+        "evaluator": "cross-encoder",
+        "aggregation": Aggregation.WHOLE_CONTEXT,
+        "context_judge": ContextJudge.ANSWER,
+        "lower": 0.0,
+        "doubtful": Doubtful.SHOW,
+        "strips": StripRules(order=StripOrder.RANK, token_budget=6000),
+        "ungraded_score": None,
+    },
+    "sufficient-context": {
+        "evaluator": "cross-encoder",
+        "aggregation": Aggregation.WHOLE_CONTEXT,
+        "lower": 0.0,
+        "doubtful": Doubtful.ABSTAIN,
+        "ungraded_score": None,
+    },
 }
 
 WHOLE, REFINE, EXTRACT, DISCARD = Handling.WHOLE, Handling.REFINE, Handling.EXTRACT, Handling.DISCARD
+DOCUMENTS = Handling.DOCUMENTS
 NEVER, ALWAYS, WHEN_FEW = WebUse.NEVER, WebUse.ALWAYS, WebUse.WHEN_FEW
 
 ROUTES: dict[str, tuple[tuple[str, Handling, WebUse], ...]] = {
@@ -89,12 +117,18 @@ ROUTES: dict[str, tuple[tuple[str, Handling, WebUse], ...]] = {
     "signals": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
     "agentic": (("Generate", WHOLE, NEVER), ("Refine", WHOLE, NEVER), ("Re-retrieve", DISCARD, NEVER)),
     "two-signal": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
+    "adaptive-rag": (("Found", WHOLE, NEVER), ("More", WHOLE, NEVER), ("Nothing", WHOLE, NEVER)),
+    "self-route": (("Answered", WHOLE, NEVER), ("Declined", DOCUMENTS, NEVER), ("Nothing to use", DISCARD, NEVER)),
+    "sufficient-context": (
+        ("Sufficient", WHOLE, NEVER),
+        ("Insufficient", WHOLE, NEVER),
+        ("Nothing to use", DISCARD, NEVER),
+    ),
 }
 
 
-def test_the_six_described_policies_and_our_own_are_there() -> None:
-    assert {path.stem for path in POLICY_FILES.glob("*.toml")} >= set(POLICIES)
-    assert len(POLICIES) == 7
+def test_every_policy_file_is_among_those_that_are_tested() -> None:
+    assert {path.stem for path in POLICY_FILES.glob("*.toml")} == set(POLICIES)
 
 
 @pytest.mark.parametrize("path", sorted(POLICY_FILES.glob("*.toml")), ids=lambda path: path.stem)
@@ -127,6 +161,7 @@ def test_options_that_were_not_described_are_off(name: str) -> None:
         assert not of.upper_is_exclusive
     if name != "agentic":
         assert of.fast_path == FastPath()
+    if name not in ("agentic", "adaptive-rag"):
         assert not any(of.route(action).re_retrieve for action in Action)
     if name != "heuristic":
         assert not any(of.route(action).expand for action in Action)
@@ -146,12 +181,13 @@ def test_two_signals_do_what_paper_does_but_for_the_way_to_decide_and_what_it_ta
     assert alike == replace(paper, strips=replace(paper.strips, cutoff=0.0))
 
 
+TOGETHER = ("sufficient-context", "self-route")
 QUERIES = {
     "paper": (WebQuery.PHRASES, 3),
     "two-signal": (WebQuery.PHRASES, 3),
     "worst-chunk": (WebQuery.REWRITTEN, 10),
     "agentic": (WebQuery.REWRITTEN, 10),
-    **dict.fromkeys(("heuristic", "rank-weighted", "signals"), (WebQuery.QUESTION, 0)),
+    **dict.fromkeys(("heuristic", "rank-weighted", "signals", *TOGETHER, "adaptive-rag"), (WebQuery.QUESTION, 0)),
 }
 
 
@@ -220,12 +256,16 @@ def test_a_policy_without_retrieval_differs_in_nothing_else(name: str) -> None:
     assert given.loop.max_iterations == 1
     assert not any(given.route(action).expand for action in Action)
     unexpanding: dict[str, Any] = {str(a).lower(): replace(of.route(a), expand=False) for a in Action}
-    assert given == replace(of, loop=replace(of.loop, max_iterations=1), **unexpanding)
+    assert not given.rounds_by_question
+    if name == "self-route":
+        unexpanding["ambiguous"] = replace(of.ambiguous, passages=WHOLE)
+    loop = replace(of.loop, max_iterations=1)
+    assert given == replace(of, loop=loop, rounds_by_question=False, **unexpanding)
 
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_which_policies_read_passage_grades(name: str) -> None:
-    assert policy_file(name).reads_grades is (name != "heuristic")
+    assert policy_file(name).reads_grades is (name not in ("heuristic", *TOGETHER))
 
 
 def test_agentic_drops_below_its_lower_threshold_under_every_action() -> None:

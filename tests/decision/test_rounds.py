@@ -45,7 +45,9 @@ HALF: Scored = {"p1": 0.5, "p2": 0.4, "p3": 0.2}
 GOOD: Scored = {"p1": 0.9, "p2": 0.8, "p3": 0.2}
 
 
-@pytest.mark.parametrize("name", [name for name in POLICIES if name not in ("agentic", "heuristic")])
+@pytest.mark.parametrize(
+    "name", [name for name in POLICIES if name not in ("agentic", "heuristic", "self-route", "adaptive-rag")]
+)
 @pytest.mark.parametrize("score", [0.9, 0.5, 0.1])
 def test_a_policy_that_never_looks_again_decides_once(name: str, score: float) -> None:
     rounds = tuple(round_of(path, passage("p9")) for path in ("expand", "refine", "keyword"))

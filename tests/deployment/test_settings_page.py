@@ -15,7 +15,7 @@ from tests.app.test_settings_from_environment import GIVEN
 from tests.conftest import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "settings.md"
-SECRET = {"OPENAI_API_KEY", "TAVILY_API_KEY", "CRAG_STORE", "CRAG_HISTORY", "CRAG_CACHE"}
+SECRET = {"OPENAI_API_KEY", "TAVILY_API_KEY", "CRAG_STORE", "CRAG_HISTORY", "CRAG_CACHE", "CRAG_SERVICE_TOKEN"}
 EXAMPLES = {field.metadata["variable"]: field.metadata["example"] for field in fields(Config)}
 LISTS = [field.metadata["variable"] for field in fields(Config) if field.metadata["is_list"]]
 NOWHERE = Path("no-such-folder/.env")
@@ -44,6 +44,10 @@ def test_all_examples_can_be_used_together_and_none_is_the_default() -> None:
 def test_a_list_takes_several(name: str) -> None:
     values = {
         "CRAG_WEB_PROVIDERS": "duckduckgo,tavily",
+        "CRAG_SERVICE_TOKEN": "0123456789abcdef,fedcba9876543210",
+        "CRAG_SERVICE_HOSTS": "crag.example.org,[::1]",
+        "CRAG_SERVICE_ORIGINS": "https://a.example.org,http://localhost:3000",
+        "CRAG_EVALUATORS": "hf:a/b,hf:/srv/judge",
     }
     load({"TAVILY_API_KEY": "x", name: values.get(name, "ann@example.org,@example.com")}, NOWHERE)
 

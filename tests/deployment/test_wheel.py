@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
+import httpx
 import psutil
 import pytest
 from packaging.requirements import Requirement
@@ -138,10 +139,9 @@ class Installed:
         )  # fmt: skip
 
     @contextmanager
-    def serve(self, port: int) -> Iterator[subprocess.Popen[str]]:
-        command = [self.programs / "crag-explorer", "run", "--server.port", str(port), "--server.headless", "true"]
+    def serve(self, *arguments: str, hidden: frozenset[str] = frozenset()) -> Iterator[subprocess.Popen[str]]:
         with subprocess.Popen(
-            command, cwd=self.folder, env=self.environment(set()), text=True,
+            [self.programs / "crag-explorer", *arguments], cwd=self.folder, env=self.environment({*hidden}), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         ) as process:  # fmt: skip
             try:
@@ -182,6 +182,26 @@ def test_the_core_alone_says_what_the_application_needs(installed: Installed, no
         )
 
 
+def test_the_core_with_the_extra_serve_decides_over_http_and_says_what_documents_need(
+    installed: Installed, not_in_core: set[str]
+) -> None:
+    brought = brought_by(extra("serve"))
+    modules = {
+        name for name, packages in packages_distributions().items() if brought & {*map(canonicalize_name, packages)}
+    }
+    port = find_port()
+    url = f"http://127.0.0.1:{port}"
+    asked = {"question": "When does the ferry sail?", "contexts": [{"text": "The ferry sails at nine."}]}
+    with installed.serve("serve", "--port", str(port), hidden=frozenset(not_in_core - modules)) as process:
+        assert wait_until(lambda: health(port, "/health") != b"" or process.poll() is not None, 60)
+        assert process.poll() is None, process.stdout and process.stdout.read()
+        told = httpx.post(f"{url}/route", json=asked, timeout=60, trust_env=False).json()
+        assert told["decision"]["action"] == "CORRECT"
+        refused = httpx.post(f"{url}/ingest", files={"files": ("a.md", b"A text.")}, timeout=60, trust_env=False)
+        assert refused.status_code == 503 and 'pip install "crag-explorer[app,serve]"' in refused.json()["hint"]
+        assert httpx.get(f"{url}/health", timeout=60, trust_env=False).json()["status"] == "degraded"
+
+
 def test_a_command_of_the_script_is_that_of_the_module(installed: Installed) -> None:
     done = installed.run("crag-explorer", "--version", hidden=set())
     assert (done.returncode, done.stdout) == (0, f"{VERSION}\n")
@@ -191,7 +211,7 @@ def test_a_command_of_the_script_is_that_of_the_module(installed: Installed) -> 
 
 def test_the_script_starts_the_application_with_its_pages_and_settings(installed: Installed) -> None:
     port = find_port()
-    with installed.serve(port) as process:
+    with installed.serve("run", "--server.port", str(port), "--server.headless", "true") as process:
         assert wait_until(lambda: health(port) == b"ok" or process.poll() is not None, 60)
         assert process.poll() is None, process.stdout and process.stdout.read()
         assert b"<title>Streamlit</title>" in urlopen(f"http://localhost:{port}/", timeout=10).read()
@@ -213,8 +233,8 @@ async def visit(url: str) -> None:
     await visitor.close()
 
 
-def health(port: int) -> bytes:
+def health(port: int, path: str = "/_stcore/health") -> bytes:
     try:
-        return bytes(urlopen(f"http://localhost:{port}/_stcore/health", timeout=5).read())
+        return bytes(urlopen(f"http://localhost:{port}{path}", timeout=5).read())
     except (URLError, OSError):
         return b""

@@ -12,7 +12,7 @@ import pytest
 from crag_core.base.data_files import DATA
 from crag_core.base.protocols import Piece
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
-from crag_core.evaluators.support import WordSupport
+from crag_core.evaluators.support.words import WordSupport
 from crag_core.trace.grounding.citation_check import SUPPORTED, Evidence, lacking
 
 METER = WordSupport(EVALUATOR_FOLDER, frozenset((DATA / "stopwords.txt").read_text("utf-8").split()))

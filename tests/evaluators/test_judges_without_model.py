@@ -98,10 +98,11 @@ def test_heuristic_tells_a_fitting_passage_from_another() -> None:
 
 
 def test_cards_are_registered_under_their_names_with_sound_thresholds() -> None:
-    assert set(EVALUATORS) == {"cross-encoder", "embedding", "heuristic", "signals", "llm", "llm-batch", "llm-list"}
+    without = {"cross-encoder", "embedding", "heuristic", "signals"}
+    assert set(EVALUATORS) == without | {"llm", "llm-logprob", "llm-batch", "llm-list"}
     for name, card in cards().items():
         assert card.name == name and card.title and card.scale and card.cost
         assert 0.0 <= card.lower < card.upper <= 1.0
         assert 0.0 < card.strip_cutoff < 1.0
     asking = {name: card.batch for name, card in cards().items() if card.calls_model}
-    assert asking == {"llm": 1, "llm-batch": 5, "llm-list": 20}, "chunks a call"
+    assert asking == {"llm": 1, "llm-logprob": 1, "llm-batch": 5, "llm-list": 20}, "chunks a call"

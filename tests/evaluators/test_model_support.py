@@ -16,7 +16,8 @@ from crag_core.base.prompts import replies
 from crag_core.base.prompts.messages import JUDGED_CHARACTERS, JUDGED_ROOM
 from crag_core.base.protocols import Backing, LanguageModel, Messages, Piece
 from crag_core.base.types import Usage
-from crag_core.evaluators.support import MOST, SCORES, ModelSupport
+from crag_core.evaluators.support.by_model import SCORES, ModelSupport
+from crag_core.evaluators.support.parts import MOST
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
 from crag_core.trace.grounding.citation_check import Standing, standing

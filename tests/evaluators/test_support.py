@@ -12,7 +12,8 @@ from crag_core.base.data_files import DATA
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.protocols import Backing, Piece
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
-from crag_core.evaluators.support import MOST, WordSupport
+from crag_core.evaluators.support.parts import MOST
+from crag_core.evaluators.support.words import WordSupport
 from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, Standing, standing
 from crag_core.trace.grounding.claims import sentences
 

@@ -18,7 +18,7 @@ from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable
 from crag_core.base.protocols import Messages
 from crag_core.base.types import Action, Usage, WebOutcome
 from crag_core.evaluators.policies import plain_rag
-from crag_core.evaluators.support import ModelSupport
+from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.experiments.batch import FAILURES, Controls, SetProgress
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set

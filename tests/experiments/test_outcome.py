@@ -261,7 +261,9 @@ class Meter:
 
     scores: Sequence[float | None]
 
-    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel) -> tuple[Backing, ...]:
+    def measure(
+        self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""
+    ) -> tuple[Backing, ...]:
         return tuple(Backing(score) for score, _ in zip(self.scores, sentences, strict=True))
 
 

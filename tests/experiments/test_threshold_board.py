@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from crag_core.base.types import Action, CorrectionKind, EvaluatorCard, Scores
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import FastPath, WebQuery
+from crag_core.decision.signals import SUFFICIENCY
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.thresholds.threshold_board import (
@@ -43,7 +44,8 @@ def found_cases(draw: st.DrawFn) -> Case:
         for name in names
         if draw(st.integers(0, 5))
     ]
-    signals: Scores = tuple((name, draw(shares)) for name in draw(st.sets(st.sampled_from(["coherence", "agreement"]))))
+    measures = st.sets(st.sampled_from(["coherence", "agreement", SUFFICIENCY]))
+    signals: Scores = tuple((name, draw(shares)) for name in draw(measures))
     asked = LabelledQuestion("Why?", draw(st.sampled_from(list(Expected))))
     return Case(
         asked, ScoredQuestion(asked.key, "run", passages, draw(st.sampled_from([tuple(grades), None])), signals)
@@ -54,8 +56,8 @@ def found_cases(draw: st.DrawFn) -> Case:
 @given(found=st.lists(found_cases(), min_size=1, max_size=5))
 @settings(max_examples=25, deadline=None)
 def test_every_cell_is_what_decide_says(name: str, promotes: bool, found: list[Case]) -> None:
-    of = replace(policy(name), low_variance_promotes=promotes)
-    seen = Board(of, found, CARD)
+    of = replace(policy(name), low_variance_promotes=promotes, rounds_by_question=False)
+    seen = Board(of, found, CARD, writer=True)
     for lower in AXIS:
         uppers = np.array([upper for upper in AXIS if of.allows(lower, upper)])
         good, fair = seen.is_correct(lower, uppers), seen.reaches_lower(lower)
@@ -73,9 +75,9 @@ def test_every_cell_is_what_decide_says(name: str, promotes: bool, found: list[C
 @given(found=found_cases())
 @settings(max_examples=40, deadline=None)
 def test_the_web_is_searched_where_the_decision_asks_for_it(name: str, found: Case) -> None:
-    of = replace(policy(name), fast_path=FastPath())
+    of = replace(policy(name), fast_path=FastPath(), rounds_by_question=False)
     decision = decide(of, found.scored.passages, found.scored.grades, found.scored.signals)
-    searched = bool(Board(of, [found], CARD).web[0, ACTIONS.index(decision.action)])
+    searched = bool(Board(of, [found], CARD, writer=True).web[0, ACTIONS.index(decision.action)])
     if decision.score is not None or decision.rule is None:
         assert searched is decision.wants(CorrectionKind.WEB_SEARCH)
 

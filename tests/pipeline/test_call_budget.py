@@ -10,7 +10,8 @@ import pytest
 
 from crag_core.base.types import Action, CorrectionKind, EvaluatorCard, Handling
 from crag_core.decision.decide import decide
-from crag_core.decision.policy import Loop, Policy, Strategy, WebQuery
+from crag_core.decision.policy import Doubtful, Loop, Policy, Strategy, WebQuery
+from crag_core.decision.signals import ROUNDS
 from crag_core.pipeline.call_budget import Calls, budget, calls_needed
 from crag_core.trace.reroute import Missing
 from tests.builders import CARD, POLICIES, even, graded, policy
@@ -57,6 +58,16 @@ FREE, ONE, FIVE, TWENTY = CARD, judging(1), judging(5), judging(20)
         ("agentic", ONE, ("1 to 21", "7 to 21", "7 to 21")),
         ("agentic", FIVE, ("1 to 9", "3 to 9", "3 to 9")),
         ("agentic", TWENTY, ("1 to 6", "2 to 6", "2 to 6")),
+        # One judgement of all together, and no answer where the policy abstains; none of nothing.
+        ("sufficient-context", FREE, ("2", "1", "0 to 1")),
+        # What it answers when it is asked is the answer; where it declines, it answers once more.
+        ("self-route", FREE, ("1", "2", "0 to 1")),
+        # The question is sorted; then an answer, before it up to two more queries.
+        ("adaptive-rag", FREE, ("2 to 4", "2 to 4", "2 to 4")),
+        ("adaptive-rag", ONE, ("2 to 22", "8 to 22", "8 to 22")),
+        ("self-route", ONE, ("7", "8", "6 to 7")),
+        ("sufficient-context", ONE, ("8", "7", "6 to 7")),
+        ("sufficient-context", TWENTY, ("3", "2", "1 to 2")),
     ],
 )
 def test_calls_of_a_question_with_six_passages_by_how_it_ends(
@@ -76,6 +87,9 @@ def test_calls_of_a_question_with_six_passages_by_how_it_ends(
         ("heuristic", ("7", "7", "7")),
         ("signals", ("7", "7", "6")),
         ("agentic", ("1 to 21", "7 to 21", "7 to 21")),
+        ("sufficient-context", ("8", "7", "6 to 7")),
+        ("self-route", ("7", "8", "6 to 7")),
+        ("adaptive-rag", ("2 to 22", "8 to 22", "8 to 22")),
     ],
 )
 def test_without_the_web_nothing_is_written_for_it_or_from_nothing(name: str, calls: tuple[str, str, str]) -> None:
@@ -111,23 +125,29 @@ def ends(of: Policy, judge: EvaluatorCard, writer: bool, searches: bool) -> Iter
     def grading(passages: int) -> int:
         return -(-passages // judge.batch) if judge.calls_model else 0
 
+    sorting = int(writer and of.rounds_by_question)
+    of = of if writer else of.unaided()
+    several = ((ROUNDS, 1.0),)
+
     def walk(path: tuple[str, ...], spent: int) -> Iterator[tuple[Action, int]]:
-        spent += grading(min(6, of.grade_top or 6))
+        spent += grading(min(6, of.grade_top or 6)) + of.judges_together
         for scores in SCORES:
-            decision = decide(of, *graded(*scores), even(scores[-1]), path)
-            if decision.next_round in (None, "expand", Strategy.WEB):
+            decision = decide(of, *graded(*scores), (*even(scores[-1]), *several), path)
+            if decision.next_round in (None, "expand", "documents", Strategy.WEB):
                 written = writer * (of.web_query is not WebQuery.QUESTION)
                 extracting = 6 * writer * (decision.handling is Handling.EXTRACT)
                 kept_after_all = of.route(decision.action).keep_original_without_web
                 for asked in {searches and decision.may_search, searches and decision.wants(CorrectionKind.WEB_SEARCH)}:
                     web = written + grading(of.web_limit) * of.refine_web if asked else 0
                     nothing_left = decision.handling is Handling.DISCARD and not asked and not kept_after_all
+                    nothing_left |= of.judges_together and of.context_judge == "answer" and decision.action is CORRECT
+                    nothing_left |= of.doubtful is Doubtful.ABSTAIN and decision.action is AMBIGUOUS and not asked
                     yield decision.action, spent + extracting + web + writer * (not nothing_left)
             else:
                 written = writer * (decision.next_round in WRITTEN)
                 yield from walk((*path, str(decision.next_round)), spent + written)
 
-    return walk((), 0)
+    return walk((), sorting)
 
 
 @pytest.mark.parametrize("judge", [FREE, ONE, FIVE, TWENTY], ids=["free", "one", "five", "twenty"])

@@ -20,7 +20,7 @@ from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.judges.llm_list import LLMListEvaluator
 from crag_core.pipeline.run import WebMode
 from tests.builders import policy_file
-from tests.fakes import QUESTION, Bench, FakeModel, Finding, found_web, passage
+from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, found_web, passage
 
 Case = dict[str, Any]
 CASES: list[Case] = json.loads((Path(__file__).parents[1] / "golden" / "effects.json").read_text("utf-8"))["cases"]
@@ -52,6 +52,7 @@ def finding(case: Case) -> Finding:
 
 def model_of(case: Case) -> FakeModel:
     scores: list[float] = case["scores"]
+    answers = ["CANNOT ANSWER"] * case.get("declines", 0)
 
     def shown(messages: Messages) -> list[int]:
         return [int(number) for number, letter in SENTENCE.findall(messages[1][1]) if letter == "A"]
@@ -68,6 +69,9 @@ def model_of(case: Case) -> FakeModel:
         batch=batch,
         list=lambda messages: json.dumps({"scores": [scores[n - 1] for n in shown(messages)]}),
         extract=extract,
+        answer=lambda _: answers.pop(0) if answers else ANSWER,
+        classify=json.dumps({"verdict": case.get("class", "C")}),
+        sufficient=json.dumps({"explanation": "r", "verdict": case.get("together", "sufficient")}),
     )
 
 
@@ -78,15 +82,20 @@ def score_sentence(text: str, given: dict[str, float]) -> float:
 
 
 def read_by(model: FakeModel) -> list[str]:
-    """What the model answered from: "2" a whole chunk, "2A" its first sentence, "w1" a web result; [] no answer."""
+    """What the model answered from in the end, [] no answer.
+
+    "2" is a whole chunk, "2A" its first sentence, "D2" its document, "w1" a web result.
+    """
     asked = [messages[1][1] for kind, messages in model.asked if kind == "answer"]
-    blocks = re.findall(r"<evidence>\n(.*?)\n</evidence>", asked[0], re.DOTALL) if asked else []
+    blocks = re.findall(r"<evidence>\n(.*?)\n</evidence>", asked[-1], re.DOTALL) if asked else []
     return [_name(block) for block in blocks]
 
 
 def _name(block: str) -> str:
     if page := re.search(r"URL: https://example.org/(\d+)", block):
         return f"w{page.group(1)}"
+    if page := re.search(r"Whole document (\d+)", block):
+        return f"D{page.group(1)}"
     found = SENTENCE.findall(block)
     return found[0][0] + ("" if len(found) == 2 else found[0][1])
 
@@ -104,6 +113,8 @@ def test_effects_worked_out_by_hand(case: Case) -> None:
         web=WebMode.OFF if web == "off" else WebMode.AUTO,
         reply=WebReply(WebOutcome.EMPTY, "Fake search") if web == "empty" else found_web(),
     )
+    whole = ((n, f"Whole document {n}. {chunk(n, case).text}") for n in case.get("documents", ()))
+    bench.retriever.files = {f"d{n}": replace(passage(n, text), id=f"file-d{n}") for n, text in whole}
     bench.strip_evaluator.scoring = lambda one: score_sentence(one.text, case.get("sentences", {}))
     judge = JUDGES.get(name, lambda _: bench.evaluator)(model)
     trace = bench.under(parts={"evaluator": judge}, evaluator=judge.card).run(QUESTION)

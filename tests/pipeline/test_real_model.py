@@ -10,11 +10,12 @@ import pytest
 from crag_core.base.prompts import replies
 from crag_core.base.types import AnswerState, StepName, StepState
 from crag_core.evaluators.judges.llm import LLMEvaluator
-from crag_core.evaluators.support import SCORES, ModelSupport
+from crag_core.evaluators.support.by_model import SCORES, ModelSupport
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace
+from tests.builders import policy_file
 from tests.fakes import Bench, Diary, FakeModel, changed, passage, step_names
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.stand_ins.real_model import RealModel
@@ -52,6 +53,23 @@ def test_whole_run_with_a_real_model() -> None:
         assert [request["format"] is not None for path, request in server.requests[:2] if path == "/api/chat"] == [
             True
         ] * 2
+        assert Trace.from_json(trace.to_json()) == trace
+
+
+@pytest.mark.model
+def test_a_whole_context_judged_by_a_real_model() -> None:
+    with OllamaServer(RealModel(max_tokens=160)) as server:
+        model = ollama.model(server.url, MODEL, 60.0, CallLimit(1))
+        bench = Bench(policy_file("sufficient-context"), model=model, found=FOUND, web=WebMode.OFF)
+        trace = bench.pipeline.run("When does the ferry leave?")
+
+        assert trace.failure is None and len(trace.sufficiency) == 1
+        (judged,) = trace.sufficiency
+        assert judged.score in (0.0, 1.0, None) and bool(judged.cause) is (judged.score is None)
+        assert judged.passages == ("p1", "p2") and judged.shown == 2 and judged.raw
+        assert server.requests and trace.usage.calls == server.chat_calls in (1, 2, 3)
+        first = next(request for path, request in server.requests if path == "/api/chat")
+        assert first["format"] == replies.SUFFICIENT_SCHEMA
         assert Trace.from_json(trace.to_json()) == trace
 
 

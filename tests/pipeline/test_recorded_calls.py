@@ -15,7 +15,7 @@ from crag_core.base.protocols import Messages
 from crag_core.base.types import ModelCall, StepName, Usage
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.judges.llm import LLMEvaluator
-from crag_core.evaluators.support import ModelSupport
+from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.pipeline.model_calls import MOST_CHARACTERS, NotedModel, noted, with_calls
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run

@@ -11,7 +11,7 @@ import pytest
 from crag_core.base.errors import EvaluatorUnavailable, ModelUnavailable, Stopped
 from crag_core.base.protocols import Backing, Cancel, Piece
 from crag_core.base.types import AnswerState, Edits, Step, StepName, StepState, Support, Usage
-from crag_core.evaluators.support import ModelSupport
+from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.pipeline.answer_stages import check, unmeasured
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace
@@ -28,7 +28,9 @@ class FakeMeter:
         self.cancels: list[Cancel] = []
         self.asked: list[tuple[list[str], tuple[Piece, ...]]] = []
 
-    def measure(self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel) -> tuple[Backing, ...]:
+    def measure(
+        self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""
+    ) -> tuple[Backing, ...]:
         self.asked.append((list(sentences), tuple(pieces)))
         self.cancels.append(cancel)
         if self.fails:

@@ -251,6 +251,14 @@ def test_each_sentence_shows_what_supports_it() -> None:
     assert page.part("#passage-1-0").get_text().startswith("Dogs pay nine euros.")
 
 
+def test_words_that_the_evidence_lacks_are_marked_in_their_sentence() -> None:
+    support = (Support(0, 26, 0.1, (), (1,), ((11, 21),)), Support(27, 45, 0.9, ("p2#0",)))
+    run = answered(recorded(support=support), "A dog pays nine euros [1]. Cats are free [2].")
+    page = page_of(replace(run, settings=replace(run.settings, support="hf:owner/spans")))
+    assert [one.get_text() for one in page.soup.select(".answer mark")] == ["nine euros"]
+    assert "Not in the evidence: “nine euros”." in page.rows("#answers tbody tr")[0]
+
+
 def test_a_judged_answer_says_who_judged_and_shows_no_score() -> None:
     support = (Support(0, 26, 1.0, ("p1#0",), (1,)), Support(27, 45, 0.45, ("p2#0",)), Support(46, 60, 0.0))
     run = answered(recorded(support=support), "A dog pays nine euros [1]. Cats are free [2].\nBread is dear. ")

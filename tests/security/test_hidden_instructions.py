@@ -19,6 +19,7 @@ from crag_core.base.types import Action, Excerpt
 from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.judges.llm_list import LLMListEvaluator
+from crag_core.evaluators.judges.llm_logprob import LLMLogprobEvaluator
 from crag_core.experiments.drafting.draft_with_model import ask_for_question
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import CallLimit
@@ -71,8 +72,12 @@ def every_prompt(text: str) -> dict[str, Messages]:
     page = web_page("w1", text)
     return {
         "judge": PROMPTS.judge(text, text),
+        "yes-no": PROMPTS.judge_yes_no(text, text),
         "batch": PROMPTS.judge_batch(text, [text, text]),
         "list": PROMPTS.judge_list(text, [text, text]),
+        "sufficient": PROMPTS.sufficient(text, [text, text])[0],
+        "classify": PROMPTS.classify(text),
+        "alone": PROMPTS.alone(text),
         "extract": PROMPTS.extract(text, text),
         "check": PROMPTS.check(text, [text, text]),
         "rewrite": PROMPTS.rewrite(text, 5),
@@ -161,7 +166,7 @@ def test_a_grade_that_an_obeying_judge_gives_is_flagged_beside_the_words_that_as
     assert trace.answer is not None and trace.answer.text == OBEYED  # shown, as the model wrote it, with the warning
 
 
-@pytest.mark.parametrize("make", [LLMEvaluator, LLMBatchEvaluator, LLMListEvaluator])
+@pytest.mark.parametrize("make", [LLMEvaluator, LLMLogprobEvaluator, LLMBatchEvaluator, LLMListEvaluator])
 def test_no_call_to_ollama_carries_a_tool(server: OllamaServer, make: Callable[..., Any]) -> None:
     model = ollama.model(server.url, MODEL, 10, CallLimit(2))
     make(model).grade("When?", [numbered(1, ATTACK)], Event())

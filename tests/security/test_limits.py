@@ -13,14 +13,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.__main__ import main
+from crag_core.app import uploads
+from crag_core.app.uploads import check_files, read_record
 from crag_core.base.errors import BadRecord
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
 from crag_core.pipeline.run import LONGEST_QUESTION
 from crag_core.retrieval.upload import Allowance, unpack
 from tests.fakes import Bench
 from tests.ui.conftest import ask, home, shown, start  # noqa: F401  # fixtures
-from ui.session import uploads
-from ui.session.uploads import check_files, read_record
 
 ROOT = Path(__file__).parents[2]
 LONG = "why " * 1000

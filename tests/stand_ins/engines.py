@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
@@ -12,6 +13,16 @@ from typing import Any, Protocol
 
 Message = Mapping[str, Any]
 Reply = str | Mapping[str, Any]
+
+
+class Token(dict[str, float]):
+    """How probable each of some tokens is as the first of a reply."""
+
+    @property
+    def likely(self) -> tuple[tuple[str, float], ...]:
+        """With log probabilities, likeliest first."""
+        logs = ((token, math.log(value) if value else -math.inf) for token, value in self.items())
+        return tuple(sorted(logs, key=lambda pair: -pair[1]))
 
 
 @dataclass(frozen=True)
@@ -24,11 +35,13 @@ class Ask:
     temperature: float | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    top: int = 0
+    """So many of the likeliest tokens are wanted with their log probabilities."""
 
 
 @dataclass(frozen=True)
 class Finish:
-    """The end of a reply: "stop" or "length", tokens and nanoseconds."""
+    """The end of a reply: "stop" or "length", tokens and nanoseconds; `likely` in place of its first token."""
 
     reason: str
     prompt_tokens: int
@@ -36,6 +49,7 @@ class Finish:
     load_ns: int
     prompt_ns: int
     eval_ns: int
+    likely: tuple[tuple[str, float], ...] = ()
 
 
 class Engine(Protocol):
@@ -56,6 +70,7 @@ class ScriptedModel:
     A piece of `piece_chars` characters counts as one token, and `max_tokens` cuts by it; so does a word of the prompt.
     The schema is not enforced: ugly replies are what a script is for. `delay_s` is the pause before each piece.
     `queue`, `piece_chars` and `delay_s` may be changed at any time. An empty queue raises: a server answers 500.
+    A `Token` is a reply of one token, the likeliest.
     """
 
     def __init__(
@@ -77,7 +92,8 @@ class ScriptedModel:
         self.asks.append(ask)
         began = time.perf_counter_ns()
         reply = self._compose(ask.messages)
-        text = reply if isinstance(reply, str) else json.dumps(reply)
+        likely = reply.likely if isinstance(reply, Token) else ()
+        text = likely[0][0] if likely else reply if isinstance(reply, str) else json.dumps(reply)
         starts = range(0, len(text), self.piece_chars)
         limit = len(starts) if ask.max_tokens is None else min(len(starts), ask.max_tokens)
         for start in starts[:limit]:
@@ -91,6 +107,7 @@ class ScriptedModel:
             load_ns=0,
             prompt_ns=0,
             eval_ns=time.perf_counter_ns() - began,
+            likely=likely[: ask.top],
         )
 
     def _next_in_queue(self, messages: tuple[Message, ...]) -> Reply:

@@ -36,13 +36,14 @@ class OllamaServer(ModelServer):
 
     `num_ctx` is recorded and shown by `/api/ps`; it is enforced once `counts` tells the tokens of a text.
     `capabilities` of a model, by its full name: what `/api/show` tells, None: nothing, as older servers; a model that
-    is not in it can write. `unlisted` are models that `/api/ps` does not list, as before they are loaded.
+    is not in it can write. `unlisted` are models that `/api/ps` does not list, as before they are loaded. Log
+    probabilities, of the first token of a reply in one go, are told from version 0.12.11 on.
     """
 
     chat_path = "/api/chat"
 
     def __init__(
-        self, engine: Engine, *, models: Sequence[str] = (MODEL,), context_length: int = 8192, version: str = "0.12.0"
+        self, engine: Engine, *, models: Sequence[str] = (MODEL,), context_length: int = 8192, version: str = "0.12.11"
     ) -> None:
         handlers: dict[tuple[str, str], Handler] = {
             ("GET", "/"): self._greet,
@@ -60,6 +61,9 @@ class OllamaServer(ModelServer):
         self.unlisted: set[str] = set()
         self.counts: Callable[[str], int] | None = None
         self._loaded: dict[str, int] = {}
+
+    def _tells_likely(self) -> bool:
+        return tuple(map(int, self.version.split("."))) >= (0, 12, 11)
 
     async def _greet(self, body: None) -> ASGIApp:
         return PlainTextResponse("Ollama is running")
@@ -128,6 +132,7 @@ class OllamaServer(ModelServer):
             temperature=options.get("temperature"),
             seed=options.get("seed"),
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
+            top=body.get("top_logprobs", 0) if body.get("logprobs") and self._tells_likely() else 0,
         )
         return Answer(self, wire, ask, is_streamed=body.get("stream", True))
 
@@ -174,10 +179,16 @@ class OllamaWire:
             prompt_eval_duration=finish.prompt_ns,
             eval_count=finish.completion_tokens,
             eval_duration=finish.eval_ns,
-        )
+        ) | ({"logprobs": [logprob(finish.likely)]} if finish.likely else {})
 
     def error(self, status: int, message: str) -> dict[str, Any]:
         return {"error": message}
+
+
+def logprob(likely: Sequence[tuple[str, float]]) -> dict[str, Any]:
+    """A token with its log probability and those in its place, as Ollama, OpenAI and llama.cpp spell it."""
+    told = [{"token": token, "logprob": value, "bytes": list(token.encode())} for token, value in likely]
+    return told[0] | {"top_logprobs": told}
 
 
 def with_tag(model: str) -> str:

@@ -13,12 +13,16 @@ from starlette.types import ASGIApp
 from .engines import Ask, Engine, Finish
 from .local_server import Handler
 from .model_server import Answer, ModelServer
+from .ollama_server import logprob
 
 MODEL = "smollm2"
 
 
 class OpenAIServer(ModelServer):
-    """`POST /v1/chat/completions` and `GET /v1/models`; clients want `api_base` as their base address."""
+    """`POST /v1/chat/completions` and `GET /v1/models`; clients want `api_base` as their base address.
+
+    `tells_likely`: log probabilities of the first token go with a reply in one go that is asked for them.
+    """
 
     chat_path = "/v1/chat/completions"
 
@@ -28,6 +32,7 @@ class OpenAIServer(ModelServer):
             ("POST", self.chat_path): self._chat,
         }
         super().__init__(engine, models, handlers)
+        self.tells_likely = True
 
     @property
     def api_base(self) -> str:
@@ -54,6 +59,7 @@ class OpenAIServer(ModelServer):
             temperature=body.get("temperature"),
             seed=body.get("seed"),
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
+            top=body.get("top_logprobs") or 0 if body.get("logprobs") and self.tells_likely else 0,
         )
         return Answer(self, wire, ask, is_streamed=body.get("stream", False))
 
@@ -83,6 +89,7 @@ class OpenAIWire:
 
     def whole(self, text: str, finish: Finish) -> dict[str, Any]:
         message = choice({"message": {"role": "assistant", "content": text}}, finish.reason)
+        message |= {"logprobs": {"content": [logprob(finish.likely)]}} if finish.likely else {}
         return self._chunk([message]) | {"object": "chat.completion", "usage": usage(finish)}
 
     def error(self, status: int, message: str) -> dict[str, Any]:

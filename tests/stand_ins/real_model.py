@@ -7,6 +7,7 @@ import importlib.util
 import threading
 import time
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,22 +37,24 @@ class RealModel:
         written: asyncio.Queue[str | Finish | Exception] = asyncio.Queue()
         is_unwanted = threading.Event()
         reason, load_ns = "stop", 0
+        likely: tuple[tuple[str, float], ...] = ()
 
         def put(item: str | Finish | Exception) -> None:
             if not is_unwanted.is_set():
                 loop.call_soon_threadsafe(written.put_nowait, item)
 
         def take(chunk: dict[str, Any]) -> bool:
-            nonlocal reason
+            nonlocal reason, likely
             if "error" in chunk:
                 put(RuntimeError(str(chunk["error"].get("message", chunk["error"]))))
             for choice in chunk.get("choices", ()):
                 reason = choice["finish_reason"] or reason
+                likely = likely or likeliest(choice.get("logprobs"))
                 if text := choice["delta"].get("content"):
                     self.pieces_written += 1
                     put(text)
             if "usage" in chunk:
-                put(finish(reason, chunk, load_ns))
+                put(replace(finish(reason, chunk, load_ns), likely=likely))
             return is_unwanted.is_set()
 
         def generate() -> None:
@@ -86,6 +89,8 @@ class RealModel:
             "temperature": ask.temperature or 0.0,
             "seed": ask.seed or 0,
         }
+        if ask.top:
+            request |= {"logprobs": True, "top_logprobs": ask.top}
         if ask.stop:
             request["stop"] = list(ask.stop)
         if ask.schema == "json":
@@ -114,6 +119,12 @@ def load_model() -> Any:
     params.warmup = False
     params.verbosity = -1
     return xllamacpp.Server(params)
+
+
+def likeliest(told: dict[str, Any] | None) -> tuple[tuple[str, float], ...]:
+    """(token, log probability) of what might have stood in place of the first token of a piece."""
+    content = told.get("content") if told else None
+    return tuple((one["token"], one["logprob"]) for one in content[0]["top_logprobs"]) if content else ()
 
 
 def finish(reason: str, chunk: dict[str, Any], load_ns: int) -> Finish:

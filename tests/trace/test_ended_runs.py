@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from crag_core.app.background_jobs import program_ended
 from crag_core.base.types import Answer, AnswerState, Step, StepState
 from tests.builders import policy, trace
-from ui.session.run_job import program_ended
 
 RETRIEVED = Step("retrieve", "4 chunks")
 

@@ -30,7 +30,7 @@ from crag_core.base.types import (
 )
 from crag_core.decision.decide import decide
 from crag_core.trace.reroute import Missing, reroute
-from crag_core.trace.trace import SCHEMA, Trace, context_ids, context_key
+from crag_core.trace.trace import SCHEMA, Trace, as_compared, context_ids, context_key
 from tests.builders import (
     CARD,
     answer,
@@ -262,6 +262,14 @@ def test_no_depth_of_nesting_gets_past_the_refusal(depth: int) -> None:
         ({"pieces": ["x" * 10_000]}, "run.support[1].pieces: "),
         ({"cited": ["1"]}, "run.support[1].cited[0]: expected int"),
         ({"score": 2}, "run.support[1]: expected a score in 0..1"),
+        ({"spans": [[0, 11]]}, "run.support[1]: expected spans that follow each other within the sentence"),
+        ({"spans": [[-1, 2]]}, "run.support[1]: expected spans"),
+        ({"spans": [[3, 3]]}, "run.support[1]: expected spans"),
+        ({"spans": [[4, 6], [0, 2]]}, "run.support[1]: expected spans"),
+        ({"spans": [[0, 4], [3, 6]]}, "run.support[1]: expected spans"),
+        ({"spans": [[0]]}, "run.support[1].spans[0]"),
+        ({"spans": [["0", 2]]}, "run.support[1].spans[0][0]: expected int"),
+        ({"spans": 5}, "run.support[1].spans"),
     ],
 )
 def test_support_that_does_not_fit_answer_and_evidence_is_refused(change: dict[str, Any], message: str) -> None:
@@ -270,6 +278,17 @@ def test_support_that_does_not_fit_answer_and_evidence_is_refused(change: dict[s
     with pytest.raises(BadRecord) as refusal:
         Trace.from_dict(data)
     assert refusal.value.message.startswith(message) and len(refusal.value.message) < 200
+
+
+def test_spans_are_kept_and_a_record_from_before_them_has_none() -> None:
+    data = whole_trace().to_dict()
+    data["support"][1]["spans"] = [[0, 3], [4, 10]]
+    kept = Trace.from_dict(data)
+    assert kept.support is not None and kept.support[1].spans == ((0, 3), (4, 10))
+    assert Trace.from_json(kept.to_json()) == kept
+    for one in data["support"]:
+        one.pop("spans", None)
+    assert [one.spans for one in Trace.from_dict(data).support or ()] == [(), ()]
 
 
 def test_support_without_an_answer_is_refused() -> None:
@@ -395,3 +414,18 @@ def test_the_parts_of_a_trace_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         run.question = "Why?"  # type: ignore[misc]
     assert isinstance(run.answer, Answer) and isinstance((run.strips or ())[0], Strip)
+
+
+@pytest.mark.parametrize("name", ["paper", "agentic", "two-signal"])
+def test_a_record_from_before_the_newer_policies_reads_the_same_under_the_same_fingerprint(name: str) -> None:
+    found, grades = graded(0.9, 0.5)
+    run = trace(policy(name), passages=found, grades=grades)
+    old = run.to_dict()
+    for key in ("sufficiency", "question_class"):
+        del old[key]
+    for key in ("without_model", "group", "context_judge", "rounds_by_question"):
+        del old["settings"]["policy"][key]
+    assert Trace.from_dict(old) == run
+    newer = {"without_model", "group", "context_judge", "rounds_by_question"}
+    assert not newer & set(as_compared(run.settings)["policy"])
+    assert Trace.from_dict(old).fingerprint == run.fingerprint

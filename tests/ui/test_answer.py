@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.protocols import SupportMeter
+from crag_core.base.protocols import Backing, Cancel, Piece, SupportMeter
 from crag_core.base.types import Answer, AnswerState, Grade, Step, StepName, StepState, Usage
 from crag_core.decision.policy import Doubtful
 from crag_core.decision.refine import decompose
-from crag_core.evaluators.support import ModelSupport, WordSupport
+from crag_core.evaluators.support.by_model import ModelSupport
+from crag_core.evaluators.support.words import WordSupport
 from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.run import Parts, Run
 from crag_core.report import render
@@ -256,6 +258,77 @@ def test_supported_in_an_opinion_is_not_word_for_word() -> None:
 def test_a_hostile_name_of_a_judge_stays_text() -> None:
     run = opined("Dogs cost nothing [1].", judge="ollama/<b>x</b>\u202e\n**y**")
     assert "Judged by ollama/<b>x</b> **y**: the sentence is supported by the evidence." in data(shown(run))["sum"]
+
+
+# --- judged by a score ------------------------------------------------------------------------------------------------
+
+
+class Spotter:
+    """Finds words unsupported as a checker of spans does."""
+
+    def __init__(self, *unsupported: str) -> None:
+        self.unsupported = unsupported
+
+    def measure(
+        self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""
+    ) -> tuple[Backing, ...]:
+        return tuple(self._backing(sentence, pieces) for sentence in sentences)
+
+    def _backing(self, sentence: str, pieces: Sequence[Piece]) -> Backing:
+        places = [(sentence.index(one), len(one)) for one in self.unsupported if one in sentence]
+        found = tuple((start, start + length) for start, length in places)
+        return Backing(0.05 if found else 0.9, () if found else (pieces[0].id,), spans=found)
+
+
+SPOTTED = "hf:owner/<i>spans</i>"
+INVENTED = "Dogs cost nothing [1]. Yachts pay 99 pounds [2] in gold."
+
+
+def spotted(text: str = INVENTED) -> Trace:
+    return answered(Spotter("99 pounds", "gold"), text, judge=SPOTTED)
+
+
+def marked(one: dict[str, Any]) -> list[str]:
+    return [text for text, href, title in one["parts"] if title and not href]
+
+
+def test_words_that_the_evidence_lacks_are_marked_within_their_sentence() -> None:
+    first, second = sentences(shown(spotted()))
+    assert (marked(first), marked(second)) == ([], ["99 pounds", "gold"])
+    assert words(second) == "Yachts pay 99 pounds [2] in gold." and links(second) == {"[2]": "#passage-2"}
+    assert {title for text, href, title in second["parts"] if title and not href} == {"not in the evidence"}
+    assert second["head"] == (
+        f"Score 0.05, judged by {SPOTTED}: nothing in the evidence supports this. "
+        "Not in the evidence: “99 pounds”, “gold”."
+    )
+    assert first["head"] == f"Score 0.90, judged by {SPOTTED}: supported. Nearest in the evidence:"
+    assert first["after"] == f"supported, score 0.90, judged by {SPOTTED}; details"
+
+
+def test_evidence_that_nobody_named_does_not_speak_against_a_citation() -> None:
+    (one,) = sentences(shown(answered(Spotter(), "Yachts pay pounds [2].", judge=SPOTTED)))
+    assert one["quotes"][0]["source"].startswith("[1]") and one["note"] == ""
+
+
+def test_a_record_shows_the_same_marks_again() -> None:
+    run = spotted()
+    again = Trace.from_json(run.to_json())
+    assert data(shown(again)) == data(shown(run))
+
+
+def test_marks_that_cut_a_citation_leave_the_words_whole() -> None:
+    run = answered(Spotter("pounds [2] in"), INVENTED, judge=SPOTTED)
+    second = sentences(shown(run))[1]
+    assert words(second) == "Yachts pay 99 pounds [2] in gold." and links(second) == {"[2]": "#passage-2"}
+    assert marked(second) == ["pounds ", " in"]
+
+
+@pytest.mark.parametrize("judge", ["ollama/bespoke-minicheck:7b", SPOTTED])
+def test_what_is_judged_by_a_score_says_how_it_was_made_and_what_it_is_not(judge: str) -> None:
+    told = data(shown(answered(Spotter("gold"), INVENTED, judge=judge)))
+    assert "names no evidence" in told["about"] and "may be wrong" in told["about"] and "--judge" in told["about"]
+    assert ["≈", "weakly supported, 0.35 or more"] in told["marks"]
+    assert told["sum"].startswith(f"Judged by {judge}: 1 of 2 sentences are supported by the evidence")
 
 
 # --- what was not measured --------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from crag_core.app.background_jobs import job_of
 from tests import builders
 from ui.session import app_state, run_job
 
@@ -32,7 +33,7 @@ class Touchy(dict[str, Any]):
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_run_whose_end_is_broken_off_is_shown_by_the_next_script(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = builders.trace(builders.policy("paper"))
-    job = run_job.job_of(lambda run: trace, trace)
+    job = job_of(lambda run: trace, trace)
     job.start()
     job.wait()
     session = Touchy(n, job=job)

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from crag_core.app import background_jobs
+from crag_core.app.background_jobs import Job, job_of
 from crag_core.base.concurrency.shutdown import Background
 from crag_core.base.errors import CragError
 from crag_core.base.types import Step, StepState
@@ -15,9 +17,6 @@ from crag_core.pipeline.run import Run
 from crag_core.pipeline.run_queue import RunQueue
 from crag_core.trace.trace import Trace
 from tests import builders
-from ui.session import background_jobs
-from ui.session.background_jobs import Job
-from ui.session.run_job import job_of
 
 BEGUN = builders.trace(builders.policy("paper"), steps=(Step("retrieve", "4 chunks"),), answer=None)
 STOPPED = Step("grade", "Stopped by you.", StepState.STOPPED)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from crag_core.app.background_jobs import job_of
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.trace.trace import Trace
@@ -42,7 +43,7 @@ def goes_on(own: Path) -> Iterator[Callable[[], Trace | None]]:
 
     def begin() -> Callable[[], Trace | None]:
         nonlocal job
-        job = run_job.job_of(work, OWN, history.save)
+        job = job_of(work, OWN, history.save)
         job.start()
         run_job.live_jobs()[OWN.id] = job
         return end

@@ -1,4 +1,4 @@
-"""The Policies page: seven verdicts on one set of scores, of the last run or an example."""
+"""The Policies page: every policy's verdict on one set of scores, of the last run or an example."""
 
 from __future__ import annotations
 
@@ -62,7 +62,12 @@ def test_without_a_run_the_page_starts_with_an_example(start: Start) -> None:
         "Signals": "AMBIGUOUS",
         "Two signals": "CORRECT",
         "Worst chunk": "INCORRECT",
+        "Sufficient context": "CORRECT",
+        "Self-Route": "CORRECT",
+        "Adaptive-RAG": "CORRECT",
     }
+    (newer,) = app.expander
+    assert newer.label.startswith("**Newer papers** ") and "3 CORRECT" in newer.label and not newer.proto.expanded
     assert "3 CORRECT" in shown(app) and "3 AMBIGUOUS" in shown(app) and "1 INCORRECT" in shown(app)
 
 
@@ -222,6 +227,7 @@ def judge(*scores: float | None, found_by: str = "dense", cosine: float | None =
     )
     grades = tuple(Grade(f"p{n}", score, cause="" if score is not None else "left empty") for n, score in numbered)
     signals = (("keyword_overlap", 0.6), ("coherence", 0.6), ("length_adequacy", 0.6), ("diversity", 0.6))
+    signals = (*signals, ("rounds", 1.0))
     verdicts = judge_scores(passages, grades, signals, POLICIES.values())
     return {verdict.policy.name: verdict for verdict in verdicts}
 
@@ -242,7 +248,7 @@ def test_empty_score_is_a_passage_that_could_not_be_graded() -> None:
 
 def reads_passages(name: str) -> bool:
     policy: Policy = POLICIES[name]
-    return policy.aggregation.value != "signals"
+    return not policy.scores_the_set
 
 
 def test_rules_of_the_agent_read_who_found_a_passage_and_its_cosine() -> None:

@@ -17,14 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
+from crag_core.app import uploads
 from crag_core.app.config import Config
+from crag_core.app.uploads import read_record
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord
 from crag_core.base.types import Edits
 from crag_core.decision.policy import Doubtful
 from crag_core.evaluators import EVALUATORS, cards
 from crag_core.trace.trace import Trace
-from tests.builders import graded, passage, policy, searched, strips_of, trace, web_page
+from tests.builders import POLICIES, graded, passage, policy, searched, strips_of, trace, web_page
 from tests.made_up_runs import edits_of as made_up_edits
 from tests.made_up_runs import facts
 from tests.ui.conftest import thresholds as thresholds_of
@@ -38,8 +40,6 @@ from ui.run.share import (
     parse_link,
     view_of,
 )
-from ui.session import uploads
-from ui.session.uploads import read_record
 
 TITLES = Titles(
     {"paper": "Paper", "two-signal": "Two signals", "mine": "<b>Mine</b> & 東京"},
@@ -401,7 +401,7 @@ def titles_here() -> Titles:
 def test_no_two_choices_have_the_same_title() -> None:
     """The address tells them apart by nothing else."""
     titles = titles_here()
-    assert len(set(titles.policies.values())) == 7
+    assert len(set(titles.policies.values())) == len(POLICIES)
     assert len(set(titles.evaluators.values())) == len(EVALUATORS)
 
 

@@ -136,7 +136,8 @@ def _draw_run(place: int, one: Configuration, trace: Trace) -> None:
         return
     decision = reroute(trace, trace.settings.policy).decision
     st.subheader(headline(decision), anchor=False)
-    reason = decision.reason if decision.verdict else "chunks used as retrieved, nothing graded"
+    is_told = decision.verdict or decision.is_from_memory
+    reason = decision.reason if is_told else "chunks used as retrieved, nothing graded"
     st.caption(plain(sentence(reason)))
     if draw_answer(trace):
         st.caption(_supported(trace))

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
+from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.configuration_text import Configuration, plain_choice, starting
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import limit_text, readable
@@ -22,7 +23,6 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, run_job, tune_state
 from ui.session.access import Right
-from ui.session.background_jobs import Job, LiveJobs
 from ui.session.tune_state import SetJob
 
 MOST = 4
@@ -69,7 +69,7 @@ def add(policy: str) -> None:
             _keep(_plain(), is_first=True)
         return
     now = sidebar().choice
-    made = replace(starting(app_state.policies()[policy], "", now.model, now.top_k), web=now.web)
+    made = replace(starting(app_state.workbench(), app_state.policies()[policy], "", now.model, now.top_k), web=now.web)
     _keep(Configuration(name_of(made), made))
 
 
@@ -228,7 +228,8 @@ def start_set(labelled: LabelledSet) -> None:
     def work(job: SetJob) -> SetProgress:
         while warming.is_running and not job.cancel.wait(0.1):
             pass
-        setups = [replace(workbench.setup(one.choice), name=one.name, created=created) for one in chosen]
+        corpus = workbench.corpus_of(labelled.questions, chosen[0].choice.collection)  # all search where the first does
+        setups = [replace(workbench.setup(one.choice, corpus), name=one.name, created=created) for one in chosen]
         contenders = [
             Contender(pipeline, workbench.experiments.outcomes(setup))
             for pipeline, setup in zip(pipelines, setups, strict=True)
@@ -236,6 +237,7 @@ def start_set(labelled: LabelledSet) -> None:
         job.progress = run_set(
             labelled.questions, contenders, time.perf_counter, controls=job.controls, on_progress=job.tell,
             prepare=lambda: warm(pipelines, job.cancel), take_turn=turns,
+            recorded=workbench.recorded(labelled.questions),
         )  # fmt: skip
         return job.progress
 

@@ -41,7 +41,7 @@ class Compared:
 
 def compared(questions: Sequence[LabelledQuestion], beside: Sequence[Earlier]) -> Compared:
     """On the questions that all of them have run; computed once for the same results. Raises `CragError`."""
-    setups, experiments = _setups(), app_state.workbench().experiments
+    setups, experiments = _setups(questions), app_state.workbench().experiments
     stores = {name: experiments.outcomes(setup) for name, setup in setups.items()}
     done = tuple((setups[name].fingerprint, name, len(store.keys())) for name, store in stores.items())
     key = (tuple(questions), done, tuple(beside))
@@ -61,7 +61,7 @@ def page(labelled: LabelledSet, found: Compared) -> str:
     """The table as one HTML page; computed once for each table."""
     kept = st.session_state.get("versus_page")
     if kept is None or kept[0] is not found.table:
-        setups = _setups() | {one.name: one.kept.setup for one in found.beside}
+        setups = _setups(labelled.questions) | {one.name: one.kept.setup for one in found.beside}
         lines = {name: described(setups[name].settings, setups[name].web) for name in found.table.names}
         created = datetime.now(UTC).isoformat(timespec="seconds")
         message = Comparison(labelled.name, created, lines, remarks=[one.remark for one in found.beside])
@@ -80,7 +80,7 @@ def letter_of(name: str) -> str:
 def earlier(questions: Sequence[LabelledQuestion]) -> tuple[Earlier, ...]:
     """Kept results that hold some of `questions` and are none of the present configurations, the newest first."""
     kept, keys = app_state.workbench().experiments.setups(), {asked.key for asked in questions}
-    return earlier_results(kept, keys, _setups(), datetime.now(app_state.time_zone()), _outcomes)
+    return earlier_results(kept, keys, _setups(questions), datetime.now(app_state.time_zone()), _outcomes)
 
 
 def beside(found: Sequence[Earlier]) -> tuple[Earlier, ...]:
@@ -109,10 +109,10 @@ def _outcomes(kept: KeptSetup) -> Outcomes:
     return compare_state.kept_outcomes(str(app_state.settings().home), kept.fingerprint, len(kept.keys), kept)
 
 
-def _setups() -> dict[str, Setup]:
+def _setups(questions: Sequence[LabelledQuestion]) -> dict[str, Setup]:
     """Of the present configurations, by name."""
     workbench = app_state.workbench()
-    corpus = tune_state.corpus(str(app_state.settings().home), app_state.choice().collection)
+    corpus = tune_state.corpus_of(questions, app_state.choice().collection)
     return {one.name: workbench.setup(one.choice, corpus) for one in compare_state.configurations()}
 
 

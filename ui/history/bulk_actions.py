@@ -10,6 +10,7 @@ from datetime import datetime, tzinfo
 
 import streamlit as st
 
+from crag_core.app.uploads import LARGEST_MB, read_record
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.text.csv_cells import written
 from crag_core.base.text.display import counted
@@ -19,7 +20,7 @@ from ui.compare.side_by_side import open_on_ask
 from ui.history import history_state
 from ui.history.history_state import Listed
 from ui.session import app_state, run_job
-from ui.session.uploads import LARGEST_MB, empty_uploader, read_record, uploader_key
+from ui.session.uploads import empty_uploader, uploader_key
 from ui.shell.text import plain
 
 MOST_RECORDS, MOST_EXPORTED_MB = 1000, 200

@@ -128,7 +128,7 @@ def _draw_side(letter: str, run: KeptRun, trace: Trace, has_question: bool) -> N
         score = "–" if decision.score is None else f"{decision.score:.2f}"
         graded = sum(grade.score is not None for grade in trace.grades or ())
         message = f"Score {score}, {counted(graded, 'graded chunk')}"
-        st.caption(message if decision.verdict else "Plain RAG: nothing graded")
+        st.caption(message if decision.verdict else f"{plain(decision.label)}: nothing graded")
     draw_answer(trace)
     draw_cost(trace, f"history_open_{letter}")
 

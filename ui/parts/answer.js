@@ -25,7 +25,7 @@ function block({ code, sentences }) {
 function sentence(one, line, panel) {
   const whole = make("span", `sentence ${one.standing}`);
   const said = whole.appendChild(make("span", "said"));
-  for (const [words, href, title] of one.parts) said.append(href ? link(words, href, title) : words);
+  for (const [words, href, title] of one.parts) said.append(href ? link(words, href, title) : title ? unsupported(words, title) : words);
   if (!one.sign) return whole;
   const mark = make("button");
   mark.type = "button";
@@ -64,6 +64,12 @@ function sum({ sum, about, marks }) {
   for (const [sign, words] of marks) list.append(make("dt", "", sign), make("dd", "", words));
   more.append(make("summary", "", "What this means"), make("div", "", about), list);
   return whole;
+}
+
+function unsupported(words, title) {
+  const made = make("mark", "", words);
+  made.title = title;
+  return made;
 }
 
 function link(words, href, title) {

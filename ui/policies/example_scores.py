@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage, Scores
+from crag_core.decision.signals import CLASSES, ROUNDS, SUFFICIENCY
 
 Row = dict[str, Any]
 
@@ -46,6 +47,10 @@ _SIGNALS = {
     "keyword_coverage": 0.6,
     "agreement": 0.5,
 }
+_CLASS_OF = {"Answered": "B", "Off topic": "A"}
+"""Of the question of an example; of the others it is C."""
+_ENOUGH = ("Mixed", "Answered")
+"""Examples of which a model would say that all chunks together are enough."""
 _MOST = 20  # chunks
 
 
@@ -57,8 +62,13 @@ def draw_choice() -> tuple[str, bool]:
 
 def made_up(name: str, is_edited: bool) -> tuple[tuple[Passage, ...], tuple[Grade, ...], Scores]:
     """Chunks, grades and signals of an example, with fields to change them where that is wanted."""
-    rows, signals = _draw_editor(name) if is_edited else (EXAMPLES[name], tuple(_SIGNALS.items()))
+    rows, signals = _draw_editor(name) if is_edited else (EXAMPLES[name], signals_of(name))
     return *read_rows(list(rows)[:_MOST]), signals
+
+
+def signals_of(name: str) -> Scores:
+    together, rounds = float(name in _ENOUGH), CLASSES[_CLASS_OF.get(name, "C")]
+    return (*_SIGNALS.items(), (SUFFICIENCY, together), (ROUNDS, rounds))
 
 
 def _draw_editor(name: str) -> tuple[tuple[Row, ...], Scores]:
@@ -83,6 +93,16 @@ def _draw_editor(name: str) -> tuple[tuple[Row, ...], Scores]:
                 (of, st.slider(of.replace("_", " ").capitalize(), 0.0, 1.0, value, 0.01, key=f"policies_{of}"))
                 for of, value in _SIGNALS.items()
             )
+            enough = st.toggle(
+                "Enough together", name in _ENOUGH, key=f"policies_enough_{name}",
+                help="What a language model says of all chunks. Read by Sufficient context.",
+            )  # fmt: skip
+            letter = st.segmented_control(
+                "Question class", list(CLASSES), default=_CLASS_OF.get(name, "C"), required=True,
+                key=f"policies_class_{name}",
+                help="A: no retrieval, B: one, C: several rounds. Read by Adaptive-RAG.",
+            )  # fmt: skip
+            signals += ((SUFFICIENCY, float(enough)), (ROUNDS, CLASSES[letter]))
     return tuple(rows), signals
 
 

@@ -25,6 +25,7 @@ _EFFECTS = {
     CorrectionKind.REFINE: "refine",
     CorrectionKind.WEB_SEARCH: "web",
     CorrectionKind.EXPAND: "expand",
+    CorrectionKind.READ: "read whole",
     CorrectionKind.RE_RETRIEVE: "re-retrieve",
 }
 """What an action does besides answering, which all of them do, and rewriting, which is a part of the web search; also
@@ -36,6 +37,7 @@ _ICONS = {
     CorrectionKind.REWRITE: "edit",
     CorrectionKind.WEB_SEARCH: "public",
     CorrectionKind.EXPAND: "expand_content",
+    CorrectionKind.READ: "menu_book",
     CorrectionKind.RE_RETRIEVE: "replay",
     CorrectionKind.GENERATE: "chat",
 }
@@ -50,32 +52,45 @@ _HEADS = (
 
 
 def draw_table(verdicts: Sequence[Verdict]) -> None:
-    """How many policies say what, then one row a policy."""
-    counts = Counter(one.decision.action for one in verdicts)
-    message = (
-        f":{COLOURS[action]}[:material/{ICONS[action]}: {counts[action]} {action}]"
-        for action in Action
-        if counts[action]
-    )
-    st.subheader(" · ".join(message), anchor=False)
-    st.html(f"<style>{_CSS}</style>{table_html(verdicts)}")
+    """How many policies say what, then one row a policy; those of a group are folded under its name."""
+    groups: dict[str, list[Verdict]] = {}
+    for one in verdicts:
+        groups.setdefault(one.policy.group, []).append(one)
+    for group, own in groups.items():
+        counts = Counter(one.decision.verdict for one in own)
+        message = " · ".join(
+            f":{COLOURS[action]}[:material/{ICONS[action]}: {counts[action]} {action}]"
+            for action in Action
+            if counts[action]
+        )
+        if counts[None]:
+            message += f" · :gray[{counts[None]} without verdict]" if message else "no verdict"
+        table = f"<style>{_CSS}</style>{table_html(own, group or 'Verdicts')}"
+        if not group:
+            st.subheader(message, anchor=False)
+            st.html(table)
+            continue
+        with st.expander(f"**{plain(group)}** {message}"):
+            st.html(table)
 
 
-def table_html(verdicts: Sequence[Verdict]) -> str:
+def table_html(verdicts: Sequence[Verdict], name: str = "Verdicts") -> str:
     """Every text is escaped: policies and their names for actions may be of anybody's files."""
     row = "".join(
         f'<th scope="col" title="{hint}">{head}</th>' if hint else f'<th scope="col">{head}</th>'
         for head, hint in _HEADS
     )
     return (
-        f'<table class="policies" aria-label="Verdicts"><thead><tr>{row}</tr></thead>'
+        f'<table class="policies" aria-label="{_text(name)}"><thead><tr>{row}</tr></thead>'
         f"<tbody>{''.join(map(_row_html, verdicts))}</tbody></table>"
     )
 
 
 def _row_html(verdict: Verdict) -> str:
     policy, decision = verdict.policy, verdict.decision
-    own = f" <small>{_text(own)}</small>" if (own := own_name(decision)) else ""
+    kind = decision.action.lower() if decision.verdict else "none"
+    name = decision.action if decision.verdict else decision.label
+    own = f" <small>{_text(own)}</small>" if decision.verdict and (own := own_name(decision)) else ""
     found = scales(verdict)
     score = "".join(map(_scale_html, found)) or f'<span class="reason">{_text(sentence(decision.reason))}</span>'
     title = f' title="{_text(sentence(decision.reason))}"' if found else ""
@@ -83,7 +98,7 @@ def _row_html(verdict: Verdict) -> str:
     number = str(calls.most) if calls.least == calls.most else f"{calls.least}–{calls.most}"
     return (
         f'<tr><th scope="row">{_text(policy.title)}</th>'
-        f'<td class="verdict {decision.action.lower()}"><b>{decision.action}</b>{own}</td>'
+        f'<td class="verdict {kind}"><b>{_text(name)}</b>{own}</td>'
         f'<td class="scales"{title}>{score}</td>'
         f'<td class="then">{"".join(_effects_html(decision))}</td>'
         f'<td class="calls" data-name="LLM calls">{number}</td></tr>'
@@ -126,7 +141,7 @@ def _effects_html(decision: Decision) -> Iterator[str]:
     for one in decision.plan:
         if one.kind in _EFFECTS and one.passage_id is None:
             name = _EFFECTS[one.kind]
-            yield f'<span class="effect {name}" title="{_text(one.reason)}">{name}</span>'
+            yield f'<span class="effect {one.kind}" title="{_text(one.reason)}">{name}</span>'
 
 
 def _text(words: str) -> str:

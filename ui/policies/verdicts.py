@@ -20,6 +20,7 @@ NAMES = {
     Aggregation.SIGNALS: "signals",
     Aggregation.MEAN_OF_KEPT: "kept mean",
     Aggregation.TWO_SIGNAL: "best chunk",
+    Aggregation.WHOLE_CONTEXT: "sufficiency",
 }
 """The score that a policy compares with its thresholds, where it compares one."""
 
@@ -68,7 +69,7 @@ def scales(verdict: Verdict) -> tuple[Scale, ...]:
             Scale("answering", decision.score, None, policy.upper, answering),
             Scale("topical", decision.topical, policy.lower, None, topical),
         )
-    read = () if policy.aggregation is Aggregation.SIGNALS else tuple(one.score for one in verdict.grades)
+    read = () if policy.scores_the_set else tuple(one.score for one in verdict.grades)
     chunks = tuple(score for score in read if score is not None)
     lower = policy.lower if policy.lower <= policy.upper else None  # above upper it decides nothing
     return (Scale(NAMES[policy.aggregation], decision.score, lower, policy.upper, chunks),)
@@ -82,7 +83,7 @@ def judge_run(trace: Trace, policies: Iterable[Policy]) -> list[Verdict]:
         suited = policy.suited_to(judge, trace.settings.strip_evaluator)
         routed = reroute(trace, suited)
         needs = tuple(item.value.partition(":")[0] for item in routed.missing if item is not Missing.ANSWER)
-        verdicts.append(Verdict(suited, routed.decision, judge, trace.settings.top_k, grades, needs))
+        verdicts.append(Verdict(trace.decided_by(suited), routed.decision, judge, trace.settings.top_k, grades, needs))
     return verdicts
 
 

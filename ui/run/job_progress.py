@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from crag_core.app.background_jobs import Job, RunJob
 from crag_core.base.documents import Progress
 from crag_core.base.text.display import counted
 from crag_core.view.run_view import view_run
@@ -15,7 +16,6 @@ from ui.run.verdict import draw_verdict, verdict_row
 from ui.session import access, app_state, current_run, run_job
 from ui.session.access import Right
 from ui.session.app_state import IndexJob
-from ui.session.background_jobs import Job
 from ui.shell.text import paragraphs, plain
 
 _LOOK_EVERY = 0.3  # seconds
@@ -124,7 +124,7 @@ def waiting_for(job: Job[Any, Any]) -> str:
     return "Waiting for the model: it serves others" if app_state.workbench().servers.is_busy(job.cancel) else ""
 
 
-def _doing(job: run_job.RunJob) -> str:
+def _doing(job: RunJob) -> str:
     seconds = time.monotonic() - job.started_at
     now = job.progress
     progress = f", {now.counted[0]} of {now.counted[1]}" if now.counted else ""

@@ -43,7 +43,12 @@ _ABSENT = (StageState.NOT_TAKEN, StageState.SKIPPED, StageState.TO_COME)
 _REACHED = (StageState.TAKEN, StageState.FAILED, StageState.STOPPED, StageState.WAITING, StageState.RUNNING)
 _TONES = {StageState.FAILED: "red", StageState.STOPPED: "orange", StageState.WAITING: "orange"}
 _MARKS = {StageState.FAILED: "alert", StageState.STOPPED: "stop", StageState.WAITING: "wait"}
-_HANDLING_ICONS = {Handling.WHOLE: "page", Handling.EXTRACT: "quote", Handling.DISCARD: "discard"}
+_HANDLING_ICONS = {
+    Handling.WHOLE: "page",
+    Handling.DOCUMENTS: "page",
+    Handling.EXTRACT: "quote",
+    Handling.DISCARD: "discard",
+}
 
 
 def draw_path(

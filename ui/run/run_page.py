@@ -5,9 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from crag_core.base.serialization import to_plain
-from crag_core.base.types import CorrectionKind, StepState
-from crag_core.evaluators import EVALUATORS
-from crag_core.evaluators.policies import known_card
+from crag_core.base.types import CorrectionKind, EvaluatorCard, StepState
+from crag_core.decision.policy import Policy
+from crag_core.evaluators.named.names import is_named
+from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.pipeline.web_stages import is_waiting
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.summary import summarize
@@ -15,6 +16,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.record import RoundRow, call_rows, calls_by_step, cost_of, round_rows, settings_of
 from crag_core.view.run_view import RunView, view_run
 from ui.run.answer_card.card import draw_answer
+from ui.run.answer_card.logged import draw_logged
 from ui.run.answer_card.offer import Offer, offer
 from ui.run.answer_card.two_answers import draw_two_answers
 from ui.run.changes import draw_changes
@@ -25,7 +27,7 @@ from ui.run.passages import CardActions, draw_passages, draw_strips, draw_web
 from ui.run.path import draw_path
 from ui.run.run_actions import ask_opinion, draw_approval, draw_failure, draw_understanding, generate
 from ui.run.verdict import draw_scores, draw_verdict, headline, verdict_row
-from ui.session import app_state, current_run
+from ui.session import app_state, current_run, named_evaluators
 from ui.session.current_run import View
 from ui.shell.text import literal, plain
 
@@ -47,6 +49,8 @@ def _draw_story() -> None:
     if view is None:
         return
     _draw_answers(view)
+    if view.taken.logged is not None:
+        draw_logged(view.taken.logged)
     with verdict_row():
         draw_verdict(view)
         draw_changes(view, current_run.first(), current_run.undo, current_run.open_original)
@@ -96,7 +100,9 @@ def _draw_evidence() -> None:
         return
     trace, routed = view.trace, view.routed
     st.subheader("Chunks", anchor="passages")
-    if not trace.passages:
+    if routed.decision.is_from_memory:
+        st.markdown("No document was read.")
+    elif not trace.passages:
         st.markdown("Nothing was retrieved. Add documents on the Documents page.")
     actions = CardActions(current_run.drop, current_run.pin, current_run.open_place, passage_feedback(view))
     draw_passages(view, actions)
@@ -105,10 +111,10 @@ def _draw_evidence() -> None:
     if not view.policy.fast_path.always:
         draw_opinions(
             view,
-            [known_card(name) for name in EVALUATORS],
+            named_evaluators.usable(),
             ask_opinion,
             current_run.decide_by,
-            suited=lambda card: app_state.suited(view.policy.name, card.name),
+            suited=lambda card: _suited(view.policy.name, card),
             has_model=st.session_state["model"] != EXTRACTIVE,
         )
     _draw_anchor("record")
@@ -207,3 +213,10 @@ def _draw_corrections(trace: Trace) -> None:
 
 def _shown(value: object) -> str:
     return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _suited(policy: str, card: EvaluatorCard) -> Policy:
+    """One of others keeps the thresholds of the record: its calibration may be another now, or none."""
+    if is_named(card.name):
+        return app_state.policies()[policy].suited_to(card, known_card(OWN_JUDGE))
+    return app_state.suited(policy, card.name)

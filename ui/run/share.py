@@ -18,18 +18,17 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from crag_core import report
+from crag_core.app.uploads import LARGEST_MB, read_record
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import counted
 from crag_core.base.types import Edits
 from crag_core.decision.policy import Doubtful, Policy
-from crag_core.evaluators import EVALUATORS
-from crag_core.evaluators.policies import known_card
 from crag_core.trace.edits import measured
 from crag_core.trace.trace import Trace
 from ui.session import app_state, current_run, run_job
 from ui.session.demos import demo_of
-from ui.session.uploads import LARGEST_MB, empty_uploader, read_record, uploader_key
+from ui.session.uploads import empty_uploader, uploader_key
 from ui.shell.text import plain
 
 RUN, POLICY, EVALUATOR, STRIPS, SENTENCES = "run", "policy", "evaluator", "strips", app_state.SENTENCES
@@ -387,4 +386,4 @@ def _open(found: Trace, asked: SharedView) -> None:
 def _titles() -> Titles:
     policies = {name: policy.title for name, policy in app_state.policies().items()}
     two_scores = frozenset(name for name, policy in app_state.policies().items() if policy.compares_two_scores)
-    return Titles(policies, {name: known_card(name).title for name in EVALUATORS}, two_scores)
+    return Titles(policies, {name: card.title for name, card in app_state.evaluators().items()}, two_scores)

@@ -12,18 +12,19 @@ from zoneinfo import ZoneInfo
 
 import streamlit as st
 
+from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.config import Config
 from crag_core.app.configuration_text import plain_choice
 from crag_core.app.model_servers import Models
+from crag_core.app.uploads import check_files
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.protocols import DocumentStore
-from crag_core.base.types import Edits
+from crag_core.base.types import Edits, EvaluatorCard
 from crag_core.decision.policy import Doubtful, Policy
-from crag_core.evaluators import EVALUATORS
-from crag_core.evaluators.policies import default_evaluator, plain_rag, suit
+from crag_core.evaluators.policies import default_evaluator, plain_rag
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.run import Cooldown, WebMode
 from crag_core.trace.grounding.citation_check import WORDS
@@ -31,8 +32,6 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
 from ui.session import access
 from ui.session.access import Right
-from ui.session.background_jobs import Job, LiveJobs
-from ui.session.uploads import check_files
 
 T = TypeVar("T")
 
@@ -41,6 +40,8 @@ PLAIN = "ask_plain"
 THRESHOLDS, LOWER, UPPER = "thresholds", "lower", "upper"
 """Keys of the sliders: one range for both thresholds, or one each where the policy compares two scores."""
 DOUBTFUL = "doubtful"
+ADDED = "added_evaluators"
+"""Key of the names of evaluators of others that this session added."""
 SENTENCES = "sentences"
 NO_LIMIT = 0
 """On the slider of the sentences kept; a policy has None."""
@@ -157,7 +158,7 @@ def called(choice: str) -> str:
 
 def why_away(choice: str, models: Models) -> str:
     """What is wrong with a model that was chosen and cannot be had now; "" for one that can, and for none."""
-    if choice == EXTRACTIVE or choice in models.choices:
+    if choice == EXTRACTIVE or choice in models.choices or f"{choice}:latest" in models.choices:
         return ""
     server = models.ollama if choice.startswith("ollama/") else models.openai
     return "not offered by its server" if server and server.reachable else "not reachable"
@@ -201,7 +202,7 @@ def start_choices(models: Models) -> None:
     widget is drawn.
     """
     chosen, wanted = st.session_state, settings()
-    for key, known in (("policy", tuple(policies())), ("evaluator", tuple(EVALUATORS))):
+    for key, known in (("policy", tuple(policies())), ("evaluator", tuple(evaluators()))):
         if chosen.get(key) not in known:
             chosen[key] = known[0]
     start = suited(chosen["policy"], chosen["evaluator"])
@@ -265,7 +266,14 @@ def policies() -> dict[str, Policy]:
 
 def suited(name: str, evaluator: str) -> Policy:
     """A policy with the thresholds to start from for an evaluator."""
-    return suit(policies()[name], evaluator)
+    return workbench().suited(policies()[name], evaluator)
+
+
+def evaluators() -> dict[str, EvaluatorCard]:
+    """Those that this session can choose, by name: also the ones of others that it added."""
+    known = workbench()
+    added: tuple[str, ...] = st.session_state.get(ADDED, ())
+    return known.cards() | {name: known.card(name) for name in added}
 
 
 def choice() -> Choice:
@@ -374,7 +382,7 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
         but = (*but, "policy", "evaluator", THRESHOLDS, "strips", SENTENCES, DOUBTFUL)  # it has none of its own
     wanted = {
         "policy": made.policy.name if made.policy.name in policies() else None,
-        "evaluator": made.evaluator.name if made.evaluator.name in EVALUATORS else None,
+        "evaluator": made.evaluator.name if made.evaluator.name in evaluators() else None,
         THRESHOLDS: (made.policy.lower, made.policy.upper),
         "strips": made.policy.cutoff,
         SENTENCES: made.policy.strips.top or NO_LIMIT,

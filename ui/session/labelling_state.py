@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from crag_core.app.background_jobs import Job
 from crag_core.base.errors import CragError
 from crag_core.base.types import ANSWERING, Passage
 from crag_core.evaluators.policies import known_card
@@ -25,7 +26,6 @@ from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.threshold_board import deciding_scores, settled_actions
 from ui.session import access, app_state, run_job, tune_state
 from ui.session.access import Right
-from ui.session.background_jobs import Job
 from ui.session.tune_state import SetJob
 
 ROUND = 20
@@ -91,10 +91,13 @@ def from_history() -> tuple[UnlabelledQuestion, ...]:
 
 
 @app_state.reporting()
-def begin(questions: tuple[UnlabelledQuestion, ...]) -> None:
-    """Grade those that the set does not hold, in the background, to choose among them."""
+def begin(questions: tuple[UnlabelledQuestion, ...], into: str = "") -> None:
+    """Grade those that the set does not hold, in the background, to choose among them.
+
+    `into` names the set, "": the target.
+    """
     access.require(Right.TUNE)
-    name = target()
+    name = into or target()
     known = {question.key for question in _kept(name).questions}
     waiting = tuple(one for one in questions if one.key not in known)[:MOST_GRADED]
     if not waiting or ((running := grading()) and running.is_running):
@@ -106,10 +109,10 @@ def begin(questions: tuple[UnlabelledQuestion, ...]) -> None:
     def work(job: SetJob) -> SetProgress:
         while warming.is_running and not job.cancel.wait(0.1):
             pass
-        book = workbench.experiments.scores(workbench.conditions(pipeline))
+        book = workbench.experiments.scores(workbench.conditions(pipeline, waiting))
         job.progress = score(
             waiting, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
-            on_progress=job.tell, take_turn=turns,
+            on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(waiting),
         )  # fmt: skip
         return job.progress
 
@@ -133,7 +136,7 @@ def take_graded() -> SetJob | None:
     tune_state.corpus.clear()  # documents may have come in meanwhile
     name, waiting = st.session_state.pop("label_pool")
     experiments, policy = app_state.workbench().experiments, app_state.policy()
-    facts = experiments.scores(tune_state.conditions()).load()
+    facts = experiments.scores(tune_state.conditions(waiting)).load()
     graded = [one for one in waiting if one.key in facts]
     scored = [facts[one.key] for one in graded]
     known = deciding_scores(policy, scored, policy.lower, settled_actions(policy, scored))
@@ -156,7 +159,9 @@ def _pairs() -> list[Pair]:
 def label(name: str, asked: UnlabelledQuestion, expected: Expected | None) -> None:
     """Keep the label of a question in the set `name` at once; None: take it back."""
     access.require(Right.TUNE)
-    made = LabelledQuestion(asked.question, expected or Expected.CORRECT, origin=Origin.WRITTEN)
+    made = LabelledQuestion(
+        asked.question, expected or Expected.CORRECT, origin=Origin.WRITTEN, log=asked.log, record=asked.record
+    )
     tune_state.use(
         app_state.workbench().experiments.change_set(
             name, lambda there: there.having(made) if expected else there.lacking(asked.key)
@@ -191,7 +196,7 @@ class Best:
 def best_chunk(asked: UnlabelledQuestion) -> Best | None:
     """None where nothing was found, or it is not graded under the present conditions."""
     try:
-        trace = app_state.workbench().experiments.scores(tune_state.conditions()).record(asked.key)
+        trace = app_state.workbench().experiments.scores(tune_state.conditions((asked,))).record(asked.key)
     except CragError:
         return None
     if trace is None or not trace.passages:

@@ -10,23 +10,22 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crag_core.app.background_jobs import LiveJobs, RunJob, job_of
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import CragError, ModelUnavailable
 from crag_core.base.serialization import fingerprint
-from crag_core.base.types import AnswerState, Step, StepState
+from crag_core.base.types import Logged, Passage
 from crag_core.experiments.batch import TakeTurn
 from crag_core.pipeline.run import Run
 from crag_core.pipeline.run_queue import Ticket
 from crag_core.trace.standalone import follow
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state
-from ui.session.background_jobs import Job, LiveJobs, RunProgress
 
 if TYPE_CHECKING:
     from crag_core.llamaindex.query_engine import CRAGQueryEngine
 
 CarryOn = Callable[["CRAGQueryEngine", Trace, Run], Trace]
-RunJob = Job[RunProgress, Trace]
 
 
 @st.cache_resource(show_spinner=False)
@@ -47,6 +46,11 @@ def ask(question: str, after: Trace | None = None, *, waits: bool = False) -> No
     """
     known = follow(question, after, waits=waits)
     _start(lambda engine: engine.begin(question, follow_up=known), _resume, app_state.asked_choice())
+
+
+def ask_record(question: str, passages: tuple[Passage, ...], logged: Logged) -> None:
+    """As `ask`, over the chunks that another system's log has for the question."""
+    _start(lambda engine: engine.begin(question), _resume, app_state.asked_choice(), over=(passages, logged))
 
 
 def own_choice(found: Trace) -> Choice:
@@ -89,7 +93,8 @@ def go_on(found: Trace, chosen: Choice | None = None) -> None:
     if chosen is None:
         workbench = workbench.using(replace(app_state.settings(), support=found.settings.support))
     chosen = chosen or own_choice(found)
-    _start(lambda engine: engine.adopt(found, as_new=not is_own), _resume, chosen, workbench)
+    over = (found.passages or (), found.logged) if found.logged else None
+    _start(lambda engine: engine.adopt(found, as_new=not is_own), _resume, chosen, workbench, over)
 
 
 def keep_import(found: Trace) -> Trace:
@@ -120,13 +125,19 @@ def _second_opinion(engine: CRAGQueryEngine, taken: Trace, run: Run) -> Trace:
 
 
 def _start(
-    begin: Callable[[CRAGQueryEngine], Trace], carry_on: CarryOn, chosen: Choice, workbench: Workbench | None = None
+    begin: Callable[[CRAGQueryEngine], Trace],
+    carry_on: CarryOn,
+    chosen: Choice,
+    workbench: Workbench | None = None,
+    over: tuple[tuple[Passage, ...], Logged] | None = None,
 ) -> None:
+    """`over`: chunks that take the place of the index."""
     running = job()
     if running and running.is_running:
         return
     workbench = workbench or app_state.workbench()
-    engine = workbench.engine(chosen, app_state.pause())
+    engine = workbench.engine(replace(chosen, pinned=()) if over else chosen, app_state.pause())
+    engine = engine.over(*over) if over else engine
     begun, warming, history, owner = begin(engine), app_state.warm_up(), workbench.history, access.user()
     warming.start()
     ticket = in_line()
@@ -143,28 +154,6 @@ def _start(
             history.save(done, owner)
 
     _attach(job_of(work, begun, keep, owner, ticket))
-
-
-def job_of(
-    work: Callable[[Run], Trace],
-    begun: Trace,
-    keep: Callable[[Trace], object] = lambda trace: None,
-    owner: str = "",
-    ticket: Ticket | None = None,
-) -> RunJob:
-    """A job that does a run; `keep` is given the record at its end, or when the program ends before."""
-
-    def do(job: RunJob) -> Trace:
-        done = work(Run(progress, job.cancel))
-        progress.trace = program_ended(done) if job.is_program_ending else done
-        keep(progress.trace)
-        return progress.trace
-
-    def give_up() -> None:
-        keep(program_ended(progress.trace, progress.step))
-
-    progress = RunProgress(begun)
-    return Job(do, progress, owner=owner, ticket=ticket, give_up=give_up)
 
 
 def in_line() -> Ticket:
@@ -220,24 +209,3 @@ def finish(done: RunJob) -> None:
     st.session_state["job"] = None
     if broken := done.bug or done.error:
         raise broken
-
-
-def program_ended(trace: Trace, step: str = "") -> Trace:
-    """The record of a run that was stopped because the program ended, or that still was at `step` then.
-
-    One that came to its end all the same stays as it is.
-    """
-    if step and trace.is_unfinished and trace.failure is None:
-        return replace(trace, steps=(*trace.steps, Step(step, "The program was ended.", StepState.STOPPED)))
-    answer = trace.answer
-    if answer is not None and answer.state is AnswerState.STOPPED:
-        answer = replace(answer, message=_not_by_you(answer.message))
-    return replace(trace, steps=tuple(map(_describe, trace.steps)), answer=answer)
-
-
-def _describe(step: Step) -> Step:
-    return replace(step, summary=_not_by_you(step.summary)) if step.state is StepState.STOPPED else step
-
-
-def _not_by_you(words: str) -> str:
-    return words.replace("Stopped by you", "The program was ended").replace("stopped by you", "the program was ended")

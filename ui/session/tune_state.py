@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import streamlit as st
 
+from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.workbench import Choice
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError
-from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.graded import Case, Conditions, cases, conditions_of
-from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin, UnlabelledQuestion
+from crag_core.experiments.labelled.questions import (
+    Expected,
+    Gradable,
+    LabelledQuestion,
+    LabelledSet,
+    Origin,
+    UnlabelledQuestion,
+)
 from crag_core.experiments.labelled.read import Read, read_questions
 from crag_core.experiments.statistics.calibration import Calibration, calibrated
 from crag_core.experiments.store import set_name_of
@@ -27,7 +35,6 @@ from crag_core.experiments.thresholds.watch import Watched, watch
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import access, app_state, run_job
 from ui.session.access import Right
-from ui.session.background_jobs import Job, LiveJobs
 
 SAMPLE = "Sample questions"
 
@@ -194,10 +201,20 @@ def sample() -> Read:
     return read_questions(SAMPLE, (DATA / "questions" / "sample.jsonl").read_bytes())
 
 
-def conditions() -> Conditions:
-    """Of grading under the sidebar's choice, with the documents of now."""
+def corpus_of(questions: Sequence[Gradable], collection: str) -> str:
+    """What is retrieved from for them: the index, looked at every few seconds, or the logs that they are from."""
+    if any(asked.log for asked in questions):
+        return app_state.workbench().corpus_of(questions, collection)
+    return corpus(str(app_state.settings().home), collection)
+
+
+def conditions(questions: Sequence[Gradable] | None = None) -> Conditions:
+    """Of grading under the sidebar's choice, with the documents, or the logs, of now; None: those of the set here."""
+    if questions is None:
+        found = labelled()
+        questions = found.questions if found else ()
     pipeline = app_state.workbench().engine(chosen(), observed=False)
-    return conditions_of(pipeline.settings, corpus(str(app_state.settings().home), pipeline.settings.collection))
+    return conditions_of(pipeline.settings, corpus_of(questions, pipeline.settings.collection))
 
 
 def seen() -> Seen | None:
@@ -219,7 +236,7 @@ def board(of: Seen, policy: str = "") -> Board:
     if key not in kept:
         if any(known[:3] != key[:3] for known in kept):
             kept.clear()
-        chosen, judge = app_state.suited(name, choice.evaluator), known_card(choice.evaluator)
+        chosen, judge = app_state.suited(name, choice.evaluator), app_state.workbench().card(choice.evaluator)
         kept[key] = Board(chosen, of.graded, judge, writer=choice.model != EXTRACTIVE)
     return kept[key]
 
@@ -281,10 +298,10 @@ def start_grading() -> None:
         # At the very first start the documents are still on their way in, and they are among the conditions.
         while warming.is_running and not job.cancel.wait(0.1):
             pass
-        book = workbench.experiments.scores(workbench.conditions(pipeline))
+        book = workbench.experiments.scores(workbench.conditions(pipeline, found.questions))
         job.progress = score(
             found.questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
-            on_progress=job.tell, take_turn=turns,
+            on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(found.questions),
         )  # fmt: skip
         return job.progress
 

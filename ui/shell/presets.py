@@ -6,7 +6,6 @@ import streamlit as st
 
 from crag_core.base.errors import CragError
 from crag_core.decision.policy import Policy
-from crag_core.evaluators import EVALUATORS
 from crag_core.experiments.thresholds.preset import TunedPreset
 from ui.session import app_state, tune_state
 from ui.shell.text import plain
@@ -23,7 +22,7 @@ def fault(preset: TunedPreset) -> str:
     """Why a preset cannot be used here, "" where it can."""
     for kind, name, known in (
         ("policy", preset.policy, app_state.policies()),
-        ("evaluator", preset.conditions.evaluator, EVALUATORS),
+        ("evaluator", preset.conditions.evaluator, app_state.evaluators()),
     ):
         if name not in known:
             return f"its {kind} {name!r} is not known here"
@@ -59,7 +58,7 @@ def draw_in_use(policy: Policy) -> None:
         return
     st.caption(f":material/bookmark: Preset “{plain(preset.name)}”")
     try:
-        warning = preset.warning(tune_state.conditions())
+        warning = preset.warning(tune_state.conditions(()))
     except CragError:
         return  # the sidebar says why nothing can be graded
     if warning:

@@ -13,13 +13,11 @@ from crag_core.base.errors import CragError
 from crag_core.base.text.display import readable
 from crag_core.base.types import Action, EvaluatorCard, WebOutcome
 from crag_core.decision.policy import Aggregation, Doubtful, Policy
-from crag_core.evaluators import cards
-from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import app_state, current_run
-from ui.shell import presets, sign_in
+from ui.shell import evaluator_choice, presets, sign_in
 from ui.shell.text import plain
 
 _MOVED = "Recomputed at once from the record: 0 LLM calls."
@@ -55,22 +53,11 @@ def _draw_policy() -> None:
         help="How the scores of the chunks become one decision, and what each decision does.",
     )
     st.caption(plain(policies[name].summary))
+    if policies[name].without_model and st.session_state["model"] == EXTRACTIVE:
+        st.caption(f":orange[:material/warning:] No language model: {plain(policies[name].without_model)}")
     for problem in app_state.shared_workbench().problems:
         st.caption(f":orange[:material/warning: {plain(problem)}]")
-    known = cards()
-    evaluator = st.selectbox(
-        "Evaluator",
-        list(known),
-        format_func=lambda name: known[name].title if name in known else str(name),
-        key="evaluator",
-        bind="query-params",
-        on_change=app_state.start_thresholds,
-        help="Who grades each chunk against the question. Another evaluator grades at the next run.",
-    )
-    if known[evaluator].calls_model and st.session_state["model"] == EXTRACTIVE:
-        st.caption(":orange[:material/warning:] Needs a language model: choose one below.")
-    elif not policies[name].reads_grades:
-        st.caption("This policy scores the whole set; the grades of single chunks decide nothing.")
+    evaluator_choice.draw(policies[name])
 
 
 @st.fragment(key=current_run.THRESHOLDS)
@@ -101,7 +88,8 @@ def _draw_thresholds() -> None:
     )
     _draw_limit(start)
     policy = app_state.policy()
-    if told := cutoff_source(app_state.policies()[policy.name], known_card(OWN_JUDGE)):
+    scorer = app_state.workbench().strip_card(st.session_state["evaluator"])
+    if told := cutoff_source(app_state.policies()[policy.name], scorer):
         st.caption(told)
     _draw_legend(policy)
     presets.draw_in_use(policy)
@@ -197,10 +185,13 @@ def _draw_legend(policy: Policy) -> None:
         reached = "above" if policy.lower_is_inclusive else "from"
         between = f"· else topical {reached} {low}"
         above, below = f"· answering {above}", f"· topical {below}"
+    texts = (f"{above} {high}", between, f"{below} {low}")
+    if policy.judges_together and policy.lower == 0.0 and st.session_state["model"] != EXTRACTIVE:
+        texts = ("· enough together", "· not enough", "· nothing retrieved")
     st.caption(
-        f":green[:material/check_circle: {plain(policy.correct.label)}] {above} {high}  \n"
-        f":orange[:material/help: {plain(policy.ambiguous.label)}] {between}  \n"
-        f":red[:material/cancel: {plain(policy.incorrect.label)}] {below} {low}"
+        f":green[:material/check_circle: {plain(policy.correct.label)}] {texts[0]}  \n"
+        f":orange[:material/help: {plain(policy.ambiguous.label)}] {texts[1]}  \n"
+        f":red[:material/cancel: {plain(policy.incorrect.label)}] {texts[2]}"
     )
 
 

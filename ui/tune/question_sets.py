@@ -11,7 +11,6 @@ import streamlit as st
 
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError
-from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.drafting.draft import draft as draft_questions
@@ -247,6 +246,8 @@ def draw_set(labelled: LabelledSet, busy: bool) -> None:
     drafted = sum(one.origin is Origin.DRAFTED for one in labelled.questions)
     if drafted:
         st.caption(f":material/edit_note: {counted(drafted, 'question')} drafted by the application: check them.")
+    if of_logs := sum(one.origin is Origin.LOG for one in labelled.questions):
+        st.caption(f":material/rule: {counted(of_logs, 'label')} by the right answers of a log: check them.")
     uploaded = tune_state.uploaded()
     if uploaded and uploaded.is_taken and uploaded.read.questions == labelled.questions:
         st.caption(f":material/check: {plain(uploaded.name)} is saved as “{plain(labelled.name)}”.")
@@ -264,7 +265,7 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
         st.caption(f"A set of more than {MOST_EDITED:,} questions is not edited here: download and upload it.")
         _draw_files(labelled)
         return
-    rows = [{**to_plain(question), "expected": word(question.expected)} for question in labelled.questions]
+    rows = [{**question.plain, "expected": word(question.expected)} for question in labelled.questions]
     if not rows:
         rows = [{"question": "", "expected": None}] * 3
     edited = st.data_editor(
@@ -279,6 +280,8 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
             "answers": st.column_config.ListColumn(help="Any of these texts answers the question."),
             "without": st.column_config.TextColumn(help="Chunks with this text count as not indexed."),
             "origin": st.column_config.TextColumn(disabled=True),
+            "log": st.column_config.TextColumn(disabled=True),
+            "record": st.column_config.TextColumn(disabled=True),
         },
     )
     changed = [row for row in edited if row.get("question") or row.get("expected")]

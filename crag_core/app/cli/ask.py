@@ -25,7 +25,7 @@ from crag_core.pipeline.page_stages import approve_pages, refuse_pages
 from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, check_question
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of
-from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
@@ -149,9 +149,9 @@ class _Progress(Listener):
 def _cost(choice: Choice, support: str) -> str:
     calls = choice.calls_by_action()
     if choice.policy.fast_path.always:
-        return f"model calls: {calls[Action.CORRECT]}" + ("" if support == WORDS else f", {JUDGING}")
+        return f"model calls: {calls[Action.CORRECT]}" + (f", {JUDGING}" if asks_language_model(support) else "")
     words = ", ".join(f"{choice.policy.route(one).label} {calls[one]}" for one in calls)
-    return f"model calls by route: {words}" + ("" if support == WORDS else f", {JUDGING}")
+    return f"model calls by route: {words}" + (f", {JUDGING}" if asks_language_model(support) else "")
 
 
 def _find_documents(workbench: Workbench, names: list[str]) -> tuple[str, ...]:

@@ -67,7 +67,10 @@ def compare(options: argparse.Namespace) -> int:
     beside = pick(options.beside, earlier)
     controls, warm_up = Controls(), WarmUp()
     contenders = [
-        Contender(opened.workbench.engine(one.choice, observed=False, cached=False), outcome_log(one, opened.workbench))
+        Contender(
+            opened.workbench.engine(one.choice, observed=False, cached=False),
+            outcome_log(one, opened.workbench, questions),
+        )
         for one in wanted
     ]
     with interruptible(controls, "was run"):
@@ -76,6 +79,7 @@ def compare(options: argparse.Namespace) -> int:
             contenders,
             time.perf_counter,
             judged=opened.judged,
+            recorded=opened.workbench.recorded(questions),
             controls=controls,
             on_progress=Progress("run"),
             prepare=lambda: warm_up([one.engine for one in contenders], controls.cancel),
@@ -104,9 +108,11 @@ def drawn(questions: Sequence[LabelledQuestion], limit: int | None) -> tuple[Lab
     return tuple(questions[place] for place in sorted(places))
 
 
-def outcome_log(one: Configuration, workbench: Workbench) -> Keeper[Outcome]:
-    """Where the outcomes of a configuration are kept, with the documents of now."""
-    setup = workbench.setup(one.choice)
+def outcome_log(
+    one: Configuration, workbench: Workbench, questions: Sequence[LabelledQuestion] = ()
+) -> Keeper[Outcome]:
+    """Where the outcomes of a configuration are kept, with the documents, or the logs, of now."""
+    setup = workbench.setup(one.choice, workbench.corpus_of(questions, one.choice.collection))
     return workbench.experiments.outcomes(replace(setup, name=one.name, created=now()))
 
 
@@ -160,7 +166,9 @@ def find_earlier(
 ) -> tuple[Earlier, ...]:
     """Kept results that hold some of `questions` and are none of `wanted`, the newest first."""
     experiments = workbench.experiments
-    present = {one.name: workbench.setup(one.choice) for one in wanted}
+    present = {
+        one.name: workbench.setup(one.choice, workbench.corpus_of(questions, one.choice.collection)) for one in wanted
+    }
     keys = {asked.key for asked in questions}
     return earlier_results(
         experiments.setups(), keys, present, datetime.now(), lambda one: experiments.outcomes(one).load().keys()

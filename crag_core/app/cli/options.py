@@ -6,9 +6,10 @@ import argparse
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from crag_core.app.calibration import apart
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord, UnknownName, WrongUse
 from crag_core.decision.policy import Policy
@@ -38,7 +39,9 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
         "--preset", metavar="NAME",
         help="thresholds of the policy's file, such as conservative, or tuned ones by name or path",
     )  # fmt: skip
-    parser.add_argument("--evaluator", help=f"{', '.join(EVALUATORS)}; default: what fits the policy")
+    parser.add_argument(
+        "--evaluator", help=f"{', '.join(EVALUATORS)}, or a calibrated hf:NAME; default: what fits the policy"
+    )
     parser.add_argument(
         "--model", help='"extractive", "ollama/NAME" or "openai/NAME"; default: CRAG_MODEL or extractive'
     )
@@ -97,9 +100,6 @@ def with_thresholds(policy: Policy, options: argparse.Namespace) -> Policy:
 
 
 # --- labelled sets ----------------------------------------------------------------------------------------------------
-
-
-CORPORA = "corpora"
 
 
 @dataclass(frozen=True)
@@ -182,9 +182,7 @@ def _open_folder(folder: Path, workbench: Workbench) -> Opened:
         print(f"note: {remark}", file=sys.stderr)
     own = workbench
     if found.documents:
-        home = workbench.config.home / "laboratory" / CORPORA / folder.name
-        own = Workbench(replace(workbench.config, home=home, store="disk"))
-        own.experiments = workbench.experiments
+        own = apart(workbench, folder.name)
         _index(own, found.documents)
     return Opened(LabelledSet(folder.name, found.questions), own, found.graded)
 

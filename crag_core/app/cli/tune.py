@@ -30,7 +30,7 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import CragError, WrongUse
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import readable
-from crag_core.evaluators.policies import find_policy, suit
+from crag_core.evaluators.policies import find_policy
 from crag_core.experiments.batch import Controls, SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions, cases
 from crag_core.experiments.labelled.questions import Expected
@@ -113,7 +113,8 @@ def tune(options: argparse.Namespace) -> int:
         raise WrongUse('--confidence goes with a limit, such as --objective "confidently wrong <= 5%".')
     graded = grade(options)
     policy = graded.board.policy
-    start = suit(find_policy(policy.name, graded.opened.workbench.config), graded.choice.evaluator)
+    workbench = graded.opened.workbench
+    start = workbench.suited(find_policy(policy.name, workbench.config), graded.choice.evaluator)
     others = (("shipped", start.lower, start.upper), *((one.name, one.lower, one.upper) for one in policy.presets))
     found = recommend(
         graded.board,
@@ -160,13 +161,13 @@ def grade(options: argparse.Namespace) -> Graded:
     opened = open_set(options.set, workbench)
     check_collection(options.collection, opened.workbench)
     pipeline = opened.workbench.engine(choice, observed=False)
-    conditions = opened.workbench.conditions(pipeline)
-    log = opened.workbench.experiments.scores(conditions)
     controls, questions = Controls(), opened.labelled.questions
+    conditions = opened.workbench.conditions(pipeline, questions)
+    log = opened.workbench.experiments.scores(conditions)
     with interruptible(controls, "is graded"):
         done = score(
             questions, pipeline, log, time.monotonic, workers=opened.workbench.scoring_workers, controls=controls,
-            on_progress=Progress("graded"),
+            on_progress=Progress("graded"), recorded=opened.workbench.recorded(questions),
         )  # fmt: skip
     if done.failed:
         hint = "What was graded is kept; the same command tries them again."

@@ -15,10 +15,10 @@ from crag_core.base.protocols import Messages
 from crag_core.base.serialization import fingerprint
 from crag_core.base.types import Excerpt, Origin, Turn
 
-VERSION = "4"
+VERSION = "5"
 """Of the shipped wording, and of what the code puts into it: raise it where a change of either changes a request."""
 
-SHIPPED = "8a486e9b62ac0940"
+SHIPPED = "fbf3edec5c05ceed"
 """The fingerprint of the shipped wording."""
 
 JUDGED_CHARACTERS = 2000
@@ -48,6 +48,11 @@ class Prompts:
         shown = as_evidence(passage[:JUDGED_CHARACTERS])
         return self._asked("judge", question=harmless(question), evidence=shown, reply=replies.SCORE_FORM)
 
+    def judge_yes_no(self, question: str, passage: str) -> Messages:
+        """One passage against one question, for one word; the passage is cut as `judge` cuts it."""
+        shown = as_evidence(passage[:JUDGED_CHARACTERS])
+        return self._asked("judge-yes-no", question=harmless(question), evidence=shown, reply=replies.YES_NO_FORM)
+
     def judge_batch(self, question: str, texts: Sequence[str]) -> Messages:
         """Several passages at once, 0 to 10 with a reason each, by their first 800 characters (description 002)."""
         return self._judge_together("judge-batch", question, texts, replies.BATCH_FORM)
@@ -61,6 +66,30 @@ class Prompts:
         if sum(len(text[:most].encode("utf-8", "replace")) for text in texts) > JUDGED_ROOM:
             most = JUDGED_TOGETHER
         return self._judge_together("judge-list", question, texts, replies.LIST_FORM, most)
+
+    def sufficient(self, question: str, texts: Sequence[str]) -> tuple[Messages, int]:
+        """Whether all documents together are enough (arXiv 2411.06037), and how many of them are shown: the first ones.
+
+        Each is shown whole, as long as there is room; the first one in any case, if need be only its beginning.
+        """
+        shown: list[str] = []
+        room = JUDGED_ROOM
+        for text in texts:
+            room -= len(text.encode("utf-8", "replace"))
+            if room < 0 and shown:
+                break
+            shown.append(text)
+        most = JUDGED_ROOM // 4 if room < 0 else JUDGED_ROOM  # characters; of four bytes at most
+        asked = self._judge_together("sufficient", question, shown, replies.SUFFICIENT_FORM, most)
+        return asked, len(shown)
+
+    def classify(self, question: str) -> Messages:
+        """How much has to be looked up for a question (arXiv 2403.14403)."""
+        return self._asked("classify", question=harmless(question), reply=replies.CLASS_FORM)
+
+    def alone(self, question: str) -> Messages:
+        """An answer without any document."""
+        return self._asked("alone", question=harmless(question), cannot_answer=replies.CANNOT_ANSWER)
 
     def again(self, messages: Messages, reply: str, failure: str) -> Messages:
         """The same request once more, with the unreadable reply and what was wrong with it."""

@@ -17,6 +17,9 @@ SCORE_SCHEMA: dict[str, Any] = {
     "required": ["score", "reasoning"],
 }
 
+YES_NO_FORM = "yes or no"
+"""Of which only the first token is read."""
+
 EXTRACTION_FORM = '{"sentences": ["...", "..."]}'
 EXTRACTION_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -26,6 +29,27 @@ EXTRACTION_SCHEMA: dict[str, Any] = {
 
 VERDICTS = ("supported", "partly", "not supported")
 """What a model may say of a statement beside its evidence."""
+
+SUFFICIENT, NOT_SUFFICIENT = "sufficient", "not sufficient"
+"""What a model may say of all documents together."""
+
+SUFFICIENT_FORM = '{"explanation": "<one or two sentences>", "verdict": "sufficient" or "not sufficient"}'
+SUFFICIENT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "explanation": {"type": "string", "maxLength": 600},
+        "verdict": {"type": "string", "enum": [SUFFICIENT, NOT_SUFFICIENT]},
+    },
+    "required": ["explanation", "verdict"],
+}
+
+CLASSES = ("a", "b", "c")
+CLASS_FORM = '{"verdict": "A" or "B" or "C"}'
+CLASS_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"verdict": {"type": "string", "enum": ["A", "B", "C"]}},
+    "required": ["verdict"],
+}
 
 CHECK_FORM = (
     '{"verdict": "supported" or "partly" or "not supported", '

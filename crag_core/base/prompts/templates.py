@@ -23,8 +23,11 @@ _MOST_BYTES = 4 * LONGEST
 _JUDGING = ("question", "evidence", "evidence_is_data", "reply")
 NEEDED = {
     "judge": _JUDGING,
+    "judge-yes-no": _JUDGING,
     "judge-batch": _JUDGING,
     "judge-list": _JUDGING,
+    "sufficient": _JUDGING,
+    "classify": ("question", "reply"),
     "again": ("failure",),
     "condense": ("question", "history", "evidence_is_data", "reply"),
     "extract": _JUDGING,
@@ -33,6 +36,7 @@ NEEDED = {
     "phrases": ("question",),
     "keywords": ("question", "tried"),
     "rephrase": ("question",),
+    "alone": ("question", "cannot_answer"),
     "answer": ("question", "evidence", "evidence_is_data", "cannot_answer"),
 }
 """The placeholders that must stand in each prompt."""
@@ -40,6 +44,7 @@ NEEDED = {
 ALLOWED = {
     "judge-batch": ("count",),
     "judge-list": ("count",),
+    "sufficient": ("count",),
     "rewrite": ("words",),
     "phrases": ("count",),
     "keywords": ("words",),

@@ -120,3 +120,25 @@ def beginning(text: str, most: int, count: Callable[[str], int]) -> str:
         least, beyond = (middle, beyond) if count(near[:middle]) <= most else (least, middle)
     space = near.rfind(" ", 0, least)
     return near[: space if space > least // 2 else least].rstrip()
+
+
+def around(text: str, start: int, end: int, most: int, count: Callable[[str], int]) -> str:
+    """Whole sentences of at most so many tokens: those of `text[start:end]`, and as many before it as behind it.
+
+    Where the text begins or ends, there are more on the other side. Where it has more tokens itself, its beginning.
+    """
+    if count(text) <= most:
+        return text
+    if count(text[start:end]) >= most:
+        return beginning(text[start:end], most, count)
+    room = max(most, 0) * _CHARACTERS
+    near = max(start - room, 0)
+    spans = [(near + a, near + b) for a, b in split(text[near : end + room])]
+    inside = [at for at, (a, b) in enumerate(spans) if a < end and start < b] or [0]
+    low, high = inside[0], inside[-1]
+
+    def window(more: int) -> str:
+        return text[spans[max(low - more, 0)][0] : spans[min(high + more, len(spans) - 1)][1]]
+
+    fit = bisect_right(range(len(spans) + 1), most, key=lambda more: count(window(more)))
+    return window(fit - 1) if fit else beginning(text[start:end], most, count)

@@ -70,14 +70,8 @@ class Inquiry:
         return found
 
     def _read(self, group: Group, reply: Reply | Exception, seconds: float) -> tuple[Grade, ...]:
-        if isinstance(reply, Stopped) or (isinstance(reply, Exception) and not isinstance(reply, CragError)):
-            raise reply
-        if isinstance(reply, CragError):
-            cause, error = str(reply), type(reply).__name__
-            message = [
-                Grade(passage.id, None, cause=cause, retryable=True, seconds=seconds, error=error) for passage in group
-            ]
-            return (replace(message[0], usage=Usage(calls=1)), *message[1:])
+        if isinstance(reply, Exception):
+            return failed(group, reply, seconds)
         scores = self.read(reply.text, len(group))
         message = [
             Grade(passage.id, one.score, one.reason, raw=reply.text, cause=one.cause, seconds=seconds)
@@ -106,6 +100,15 @@ class ModelEvaluator:
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
         return self._inquiry.grade(self._model, question, passages, cancel)
+
+
+def failed(group: Sequence[Passage], error: Exception, seconds: float = 0.0) -> tuple[Grade, ...]:
+    """The passages of one call that failed, to be asked about again; raises `Stopped`, and what is no `CragError`."""
+    if isinstance(error, Stopped) or not isinstance(error, CragError):
+        raise error
+    cause, kind = str(error), type(error).__name__
+    message = [Grade(passage.id, None, cause=cause, retryable=True, seconds=seconds, error=kind) for passage in group]
+    return (replace(message[0], usage=Usage(calls=1)), *message[1:])
 
 
 def _split(passages: Sequence[Passage], most: int) -> list[Group]:

@@ -10,16 +10,18 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from crag_core.base.errors import CragError, Stopped
+from crag_core.base.errors import BadRecord, CragError, Stopped
 from crag_core.base.protocols import Cancel, Clock
 from crag_core.experiments.batch import (
     Controls,
     Keeper,
     OnSetProgress,
+    Recorded,
     SetProgress,
     TakeTurn,
     at_once,
     failure_of,
+    prepared,
     run_batch,
 )
 from crag_core.experiments.comparison.outcome import Outcome, outcome_of
@@ -59,6 +61,7 @@ def run_set(
     clock: Clock,
     *,
     judged: Judged | None = None,
+    recorded: Recorded | None = None,
     workers: int = 1,
     controls: Controls | None = None,
     on_progress: OnSetProgress = lambda scoring: None,
@@ -71,7 +74,7 @@ def run_set(
     but not one that broke off or whose answer could not be measured, for it would count as whole. Raises as
     `run_batch` does.
     """
-    controls, grades = controls or Controls(), judged or {}
+    controls, grades, logs = controls or Controls(), judged or {}, recorded or {}
     known = [contender.keeper.load().keys() for contender in contenders]  # of rows that can be read
     todo = [asked for asked in questions if not all(asked.key in keys for keys in known)]
 
@@ -80,7 +83,10 @@ def run_set(
         for contender, keys in zip(contenders, known, strict=True):
             if asked.key in keys:
                 continue
-            engine = _without_pause(contender.engine).hiding(asked.without)
+            try:
+                engine = prepared(_without_pause(contender.engine), asked, logs)
+            except BadRecord as error:
+                return error
             trace = engine.run(asked.question, Run(cancel=controls.cancel))
             broken = failure_of(trace) or unmeasured(trace)
             if isinstance(broken, Stopped):

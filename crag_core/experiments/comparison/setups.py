@@ -11,6 +11,7 @@ from typing import Any
 from crag_core.base import serialization
 from crag_core.base.text.display import limit_text
 from crag_core.decision.policy import Policy
+from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import made_by
@@ -147,7 +148,9 @@ def _writer(made: RunSettings) -> str:
 
 
 def _checker(made: RunSettings) -> str:
-    return "their words" if made.support == WORDS else _model(made.support)
+    if asks_language_model(made.support):
+        return _model(made.support)
+    return "their words" if made.support == WORDS else made.support
 
 
 def _model(choice: str) -> str:
@@ -155,7 +158,7 @@ def _model(choice: str) -> str:
 
 
 def _asks_a_model(made: RunSettings) -> bool:
-    return made.writer != EXTRACTIVE or made.evaluator.calls_model or made.support != WORDS
+    return made.writer != EXTRACTIVE or made.evaluator.calls_model or asks_language_model(made.support)
 
 
 # --- earlier results --------------------------------------------------------------------------------------------------

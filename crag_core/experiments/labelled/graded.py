@@ -122,7 +122,7 @@ def scored_from(trace: Trace, asked: Gradable) -> ScoredQuestion:
         grades=None
         if trace.grades is None
         else tuple(replace(grade, reason="", raw=None, cause=grade.cause[:200]) for grade in trace.grades),
-        signals=trace.signals,
+        signals=trace.measured(trace.settings.policy),
         strips=strips,
         seconds=trace.seconds,
         usage=trace.usage,

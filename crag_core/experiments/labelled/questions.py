@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
-from crag_core.base.serialization import fingerprint
+from crag_core.base.serialization import fingerprint, to_plain
 from crag_core.base.types import Action
 
 
@@ -70,6 +70,7 @@ class Origin(StrEnum):
     FEEDBACK = "feedback"
     DRAFTED = "drafted"
     WRITTEN = "written"
+    LOG = "log"
 
 
 class Gradable(Protocol):
@@ -85,20 +86,40 @@ class Gradable(Protocol):
     def answers(self) -> tuple[str, ...]: ...
 
     @property
+    def log(self) -> str: ...
+
+    @property
+    def record(self) -> str: ...
+
+    @property
     def key(self) -> str: ...
+
+
+def _key_of(asked: Gradable) -> str:
+    """Two records of a log may ask the same question with other chunks."""
+    recorded = (asked.log, asked.record) if asked.log else ()
+    return fingerprint((asked.question, asked.without, *recorded))
 
 
 @dataclass(frozen=True)
 class UnlabelledQuestion:
-    """Waits for a label; its key is that of the labelled question which it becomes."""
+    """Waits for a label; its key is that of the labelled question which it becomes. `log`, `record`: as there."""
 
     question: str
+    log: str = ""
+    record: str = ""
     without: ClassVar[str] = ""
     answers: ClassVar[tuple[str, ...]] = ()
 
     @cached_property
     def key(self) -> str:
-        return fingerprint((self.question, self.without))
+        return _key_of(self)
+
+    @property
+    def plain(self) -> dict[str, str]:
+        """Ready for JSON."""
+        own = {"log": self.log, "record": self.record} if self.log else {}
+        return {"question": self.question, **own}
 
 
 @dataclass(frozen=True)
@@ -106,7 +127,8 @@ class LabelledQuestion:
     """`answers` are texts any of which answers the question, `document` is the name of the file that holds one.
 
     `without`: passages that hold this text count as not indexed, so that a question which they answer becomes one that
-    is nearly answered. `origin` says where question and label come from.
+    is nearly answered. `origin` says where question and label come from. `log` is the name of a kept log and `record`
+    its entry there: the chunks of that entry take the place of the index; "": the index is searched.
     """
 
     question: str
@@ -116,6 +138,8 @@ class LabelledQuestion:
     without: str = ""
     origin: Origin = Origin.UPLOADED
     note: str = ""
+    log: str = ""
+    record: str = ""
 
     def __post_init__(self) -> None:
         if not self.question.strip():
@@ -126,7 +150,15 @@ class LabelledQuestion:
     @cached_property
     def key(self) -> str:
         """Equal where the same passages are graded for the same question, whatever is expected of it."""
-        return fingerprint((self.question, self.without))
+        return _key_of(self)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Ready for JSON. Of a question that no log has, as it was before logs were known."""
+        found = dict(to_plain(self))
+        if not self.log:
+            del found["log"], found["record"]
+        return found
 
 
 @dataclass(frozen=True)
@@ -144,7 +176,7 @@ class LabelledSet:
     @cached_property
     def fingerprint(self) -> str:
         """Another one wherever a question or a label is another."""
-        return fingerprint(self.questions)
+        return fingerprint([question.plain for question in self.questions])
 
     def find(self, key: str) -> LabelledQuestion | None:
         return next((one for one in self.questions if one.key == key), None)
@@ -175,7 +207,7 @@ Contradiction = tuple[tuple[int, Expected], ...]
 
 @dataclass(frozen=True)
 class Settled:
-    """`questions` each once, by question and `without`, in the order in which they first came.
+    """`questions` each once, by their keys, in the order in which they first came.
 
     `repeated` are the rows that say the same as one before them.
     """
@@ -187,9 +219,9 @@ class Settled:
 
 def settle(rows: Iterable[tuple[int, LabelledQuestion]]) -> Settled:
     """Of questions that say the same, the first is kept, with the answers of all."""
-    found: dict[tuple[str, str], list[tuple[int, LabelledQuestion]]] = {}
+    found: dict[str, list[tuple[int, LabelledQuestion]]] = {}
     for row, asked in rows:
-        found.setdefault((asked.question, asked.without), []).append((row, asked))
+        found.setdefault(asked.key, []).append((row, asked))
     kept: list[LabelledQuestion] = []
     repeated: list[int] = []
     contradictions = []

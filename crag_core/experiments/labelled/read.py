@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Any
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.serialization import to_plain
 from crag_core.base.text.csv_cells import written
 from crag_core.experiments.labelled.file_rows import Problem as Problem
 from crag_core.experiments.labelled.file_rows import Row, Table, cleaned, decoded, table_of
@@ -37,6 +36,8 @@ COLUMNS = {
     "without": ("without",),
     "note": ("note",),
     "origin": ("origin",),
+    "log": ("log",),
+    "record": ("record",),
 }
 """By what a column means, the names that it may have, the best one first."""
 
@@ -106,6 +107,8 @@ def question_from(names: tuple[str, ...], values: Sequence[Any], is_json: bool) 
             _text("without", said("without")),
             _origin(_text("origin", said("origin"))),
             _text("note", said("note")),
+            _text("log", said("log")),
+            _text("record", said("record")),
         )
     except ValueError as error:
         raise BadRecord(f"{str(error).capitalize()}.", hint="Change the label, or empty the cell 'without'.") from None
@@ -231,7 +234,7 @@ def read_questions(name: str, content: bytes) -> Read:
 
 def write_questions(questions: Iterable[LabelledQuestion]) -> str:
     """JSONL in ASCII; `read_questions` gives the same questions where their texts are `cleaned` and each comes once."""
-    return "".join(f"{json.dumps(to_plain(question))}\n" for question in questions)
+    return "".join(f"{json.dumps(question.plain)}\n" for question in questions)
 
 
 def write_csv(questions: Iterable[LabelledQuestion]) -> str:
@@ -239,9 +242,9 @@ def write_csv(questions: Iterable[LabelledQuestion]) -> str:
 
     Text that a spreadsheet would take for a formula is marked, and read again as the question that was asked.
     """
-    header = [field.name for field in fields(LabelledQuestion)]
-    plain = ({**to_plain(question), "answers": _cell_of(question.answers)} for question in questions)
-    return written([header, *(list(row.values()) for row in plain)])
+    plain = [{**question.plain, "answers": _cell_of(question.answers)} for question in questions]
+    header = max((list(row) for row in plain), key=len, default=[field.name for field in fields(LabelledQuestion)])
+    return written([header, *([row.get(name, "") for name in header] for row in plain)])
 
 
 def _cell_of(answers: Sequence[str]) -> str:
@@ -294,9 +297,10 @@ def _read_unlabelled(rows: Sequence[Row], problems: list[Problem]) -> Read:
     found: dict[str, UnlabelledQuestion] = {}
     for row in rows:
         try:
-            place = known_columns(row.names).get("question")
-            asked = _question(None if place is None else row.values[place])
-            found.setdefault(asked, UnlabelledQuestion(asked))
+            known = known_columns(row.names)
+            said = [row.values[known[name]] if name in known else None for name in ("question", "log", "record")]
+            asked = UnlabelledQuestion(_question(said[0]), _text("log", said[1]), _text("record", said[2]))
+            found.setdefault(asked.key, asked)
         except BadRecord as error:
             problems.append(Problem(row.number, str(error)))
     return Read((), tuple(sorted(problems, key=lambda problem: problem.row)), (), tuple(found.values()))

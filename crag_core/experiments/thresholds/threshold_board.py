@@ -6,7 +6,7 @@ Only the first retrieval counts: a policy that retrieves again (agentic, heurist
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from crag_core.decision.aggregation import aggregate, effective_scores
 from crag_core.decision.decide import match_rule, settle
 from crag_core.decision.plan import Planner
 from crag_core.decision.policy import Aggregation, Policy, WebUse
-from crag_core.decision.signals import variance
+from crag_core.decision.signals import SUFFICIENCY, variance
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate, wilson
@@ -77,7 +77,10 @@ class Board:
     """`cases` under `policy`, graded by `judge`. `writer`: a language model is there to rewrite and answer."""
 
     def __init__(self, policy: Policy, cases: Sequence[Case], judge: EvaluatorCard, *, writer: bool = False) -> None:
-        self.policy, self.cases, self.judge, self.writer = policy, tuple(cases), judge, writer
+        # A question that needs several rounds is the one that thresholds decide.
+        of = replace(policy, rounds_by_question=False)
+        self.policy, self.cases = of if writer else of.unaided(), tuple(cases)
+        self.judge, self.writer = judge, writer
         self._known: dict[float, Deciding] = {}
 
     def __len__(self) -> int:
@@ -178,7 +181,9 @@ class Board:
 
     @cached_property
     def ungraded(self) -> Array:
-        """(n,) whether a passage that counts has no grade."""
+        """(n,) whether a passage that counts has no grade; of a whole context, whether nobody has judged it."""
+        if self.policy.judges_together:
+            return np.array([SUFFICIENCY not in dict(case.scored.signals) for case in self.cases], dtype=bool)
         top = self.policy.grade_top
         cases = [case.scored for case in self.cases]
         known = [{grade.passage_id for grade in one.grades or () if grade.score is not None} for one in cases]

@@ -67,7 +67,7 @@ def verdict_of(view: RunView) -> Verdict:
         tone="open" if is_plain else decision.action.lower(),
         action=decision.label.upper() if is_plain else decision.action,
         label="" if is_plain else own_name(decision),
-        meaning=meaning(decision),
+        meaning=meaning(view.policy, decision),
         reason=sentence(decision.reason),
         figures=(*figures(view), *_costs(view.trace)),
         flips=() if is_plain else flip_lines(view) or (no_flip(view),),
@@ -211,7 +211,7 @@ def _bars(policy: Policy, card: ChunkCard) -> Iterator[Bar]:
     """What the decision compares with the thresholds; a weighted sum leaves a passage's own score without any."""
     limits = {"score": (policy.lower, policy.upper), ANSWERING: (policy.upper,), TOPICAL: (policy.lower,)}
     for name, value in card.scores:
-        is_compared = (name, value) in card.compared and policy.aggregation is not Aggregation.SIGNALS
+        is_compared = (name, value) in card.compared and not policy.scores_the_set
         is_compared &= not policy.fast_path.always
         thresholds = tuple(round(100 * one, 1) for one in limits[name]) if is_compared else ()
         yield Bar(name, f"{value:.2f}", round(100 * value, 1), thresholds)

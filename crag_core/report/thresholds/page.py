@@ -23,6 +23,7 @@ _SCORES = {
     Aggregation.RANK_WEIGHTED: "the mean grade of the chunks found for it, the first ones weighing most",
     Aggregation.SIGNALS: "a weighted sum of what was measured of the chunks found for it",
     Aggregation.MEAN_OF_KEPT: "the mean grade of those chunks found for it that reach the lower threshold",
+    Aggregation.WHOLE_CONTEXT: "what a language model says of all chunks found for it together, 0 or 1",
     Aggregation.TWO_SIGNAL: "the grade of the best of the chunks found for it",
 }
 _ORIGINS = {

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from crag_core.base.text.display import counted, readable
 from crag_core.base.types import Action, Handling
-from crag_core.decision.policy import Aggregation, Policy, WebUse
+from crag_core.decision.policy import Aggregation, Doubtful, Policy, WebUse
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Objective, Plateau
@@ -118,6 +118,10 @@ def outcome(policy: Policy, action: Action) -> Outcome:
     if route.expand or route.re_retrieve:
         name = "Searched for again in the documents" if is_kept else "Set aside, and searched for again"
         more = {WebUse.ALWAYS: ", the web asked too", WebUse.WHEN_FEW: ", the web asked where little is left"}
+    elif action is Action.AMBIGUOUS and policy.doubtful is Doubtful.ABSTAIN and route.web is WebUse.NEVER:
+        name, more = "Not answered: the policy abstains", {}
+    elif route.passages is Handling.DOCUMENTS:
+        name, more = "Answered from whole documents", {}
     elif is_kept:
         name = "Answered from the documents"
         more = {WebUse.ALWAYS: " and the web", WebUse.WHEN_FEW: ", and the web where little is left"}

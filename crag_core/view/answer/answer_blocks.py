@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from crag_core.base.protocols import Piece
 from crag_core.base.text.display import clean, sentence, shortened
 from crag_core.base.text.markdown import without_marks
 from crag_core.base.types import Answer, AnswerState, Excerpt, Strip, Support
+from crag_core.trace.grounding.checkers import Checker, checker_of
 from crag_core.trace.grounding.citation_check import (
     LACKING,
     SUPPORTED,
@@ -36,6 +37,7 @@ from crag_core.trace.grounding.quoted_answer import (
     why_doubtful,
     with_headers,
 )
+from crag_core.trace.reroute import FROM_MEMORY
 from crag_core.view.path.stages import PLACES, web_failure
 from crag_core.view.run_view import Label, RunView
 
@@ -59,6 +61,24 @@ _ABOUT_OPINIONS = (
     "for word. It was not told the question, and it may be wrong. How often is not known: measure your model on "
     "sentences that people have labelled, with benchmarks/support.py --judge."
 )
+_ABOUT_MINICHECK = (
+    "bespoke-minicheck, a language model made to check facts, was asked of each sentence whether the evidence supports "
+    "it, but for those that stand there word for word. The score is how probable it finds yes; where its server does "
+    "not tell that, 1 or 0. It was not told the question, it names no evidence, and it may be wrong: measure it with "
+    "benchmarks/support.py --judge."
+)
+_ABOUT_NAMED = (
+    "A model read the evidence and each sentence, but for those that stand there word for word. The score of 0 to 1 is "
+    "how probable it finds it that the evidence supports the sentence. Where it tells words that it finds unsupported, "
+    "they are marked, and the sentence scores at most 0.50. It names no evidence, and it may be wrong: measure it with "
+    "benchmarks/support.py --judge."
+)
+_ABOUT_OF = {
+    Checker.WORDS: _ABOUT,
+    Checker.LANGUAGE_MODEL: _ABOUT_OPINIONS,
+    Checker.MINICHECK: _ABOUT_MINICHECK,
+    Checker.NAMED_MODEL: _ABOUT_NAMED,
+}
 _MARKS = {
     Standing.SUPPORTED: "supported, 0.55 or more",
     Standing.WEAK: "weakly supported, 0.35 or more",
@@ -71,9 +91,15 @@ _OPINIONS = {
     Standing.NONE: "nothing in the evidence supports this",
     Standing.UNCHECKED: "not checked: the reply could not be read, code, or nothing that could be true or false",
 }
+_CHANCES = _MARKS | {
+    Standing.UNCHECKED: "not checked: the reply could not be read, code, or nothing that could be true or false"
+}
 
 Part = tuple[str, str, str]
-"""Words, where they lead to ("" for nowhere), and what is said of the link."""
+"""Words, where they lead to ("" for nowhere), and what is said of the link; or of the words, where they are marked."""
+
+UNSUPPORTED = "not in the evidence"
+"""What is said of marked words."""
 
 
 @dataclass(frozen=True)
@@ -160,11 +186,12 @@ class AnswerBlocks:
 
     @property
     def about(self) -> str:
-        return _ABOUT_OPINIONS if self.judge else _ABOUT
+        return _ABOUT_OF[self.checker]
 
     @property
     def marks(self) -> tuple[tuple[str, str], ...]:
-        return tuple((SIGNS[kind], meaning) for kind, meaning in (_OPINIONS if self.judge else _MARKS).items())
+        of = {Checker.WORDS: _MARKS, Checker.LANGUAGE_MODEL: _OPINIONS}.get(self.checker, _CHANCES)
+        return tuple((SIGNS[kind], meaning) for kind, meaning in of.items())
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -179,6 +206,9 @@ class AnswerBlocks:
 
     def _notes(self) -> Iterator[tuple[str, str]]:
         answer, trace = self.answer, self.view.trace
+        is_from_memory = self.view.routed.decision.is_from_memory
+        if is_from_memory:
+            yield "doubtful", FROM_MEMORY
         if self.is_doubtful:
             yield "doubtful", why_doubtful(self.view.routed.decision, trace.web)
         if answer.state is AnswerState.STOPPED:
@@ -194,6 +224,8 @@ class AnswerBlocks:
             yield "web", failed
         if cut := left_out(answer.usage):
             yield "cut", cut
+        if is_from_memory:
+            return
         if answer.state is AnswerState.COMPLETE and answer == trace.answer and trace.support is None:
             said = (f"{step.summary} {step.hint}" for step in trace.steps if step.name in PLACES["check"][2])
             yield "unmeasured", f"What supports each sentence was {next(said, 'not measured in this run')}"
@@ -213,10 +245,13 @@ class AnswerBlocks:
         return Evidence(self.pieces)
 
     @cached_property
+    def checker(self) -> Checker:
+        return checker_of(self.view.trace.settings.support)
+
+    @cached_property
     def judge(self) -> str:
-        """The language model that was asked what supports each sentence; "" where words were compared."""
-        by = self.view.trace.settings.support
-        return "" if by == WORDS else clean(by)
+        """The model that said what supports each sentence; "" where words were compared."""
+        return "" if self.checker is Checker.WORDS else clean(self.view.trace.settings.support)
 
     @cached_property
     def is_plain(self) -> bool:
@@ -230,7 +265,8 @@ class AnswerBlocks:
         """What is odd about the citations of a sentence."""
         absent = [f"[{number}]" for number in one.cited if not 1 <= number <= len(self.excerpts)]
         message = [f"cites {' and '.join(absent)}, which is not among its sources"] if absent else []
-        elsewhere = supported_elsewhere(one, self.pieces)
+        names_evidence = self.checker in (Checker.WORDS, Checker.LANGUAGE_MODEL)
+        elsewhere = supported_elsewhere(one, self.pieces) if names_evidence else ()
         if elsewhere and len(absent) < len(one.cited):
             there = " and ".join(f"[{number}]" for number in one.cited if f"[{number}]" not in absent)
             message.append(f"cites {there}, but its support is in {' and '.join(f'[{n}]' for n in elsewhere)}")
@@ -254,7 +290,7 @@ class AnswerBlocks:
         return tuple(one for block in self.blocks for one in block.sentences if one.sign)
 
     def _sentence(self, number: int, one: Support, said: str) -> AnswerSentence:
-        parts = tuple(part for part in self._parts(said) if part[0])
+        parts = tuple(part for part in self._parts(said, one.spans) if part[0])
         if not self.support or self.is_plain:
             return AnswerSentence(parts, "plain" if self.support else "")
         stands = standing(one.score)
@@ -277,23 +313,34 @@ class AnswerBlocks:
         """What is said behind the standing: the score, or who judged so."""
         if one.score is None:
             return ""
-        if self.judge:
-            return f", judged by {self.judge}" if self._is_opinion(one) else ", word for word"
-        return f", score {one.score:.2f}"
+        if not self.judge:
+            return f", score {one.score:.2f}"
+        if not self._is_opinion(one):
+            return ", word for word"
+        score = "" if self.checker is Checker.LANGUAGE_MODEL else f"score {one.score:.2f}, "
+        return f", {score}judged by {self.judge}"
 
     def _is_opinion(self, one: Support) -> bool:
         """A model was not asked about what stands in the evidence word for word."""
         claim = claim_of(self.answer.text[one.start : one.end])
         return bool(self.judge) and not (one.score == 1.0 and quoted(claim, one.cited, self.held))
 
-    def _parts(self, said: str) -> Iterator[Part]:
+    def _parts(self, said: str, spans: Sequence[tuple[int, int]]) -> Iterator[Part]:
+        at = 0
+        for start, end in spans:
+            yield from self._parts_of(said[at:start], "")
+            yield from self._parts_of(said[start:end], UNSUPPORTED)
+            at = end
+        yield from self._parts_of(said[at:], "")
+
+    def _parts_of(self, said: str, mark: str) -> Iterator[Part]:
         for at, part in enumerate(CITATION.split(said)):
             if at % 2:
                 for place, number in enumerate(re.findall(r"\d+", part)):
                     yield " " if place else "", "", ""
                     yield self._citation(int(number))
             else:
-                yield "\n".join(_spaced(line) for line in part.split("\n")), "", ""
+                yield "\n".join(_spaced(line) for line in part.split("\n")), "", mark if part.strip() else ""
 
     def _citation(self, number: int) -> Part:
         if not 1 <= number <= len(self.excerpts):
@@ -322,10 +369,18 @@ class AnswerBlocks:
             return _WHY_UNJUDGED
         if not self._is_opinion(one):
             return "It stands in the evidence word for word, so no model was asked:"
+        message = f"Judged by {self.judge}: {stands}."
+        if self.checker is not Checker.LANGUAGE_MODEL:  # a score, and no evidence named
+            message = f"Score {one.score:.2f}, judged by {self.judge}: {stands}.{self._unsupported(one)}"
+            return f"{message} Nearest in the evidence:" if quotes else message
         if stands is Standing.NONE:
-            return f"Judged by {self.judge}: {stands}."
-        rest = "It rests on:" if quotes else "No sentence of the evidence was named."
-        return f"Judged by {self.judge}: {stands}. {rest}"
+            return message
+        return f"{message} {'It rests on:' if quotes else 'No sentence of the evidence was named.'}"
+
+    def _unsupported(self, one: Support) -> str:
+        said = self.answer.text[one.start : one.end]
+        found = [f"“{clean(said[start:end])}”" for start, end in one.spans]
+        return f" {UNSUPPORTED.capitalize()}: {', '.join(found)}." if found else ""
 
     def _head(self, one: Support, stands: Standing) -> str:
         if stands is Standing.UNCHECKED:

@@ -15,6 +15,7 @@ class AnswerEnding(StrEnum):
     ANSWERED = "Answered"
     FROM_WEB = "From the web"
     DOUBTFUL = "Doubtful"
+    FROM_MEMORY = "From the model's memory"
     UNANSWERED = "Cannot be answered"
     STOPPED = "Stopped"
     FAILED = "Broke off"
@@ -38,6 +39,8 @@ def ending(view: RunView) -> AnswerEnding:
         return AnswerEnding.NOT_RUN
     if answer.state in _UNFINISHED:
         return _UNFINISHED[answer.state]
+    if view.routed.decision.is_from_memory:
+        return AnswerEnding.FROM_MEMORY
     if view.routed.is_doubtful:
         return AnswerEnding.DOUBTFUL
     cited = citations(answer.text, len(excerpts))

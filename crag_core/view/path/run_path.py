@@ -34,7 +34,15 @@ class RunPath:
 
 _SURE = ("retrieve", "grade", "route")
 """Stages of every path."""
-_DECIDING = (StepName.RETRIEVE, StepName.GRADE, StepName.SECOND_READING, StepName.ROUTE, StepName.RETRIEVE_AGAIN)
+_DECIDING = (
+    StepName.CLASSIFY,
+    StepName.RETRIEVE,
+    StepName.GRADE,
+    StepName.SECOND_READING,
+    StepName.JUDGE_TOGETHER,
+    StepName.ROUTE,
+    StepName.RETRIEVE_AGAIN,
+)
 """Steps after which the decision may be another one."""
 _IDLE = (StageState.NOT_TAKEN, StageState.SKIPPED, StageState.WOULD_BE, StageState.TO_COME)
 
@@ -61,7 +69,9 @@ def run_path(trace: Trace, routed: Reroute, running: str | None = None) -> RunPa
 
 def _is_decided(trace: Trace, routed: Reroute, running: str | None) -> bool:
     """Whether all is there that the decision is made from, and nothing that goes on may change it."""
-    if trace.passages is None or stages.grade(trace, routed).state is StageState.WOULD_BE:
+    if trace.passages is None or Missing.CHUNKS in routed.missing:
+        return False
+    if stages.grade(trace, routed).state is StageState.WOULD_BE:
         return False
     return running is None or (trace.decision is not None and running not in _DECIDING)
 
@@ -108,6 +118,8 @@ def _with_cost(draft: Stage, trace: Trace, routed: Reroute) -> Stage:
 
 
 def _assemble(trace: Trace, routed: Reroute) -> Stage:
+    if routed.decision.is_from_memory:
+        return stage("assemble", StageState.SKIPPED, stages.why_not(routed))
     missing = set(routed.missing) - {Missing.ANSWER}
     if trace.web is not None and trace.web.outcome is WebOutcome.COOLING:
         missing -= {Missing.WEB}  # the run went on without it

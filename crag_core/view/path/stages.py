@@ -21,10 +21,11 @@ from crag_core.base.types import (
     WebPage,
     WebSearch,
 )
-from crag_core.decision.plan import EXPAND, REFINE
+from crag_core.decision.plan import DOCUMENTS, EXPAND, REFINE, WIDENING
 from crag_core.decision.policy import Strategy
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import model_name
 
 
 class StageState(StrEnum):
@@ -70,9 +71,15 @@ class Stage:
         return f"{counted(self.calls, 'call')} · {time}" if self.calls else time
 
 
-_HANDLINGS = {Handling.WHOLE: "Use whole", Handling.EXTRACT: "Extract", Handling.DISCARD: "Discard"}
+_HANDLINGS = {
+    Handling.WHOLE: "Use whole",
+    Handling.DOCUMENTS: "Read whole",
+    Handling.EXTRACT: "Extract",
+    Handling.DISCARD: "Discard",
+}
 _ROUNDS = {
     EXPAND: "the question expanded",
+    DOCUMENTS: "whole documents",
     REFINE: "keywords refined",
     Strategy.KEYWORD.value: "by keywords",
     Strategy.REWRITTEN.value: "the question in other words",
@@ -80,8 +87,8 @@ _ROUNDS = {
 }
 _UNASKED = {WebOutcome.OFF: "web search is off", WebOutcome.COOLING: "too soon after the last"}
 PLACES = {
-    "retrieve": ("Retrieve", "passages", (StepName.CONDENSE, StepName.RETRIEVE)),
-    "grade": ("Grade", "scores", (StepName.GRADE, StepName.SECOND_READING)),
+    "retrieve": ("Retrieve", "passages", (StepName.CONDENSE, StepName.CLASSIFY, StepName.RETRIEVE)),
+    "grade": ("Grade", "scores", (StepName.GRADE, StepName.SECOND_READING, StepName.JUDGE_TOGETHER)),
     "route": ("Route", "scores", (StepName.ROUTE,)),
     "again": ("Look again", "record", (StepName.RETRIEVE_AGAIN,)),
     "refine": ("Refine", "passages", (StepName.SCORE_STRIPS, StepName.EXTRACT)),
@@ -117,7 +124,7 @@ def why_not(routed: Reroute) -> str:
     """Why a stage is not on the path that the decision asks for."""
     action = routed.decision.action
     if routed.decision.verdict is None:
-        return "not part of plain RAG"
+        return "no document is needed" if routed.decision.is_from_memory else "not part of plain RAG"
     return f"not needed: {action}" if action is Action.CORRECT else f"not asked: {action}"
 
 
@@ -132,25 +139,35 @@ def kept(verdicts: tuple[StripVerdict, ...], passages: tuple[Passage, ...]) -> s
 
 
 def retrieve(trace: Trace, routed: Reroute) -> Stage:
+    if routed.decision.is_from_memory:
+        unused = "the record holds chunks that are not used now" if trace.passages else ""
+        return stage("retrieve", StageState.SKIPPED, why_not(routed), unused)
     found = routed.decision_path.iterations[0].passages
     pinned = sum("read_file" in passage.found_by for passage in found)
     files, rest = counted(pinned, "pinned file"), counted(len(found) - pinned, "chunk")
     message = (f"{files}, {rest}" if len(found) > pinned else f"{files}, whole") if pinned else rest
-    of = f"from {counted(len({passage.source for passage in found}), 'document')}" if found else ""
+    of = _sorted(trace) + f"from {counted(len({passage.source for passage in found}), 'document')}" if found else ""
     return stage("retrieve", StageState.TAKEN, message if found else "nothing found", of)
+
+
+def _sorted(trace: Trace) -> str:
+    """What a model or a rule made of the question before anything was retrieved; "" where nobody sorted it."""
+    step = next((step for step in trace.steps if step.name == StepName.CLASSIFY), None)
+    return f"question {step.summary}; " if step and trace.settings.policy.rounds_by_question else ""
 
 
 def grade(trace: Trace, routed: Reroute) -> Stage:
     decision_path = routed.decision_path
     first = decision_path.iterations[0].decision
     if first.verdict is None:
-        return stage("grade", StageState.SKIPPED, "not part of plain RAG")
+        return stage("grade", StageState.SKIPPED, why_not(routed))
     if first.rule:
         return stage("grade", StageState.SKIPPED, f"not needed: rule {first.rule}", first.reason)
     ids = {passage.id for passage in decision_path.looked_at}
     grades = [grade for grade in trace.grades or () if grade.passage_id in ids]
     is_broken = break_at(trace, "grade") is not None and any(grade.retryable for grade in grades)
-    if decision_path.ungraded or is_broken:
+    unsorted = Missing.QUESTION_CLASS in routed.missing
+    if decision_path.ungraded or is_broken or unsorted or Missing.SUFFICIENCY in routed.missing:
         return stage("grade", StageState.WOULD_BE)
     if not grades:
         return stage("grade", StageState.SKIPPED, "not read by this policy" if ids else "nothing to grade")
@@ -160,6 +177,9 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
     best = f", best {readable(max(scores))[0]}" if scores and routed.decision.topical is None else ""
     by = f"by {trace.settings.evaluator.title}"
     detail = ". Second opinion: ".join(filter(None, (by, _second_opinion(trace, grades))))
+    if judged := trace.judgement(trace.settings.policy):
+        label = {1.0: "enough", 0.0: "not enough", None: "not judged"}.get(judged.score, "in part")
+        detail += f". Read together by {model_name(trace.settings.writer)}: {label}"
     return stage("grade", StageState.TAKEN, f"{count} graded{best}", detail)
 
 
@@ -195,8 +215,9 @@ def route(trace: Trace, routed: Reroute) -> Stage:
 def again(trace: Trace, routed: Reroute) -> Stage:
     decision_path = routed.decision_path
     last = decision_path.iterations[-1]
-    is_expanded = last.decision.next_round == EXPAND and not decision_path.ungraded and decision_path.wanted is None
-    path = (*last.path, EXPAND) if is_expanded else last.path
+    following = last.decision.next_round
+    is_widened = following in WIDENING and not decision_path.ungraded and decision_path.wanted is None
+    path = (*last.path, str(following)) if is_widened else last.path
     first = {passage.id for passage in decision_path.iterations[0].passages}
     new = sum(passage.id not in first for passage in decision_path.looked_at)
     made = f"{counted(len(path), 'more round')}, {new} new" if path else ""
@@ -231,6 +252,10 @@ def refine(trace: Trace, routed: Reroute) -> Stage:
         )
     if Missing.STRIPS in routed.missing:
         return replace(message, state=StageState.WOULD_BE)
+    if handling is Handling.DOCUMENTS and Missing.DOCUMENTS in routed.missing:
+        return replace(message, state=StageState.WOULD_BE)
+    if handling is Handling.DOCUMENTS:
+        return replace(message, headline=counted(whole, "document"))
     if handling is Handling.WHOLE or whole:
         return replace(message, headline=f"{counted(whole, 'chunk')} as {'it is' if whole == 1 else 'they are'}")
     count = kept(knowledge.verdicts, decision_path.evidence)

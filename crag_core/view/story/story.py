@@ -82,8 +82,9 @@ def tell(
 
 def _told(view: RunView, about: str, web_note: str) -> Iterator[_Told]:
     is_plain = view.routed.decision.verdict is None and view.trace.passages is not None
+    is_from_memory = view.routed.decision.is_from_memory
     question = QuestionPicture(shortened(clean(view.trace.question), _LONGEST), clean(about))
-    yield "question", "A question", words.question_caption(is_plain), question, ""
+    yield "question", "A question", words.question_caption(is_plain, is_from_memory), question, ""
     if view.trace.passages is None:
         yield _broken(view)
         return
@@ -244,8 +245,11 @@ def _answered(view: RunView) -> _Told:
     from_web = bool(sources) and all(one.is_web for one in sources)
     caption = words.answer_caption(view, tuple(one.name for one in sources), from_web)
     title = "No sure answer" if view.routed.is_doubtful else "The answer, and its source"
+    if view.routed.decision.is_from_memory:
+        title = "An answer without a source"
     text = "\n".join(filter(None, (clean(line) for line in answer.text.splitlines())))
-    tone = "ambiguous" if view.routed.is_doubtful else "correct"
+    is_sure = not (view.routed.is_doubtful or view.routed.decision.is_from_memory)
+    tone = "correct" if is_sure else "ambiguous"
     return "answer", title, caption, AnswerPicture(shortened(text, _LONGEST), "", sources, tone), ""
 
 

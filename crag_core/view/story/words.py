@@ -29,6 +29,7 @@ _JUDGED = {
 }
 _DONE = {
     Handling.WHOLE: "use the chunks as they are",
+    Handling.DOCUMENTS: "read their documents whole",
     Handling.REFINE: "keep the best sentences",
     Handling.EXTRACT: "keep the best sentences",
     Handling.DISCARD: "set the chunks aside",
@@ -39,6 +40,7 @@ _HOW = {
     Aggregation.WORST: "The worst of {} scores",
     Aggregation.RANK_WEIGHTED: "{} together, the first counting most, score",
     Aggregation.SIGNALS: "What the search found scores as a whole",
+    Aggregation.WHOLE_CONTEXT: "A language model reads {} together. Whether they are enough scores",
     Aggregation.MEAN_OF_KEPT: "The chunks that are kept score on average",
 }
 
@@ -53,8 +55,10 @@ def capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def question_caption(is_plain: bool) -> str:
+def question_caption(is_plain: bool, is_from_memory: bool = False) -> str:
     first = "RAG answers questions from documents: it searches them, and writes an answer from what it finds."
+    if is_from_memory:
+        return f"{first} Here a language model said beforehand that this question needs no document."
     if is_plain:
         return f"{first} Plain RAG, as here, does not check what it found."
     return f"{first} Corrective RAG (CRAG) first checks whether what it found is good enough. Follow one question."
@@ -62,6 +66,8 @@ def question_caption(is_plain: bool) -> str:
 
 def found_caption(view: RunView) -> str:
     found = view.routed.decision_path.looked_at
+    if view.routed.decision.is_from_memory:
+        return "The documents are not searched."
     if not found:
         return "The search of the documents finds nothing."
     sources = len({passage.source for passage in found})
@@ -93,6 +99,8 @@ def graded_caption(view: RunView, best: tuple[float, ...], count: int, ungraded:
 def decision_caption(view: RunView, graded: int) -> str:
     """`graded` is the number of chunks with a score."""
     decision, policy = view.routed.decision, view.policy
+    if decision.is_from_memory:
+        return "No document was read, so there is no evidence to check."
     if decision.verdict is None:
         return "Plain RAG has no check: what the search found is used as it is."
     if decision.rule or decision.score is None:
@@ -129,10 +137,12 @@ def _by_one(decision: Decision, policy: Policy, graded: int) -> str:
 
 def verdict_of(decision: Decision) -> Verdict:
     """What the policy makes of it, and what it then does."""
+    if decision.is_from_memory:
+        return Verdict(clean(decision.label), "The language model answers from memory.", "plain")
     if decision.verdict is None:
         return Verdict(clean(decision.label), "Nothing is checked: use the chunks as they are.", "plain")
     done = _DONE[decision.handling]
-    if decision.next_round:
+    if decision.next_round and decision.handling is not Handling.DOCUMENTS:
         done = "search again"
     elif decision.wants(CorrectionKind.WEB_SEARCH):
         done += " and ask the web"
@@ -158,7 +168,8 @@ def _documents(view: RunView) -> str:
         return f"{many(found, 'chunk')} set aside"
     verdicts = [one for one in knowledge.verdicts if one.strip.passage_id in _ids(view)]
     if decision.handling is Handling.WHOLE or not any(excerpt.strip_ids for excerpt in knowledge.internal):
-        return f"{many(len(knowledge.internal), 'chunk')} used whole"
+        noun = "document" if decision.handling is Handling.DOCUMENTS else "chunk"
+        return f"{many(len(knowledge.internal), noun)} used whole"
     return f"{sum(one.kept for one in verdicts)} of {len(verdicts)} sentences kept"
 
 
@@ -199,6 +210,11 @@ def documents_caption(view: RunView) -> str:
             them = f"All {many(found, 'chunk')} are" if found > 1 else "The chunk is"
             return f"{them} set aside. Nothing of {'them' if found > 1 else 'it'} reaches the answer."
         return "No sentence of the chunks scores enough to be kept."
+    if Missing.DOCUMENTS in view.routed.missing:
+        return "The documents of the chunks were to be read whole, which this run did not come to."
+    if whole and decision.handling is Handling.DOCUMENTS:
+        them = f"{capital(many(whole, 'document'))} of the chunks"
+        return f"{them} {'are' if whole > 1 else 'is'} read whole, as far as there is room."
     if whole:
         return f"{capital(many(whole, 'chunk'))} {'go' if whole > 1 else 'goes'} to the answer whole."
     verdicts = [one for one in knowledge.verdicts if one.strip.passage_id in _ids(view)]
@@ -226,6 +242,8 @@ def answer_caption(view: RunView, cited: tuple[str, ...], from_web: bool) -> str
         if trace.failure:
             return f"No answer was written. {clean(trace.failure.summary)}"
         return "No answer was written in this run."
+    if view.routed.decision.is_from_memory and answer.state is not AnswerState.FAILED:
+        return "This is what the language model says from memory. No document was read, and nothing stands behind it."
     if answer.state is AnswerState.CANNOT_ANSWER:
         return "The evidence does not hold the answer, so none is made up. That is an answer too."
     if view.routed.is_doubtful:

@@ -41,6 +41,7 @@ ENDINGS = {
     AnswerEnding.ANSWERED: ("green", "check"),
     AnswerEnding.FROM_WEB: ("blue", "public"),
     AnswerEnding.DOUBTFUL: ("orange", "help"),
+    AnswerEnding.FROM_MEMORY: ("orange", "psychology"),
     AnswerEnding.UNANSWERED: ("gray", "do_not_disturb_on"),
     AnswerEnding.STOPPED: ("orange", "stop_circle"),
     AnswerEnding.FAILED: ("orange", "error"),
@@ -115,7 +116,7 @@ def _draw_text(blocks: AnswerBlocks) -> None:
     by = next((_NOTES[kind].format(plain(notes.pop(kind))) for kind in ("quoted", "written") if kind in notes), "")
     for kind, note in notes.items():
         st.caption(_NOTES[kind].format(plain(note)))
-    if blocks.answer.state is AnswerState.COMPLETE:
+    if blocks.answer.state is AnswerState.COMPLETE and blocks.sources:
         _draw_sources(blocks, by)
     elif by:
         st.caption(by)

@@ -10,6 +10,7 @@ from crag_core.base.types import WebOutcome
 from crag_core.evaluators.policies import known_card, second_card
 from crag_core.pipeline.call_budget import calls_needed
 from crag_core.pipeline.run import WebMode
+from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import same_judge
@@ -50,7 +51,7 @@ def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None
             second=second_card(choice.policy, choice.evaluator, writer=choice.model != EXTRACTIVE),
         ),
         searches=Missing.WEB in needs,
-        judges=support != WORDS,
+        judges=asks_language_model(support),
     )
 
 
@@ -60,11 +61,12 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
     needs: dict[Missing, str] = {}
     card = known_card(choice.evaluator)
     is_plain = choice.policy.fast_path.always or made.policy.fast_path.always  # then whoever is named grades nothing
-    if (choice.pinned, choice.search_too) != (made.pinned, made.search_too):
+    is_searched = trace.logged is None  # the chunks of a log stay, whatever would be retrieved here
+    if is_searched and (choice.pinned, choice.search_too) != (made.pinned, made.search_too):
         needs[Missing.GRADES] = "other pinned files"
-    elif choice.collection != made.collection:
+    elif is_searched and choice.collection != made.collection:
         needs[Missing.GRADES] = "another collection"
-    elif choice.top_k != made.top_k:
+    elif is_searched and choice.top_k != made.top_k:
         needs[Missing.GRADES] = f"{choice.top_k} chunks instead of {made.top_k}"
     elif not is_plain and choice.evaluator != made.evaluator.name:
         needs[Missing.GRADES] = f"grades by {card.title.lower()} instead of {made.evaluator.title.lower()}"
@@ -73,16 +75,22 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
     elif not is_plain and now is not None and not same_judge(made, now):
         needs[Missing.GRADES] = f"grades by {card.title.lower()} in another version"
     for item in (
+        Missing.QUESTION_CLASS,
+        Missing.CHUNKS,
         Missing.GRADES,
+        Missing.SUFFICIENCY,
         Missing.SECOND_OPINION,
         Missing.STRIPS,
         Missing.EXTRACTION,
         Missing.EXPANSION,
+        Missing.DOCUMENTS,
         Missing.RE_RETRIEVAL,
     ):
         if item is Missing.SECOND_OPINION and not second_card(
             choice.policy, card.name, writer=choice.model != EXTRACTIVE
         ):
+            continue
+        if item in (Missing.SUFFICIENCY, Missing.QUESTION_CLASS) and choice.model == EXTRACTIVE:
             continue
         if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
             needs.setdefault(item, item.value.partition(":")[0])

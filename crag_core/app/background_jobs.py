@@ -1,17 +1,18 @@
-"""Jobs in background threads; independent of Streamlit."""
+"""Jobs in background threads, runs among them."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.errors import CragError
-from crag_core.base.types import Step
+from crag_core.base.types import AnswerState, Step, StepState
 from crag_core.experiments.batch import Controls
-from crag_core.pipeline.run import Listener
+from crag_core.pipeline.run import Listener, Run
 from crag_core.pipeline.run_queue import Ticket
 from crag_core.trace.trace import Trace
 
@@ -53,9 +54,11 @@ class Job(Generic[P, R]):
         self._starting = threading.Lock()
         self._is_over = False
 
-    def start(self) -> None:
+    def start(self, when_over: Callable[[], object] = lambda: None) -> None:
+        """`when_over` is called at the end, from the thread of the job."""
         with self._starting:
             if self._thread.ident is None:
+                self._when_over = when_over
                 self._leave = at_end(self._end, self._finish)
                 self._thread.start()
 
@@ -101,6 +104,7 @@ class Job(Generic[P, R]):
         finally:
             self._is_over = True
             self._leave()
+            self._when_over()
 
     def _end(self) -> None:
         """Stop it because the program ends."""
@@ -156,3 +160,49 @@ class RunProgress(Listener):
 
     def wrote(self, piece: str) -> None:
         self.text += piece
+
+
+RunJob = Job[RunProgress, Trace]
+
+
+def job_of(
+    work: Callable[[Run], Trace],
+    begun: Trace,
+    keep: Callable[[Trace], object] = lambda trace: None,
+    owner: str = "",
+    ticket: Ticket | None = None,
+) -> RunJob:
+    """A job that does a run; `keep` is given the record at its end, or when the program ends before."""
+
+    def do(job: RunJob) -> Trace:
+        done = work(Run(progress, job.cancel))
+        progress.trace = program_ended(done) if job.is_program_ending else done
+        keep(progress.trace)
+        return progress.trace
+
+    def give_up() -> None:
+        keep(program_ended(progress.trace, progress.step))
+
+    progress = RunProgress(begun)
+    return Job(do, progress, owner=owner, ticket=ticket, give_up=give_up)
+
+
+def program_ended(trace: Trace, step: str = "") -> Trace:
+    """The record of a run that was stopped because the program ended, or that still was at `step` then.
+
+    One that came to its end all the same stays as it is.
+    """
+    if step and trace.is_unfinished and trace.failure is None:
+        return replace(trace, steps=(*trace.steps, Step(step, "The program was ended.", StepState.STOPPED)))
+    answer = trace.answer
+    if answer is not None and answer.state is AnswerState.STOPPED:
+        answer = replace(answer, message=_not_by_you(answer.message))
+    return replace(trace, steps=tuple(map(_describe, trace.steps)), answer=answer)
+
+
+def _describe(step: Step) -> Step:
+    return replace(step, summary=_not_by_you(step.summary)) if step.state is StepState.STOPPED else step
+
+
+def _not_by_you(words: str) -> str:
+    return words.replace("Stopped by you", "The program was ended").replace("stopped by you", "the program was ended")

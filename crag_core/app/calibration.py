@@ -1,0 +1,114 @@
+"""Calibrates an evaluator by name: finds its files, has a labelled set graded, and keeps what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.data_files import DATA
+from crag_core.base.errors import CragError
+from crag_core.base.protocols import Cancel
+from crag_core.evaluators.named.evaluator import NamedEvaluator
+from crag_core.evaluators.named.files import Tell, find_kept, quiet
+from crag_core.evaluators.named.names import PRUNER, parse_name
+from crag_core.evaluators.named.pruner import keep_above
+from crag_core.evaluators.policies import DEFAULT, OWN_JUDGE, find_policy, known_card
+from crag_core.experiments.batch import Controls, OnSetProgress, TakeTurn, at_once, score
+from crag_core.experiments.evaluators import KeptEvaluator
+from crag_core.experiments.evaluators import calibrate as fitted
+from crag_core.experiments.labelled.graded import cases
+from crag_core.experiments.labelled.questions import LabelledSet
+from crag_core.experiments.labelled.read import read_questions
+from crag_core.pipeline.run import now
+
+SAMPLE = "sample"
+"""The labelled questions that ship with the project, about the sample documents."""
+CORPORA = "corpora"
+"""Folder of the laboratory for documents that are apart from the user's own."""
+
+
+def sample_questions() -> LabelledSet:
+    return LabelledSet(SAMPLE, read_questions(SAMPLE, (DATA / "questions" / "sample.jsonl").read_bytes()).questions)
+
+
+def apart(workbench: Workbench, name: str) -> Workbench:
+    """For the documents of a set: their own index, and all else as `workbench` has it."""
+    home = workbench.config.home / "laboratory" / CORPORA / name
+    own = Workbench(replace(workbench.config, home=home, store="disk"))
+    own.experiments, own.cache = workbench.experiments, workbench.cache
+    return own
+
+
+def sample_bench(workbench: Workbench, tell: Tell, cancel: Cancel) -> Workbench:
+    """With the sample documents alone, indexed at the first time; the user's documents have no part in it."""
+    own = apart(workbench, SAMPLE)
+    there = {document.name for document in own.store.documents()}
+    missing = [(path.name, path) for path in sorted((DATA / "sample").iterdir()) if path.name not in there]
+    if missing:
+        tell(f"Indexing {len(missing)} sample documents, apart from yours")
+        own.store.ingest(missing, cancel=cancel)
+    return own
+
+
+SECONDS_A_PARAMETER = 5.5e-9
+"""Of a chunk of about 200 tokens on one free core of a laptop, as cross-encoder/ms-marco-MiniLM-L-12-v2 took it."""
+SECONDS_A_CHUNK = 0.02
+"""For what else there is to do: to retrieve it, and to keep its grade."""
+
+
+def expected_seconds(name: str, chunks: int) -> float | None:
+    """About what grading so many chunks takes on the CPU, by the size of the model without its vocabulary; None where
+    its files are not here, or cannot be read."""
+    try:
+        files = find_kept(parse_name(name))
+        busy = files.busy_parameters if files else None
+    except CragError:
+        return None
+    return (busy * SECONDS_A_PARAMETER + SECONDS_A_CHUNK) * chunks if busy else None
+
+
+def calibrate(
+    workbench: Workbench,
+    name: str,
+    labelled: LabelledSet | None = None,
+    *,
+    bench: Workbench | None = None,
+    controls: Controls | None = None,
+    on_progress: OnSetProgress = lambda progress: None,
+    tell: Callable[[str], None] = quiet,
+    take_turn: TakeTurn = at_once,
+) -> KeptEvaluator:
+    """Grade `labelled` over the documents of `bench` (None: the sample's questions and documents), and keep the
+    calibration in the home of `workbench`. What was graded is kept too, so that a stopped one goes on.
+
+    The newest files of the hub count, and stay those that are used until the next calibration. Raises `CragError`.
+    """
+    controls = controls or Controls()
+    parsed = parse_name(name)
+    judge = NamedEvaluator(parsed, tell=tell)
+    interface = judge.interface
+    bench = bench or (workbench if labelled else sample_bench(workbench, tell, controls.cancel))
+    labelled = labelled or sample_questions()
+    policy = find_policy(DEFAULT, workbench.config)
+    engine = bench.engine(Choice(policy, judge.card.name, top_k=bench.config.top_k), observed=False, evaluator=judge)
+    conditions = bench.conditions(engine, labelled.questions)
+    log = workbench.experiments.scores(conditions)
+    done = score(
+        labelled.questions, engine, log, time.monotonic, workers=1, sentences=False, controls=controls,
+        on_progress=on_progress, take_turn=take_turn, recorded=bench.recorded(labelled.questions),
+    )  # fmt: skip
+    if done.failed or done.done < done.total:
+        missing = done.total - done.done
+        raise CragError(
+            f"{name} is not calibrated: {missing} of {done.total} questions were not graded.",
+            hint="What was graded is kept: start it again to continue.",
+        )
+    cutoff = keep_above(judge.files) if interface == PRUNER else known_card(OWN_JUDGE).strip_cutoff
+    kept = fitted(
+        cases(labelled.questions, log.load()), policy, judge.card, conditions, interface, judge.files.revision, cutoff,
+        labelled.name, now(),
+    )  # fmt: skip
+    workbench.experiments.save_evaluator(kept)
+    return kept

@@ -1,0 +1,59 @@
+"""The command `calibrate`: an evaluator of somebody else gets thresholds of its own."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from crag_core.app.calibration import SAMPLE, calibrate
+from crag_core.app.cli.options import interruptible, open_set
+from crag_core.app.cli.tune import Progress
+from crag_core.app.workbench import Workbench
+from crag_core.base.text.display import readable
+from crag_core.evaluators.named.names import SHOWN_FORMS, parse_name
+from crag_core.experiments.batch import Controls
+from crag_core.experiments.evaluators import KeptEvaluator
+
+
+def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The subcommand, with its options."""
+    parser = commands.add_parser(
+        "calibrate", help="grade a labelled set once with a model from Hugging Face, and choose thresholds for it"
+    )
+    parser.add_argument(
+        "evaluator", metavar="hf:NAME", help=f"{SHOWN_FORMS}; with ?as=INTERFACE where files do not tell"
+    )
+    parser.add_argument(
+        "--set", metavar="SET",
+        help=f"a kept set by name, a CSV or JSONL file, or a folder with queries.jsonl; default: {SAMPLE}, the "
+        "questions about the sample documents, for which nothing of yours is indexed or changed",
+    )  # fmt: skip
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    name = str(parse_name(options.evaluator))
+    workbench = Workbench()
+    opened = open_set(options.set, workbench) if options.set not in (None, SAMPLE) else None
+    controls = Controls()
+    with interruptible(controls, "is graded"):
+        kept = calibrate(
+            workbench, name, opened.labelled if opened else None, bench=opened.workbench if opened else None,
+            controls=controls, on_progress=Progress("graded"), tell=lambda line: print(line, file=sys.stderr),
+        )  # fmt: skip
+    print(told(kept))
+    return 0
+
+
+def told(kept: KeptEvaluator) -> str:
+    lower, upper = readable(kept.lower, kept.upper)
+    return "\n".join(
+        [
+            f"{kept.name}: {kept.interface}, revision {kept.revision[:12]}",
+            f"calibrated on {kept.curve.questions} questions of {kept.labelled}: AUROC {kept.apart}, "
+            f"{kept.seconds * 1000:.0f} ms a chunk",
+            f"lower {lower}, upper {upper} ({kept.reason})",
+            *([kept.remark] if kept.remark else []),
+            f"use it: crag-explorer ask --evaluator '{kept.name}' …, or choose it in the sidebar",
+        ]
+    )

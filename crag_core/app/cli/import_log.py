@@ -1,0 +1,145 @@
+"""The command `import-log`: the log of another RAG system as a set, and the stage at which its questions went wrong."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from crag_core.app import retrieval_logs
+from crag_core.app.cli.options import STREAM, add_choice, interruptible, with_thresholds, write_file
+from crag_core.app.cli.tune import Progress
+from crag_core.app.configuration_text import choose
+from crag_core.app.retrieval_logs import Imported, judged
+from crag_core.app.workbench import Workbench
+from crag_core.base.errors import BadRecord, CragError, UnknownName, WrongUse
+from crag_core.base.text.display import counted, shortened
+from crag_core.evaluators.policies import known_card
+from crag_core.experiments.batch import Controls, score
+from crag_core.experiments.labelled.questions import word
+from crag_core.experiments.logs.fields import FIELDS, MEANINGS
+from crag_core.experiments.logs.findings import findings, lines, to_csv
+from crag_core.experiments.logs.labels import gradable
+from crag_core.experiments.logs.read import SHAPES, ReadLog, described, read_log
+from crag_core.pipeline.run import now
+from crag_core.report.stages.page import render_stages
+
+_SHOWN = 20
+
+
+def add_commands(commands: Any) -> None:
+    """The subcommand, with its options."""
+    parser = commands.add_parser("import-log", help="take the log of another RAG system, and find its faults by stage")
+    parser.add_argument("file", metavar="FILE", help=f'JSONL, JSON, CSV or Parquet; "{STREAM}": standard input')
+    parser.add_argument("--shape", choices=tuple(SHAPES), help="default: what the file looks like")
+    parser.add_argument(
+        "--map", action="append", default=[], metavar="FIELD=COLUMN",
+        help=f"read a field from this column, or path with dots ({', '.join(FIELDS)}); may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--name", metavar="NAME", help="of the log and its set; default: that of the file")
+    parser.add_argument("--preview", action="store_true", help="show what would be read, and keep nothing")
+    parser.add_argument(
+        "--stages", action="store_true", help="grade every record, and print the stage at which each went wrong"
+    )
+    parser.add_argument("--csv", type=Path, metavar="OUT", help="with --stages: write a row a record to this file")
+    parser.add_argument("--html", type=Path, metavar="OUT", help="with --stages: write a page to send to somebody")
+    add_choice(parser)
+    parser.set_defaults(command=import_log)
+
+
+def import_log(options: argparse.Namespace) -> int:
+    for option in ("csv", "html"):
+        if getattr(options, option) and not options.stages:
+            raise WrongUse(f"--{option} goes with --stages.")
+    read = read_log(_content(options.file), options.shape or "", _mapping(options.map), parquet=True)
+    print(preview(read) if options.preview else _told(read))
+    for problem in read.problems[:_SHOWN]:
+        print(f"row {problem.row} refused: {problem.message}", file=sys.stderr)
+    if len(read.problems) > _SHOWN:
+        print(f"and {len(read.problems) - _SHOWN:,} more rows refused", file=sys.stderr)
+    for remark in read.remarks:
+        print(f"note: {remark}", file=sys.stderr)
+    if read.failure:
+        raise BadRecord(read.failure)
+    if options.preview:
+        return 0
+    workbench = Workbench()
+    found = retrieval_logs.keep(read, options.name or Path(options.file).stem.strip("-") or "log", workbench)
+    print(_kept(found))
+    if options.stages:
+        _stages(found, options, workbench)
+    return 0
+
+
+def preview(read: ReadLog) -> str:
+    """The shape, the mapping, and the first records."""
+    rows = [_told(read), *(f"  {MEANINGS[field]:<28}{source}" for field, source in read.mapping)]
+    for one in read.records[:3]:
+        rows.append(f"row {one.row}: {shortened(one.question, 90)}")
+        rows += [f"    chunk: {shortened(' '.join(chunk.text.split()), 90)}" for chunk in one.contexts[:2]]
+        rows += [f"    answer: {shortened(' '.join(one.answer.split()), 90)}"] if one.answer else []
+        rows += [f"    right: {shortened(one.references[0], 90)}"] if one.references else []
+    return "\n".join(rows)
+
+
+def _told(read: ReadLog) -> str:
+    title = SHAPES[read.shape].title if read.shape else "not read"
+    return f"{title}: {described(read)}"
+
+
+def _kept(found: Imported) -> str:
+    message = [f"kept as the log {found.log.name!r}: {retrieval_logs.summary(found)}"]
+    if found.labelled:
+        counts = ", ".join(f"{count} {word(label)}" for label, count in found.labelled.counts.items())
+        message.append(f"labelled set {found.labelled.name!r}: {counts}")
+        message.append(f"next: evaluate --set {found.labelled.name!r}, tune or compare with the same option")
+    return "\n".join(message)
+
+
+def _stages(found: Imported, options: argparse.Namespace, workbench: Workbench) -> None:
+    choice = choose(workbench, options.policy, options.evaluator, options.model, options.preset)
+    choice = replace(choice, policy=with_thresholds(choice.policy, options))
+    engine, questions = workbench.engine(choice, observed=False), gradable(found.log)
+    conditions = workbench.conditions(engine, questions)
+    controls = Controls()
+    with interruptible(controls, "is graded"):
+        done = score(
+            questions, engine, workbench.experiments.scores(conditions), time.monotonic,
+            workers=workbench.scoring_workers, controls=controls, on_progress=Progress("graded"),
+            recorded=workbench.recorded(questions),
+        )  # fmt: skip
+    if done.failed:
+        raise CragError(f"{counted(done.failed, 'record')} could not be graded.", hint="The same command tries again.")
+    told = findings(judged(found.log, conditions, workbench), choice.policy)
+    print(f"\nstages under the policy {choice.policy.name}, evaluator {choice.evaluator}")
+    print("\n".join(lines(told)))
+    if not told.is_known:
+        print("The log does not say what is right: by scores and support, records are doubtful at most.")
+    if options.csv:
+        write_file(options.csv, to_csv(told), "stages")
+    if options.html:
+        evaluator = known_card(choice.evaluator).title
+        write_file(options.html, render_stages(found.log.name, told, evaluator, now()), "page")
+
+
+def _mapping(pairs: list[str]) -> dict[str, str]:
+    """ "FIELD=" reads the field from nothing."""
+    found = {}
+    for pair in pairs:
+        field, sign, column = pair.partition("=")
+        if not sign:
+            raise WrongUse(f"Expected FIELD=COLUMN for --map, found {pair!r}.", hint=f"Fields: {', '.join(FIELDS)}.")
+        found[field.strip()] = column.strip()
+    return found
+
+
+def _content(name: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if name == STREAM else Path(name).read_bytes()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise UnknownName(f"There is no file {name}.", hint="Name the file that your tool has exported.") from error
+    except OSError as error:
+        raise BadRecord(f"The log {name[:200]} cannot be read: {error.strerror}.") from error

@@ -1,0 +1,98 @@
+"""What those who check answers share: what they are built from, which sentences are claims, which evidence is near."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crag_core.base.errors import ModelMissing
+from crag_core.base.prompts.messages import JUDGED_CHARACTERS, JUDGED_ROOM, Prompts, shipped
+from crag_core.base.protocols import Backing, LanguageModel, Piece
+from crag_core.trace.grounding.citation_check import Evidence, match, quoted
+from crag_core.trace.grounding.claims import claim_of, content_of, is_prose
+from crag_core.trace.grounding.quoted_answer import cited_in
+
+MOST = 200
+"""Sentences of an answer that are measured; the rest of a longer one is not."""
+
+_TAGS = 40  # bytes around a piece of evidence: its number, and what it stands between
+
+
+@dataclass(frozen=True)
+class SupportParts:
+    """`trained` is the folder of our own model, `open_model` gives the language model of "ollama/NAME" and the like."""
+
+    trained: Path
+    stop_words: frozenset[str]
+    open_model: Callable[[str], LanguageModel | None]
+    prompts: Prompts = field(default_factory=shipped)
+
+    def model_for(self, setting: str) -> LanguageModel:
+        model = self.open_model(setting)
+        if model is None:
+            message = f"{setting!r} is no language model that checks answers."
+            raise ModelMissing(message, hint="Set CRAG_SUPPORT.")
+        return model
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of an answer that is to be checked; `text` is it without its citations, `content` its terms."""
+
+    place: int
+    sentence: str
+    text: str
+    cited: tuple[int, ...]
+    content: Mapping[str, str]
+
+
+def claims_in(
+    sentences: Sequence[str], evidence: Evidence, stop_words: frozenset[str]
+) -> tuple[dict[int, Backing], list[Claim]]:
+    """What needs no model, by place, and the claims: a quotation scores 1, without any evidence a claim scores 0.
+
+    A sentence that is in neither says nothing by itself, is code, or comes after the first `MOST`.
+    """
+    found, claims = dict[int, Backing](), list[Claim]()
+    for place, sentence in enumerate(sentences[:MOST]):
+        claim, cited = claim_of(sentence), cited_in(sentence)
+        content = content_of(claim, stop_words)
+        if source := quoted(claim, cited, evidence):
+            found[place] = Backing(1.0, source)
+        elif content and is_prose(sentence) and evidence.pieces:
+            claims.append(Claim(place, sentence, claim, cited, content))
+        elif content and is_prose(sentence):
+            found[place] = Backing(0.0)
+    return found, claims
+
+
+def fitting(claim: Claim, evidence: Evidence, room: int = JUDGED_ROOM) -> tuple[int, ...]:
+    """The places of the pieces that there is room for, in order: those first that hold most words of the claim."""
+
+    def rank(at: int) -> tuple[int, bool]:
+        return -len(claim.content.keys() & evidence.terms[at]), evidence.pieces[at].excerpt not in claim.cited
+
+    taken = []
+    for at in sorted(range(len(evidence.pieces)), key=rank):
+        shown = evidence.pieces[at].text[:JUDGED_CHARACTERS]
+        room -= len(shown.encode("utf-8", "replace")) + _TAGS
+        if room < 0:
+            break
+        taken.append(at)
+    return tuple(sorted(taken))
+
+
+def nearest(claim: Claim, evidence: Evidence, places: Collection[int] | None = None) -> tuple[str, ...]:
+    """The ids of the pieces that hold most of the claim's words, for a checker that names none; () where none does."""
+    among = range(len(evidence.pieces)) if places is None else sorted(places)
+    found = match(dict.fromkeys(claim.content, 1.0), (), evidence, among, claim.cited)
+    return tuple(dict.fromkeys(evidence.pieces[at].id for at in found.places))
+
+
+def passages_of(pieces: Sequence[Piece]) -> list[str]:
+    """The text of each excerpt, in one line, from those of its pieces that are given, in order."""
+    texts: dict[int, list[str]] = {}
+    for piece in pieces:
+        texts.setdefault(piece.excerpt, []).append(" ".join(piece.text.split()))
+    return [" ".join(found) for found in texts.values()]

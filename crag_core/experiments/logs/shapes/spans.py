@@ -1,0 +1,145 @@
+"""Traces of other tools as records: the spans of one trace are joined, whatever tool wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from crag_core.base.errors import BadRecord
+from crag_core.experiments.labelled.file_rows import Problem
+from crag_core.experiments.logs.fields import record_from, value_at
+from crag_core.experiments.logs.record import Context, LogRecord
+from crag_core.experiments.logs.rows import LogRow
+from crag_core.experiments.logs.values import MOST_CHUNKS, chunks_of, text_of
+
+
+class Kind(StrEnum):
+    RETRIEVER = "retriever"
+    RERANKER = "reranker"
+    MODEL = "model"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Span:
+    """One step of a trace. `documents` is what it gave, where it retrieved or reranked; `fields` is all that it says.
+
+    `parent` is "" for the step that holds the others.
+    """
+
+    row: int
+    trace: str
+    id: str
+    parent: str
+    kind: Kind
+    name: str = ""
+    input: Any = None
+    output: Any = None
+    documents: Any = None
+    error: str = ""
+    started: str = ""
+    fields: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Records of traces, the rows that are none, and how many traces there were."""
+
+    records: tuple[LogRecord, ...]
+    problems: tuple[Problem, ...]
+    remarks: tuple[str, ...] = ()
+
+
+TRUTHS = (
+    *("ground_truth", "reference", "expected_output", "expectedOutput", "expected_answer", "reference_answer"),
+    *("reference_outputs", "expected"),
+)
+_HOLDERS = ("", "metadata", "attributes", "extra.metadata", "attributes.metadata", "inputs", "input")
+
+
+def joined(rows: Sequence[LogRow], spans_of: Callable[[LogRow], Iterable[Span]], chosen: Mapping[str, str]) -> Joined:
+    """A record a trace, at the row of its first span; `chosen` names paths in the span that holds the others."""
+    traces: dict[str, list[Span]] = {}
+    problems: list[Problem] = []
+    for row in rows:
+        try:
+            for span in spans_of(row):
+                traces.setdefault(span.trace, []).append(span)
+        except BadRecord as error:
+            problems.append(Problem(row.number, str(error)))
+    records, several, reranked = [], 0, 0
+    for trace, spans in traces.items():
+        first = min(span.row for span in spans)
+        try:
+            record, searches, is_reranked = _record_of(trace, spans, chosen)
+            records.append(record)
+            several, reranked = several + (searches > 1), reranked + is_reranked
+        except BadRecord as error:
+            problems.append(Problem(first, str(error)))
+    remarks = []
+    if several:
+        remarks.append(f"{several:,} traces search more than once: their chunks stand one after the other, each once.")
+    if reranked:
+        remarks.append(f"{reranked:,} traces rerank: what the reranker gave is read.")
+    return Joined(tuple(records), tuple(sorted(problems, key=lambda one: one.row)), tuple(remarks))
+
+
+def _record_of(trace: str, spans: Sequence[Span], chosen: Mapping[str, str]) -> tuple[LogRecord, int, bool]:
+    """The record, how many steps retrieved for it, and whether a reranker had the last word."""
+    ids = {span.id for span in spans}
+    roots = [span for span in spans if span.parent not in ids]
+    root = next((span for span in roots if span.kind is Kind.OTHER), roots[0] if roots else spans[0])
+    searches = [span for span in spans if span.kind is Kind.RETRIEVER]
+    rerankers = [span for span in spans if span.kind is Kind.RERANKER and span.documents is not None]
+    whole = root.fields or {}
+    values: dict[str, Any] = {field: value_at(whole, path) for field, path in chosen.items() if path}
+    if "contexts" not in values:
+        if not searches and not rerankers:
+            kinds = ", ".join(dict.fromkeys(span.name or span.kind.value for span in spans))[:120]
+            raise BadRecord(
+                f"Expected a step that retrieves, found {kinds}.", hint="Export the trace with all its steps."
+            )
+        values["contexts"] = [_plain(one) for one in _documents(rerankers[-1:] or searches)]
+    asked = (text_of(span.input, "question") for span in (root, *searches))
+    values.setdefault("question", next(filter(None, asked), ""))
+    written = [span for span in spans if span.kind is Kind.MODEL]
+    last = sorted(written, key=lambda span: span.started)[-1:]
+    # A root that retrieves itself gives chunks, and no answer.
+    answers = [root, *last] if root.kind not in (Kind.RETRIEVER, Kind.RERANKER) else last
+    values.setdefault("answer", next(filter(None, (text_of(span.output, "answer") for span in answers)), ""))
+    values.setdefault("ground_truth", _truth(whole))
+    values.setdefault("id", trace)
+    row = min(span.row for span in spans)
+    record = record_from(row, values)
+    if not record.answer and root.error:
+        raise BadRecord(f"This trace ended with an error: {root.error[:200]}", hint="Leave it out.")
+    return replace(record, row=row), len(searches), bool(rerankers)
+
+
+def _documents(searches: Sequence[Span]) -> list[Context]:
+    """Of all searches, in their order, each chunk once."""
+    found: dict[tuple[str, str], Context] = {}
+    for span in sorted(searches, key=lambda span: span.started):
+        chunks = chunks_of(span.documents if span.documents is not None else [])
+        if chunks is None:
+            raise BadRecord("Expected a list of chunks in the step that retrieves, found another value.")
+        for one in chunks:
+            found.setdefault((one.id, one.text), one)
+    if len(found) > MOST_CHUNKS:
+        raise BadRecord(f"Expected at most {MOST_CHUNKS} chunks, found {len(found):,}.")
+    return list(found.values())
+
+
+def _plain(one: Context) -> dict[str, Any]:
+    return {"text": one.text, "id": one.id, "source": one.source, "score": one.score, "page": one.page}
+
+
+def _truth(whole: Mapping[str, Any]) -> Any:
+    """What somebody noted beside a trace as the right answer."""
+    for holder in _HOLDERS:
+        for name in TRUTHS:
+            if (found := value_at(whole, f"{holder}.{name}" if holder else name)) not in (None, "", [], {}):
+                return text_of(found, "answer") if isinstance(found, dict) else found
+    return None

@@ -1,0 +1,1 @@
+"""The stages of a log's questions as a page."""

@@ -1,0 +1,283 @@
+"""The endpoints over HTTP: typed, described at /openapi.json, every fault in the same JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Depends, FastAPI, File, Form, Request, UploadFile
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.security import HTTPBearer
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from crag_core.app.background_jobs import Job
+from crag_core.base import errors
+from crag_core.base.documents import LARGEST_FILE_MB, Ingested, IngestOutcome
+from crag_core.base.errors import CragError
+from crag_core.pipeline.run import VERSION
+from crag_core.service import schemas
+from crag_core.service.answers import whole
+from crag_core.service.guards import Guard, Refused, Rules, error_body, extra_headers
+from crag_core.service.service import NoneTaken, RunBroke, Service, UnderWay, UnknownRun
+from crag_core.trace.summary import ending_of
+
+R = TypeVar("R")
+_LOG = logging.getLogger("crag.service")
+LEFT = 499
+"""The status that nobody reads, since whoever asked has left."""
+_STATUS: tuple[tuple[type[CragError], int], ...] = (
+    (errors.Busy, 429),
+    (UnderWay, 409),
+    (UnknownRun, 404),
+    (errors.DocumentMissing, 404),
+    (NoneTaken, 422),
+    (errors.DocumentRefused, 422),
+    (errors.BadRecord, 422),
+    (errors.WrongUse, 422),
+)
+"""By type; any other is a part that does not work: 503."""
+_TOLD: Mapping[int, str] = {
+    400: "The request cannot be read.",
+    401: "No token, or none that is known.",
+    404: "There is no such run or address.",
+    409: "The run goes on already.",
+    413: "More than the service takes at once.",
+    422: "A value that cannot be used; `error` names it.",
+    429: "The line is full; come again after Retry-After seconds.",
+    503: "A part is away that this needs, or the service is being stopped.",
+}
+
+
+def _responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": schemas.ErrorResponse, "description": _TOLD[status]} for status in statuses}
+
+
+class PlainJSON(JSONResponse):
+    """In ASCII, so that no text of others can be read as anything but JSON text."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
+
+
+router = APIRouter(dependencies=[Depends(HTTPBearer(auto_error=False, description="CRAG_SERVICE_TOKEN"))])
+public = APIRouter()
+
+
+def _service(request: Request) -> Service:
+    found: Service = request.app.state.service
+    return found
+
+
+Served = Annotated[Service, Depends(_service)]
+
+
+@router.post(
+    "/query",
+    summary="Answer a question from the indexed documents",
+    responses=_responses(400, 401, 404, 409, 413, 422, 429, 503),
+)
+async def query(asked: schemas.QueryRequest, request: Request, service: Served) -> schemas.QueryResponse:
+    """The whole run: retrieve, grade, decide, correct, answer. Kept in the history. Who leaves stops it."""
+    begun, carry_on = await run_in_threadpool(service.begin_query, asked, _who(request))
+    ticket = service.workbench.run_queue.join(_who(request))
+    job, is_kept = service.run_job(begun, carry_on, ticket)
+    trace = await _result(job, request)
+    return await run_in_threadpool(service.query_response, trace, is_kept=is_kept(), with_record=asked.record)
+
+
+@router.post(
+    "/route", summary="Decide on chunks that you have retrieved", responses=_responses(400, 401, 413, 422, 429, 503)
+)
+async def route(asked: schemas.RouteRequest, request: Request, service: Served) -> schemas.RouteResponse:
+    """The evaluator grades the contexts, the policy decides. No index, no web, nothing generated."""
+    ticket = service.workbench.run_queue.join(_who(request))
+    return await _result(service.route_job(asked, ticket), request)
+
+
+@router.post("/reroute", summary="Decide a recorded run again", responses=_responses(400, 401, 404, 413, 422, 503))
+async def reroute(asked: schemas.RerouteRequest, service: Served) -> schemas.RerouteResponse:
+    """Under another policy or other thresholds. Pure: no model is called, nothing is retrieved."""
+    return await run_in_threadpool(service.reroute, asked)
+
+
+@router.post("/ingest", summary="Index files", responses=_responses(400, 401, 413, 422, 429, 503))
+async def ingest(
+    request: Request,
+    service: Served,
+    files: Annotated[
+        list[UploadFile], File(description=f"Documents, or ZIP archives of them; {LARGEST_FILE_MB} MB each at most.")
+    ],
+    collection: Annotated[str, Form(max_length=500, description="Empty: main.")] = "",
+) -> schemas.IngestResponse:
+    """Answers when they are in. A refused file never stops the others; who leaves stops what is not in yet."""
+    read = [(one.filename or "", await one.read()) for one in files]
+    job = await run_in_threadpool(service.files_job, read, collection, _who(request))
+    outcomes = await _result(job, request)
+    if outcomes and all(one.outcome == IngestOutcome.REFUSED for one in outcomes):
+        raise NoneTaken(outcomes)
+    return schemas.IngestResponse(files=_files(outcomes))
+
+
+@public.get(
+    "/health",
+    summary="Which parts work",
+    responses={503: {"model": schemas.HealthResponse, "description": "Starting, or a part fails that answers need."}},
+)
+async def health(request: Request, response: Response, service: Served) -> schemas.HealthResponse:
+    """Needs no token; without one it is not told what is wrong with a part."""
+    found = await run_in_threadpool(service.health)
+    rules: Rules = request.app.state.rules
+    if not rules.tokens.lets_in(request.headers.get("authorization", "")):
+        parts = {name: part.model_copy(update={"problem": ""}) for name, part in found.parts.items()}
+        found = found.model_copy(update={"parts": parts})
+    response.status_code = 200 if found.status in ("ok", "degraded") else 503
+    return found
+
+
+def guarded(service: Service, rules: Rules) -> ASGIApp:
+    """The application behind its guard; browsers are answered what other pages may do before a token is asked for."""
+    inside = Guard(make_application(service, rules), rules)
+    if not rules.origins:
+        return inside
+    allowed = ["authorization", "content-type"]
+    return CORSMiddleware(
+        inside, allow_origins=sorted(rules.origins), allow_methods=["GET", "POST"], allow_headers=allowed
+    )
+
+
+def make_application(service: Service, rules: Rules) -> FastAPI:
+    application = FastAPI(
+        title="CRAG Explorer",
+        version=VERSION,
+        description="Corrective RAG: grades retrieved chunks first, then uses them, refines them, or looks elsewhere.",
+        docs_url=None,  # its page loads scripts of another host
+        redoc_url=None,
+        default_response_class=PlainJSON,
+        exception_handlers={
+            CragError: _on_error,
+            ModuleNotFoundError: _on_missing,
+            RequestValidationError: _on_invalid,
+            HTTPException: _on_http,
+            Exception: _on_bug,
+        },
+    )
+    application.state.service, application.state.rules = service, rules
+    application.include_router(router)
+    application.include_router(public)
+    return application
+
+
+def _who(request: Request) -> str:
+    """Who shares turns, and pauses between web searches, with nobody."""
+    return request.client.host if request.client else ""
+
+
+async def _result(job: Job[Any, R], request: Request) -> R:
+    """Starts it and waits for its end; stops it when the client leaves. Raises what ended it."""
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell() -> None:
+        with suppress(RuntimeError):  # the program has ended meanwhile
+            loop.call_soon_threadsafe(over.set)
+
+    job.start(tell)
+    waits = [asyncio.ensure_future(over.wait()), asyncio.ensure_future(_departure(request))]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        if not over.is_set():
+            job.stop()
+            await over.wait()
+            raise Refused(LEFT, "Whoever asked has left.", "")
+    finally:
+        for one in waits:
+            one.cancel()
+    if broken := job.bug or job.error:
+        raise broken
+    assert job.result is not None
+    return job.result
+
+
+async def _departure(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _files(outcomes: tuple[Ingested, ...]) -> list[schemas.IngestedFile]:
+    return [
+        schemas.IngestedFile(
+            name=whole(one.name),
+            outcome=one.outcome.value,
+            document_id=one.document_id,
+            chunks=one.passages,
+            message=whole(one.message),
+            hint=whole(one.hint),
+        )
+        for one in outcomes
+    ]
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+
+def _error(status: int, error: str, hint: str, kind: str, **more: Any) -> PlainJSON:
+    body = error_body(whole(error), whole(hint), kind) | more
+    return PlainJSON(body, status, headers=extra_headers(status))
+
+
+async def _on_error(request: Request, error: Exception) -> PlainJSON:
+    assert isinstance(error, CragError)
+    more: dict[str, Any] = {}
+    kind: type[CragError] = type(error)
+    name = kind.__name__
+    if isinstance(error, RunBroke):
+        kind, name = errors.kind_named(error.kind), error.kind
+        more = {"id": whole(error.trace.id) if error.is_kept else None, "ending": ending_of(error.trace).value}
+    if isinstance(error, NoneTaken):
+        more = {"files": [one.model_dump(mode="json") for one in _files(error.files)]}
+    status = next((status for type_, status in _STATUS if issubclass(kind, type_)), 503)
+    return _error(status, error.message, error.hint, name, **more)
+
+
+async def _on_missing(request: Request, error: Exception) -> PlainJSON:
+    assert isinstance(error, ModuleNotFoundError)
+    message = f"Expected the package {error.name}, found none."
+    return _error(503, message, 'Run: pip install "crag-explorer[app,serve]"', "ModuleNotFoundError")
+
+
+async def _on_invalid(request: Request, error: Exception) -> PlainJSON:
+    assert isinstance(error, RequestValidationError)
+    told = [_fault(one) for one in error.errors()]
+    status = 400 if any(one["type"] == "json_invalid" for one in error.errors()) else 422
+    more = f"; and {len(told) - 5} more" if len(told) > 5 else ""
+    return _error(status, "; ".join(told[:5]) + more, "What is expected stands in /openapi.json.", "BadRequest")
+
+
+def _fault(one: Mapping[str, Any]) -> str:
+    """Where it stands and what was expected; what was sent is not repeated."""
+    if one["type"] == "json_invalid":
+        return f"Expected JSON, found something else at character {one['loc'][-1]}"
+    place = ".".join(str(part)[:80] for part in one["loc"] if part != "body")
+    message = str(one["msg"]).removeprefix("Value error, ")
+    return f"{place}: {message}" if place else message
+
+
+async def _on_http(request: Request, error: Exception) -> PlainJSON:
+    assert isinstance(error, HTTPException)
+    if isinstance(error, Refused):
+        return _error(error.status_code, error.detail, error.hint, "Refused")
+    hint = "The addresses stand in /openapi.json." if error.status_code in (404, 405) else ""
+    return _error(error.status_code, f"{error.detail}.", hint, "Refused")
+
+
+async def _on_bug(request: Request, error: Exception) -> PlainJSON:
+    """Starlette raises it again after this, and the guard logs it."""
+    return _error(500, "An error that is none of the expected ones.", "The log of the service shows it.", "Bug")

@@ -1,0 +1,98 @@
+"""The command `serve`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from crag_core.app.cli.options import add_choice, check_collection, with_thresholds
+from crag_core.app.config import Config, check_tokens, listed
+from crag_core.app.configuration_text import choose
+from crag_core.app.workbench import Workbench
+from crag_core.base.errors import CragError, WrongUse, as_typed
+from crag_core.observability.logs import show_logs
+from crag_core.pipeline.run import WebMode
+
+PORT = 8600
+_MODES = (WebMode.OFF.value, WebMode.AUTO.value)
+
+
+def add_commands(commands: Any) -> None:
+    command = commands.add_parser("serve", help="answer programs over HTTP: decisions, answers, documents")
+    command.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="default: 127.0.0.1, this machine only")
+    command.add_argument("--port", type=int, default=PORT, metavar="N", help=f"default: {PORT}")
+    command.add_argument("--token-file", type=Path, metavar="FILE", help="one token a line; beside CRAG_SERVICE_TOKEN")
+    add_choice(command)
+    command.add_argument(
+        "--web", choices=_MODES, help="web search, where the policy wants one; default: off unless CRAG_WEB=auto"
+    )
+    command.set_defaults(command=serve)
+
+
+def serve(options: argparse.Namespace) -> int:
+    """Returns when the server has broken off; else the program ends by a signal."""
+    from crag_core.service.guards import LOCAL_NAMES, Rules, Tokens
+    from crag_core.service.server import Serving, listen
+    from crag_core.service.service import Service
+
+    if not 1 <= options.port <= 65535:
+        raise WrongUse(f"Expected a port of 1 to 65535, found {options.port}.")
+    workbench = Workbench()
+    settings = workbench.config
+    tokens = (*settings.service_tokens, *read_tokens(options.token_file))
+    chosen = choose(workbench, options.policy, options.evaluator, options.model, options.preset)
+    check_collection(options.collection, workbench)
+    web = WebMode(options.web or (WebMode.AUTO if settings.web == WebMode.AUTO else WebMode.OFF))
+    if web is not WebMode.OFF:
+        workbench.searcher  # noqa: B018  a bad address is refused here, not at the first search
+    choice = replace(
+        chosen,
+        policy=with_thresholds(chosen.policy, options),
+        web=web,
+        top_k=options.top_k or chosen.top_k,
+        collection=options.collection,
+    )
+    show_logs(settings.log)
+    hosts = frozenset(name.lower() for name in listed(settings.service_hosts))
+    rules = Rules(
+        Tokens.of(tokens),
+        hosts or (None if tokens else LOCAL_NAMES),
+        frozenset(listed(settings.service_origins)),
+    )
+    listener = listen(options.host, options.port, only_here=not tokens)
+    service = Service(workbench, choice)
+    serving = Serving(service, rules, listener)
+    service.start()
+    serving.start()
+    print(_told(options, settings, workbench, has_token=bool(tokens)), file=sys.stderr, flush=True)
+    serving.wait()
+    return 1
+
+
+def _told(options: argparse.Namespace, settings: Config, workbench: Workbench, *, has_token: bool) -> str:
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    who = "for who has the token" if has_token else "without a token: for this machine only (CRAG_SERVICE_TOKEN)"
+    lines = [f"serving at http://{host}:{options.port}, {who}; Ctrl-C ends it"]
+    if settings.metrics_port:
+        try:
+            workbench.metrics.serve(settings.metrics_port, settings.metrics_address)
+        except CragError as error:  # no reason not to answer
+            lines.append(f"note: {error}")
+    return "\n".join(lines)
+
+
+def read_tokens(path: Path | None) -> tuple[str, ...]:
+    if path is None:
+        return ()
+    try:
+        tokens = tuple(filter(None, map(str.strip, path.read_text("utf-8").splitlines())))
+    except (OSError, UnicodeError) as error:
+        raise WrongUse(f"The tokens in {path} cannot be read: {getattr(error, 'strerror', '') or error}.") from error
+    with as_typed():
+        check_tokens(str(path), tokens)
+    if not tokens:
+        raise WrongUse(f"Expected a token in {path}, found none.", hint="Make one with: openssl rand -hex 24")
+    return tokens

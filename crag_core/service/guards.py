@@ -1,0 +1,199 @@
+"""What every request passes before it is read: the name it calls, where it comes from, its token, its size.
+
+Plain ASGI, so that a body is refused before it is in memory and a client that leaves is heard of at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MEGABYTE = 2**20
+LARGEST_BODY = 4 * MEGABYTE
+"""Bytes of a request, where `LARGEST` says nothing else."""
+LARGEST: Mapping[str, int] = {"/reroute": 21 * MEGABYTE, "/ingest": 200 * MEGABYTE}
+MOST_HELD = 1024 * MEGABYTE
+"""Bytes of all requests that are being read or answered, together."""
+OPEN = frozenset({"/health", "/openapi.json"})
+"""Need no token."""
+LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+RETRY_S = 5
+_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+}
+_TOO_MUCH = (429, "Too much is being sent at the same time.", "Send it again in a minute.")
+_LOG = logging.getLogger("crag.service")
+
+
+class Refused(HTTPException):
+    """One of those that reading a body lets through."""
+
+    def __init__(self, status: int, error: str, hint: str) -> None:
+        super().__init__(status, error)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Those that are let in; none: everybody is. Compared in a time that tells nothing of them."""
+
+    digests: tuple[bytes, ...] = ()
+
+    @classmethod
+    def of(cls, tokens: Collection[str]) -> Tokens:
+        return cls(tuple(_digest(token) for token in tokens))
+
+    def lets_in(self, authorization: str) -> bool:
+        kind, _, given = authorization.partition(" ")
+        is_known = [hmac.compare_digest(_digest(given.strip()), one) for one in self.digests]  # each, whatever comes
+        return not self.digests or (kind.lower() == "bearer" and any(is_known))
+
+
+@dataclass(frozen=True)
+class Rules:
+    """`hosts` None: whatever name it is called by. `origins` are pages that may call it from a browser."""
+
+    tokens: Tokens = field(default_factory=Tokens)
+    hosts: frozenset[str] | None = LOCAL_NAMES
+    origins: frozenset[str] = frozenset()
+
+
+class Guard:
+    """Around the whole application; every answer, its own among them, has the headers that browsers are to obey."""
+
+    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+        self._app = app
+        self._rules = rules
+        self._held = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return  # a WebSocket is refused by saying nothing
+        started, status = time.perf_counter(), 0
+
+        async def say(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        held = _Held(self)
+        try:
+            if refused := self._refuse(scope):
+                await _answer(say, *refused)
+            else:
+                await self._app(scope, held.counted(scope, receive), say)
+        except Exception:  # a bug: its answer is on its way, and here is where it is seen
+            _LOG.exception("An error that is none of the expected ones")
+            if not status:
+                raise
+        finally:
+            held.release()
+            _log(scope, status, time.perf_counter() - started)
+
+    def _refuse(self, scope: Scope) -> tuple[int, str, str] | None:
+        headers, rules = Headers(scope=scope), self._rules
+        host = headers.get("host", "")
+        if rules.hosts is not None and _without_port(host).lower() not in rules.hosts:
+            return 400, "Expected a name that this service is called by, found another Host.", "Set CRAG_SERVICE_HOSTS."
+        origin = headers.get("origin")
+        own = {f"{scheme}://{host}" for scheme in ("http", "https")}
+        if origin is not None and origin not in rules.origins and origin not in own:
+            return 403, "A page of another site may not call this service.", "Name it in CRAG_SERVICE_ORIGINS."
+        if scope["path"] not in OPEN and not rules.tokens.lets_in(headers.get("authorization", "")):
+            return 401, "Expected a token, found none that is known.", "Send Authorization: Bearer TOKEN."
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > _most(scope):
+            return _too_large(scope)
+        if length.isdecimal() and self._held + int(length) > MOST_HELD:
+            return _TOO_MUCH
+        return None
+
+
+class _Held:
+    """What one request has brought so far, counted as it comes: its header may say less, or nothing."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._bytes = 0
+
+    def counted(self, scope: Scope, receive: Receive) -> Receive:
+        async def take() -> Message:
+            message = await receive()
+            if message["type"] == "http.request":
+                size = len(message.get("body", b""))
+                self._bytes += size
+                self._guard._held += size
+                if self._bytes > _most(scope):
+                    raise Refused(*_too_large(scope))
+                if self._guard._held > MOST_HELD:
+                    raise Refused(*_TOO_MUCH)
+            return message
+
+        return take
+
+    def release(self) -> None:
+        self._guard._held -= self._bytes
+        self._bytes = 0
+
+
+def error_body(error: str, hint: str, kind: str) -> dict[str, object]:
+    return {"error": error, "hint": hint, "kind": kind}
+
+
+def extra_headers(status: int) -> dict[str, str]:
+    """What belongs to an answer of this status."""
+    return {401: {"www-authenticate": "Bearer"}, 429: {"retry-after": f"{RETRY_S}"}, 503: {"retry-after": "30"}}.get(
+        status, {}
+    )
+
+
+async def _answer(send: Send, status: int, error: str, hint: str) -> None:
+    body = json.dumps(error_body(error, hint, "Refused")).encode()
+    headers = {"content-type": "application/json", "content-length": f"{len(body)}", **extra_headers(status)}
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _most(scope: Scope) -> int:
+    return LARGEST.get(scope["path"], LARGEST_BODY)
+
+
+def _too_large(scope: Scope) -> tuple[int, str, str]:
+    return 413, f"Expected a request of at most {_most(scope) // MEGABYTE} MB, found more.", "Send it in parts."
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdecimal() else host
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+def _log(scope: Scope, status: int, seconds: float) -> None:
+    """The path as our own routes have it: any other may say anything."""
+    route = getattr(scope.get("route"), "path", "(unknown)")
+    made = {"method": scope["method"], "path": route, "status": status, "ms": round(1000 * seconds, 1)}
+    line = " ".join(f"{name}={value}" for name, value in made.items())
+    _LOG.info("[CRAG_SERVICE] %s", line, extra={"crag": {"event": "request", **made}})

@@ -1,0 +1,412 @@
+"""What the endpoints do, apart from HTTP: runs in line, routing of given chunks, records, documents, health."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from threading import Event, Lock
+
+from crag_core.app.background_jobs import Job, RunJob, job_of
+from crag_core.app.configuration_text import choose, plain_choice
+from crag_core.app.uploads import check_files, read_record
+from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.documents import MAIN, Ingested
+from crag_core.base.errors import CragError, Stopped, UnknownName, WrongUse
+from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.base.protocols import Cancel
+from crag_core.base.types import Logged, Passage
+from crag_core.decision.policy import Policy
+from crag_core.evaluators.policies import find_policy, known_card
+from crag_core.pipeline.run import VERSION, Cooldown, Run, WebMode
+from crag_core.pipeline.run_queue import RunQueue, Ticket
+from crag_core.service import answers, schemas
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.standalone import follow
+from crag_core.trace.trace import Trace
+
+CarryOn = Callable[[Trace, Run], Trace]
+FilesJob = Job[None, tuple[Ingested, ...]]
+_LOG = logging.getLogger("crag.service")
+
+ASKED_BY = "service"
+"""Who asked, in the history."""
+FILES_WAITING = 10
+"""Requests with files that wait while those of another are indexed."""
+HEALTH_S = 5.0
+"""Health is looked at so often at most, however many ask."""
+_MOST_ASKERS = 10_000
+
+
+class UnknownRun(CragError):
+    """No run is kept under an id."""
+
+
+class UnderWay(CragError):
+    """What is to be carried on still goes on."""
+
+
+class RunBroke(CragError):
+    """A run that broke off; `trace` is its record, `is_kept` whether the history has it."""
+
+    def __init__(self, message: str, *, hint: str, kind: str, trace: Trace, is_kept: bool) -> None:
+        super().__init__(message, hint=hint)
+        self.kind, self.trace, self.is_kept = kind, trace, is_kept
+
+
+class NoneTaken(CragError):
+    """Every file was refused."""
+
+    def __init__(self, files: Sequence[Ingested]) -> None:
+        super().__init__("None of the files was taken.", hint="`files` says why, and what to do.")
+        self.files = tuple(files)
+
+
+class Service:
+    """One for the process. `choice` is what a request that names nothing else is answered under."""
+
+    def __init__(self, workbench: Workbench, choice: Choice) -> None:
+        self.workbench = workbench
+        self.choice = choice
+        self.files_queue = RunQueue(1, FILES_WAITING)
+        self._pauses: OrderedDict[str, Cooldown] = OrderedDict()
+        self._live: set[str] = set()
+        self._lock = Lock()
+        self._health: tuple[float, schemas.HealthResponse] | None = None
+        self._looking = Lock()
+        self._loaded = Event()
+        self.warming: Job[None, None] = Job(self._warm_up, None)
+
+    def start(self) -> None:
+        """Load the models, and finish what a kill left of indexing, in the background."""
+        self.warming.start()
+
+    # --- /query ---
+
+    def begin_query(self, asked: schemas.QueryRequest, who: str) -> tuple[Trace, CarryOn]:
+        """The record to begin with, and what carries it to its end. Raises `CragError`."""
+        choice = self._choice_of(asked)
+        if asked.collection:
+            known = {document.collection for document in self.workbench.store.documents()}
+            if asked.collection not in known:
+                raise UnknownName.among("collection", asked.collection, known)
+        engine = self.workbench.engine(choice, self._pause_of(who))
+        if asked.resume is None:
+            question = str(asked.query).strip()
+            before = follow(question, self._kept_run(asked.after)) if asked.after else None
+            return engine.begin(question, follow_up=before), engine.resume
+        found = self._kept_run(asked.resume)
+        if not found.is_unfinished:
+            raise WrongUse("Expected a run that broke off or was stopped; this one is finished.", hint="Ask anew.")
+        if found.logged is not None:
+            engine = engine.over(found.passages or (), found.logged)
+        kept = self.workbench.history.find(found.id)
+        is_own = kept is not None and not kept.is_imported and kept.asked_by in ("", ASKED_BY)
+        return engine.adopt(found, as_new=not is_own), engine.resume
+
+    def run_job(self, begun: Trace, carry_on: CarryOn, ticket: Ticket) -> tuple[RunJob, Callable[[], bool]]:
+        """The run as a job that has to be started; the second tells, after its end, whether it is kept.
+
+        Raises `UnderWay` for one that goes on already.
+        """
+        kept = Event()
+        with self._lock:
+            if begun.id in self._live:
+                ticket.leave()
+                raise UnderWay("Expected a run that broke off or was stopped; this one goes on.", hint="Wait for it.")
+            self._live.add(begun.id)
+
+        def work(run: Run) -> Trace:
+            try:
+                with ticket.turn(run.cancel):
+                    self._wait_for_models(run.cancel)
+                    return carry_on(begun, run)
+            finally:
+                self._live.discard(begun.id)
+
+        def keep(done: Trace) -> None:
+            if self._keep(done):
+                kept.set()
+
+        return job_of(work, begun, keep, ASKED_BY, ticket), kept.is_set
+
+    def query_response(self, trace: Trace, *, is_kept: bool, with_record: bool) -> schemas.QueryResponse:
+        """Raises `RunBroke` for one that came to no end."""
+        _check_end(trace, is_kept)
+        return answers.answered(trace, kept=is_kept, with_record=with_record)
+
+    # --- /route ---
+
+    def route_job(self, asked: schemas.RouteRequest, ticket: Ticket) -> Job[None, schemas.RouteResponse]:
+        def work(job: Job[None, schemas.RouteResponse]) -> schemas.RouteResponse:
+            with ticket.turn(job.cancel) as is_mine:
+                if not is_mine:
+                    raise Stopped("The program was ended before this was looked at.", hint="Ask again.")
+                return self.route(asked, job.cancel)
+
+        return Job(work, None, owner=ASKED_BY, ticket=ticket)
+
+    def route(self, asked: schemas.RouteRequest, cancel: Cancel) -> schemas.RouteResponse:
+        """Grades and decides; the index is not looked at, and nothing is searched or written."""
+        started = time.perf_counter()
+        choice = self._judged(asked)
+        # The index may be away, or made with another model: what it was made with says nothing of these chunks.
+        embedder = self.workbench.find_embedder(self.workbench.config.embedding)
+        pipeline = self.workbench.postprocessor(replace(choice, web=WebMode.OFF), embedder=embedder).pipeline
+        begun = pipeline.begin(asked.question.strip(), _passages(asked), may_ask_again=True)
+        with pipeline.open(begun, Run(cancel=cancel)) as under_way:
+            under_way.grade()
+        trace = under_way.trace
+        # Whoever goes on from there, here or in the application, has these chunks and no index.
+        is_kept = asked.keep and self._keep(replace(trace, logged=Logged()))
+        _check_end(trace, is_kept)
+        seconds = time.perf_counter() - started
+        return answers.routed(trace, seconds, kept=is_kept, with_record=asked.record)
+
+    # --- /reroute ---
+
+    def reroute(self, asked: schemas.RerouteRequest) -> schemas.RerouteResponse:
+        record = json.dumps(asked.record).encode()
+        trace = read_record(record) if asked.id is None else self._kept_run(asked.id)
+        return answers.rerouted(trace, self._policy_for(asked, trace))
+
+    # --- /ingest ---
+
+    def files_job(self, files: Sequence[tuple[str, bytes]], collection: str, who: str) -> FilesJob:
+        """Indexing, in a line of its own, as a job that has to be started. Raises `BadRecord`, and `Busy`."""
+        check_files(files)
+        store, name = self.workbench.store, collection.strip() or MAIN
+        ticket = self.files_queue.join(who)
+
+        def work(job: FilesJob) -> tuple[Ingested, ...]:
+            with ticket.turn(job.cancel):
+                self._wait_for_models(job.cancel)
+                return store.ingest(files, collection=name, cancel=job.cancel)
+
+        return Job(work, None, owner=ASKED_BY, ticket=ticket)
+
+    # --- /health ---
+
+    def health(self) -> schemas.HealthResponse:
+        """As it was some seconds ago; nobody waits while another looks, but at the very first time."""
+        seen = self._health
+        if (seen is None or time.monotonic() - seen[0] > HEALTH_S) and self._looking.acquire(blocking=seen is None):
+            try:
+                if self._health is seen:
+                    self._health = (time.monotonic(), self._look())
+            finally:
+                self._looking.release()
+        latest = self._health
+        assert latest is not None
+        queue = self.workbench.run_queue
+        return latest[1].model_copy(update={"runs_under_way": queue.under_way, "runs_waiting": queue.waiting})
+
+    def _look(self) -> schemas.HealthResponse:
+        parts = {name: _part(problem) for name, problem in self.workbench.problems_of_parts().items()}
+        counted: list[int] = []
+        parts |= {"index": _tried(lambda: counted.append(len(self.workbench.store.documents())))}
+        parts |= {"evaluator": _tried(self._try_evaluator)}
+        if self._loaded.is_set():
+            # An index that holds nothing asks no model; where only /route is used, none is installed.
+            model = _tried(self._load_embedder)
+            parts |= {"embedding model": model.model_copy(update={"needed": counted != [0]})}
+        if self.choice.model != EXTRACTIVE:
+            problem = self._model_problem()
+            parts |= {"language model": _part(problem, needed=known_card(self.choice.evaluator).calls_model)}
+        broken = [part for part in parts.values() if not part.works]
+        status: schemas.Status = "degraded" if broken else "ok"
+        if not self._loaded.is_set():
+            status = "starting"
+        elif any(part.needed for part in broken):
+            status = "failing"
+        return schemas.HealthResponse(status=status, version=VERSION, parts=parts, runs_under_way=0, runs_waiting=0)
+
+    def _model_problem(self) -> str:
+        choice, models = self.choice.model, self.workbench.servers.look()
+        server = models.openai if choice.startswith("openai/") else models.ollama
+        if choice in models.choices:
+            return ""
+        if server is None or not server.reachable:
+            return f"The server of {choice} cannot be reached."
+        return f"{choice} is not offered by its server."
+
+    # --- what a request asks for ---
+
+    def _choice_of(self, asked: schemas.QueryRequest) -> Choice:
+        collection = asked.collection or self.choice.collection
+        if not asked.use_crag:
+            named = {name for name in schemas.Judged.model_fields if getattr(asked, name) is not None}
+            if named or asked.use_web_search:
+                idle = sorted(named | ({"use_web_search"} if asked.use_web_search else set()))
+                raise WrongUse(
+                    f"use_crag false grades nothing and searches no web: {', '.join(idle)} would change nothing.",
+                    hint="Leave out either.",
+                )
+            top_k = asked.top_k or self.choice.top_k
+            return replace(plain_choice(self.choice.model, top_k), collection=collection)
+        web = self.choice.web
+        if asked.use_web_search and web is WebMode.OFF:
+            raise WrongUse("Web search is off here.", hint="Start the service with --web auto, or leave it out.")
+        if asked.use_web_search is False:
+            web = WebMode.OFF
+        chosen = self._judged(asked)
+        return replace(chosen, web=web, top_k=asked.top_k or chosen.top_k, collection=collection)
+
+    def _judged(self, asked: schemas.Judged) -> Choice:
+        """Policy, thresholds and evaluator; what is not named is as the service was started.
+
+        A tuned preset brings all of them, and how many chunks are retrieved.
+        """
+        now = self.choice
+        # By any other name anybody's model would be fetched: only the operator may have that.
+        if asked.evaluator and asked.evaluator not in (offered := (*self.workbench.cards(), now.evaluator)):
+            raise UnknownName.among("evaluator", asked.evaluator, offered)
+        chosen = now
+        policy = self._policy(asked.policy) if asked.policy else now.policy
+        if asked.preset and asked.preset not in {one.name for one in policy.presets}:
+            _check_preset(asked.preset)
+            chosen = choose(self.workbench, asked.policy, asked.evaluator, now.model, asked.preset)
+        elif asked.preset or policy.name != now.policy.name or asked.evaluator not in (None, now.evaluator):
+            evaluator = asked.evaluator or (now.evaluator if policy.name == now.policy.name else None)
+            made = choose(self.workbench, policy.name, evaluator, now.model, asked.preset)
+            chosen = replace(made, top_k=now.top_k)
+        return replace(chosen, policy=_with_thresholds(chosen.policy, asked))
+
+    def _policy(self, name: str) -> Policy:
+        return find_policy(name, self.workbench.config)
+
+    def _keep(self, trace: Trace) -> bool:
+        """Whether it could be; the health tells why not, and what was decided is there all the same."""
+        try:
+            self.workbench.history.save(trace, ASKED_BY)
+        except CragError:
+            return False
+        return True
+
+    def _pause_of(self, who: str) -> Cooldown:
+        with self._lock:
+            kept = self._pauses.setdefault(who, Cooldown())
+            self._pauses.move_to_end(who)
+            if len(self._pauses) > _MOST_ASKERS:
+                self._pauses.popitem(last=False)
+            return kept
+
+    def _policy_for(self, asked: schemas.RerouteRequest, trace: Trace) -> Policy:
+        made = trace.settings
+        policy = made.policy
+        if asked.policy and asked.policy != made.policy.name:
+            policy = self._policy(asked.policy).suited_to(made.evaluator, made.strip_evaluator)
+        if asked.preset:
+            policy = self._preset(policy, asked.preset, trace)
+        return _with_thresholds(policy, asked)
+
+    def _preset(self, policy: Policy, name: str, trace: Trace) -> Policy:
+        if name in {one.name for one in policy.presets}:
+            return policy.preset(name)
+        _check_preset(name)
+        tuned, judge = self.workbench.find_preset(name), trace.settings.evaluator.name
+        if tuned.policy != policy.name or tuned.conditions.evaluator != judge:
+            raise WrongUse(
+                f"The preset {tuned.name!r} was chosen for {tuned.policy} and {tuned.conditions.evaluator}, and this "
+                f"run has {policy.name} and {judge}.",
+                hint="Thresholds belong to a policy and an evaluator: name another preset.",
+            )
+        return tuned.applied_to(policy)
+
+    def _kept_run(self, run_id: str) -> Trace:
+        found = self.workbench.history.load(run_id)
+        if found is None:
+            raise UnknownRun(f"No run {run_id[:80]!r} is kept.", hint="It was never kept, or it was deleted.")
+        return found
+
+    # --- the models ---
+
+    def _warm_up(self, job: Job[None, None]) -> None:
+        job.can_be_left = True
+        try:
+            import_llama_index()
+            for load in (self._try_evaluator, self._load_embedder):
+                _tried(load)  # the health tells
+        finally:
+            self._loaded.set()
+            self._health = self._health and (-math.inf, self._health[1])
+        job.can_be_left = False
+        try:  # nobody is there to be asked whether to go on
+            self.workbench.store.finish_rebuild(lambda progress: None, job.cancel)
+            self.workbench.store.finish_interrupted(lambda progress: None, job.cancel)
+        except CragError as error:
+            _LOG.warning("What was being indexed is not finished: %s", error)
+        except ModuleNotFoundError:  # nothing is indexed here at all
+            pass
+
+    def _try_evaluator(self) -> None:
+        """One that asks no model reads something, which loads it."""
+        now = self.choice
+        if not known_card(now.evaluator).calls_model:
+            embedder = self.workbench.find_embedder(self.workbench.config.embedding)
+            evaluator = self.workbench.evaluator(now.evaluator, None, cached=False, embedder=embedder)
+            evaluator.grade("Is it read?", (Passage("0", "It is.", "none"),), Event())
+
+    def _load_embedder(self) -> None:
+        self.workbench.find_embedder(self.workbench.embedder.name).load()
+
+    def _wait_for_models(self, cancel: Cancel) -> None:
+        while not self._loaded.wait(GLANCE) and not cancel.is_set():
+            pass
+
+
+def _check_end(trace: Trace, is_kept: bool) -> None:
+    """Raises `RunBroke` for a run that broke off."""
+    if broken := trace.failure:
+        hint = broken.hint or (f'Carry it on with {{"resume": "{trace.id}"}}.' if is_kept else "Ask again.")
+        text, kind = f"Step {broken.name!r} failed: {broken.summary}", broken.error or "Stopped"
+        raise RunBroke(text, hint=hint, kind=kind, trace=trace, is_kept=is_kept)
+
+
+def _passages(asked: schemas.RouteRequest) -> tuple[Passage, ...]:
+    return tuple(
+        Passage(
+            id=one.id or str(place),
+            text=one.text,
+            source=one.source or "unnamed source",
+            scores=() if one.score is None else ((asked.scores, one.score),),
+        )
+        for place, one in enumerate(asked.contexts, 1)
+    )
+
+
+def _with_thresholds(policy: Policy, asked: schemas.Thresholds) -> Policy:
+    try:
+        policy = policy.with_thresholds(asked.lower, asked.upper, asked.cutoff)
+    except ValueError as error:
+        raise WrongUse(f"{error}.", hint="Name both thresholds so that they fit the policy.") from None
+    return policy if asked.sentences is None else policy.with_limit(asked.sentences or None)
+
+
+def _check_preset(name: str) -> None:
+    """A kept one alone: on the command line a path is one too, and here it would be a file of this machine."""
+    if name.endswith(".toml") or "/" in name or "\\" in name:
+        raise UnknownName(f"Unknown preset {name[:80]!r}.", hint="Expected the name of a preset that is kept here.")
+
+
+def _part(problem: str, *, needed: bool = False) -> schemas.Part:
+    return schemas.Part(works=not problem, needed=needed, problem=answers.whole(problem))
+
+
+def _tried(work: Callable[[], object]) -> schemas.Part:
+    """A part that answers need, but where its packages were left out on purpose."""
+    try:
+        work()
+    except CragError as error:
+        return _part(str(error), needed=True)
+    except ModuleNotFoundError as error:
+        return _part(f"Expected the package {error.name}, found none.")
+    except Exception as error:  # a bug of one part must not hide the others
+        _LOG.exception("a part could not be looked at")
+        return _part(f"{type(error).__name__}", needed=True)
+    return _part("", needed=True)

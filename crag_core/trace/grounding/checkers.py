@@ -1,0 +1,32 @@
+"""Who checks the sentences of an answer, by the setting CRAG_SUPPORT as a run records it. Pure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+MINICHECK = "bespoke-minicheck"
+"""A model on Ollama that is asked in its own way, under whatever tag."""
+
+
+class Checker(StrEnum):
+    """What kind of checker a setting names."""
+
+    WORDS = "words"
+    LANGUAGE_MODEL = "a language model"
+    MINICHECK = "the fact-checking language model bespoke-minicheck"
+    NAMED_MODEL = "a model by name"
+
+
+def checker_of(setting: str) -> Checker:
+    """Of "words", "ollama/NAME", "openai/NAME" or "hf:NAME"; anything else that a record holds was a language model."""
+    if setting == Checker.WORDS:
+        return Checker.WORDS
+    if setting.startswith("hf:"):
+        return Checker.NAMED_MODEL
+    is_minicheck = setting.rpartition("/")[2].partition(":")[0] == MINICHECK
+    return Checker.MINICHECK if is_minicheck else Checker.LANGUAGE_MODEL
+
+
+def asks_language_model(setting: str) -> bool:
+    """Whether it costs a call a sentence."""
+    return checker_of(setting) in (Checker.LANGUAGE_MODEL, Checker.MINICHECK)

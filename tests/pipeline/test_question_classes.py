@@ -1,0 +1,195 @@
+"""Adaptive-RAG (arXiv 2403.14403): the question is sorted first, and what each class costs, shows and records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.types import Action, AnswerState, StepState
+from crag_core.llamaindex.synthesizer import metadata_of, shown
+from crag_core.pipeline.call_budget import budget
+from crag_core.pipeline.run import WebMode
+from crag_core.report import render
+from crag_core.trace.reroute import FROM_MEMORY, Missing, reroute
+from crag_core.trace.summary import summarize
+from crag_core.trace.trace import Trace
+from crag_core.view.answer.answer_blocks import AnswerBlocks
+from crag_core.view.answer.ending import AnswerEnding, ending
+from crag_core.view.path.run_path import run_path
+from crag_core.view.path.stages import StageState
+from crag_core.view.run_view import view_run
+from crag_core.view.story.story import tell
+from crag_core.view.verdict_lines import chip, flip_lines, no_flip
+from tests.builders import policy_file
+from tests.fakes import ANSWER, KEYWORDS, MEMORY, QUESTION, Bench, FakeModel, passage, passages, step_names
+
+POLICY = policy_file("adaptive-rag")
+
+
+def bench(letter: str = "C", **options: Any) -> tuple[Bench, FakeModel]:
+    replies = {"classify": f'{{"verdict": "{letter}"}}'} | options.pop("replies", {})
+    model = FakeModel(**replies)
+    return Bench(POLICY, model=model, web=WebMode.OFF, **options), model
+
+
+def test_no_retrieval_reads_nothing_and_every_place_says_so() -> None:
+    made, model = bench("A")
+    trace = made.pipeline.run(QUESTION)
+    assert made.counts == {"classify": 1, "alone": 1} and trace.usage.calls == 2 and trace.failure is None
+    assert trace.answer is not None and trace.answer.text == MEMORY and model.kinds == ["classify", "alone"]
+    routed, view = reroute(trace, POLICY), view_run(trace)
+    assert routed.answer == trace.answer and routed.missing == () and routed.knowledge.notes == (FROM_MEMORY,)
+    assert ending(view) is AnswerEnding.FROM_MEMORY
+    assert ("doubtful", FROM_MEMORY) in AnswerBlocks(view, trace.answer, ()).notes
+    assert (chip(routed.decision).title, chip(routed.decision).reason) == ("No retrieval", "No document was read")
+    assert (flip_lines(view), no_flip(view)) == ((), "No threshold is looked at.")
+    summary = summarize(trace)
+    assert (summary.decision, summary.action, summary.score, summary.from_memory) == ("NO_RETRIEVAL", "", None, True)
+    assert shown(trace) == f"{FROM_MEMORY}\n\n{MEMORY}" and metadata_of(trace)["crag_summary"]["from_memory"]
+    assert "No document was read" in render(trace, POLICY) and "Plain RAG" not in render(trace, POLICY)
+    told = tell(view)
+    assert told.steps[-1].title == "An answer without a source"
+    assert "Plain RAG" not in " ".join(step.caption for step in told.steps)
+    path = {one.id: one for one in run_path(trace, routed).stages}
+    assert {path[name].state for name in ("retrieve", "grade")} == {StageState.SKIPPED}
+    assert path["retrieve"].headline == "no document is needed"
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+def test_what_the_model_does_not_know_is_no_answer() -> None:
+    made, _ = bench("A", replies={"alone": "CANNOT ANSWER"})
+    trace = made.pipeline.run(QUESTION)
+    assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
+    assert trace.answer.message == "fake-model does not know, and no document was read."
+
+
+def test_one_retrieval_is_not_graded() -> None:
+    made, _ = bench("B", best=0.1)
+    trace = made.pipeline.run(QUESTION)
+    assert made.counts == {"classify": 1, "retrieve": 1, "strips": 6, "answer": 1}
+    assert trace.decision is not None and trace.decision.rule == "one_retrieval"
+    assert trace.answer is not None and trace.answer.text == ANSWER and not summarize(trace).from_memory
+
+
+@pytest.mark.parametrize(
+    ("scores", "rounds", "action"),
+    [((0.9,), 0, "CORRECT"), ((0.5, 0.9), 1, "CORRECT"), ((0.5, 0.5, 0.5), 2, "AMBIGUOUS")],
+)
+def test_several_rounds_go_on_until_a_chunk_answers(scores: tuple[float, ...], rounds: int, action: str) -> None:
+    asked: list[str] = []
+
+    def find(query: str, engine: object) -> tuple[Any, ...]:
+        asked.append(query)
+        return (passage(len(asked)),)
+
+    queries = [KEYWORDS, "other words"]
+    made, model = bench(
+        "C",
+        finding=find,
+        scoring=lambda one: scores[int(one.id[1:]) - 1],
+        replies={"keywords": lambda _: queries.pop()},
+    )
+    trace = made.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.action.value == action
+    assert (len(trace.rounds), len(asked), model.kinds.count("keywords")) == (rounds, rounds + 1, rounds)
+    assert trace.usage.calls == 2 + rounds, "sorting and answering"
+    told = budget(POLICY, made.judge, 1, writer=True, searches=False)[trace.decision.action]
+    assert told.least <= trace.usage.calls <= told.most
+
+
+@pytest.mark.parametrize("letter", ["A", "B", "C"])
+def test_calls_stay_in_their_budget(letter: str) -> None:
+    made, _ = bench(letter, best=0.9)
+    trace = made.pipeline.run(QUESTION)
+    told = budget(POLICY, made.judge, 3, writer=True, searches=False)
+    assert told[Action.CORRECT].least <= trace.usage.calls <= told[Action.CORRECT].most
+
+
+def test_a_reply_that_cannot_be_read_sorts_nothing() -> None:
+    made, model = bench(replies={"classify": "D, I think."})
+    trace = made.pipeline.run(QUESTION)
+    assert model.kinds.count("classify") == 2 and trace.question_class is not None
+    assert trace.question_class.label == "" and trace.question_class.cause.endswith("(asked twice)")
+    assert trace.decision is not None and trace.decision.reason == "nobody has sorted the question"
+    assert trace.decision.action is Action.AMBIGUOUS and reroute(trace, POLICY).is_doubtful
+    assert Missing.QUESTION_CLASS not in reroute(trace, POLICY).missing, "it was asked"
+
+
+def test_a_server_that_is_away_breaks_the_run_before_anything_is_retrieved() -> None:
+    replies: list[Any] = [ModelUnavailable("away"), '{"verdict": "A"}']
+    made, _ = bench(replies={"classify": lambda _: replies.pop(0)})
+    broken = made.pipeline.run(QUESTION)
+    assert broken.failure is not None and broken.failure.name == "classify" and broken.passages is None
+    trace = made.pipeline.resume(made.pipeline.adopt(broken))
+    assert trace.id == broken.id and trace.answer is not None and trace.answer.text == MEMORY
+
+
+def test_a_run_of_another_policy_was_not_sorted_and_is_when_asked() -> None:
+    model = FakeModel(classify='{"verdict": "A"}')
+    paper = Bench("paper", model=model, web=WebMode.OFF)
+    trace = paper.pipeline.run(QUESTION)
+    routed = reroute(trace, POLICY)
+    assert Missing.QUESTION_CLASS in routed.missing and routed.answer is None
+    assert routed.decision.reason == "nobody has sorted the question"
+    under = paper.under(policy=POLICY)
+    paper.forget_counts()
+    done = under.resume(under.adopt(trace))
+    assert paper.counts == {"classify": 1, "alone": 1}
+    assert done.passages == trace.passages, "the chunks stay in the record, and are not used"
+    assert reroute(done, POLICY).knowledge.excerpts == ()
+    assert reroute(done, trace.settings.policy).decision == trace.decision
+
+
+def test_what_was_not_retrieved_is_missing_under_another_policy_and_retrieved_when_asked() -> None:
+    made, _ = bench("A", best=0.9)
+    trace = made.pipeline.run(QUESTION)
+    paper = policy_file("paper")
+    routed = reroute(trace, paper)
+    assert Missing.CHUNKS in routed.missing and routed.answer is None
+    under = made.under(policy=paper)
+    done = under.resume(under.adopt(trace))
+    assert done.passages == passages(3) and done.decision is not None and done.decision.verdict is Action.CORRECT
+    assert Missing.CHUNKS not in reroute(done, paper).missing
+
+
+def test_an_answer_from_memory_is_never_taken_for_one_from_documents() -> None:
+    made, _ = bench("A", best=0.9)
+    trace = made.pipeline.run(QUESTION)
+    as_one = replace(trace, question_class=replace(trace.question_class, label="C"), passages=passages(0))  # type: ignore[type-var]
+    assert reroute(as_one, replace(POLICY, lower=0.0)).answer is None
+
+
+def test_without_a_language_model_a_rule_sorts_and_that_is_said() -> None:
+    made = Bench(POLICY, best=0.9, web=WebMode.OFF)
+    trace = made.pipeline.run(QUESTION)
+    routed = reroute(trace, POLICY)
+    assert routed.decision.rule == "one_retrieval" and routed.missing == ()
+    assert routed.knowledge.notes == (f"No language model: {POLICY.without_model}",)
+    assert (trace.steps[0].name, trace.steps[0].state) == ("classify", StepState.SKIPPED)
+    assert trace.steps[0].summary == "B, by a rule: no language model to ask"
+    several = made.pipeline.run("When does it leave, and what does it cost?")
+    assert several.decision is not None and several.decision.rule is None
+
+
+def test_pinned_files_are_always_read() -> None:
+    file = replace(passage(7, "The whole file."), id="file-d7", found_by=("read_file",))
+    made, model = bench("A", files=(file,))
+    trace = made.pipeline.run(QUESTION)
+    assert "classify" not in model.kinds and trace.passages == (file,)
+    assert trace.decision is not None and trace.decision.rule == "one_retrieval"
+
+
+def test_a_labelled_set_is_retrieved_and_graded_whatever_the_class() -> None:
+    made, model = bench("A")
+    trace = made.pipeline.grade(QUESTION)
+    assert model.kinds == [] and len(trace.grades or ()) == 3 and step_names(trace)[0] == "retrieve"
+
+
+def test_chunks_that_were_given_are_decided_by_their_scores() -> None:
+    made, _ = bench("A", best=0.9)
+    trace = made.pipeline.begin(QUESTION, passages(2))
+    done = made.pipeline.resume(trace)
+    assert done.decision is not None and done.decision.rule is None and done.decision.action is Action.CORRECT

@@ -1,0 +1,367 @@
+"""Each endpoint, asked over HTTP at a service that runs as a program."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from crag_core.app import workbench as build
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench, build_pipeline
+from crag_core.base.types import FollowUp, Understanding
+from crag_core.service import answers, schemas
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace
+from tests import builders
+from tests.conftest import REPOSITORY
+from tests.service.parts import DOCUMENTS, QUESTION, TOKEN, Served
+from tests.word_embedder import WordEmbedder
+
+CONTEXTS = [
+    {"id": "dues", "text": DOCUMENTS["harbour-dues.md"], "source": "harbour-dues.md", "score": 0.7},
+    {"id": "crane", "text": DOCUMENTS["crane.txt"], "source": "crane.txt", "score": 0.4},
+]
+
+
+def given(reply: httpx.Response, status: int = 200) -> dict[str, Any]:
+    assert reply.status_code == status, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def asked(client: httpx.Client, path: str, status: int = 200, **body: Any) -> dict[str, Any]:
+    return given(client.post(path, json=body), status)
+
+
+# --- /query ---
+
+
+def test_a_question_is_answered_with_its_decision_and_the_fields_of_the_description(
+    client: httpx.Client, open_bench: Workbench
+) -> None:
+    told = asked(client, "/query", query=QUESTION)
+    schemas.QueryResponse.model_validate(told)
+    assert told["decision"]["action"] == "CORRECT" and "14 pounds" in told["answer"] and not told["doubtful"]
+    assert {"cragDecision", "cragScore", "cragCorrectionStrategy", "cragWebSearchUsed"} <= set(told["metadata"])
+    assert told["metadata"]["cragDecision"] == "CORRECT" and told["metadata"]["cragWebSearchUsed"] is False
+    assert told["metadata"]["cragScore"] == told["decision"]["score"]
+    assert told["sources"][0]["source"] == "harbour-dues.md" and told["sources"][0]["number"] == 1
+    kept = open_bench.history.load(told["id"])
+    assert told["kept"] and kept is not None and kept.question == QUESTION
+    assert (found := open_bench.history.find(told["id"])) is not None and found.asked_by == "service"
+
+
+def test_the_decision_is_that_of_the_pipeline_of_reroute_and_of_route(
+    client: httpx.Client, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    for question in (QUESTION, "How much does the crane lift?", "Who wrote Hamlet?"):
+        told = asked(client, "/query", query=question, record=True)
+        settings = Config(home=served.home, ollama_host="127.0.0.1:9", cache="off", history="off", audit="off")
+        taken = Trace.from_dict(dict(build_pipeline(settings=settings).query(question).metadata or {})["crag"])
+        assert taken.decision is not None
+        assert told["decision"]["action"] == taken.decision.action
+        assert told["decision"]["reason"] == taken.decision.reason
+        record = Trace.from_dict(told["record"])
+        assert reroute(record, record.settings.policy).decision.reason == told["decision"]["reason"]
+        again = asked(client, "/reroute", id=told["id"])
+        assert again["decision"] == told["decision"] and again["missing"] == []
+        contexts = [
+            {"id": one.id, "text": one.text, "source": one.source, "score": one.score("cosine")}
+            for one in record.passages or ()
+        ]
+        routed = asked(client, "/route", question=question, contexts=contexts, scores="cosine")
+        assert routed["decision"] == told["decision"] and routed["flips"] == told["flips"]
+
+
+def test_what_a_request_names_takes_the_place_of_what_the_service_was_started_with(client: httpx.Client) -> None:
+    told = asked(client, "/query", query=QUESTION, policy="paper", upper=1.0, lower=0.1, top_k=1)
+    assert (told["policy"]["name"], told["policy"]["upper"], told["policy"]["lower"]) == ("paper", 1.0, 0.1)
+    assert told["decision"]["action"] == "AMBIGUOUS" and len(told["chunks"]) == 1
+    assert told["doubtful"] and told["message"].startswith("Not certain enough for an answer")
+    plain = asked(client, "/query", query=QUESTION, use_crag=False)
+    assert plain["decision"]["action"] is None and plain["metadata"]["cragDecision"] == "NOT_GRADED"
+    assert plain["metadata"]["cragScore"] is None and plain["answer"]
+
+
+def test_what_the_evidence_does_not_hold_is_not_answered(client: httpx.Client) -> None:
+    told = asked(client, "/query", query="Who wrote Hamlet?")
+    assert told["decision"]["action"] == "INCORRECT" and told["answer"] == "" and told["state"] == "cannot answer"
+    assert "cannot be answered" in told["message"]
+
+
+def test_a_later_question_is_understood_from_the_one_before(client: httpx.Client) -> None:
+    first = asked(client, "/query", query=QUESTION)
+    assert first["query"] == first["asked"] == QUESTION and first["asks_back"] == ""
+    later = asked(client, "/query", query="And longer ones?", after=first["id"])
+    assert later["asked"] == "And longer ones?" and "yacht" in later["query"], later["query"]
+    assert later["steps"][0]["name"] == "condense" and later["decision"]["action"] == "CORRECT"
+    assert asked(client, "/query", 404, query="And?", after="none")["kind"] == "UnknownRun"
+    assert "expected after with query" in asked(client, "/query", 422, resume="x", after="y")["error"]
+
+
+def test_a_question_that_is_asked_back_has_no_decision() -> None:
+    known = FollowUp("And that?", outcome=Understanding.ASKS_BACK, asks="Which of the boats?")
+    run = builders.trace(builders.policy("paper"), passages=None, grades=None, answer=None, follow_up=known)
+    told = answers.answered(run, kept=True, with_record=True)
+    assert (told.asks_back, told.asked, told.answer, told.state) == ("Which of the boats?", "And that?", "", None)
+    assert told.decision.action is None and told.chunks == [] and told.flips == []
+
+
+# --- /route ---
+
+
+def test_contexts_are_graded_and_decided_upon_and_nothing_else(client: httpx.Client, open_bench: Workbench) -> None:
+    before = open_bench.history.count()
+    told = asked(client, "/route", question=QUESTION, contexts=CONTEXTS, record=True)
+    schemas.RouteResponse.model_validate(told)
+    assert told["decision"]["action"] == "CORRECT" and "upper" in told["decision"]["reason"]
+    assert [(one["id"], one["action"]) for one in told["chunks"]] == [("dues", "CORRECT"), ("crane", "INCORRECT")]
+    assert told["chunks"][0]["score"] > 0.7 > 0.1 > told["chunks"][1]["score"]
+    assert all(one["kept"] for one in told["chunks"])
+    off_topic = asked(client, "/route", question="Who wrote Hamlet?", contexts=CONTEXTS)
+    assert not any(one["kept"] for one in off_topic["chunks"]), "INCORRECT discards them"
+    assert told["flips"][0]["to"] == "AMBIGUOUS" and told["flips"][0]["threshold"] == "upper"
+    record = Trace.from_dict(told["record"])
+    assert [step.name for step in record.steps] == ["grade", "route"] and record.answer is None
+    assert not told["kept"] and open_bench.history.count() == before, "it is kept only if that is wanted"
+    higher = asked(client, "/reroute", record=told["record"], upper=1.0)
+    assert higher["decision"]["action"] == "AMBIGUOUS"
+
+
+def test_a_decision_is_kept_if_that_is_wanted(client: httpx.Client, open_bench: Workbench) -> None:
+    told = asked(client, "/route", question=QUESTION, contexts=CONTEXTS, keep=True)
+    assert told["kept"] and open_bench.history.load(told["id"]) is not None
+    assert asked(client, "/reroute", id=told["id"], policy="paper")["policy"]["name"] == "paper"
+    done = asked(client, "/query", resume=told["id"])
+    assert [one["id"] for one in done["chunks"]] == ["dues", "crane"] and "14 pounds" in done["answer"]
+    assert done["decision"]["action"] == told["decision"]["action"], "answered from the chunks that were given"
+
+
+def test_every_policy_decides_on_given_contexts_as_reroute_does(client: httpx.Client, open_bench: Workbench) -> None:
+    for policy in open_bench.policies:
+        told = asked(client, "/route", question=QUESTION, contexts=CONTEXTS, policy=policy, record=True)
+        again = asked(client, "/reroute", record=told["record"])
+        assert again["decision"] == told["decision"] and told["decision"]["action"], policy
+
+
+def test_no_context_is_incorrect_and_a_policy_says_what_it_would_retrieve_next(client: httpx.Client) -> None:
+    nothing = asked(client, "/route", question=QUESTION, contexts=[])
+    assert nothing["decision"]["action"] == "INCORRECT" and nothing["decision"]["reason"] == "nothing was retrieved"
+    partial = asked(client, "/route", question=QUESTION, contexts=CONTEXTS, policy="heuristic", lower=0.0, upper=1.0)
+    assert partial["decision"]["label"] == "Partial"
+    assert "expand" in [one["kind"] for one in partial["decision"]["corrections"]]
+
+
+# --- /reroute ---
+
+
+def test_an_answer_is_given_only_where_it_was_written_from_the_same_evidence(client: httpx.Client) -> None:
+    told = asked(client, "/query", query=QUESTION)
+    same = asked(client, "/reroute", id=told["id"])
+    schemas.RerouteResponse.model_validate(same)
+    assert same["answer"] == told["answer"] and same["sources"] == told["sources"]
+    other = asked(client, "/reroute", id=told["id"], lower=1.0, upper=1.0)
+    assert other["decision"]["action"] == "INCORRECT" and told["answer"] not in (other["answer"] or "")
+    record = asked(client, "/route", question=QUESTION, contexts=CONTEXTS, record=True)["record"]
+    bare = asked(client, "/reroute", record=record)
+    assert bare["answer"] is None and bare["missing"][0].startswith("strip scores: ")
+
+
+# --- /ingest ---
+
+
+def test_files_go_in_each_with_its_outcome_and_the_others_stay_out(client: httpx.Client) -> None:
+    archive = BytesIO()
+    with zipfile.ZipFile(archive, "w") as opened:
+        opened.writestr("notes/tide.txt", "High water at the quay is at noon on the third of May.")
+        opened.writestr("../../etc/passwd.txt", "no")
+    sent = [
+        ("files", ("buoys.md", b"The yellow buoy marks the wreck of the Anna Maria.")),
+        ("files", ("empty.md", b"")),
+        ("files", ("evil.exe", b"MZ")),
+        ("files", ("broken.pdf", b"%PDF-1.7 broken")),
+        ("files", ("more.zip", archive.getvalue())),
+    ]
+    told = given(client.post("/ingest", files=sent, data={"collection": "sea"}))
+    outcomes = {one["name"]: one["outcome"] for one in told["files"]}
+    schemas.IngestResponse.model_validate(told)
+    assert outcomes["buoys.md"] == "indexed" and outcomes["more/notes/tide.txt"] == "indexed"
+    refused = {name for name, outcome in outcomes.items() if outcome == "refused"}
+    assert {"empty.md", "evil.exe", "broken.pdf"} <= refused and len(refused) == 4
+    assert all(one["message"] and one["hint"] for one in told["files"] if one["outcome"] == "refused")
+    again = given(client.post("/ingest", files=sent[:1], data={"collection": "sea"}))
+    assert again["files"][0]["outcome"] == "already indexed"
+    found = asked(client, "/query", query="Which wreck does the yellow buoy mark?", collection="sea")
+    assert "Anna Maria" in found["answer"] and {one["source"] for one in found["chunks"]} <= set(outcomes)
+
+
+def test_where_no_file_is_taken_it_says_why_of_each(client: httpx.Client) -> None:
+    told = given(client.post("/ingest", files=[("files", ("evil.exe", b"MZ"))]), 422)
+    assert told["error"] == "None of the files was taken." and told["files"][0]["message"].startswith("evil.exe:")
+    assert given(client.post("/ingest", data={"collection": "x"}), 422)["error"] == "files: Field required"
+
+
+# --- /health ---
+
+
+def test_health_tells_the_parts_and_hides_what_is_wrong_from_strangers(client: httpx.Client, served: Served) -> None:
+    told = given(client.get("/health"))
+    schemas.HealthResponse.model_validate(told)
+    assert told["status"] == "ok"
+    assert {"index", "evaluator", "embedding model", "history", "cache", "audit"} == set(told["parts"])
+    with served.client(token="") as stranger:
+        assert given(stranger.get("/health"))["status"] == "ok"
+
+
+# --- bad input ---
+
+BAD: list[tuple[str, Any, int, str]] = [
+    ("/query", {}, 422, "expected either query or resume"),
+    ("/query", {"query": "x" * 1001}, 422, "query: String should have at most 1000 characters"),
+    ("/query", {"query": "  \n"}, 422, "query: String should match"),
+    ("/query", {"query": "Why?", "polcy": "paper"}, 422, "polcy: Extra inputs are not permitted"),
+    ("/query", {"query": "Why?", "policy": "papier"}, 422, "Unknown policy 'papier'."),
+    ("/query", {"query": "Why?", "evaluator": "hf:somebody/model"}, 422, "Unknown evaluator 'hf:somebody/model'."),
+    ("/query", {"query": "Why?", "preset": "/etc/passwd"}, 422, "Unknown preset"),
+    ("/query", {"query": "Why?", "preset": "pyproject.toml"}, 422, "Unknown preset 'pyproject.toml'."),
+    ("/query", {"query": "Why?", "collection": "none"}, 422, "Unknown collection 'none'."),
+    ("/query", {"query": "Why?", "lower": 0.9, "upper": 0.1, "policy": "paper"}, 422, "lower must not exceed upper"),
+    ("/query", {"query": "Why?", "upper": 2}, 422, "upper: Input should be less than or equal to 1"),
+    ("/query", {"query": "Why?", "use_web_search": True}, 422, "Web search is off here."),
+    ("/query", {"query": "Why?", "use_crag": False, "upper": 0.5}, 422, "use_crag false grades nothing"),
+    ("/query", {"resume": "none"}, 404, "No run 'none' is kept."),
+    ("/route", {"question": "Why?"}, 422, "contexts: Field required"),
+    ("/route", {"question": "Why?", "contexts": [{"text": "a", "id": "1"}, {"text": "b", "id": "1"}]}, 422, "an id"),
+    ("/route", {"question": "Why?", "contexts": [{"text": "a"}] * 101}, 422, "contexts: List should have at most 100"),
+    ("/reroute", {}, 422, "expected either id or record"),
+    ("/reroute", {"id": "../../etc/passwd"}, 404, "No run '../../etc/passwd' is kept."),
+    ("/reroute", {"record": {"schema": 99}}, 422, "This run has schema 99"),
+    ("/reroute", [], 422, "Input should be"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "status", "error"), BAD, ids=range(len(BAD)))
+def test_what_cannot_be_used_is_refused_in_words(
+    client: httpx.Client, path: str, body: Any, status: int, error: str
+) -> None:
+    told = given(client.post(path, json=body), status)
+    assert error in told["error"] and told["hint"] and set(told) >= {"error", "hint", "kind"}
+    assert "Traceback" not in json.dumps(told)
+
+
+def test_what_is_no_json_and_no_address_is_told_as_such(client: httpx.Client) -> None:
+    json_type = {"content-type": "application/json"}
+    for content in (b'{"query": ', b"\xff\xfe", b'{"query": "\\ud800"}'):
+        told = given(client.post("/query", content=content, headers=json_type), 422 if b"ud800" in content else 400)
+        assert told["error"] and "Traceback" not in told["error"]
+    infinite = client.post(
+        "/route", content=b'{"question":"a","contexts":[{"text":"b","score":NaN}]}', headers=json_type
+    )
+    assert "contexts.0.score: Input should be a finite number" in given(infinite, 422)["error"]
+    deep = b'{"record":' + b'{"a":' * 100_000
+    assert client.post("/reroute", content=deep, headers=json_type).status_code in (400, 422)
+    assert given(client.get("/nowhere"), 404)["error"] == "Not Found."
+    assert given(client.get("/query"), 405)["error"] == "Method Not Allowed."
+
+
+def test_hostile_text_stays_json_text(client: httpx.Client) -> None:
+    hostile = "<script>alert(1)</script>\u202e\u2028 {{7*7}}"
+    reply = client.post("/route", json={"question": hostile, "contexts": [{"text": hostile, "source": hostile}]})
+    assert given(reply)["chunks"][0]["source"] == hostile
+    assert reply.headers["content-type"] == "application/json" and reply.headers["x-content-type-options"] == "nosniff"
+    assert "\u202e" not in reply.text and "\u2028" not in reply.text, "in ASCII, escaped"
+
+
+# --- a hundred clients at the same time ---
+
+
+CLIENTS = 100
+QUESTIONS = (
+    QUESTION,
+    "How much does the crane lift?",
+    "What does a yacht of nine metres pay for a night?",
+    "Who wrote Hamlet?",
+)
+PIECES = [{"id": name, "text": text, "source": name} for name, text in DOCUMENTS.items()]
+ASKED = [("/route", {"question": one, "contexts": PIECES}) for one in QUESTIONS]
+ASKED += [("/query", {"query": one}) for one in QUESTIONS]
+GROWTH_MB = 150
+"""A run's own memory, its threads' stacks and what Python keeps of both; a record of each run would be more."""
+
+
+def decided(told: dict[str, Any]) -> tuple[Any, ...]:
+    grades = [(one["id"], one["score"]) for one in told["chunks"]]
+    return told["decision"], told["flips"], grades, told.get("answer")
+
+
+async def crowd(served: Served) -> list[tuple[int, tuple[int, tuple[Any, ...]]]]:
+    """(what was asked, the status, what was decided) of each."""
+    async with served.clients() as client:
+
+        async def one(number: int) -> tuple[int, tuple[int, tuple[Any, ...]]]:
+            which = number % len(ASKED)
+            path, body = ASKED[which]
+            reply = await client.post(path, json=body)
+            return which, (reply.status_code, decided(reply.json()) if reply.status_code == 200 else (reply.text,))
+
+        return await asyncio.gather(*(one(number) for number in range(CLIENTS)))
+
+
+def test_a_hundred_clients_get_what_one_gets(served: Served) -> None:
+    process = psutil.Process(served.process.pid)
+    with served.client() as client:
+        alone = [(200, decided(client.post(path, json=body).json())) for path, body in ASKED]
+    assert len({told[0]["action"] for _, told in alone}) == 3, "every action is among them"
+    before = process.memory_info().rss
+    for _ in range(2):
+        assert all(told == alone[which] for which, told in asyncio.run(crowd(served)))
+    assert (process.memory_info().rss - before) / 2**20 < GROWTH_MB
+    with served.client() as client:
+        told = client.get("/health").json()
+    assert (told["runs_under_way"], told["runs_waiting"]) == (0, 0)
+
+
+# --- docs/service.md ---
+
+
+def page() -> str:
+    return (REPOSITORY / "docs" / "service.md").read_text("utf-8")
+
+
+def commands() -> Iterator[str]:
+    for block in re.findall(r"^```bash\n(.*?)^```", page(), re.DOTALL | re.MULTILINE):
+        if block.startswith("curl"):
+            yield block
+
+
+def test_the_page_has_an_example_of_each_endpoint_that_works(served: Served) -> None:
+    curl = shutil.which("curl")
+    if curl is None:
+        pytest.skip("skipped: curl is not on this machine")
+    with served.client() as client:
+        run = client.post("/query", json={"query": QUESTION}).json()["id"]
+    seen = set()
+    for command in commands():
+        asked = command.replace("http://127.0.0.1:8600", served.url).replace('"RUN"', f'"{run}"')
+        done = subprocess.run(
+            ["sh", "-c", asked.replace("curl -s", "curl -s --noproxy '*' -w '\\n%{http_code}'")], cwd=REPOSITORY,
+            env={"CRAG_SERVICE_TOKEN": TOKEN, "PATH": str(Path(curl).parent) + ":/usr/bin:/bin"},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        body, status = done.stdout.rsplit("\n", 1)
+        assert status == "200", (command, body)
+        seen.add(re.findall(r"8600(/\w+)", command)[0])
+    assert seen == {"/query", "/route", "/reroute", "/ingest", "/health"}

@@ -1,0 +1,120 @@
+"""An evaluator of somebody else in the sidebar: not calibrated, calibrated, added by name, and in a record."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from crag_core.app import calibration
+from crag_core.app.access import NotAllowed
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
+from crag_core.evaluators.named import find
+from tests.evaluators.named import tiny_models
+from tests.ui.conftest import ask, choose, press, shown
+from ui.session import access, named_evaluators
+from ui.session.access import Right
+
+pytestmark = pytest.mark.embedding
+Start = Callable[..., AppTest]
+PRICE = "What does a yacht of nine metres pay for a night?"
+PAGES = ("pages/compare.py", "pages/tune.py", "pages/history.py", "pages/policies.py", "pages/settings.py")
+
+
+@pytest.fixture
+def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A random model that scores one kind of the questions of a small sample higher."""
+    find._loaded.clear()
+    folder, data = tmp_path / "judge", tmp_path / "data"
+    folder.mkdir()
+    (data / "sample").mkdir(parents=True)
+    (data / "questions").mkdir()
+    (data / "sample" / "ferry.txt").write_text("The ferry to Orrin leaves at ten.", "utf-8")
+    rows = [{"question": f"When does the ferry of day {n} leave?", "route": "INCORRECT"} for n in range(11)]
+    rows += [{"question": f"Who bakes bread number {n}?", "route": "CORRECT"} for n in range(11)]
+    (data / "questions" / "sample.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    monkeypatch.setattr(calibration, "DATA", data)
+    return f"hf:{tiny_models.save_one_logit(folder, seed=2)}"
+
+
+def calibrate(app: AppTest) -> AppTest:
+    press(app, "Calibrate on the sample")
+    for job in [*named_evaluators._live().values()]:
+        job.wait()
+    return app.run()
+
+
+def test_it_is_refused_calibrated_and_then_grades(start: Start, own: Path, name: str) -> None:
+    app = choose(start(CRAG_HOME=str(own), CRAG_EVALUATORS=name), evaluator=name)
+    assert not app.exception and app.selectbox(key="evaluator").value == name
+    assert "Not calibrated: its raw scores fit no threshold, so no run is started." in shown(app).replace(":]", ":")
+    assert "22 questions, 132 chunks, about 3 s." in shown(app)
+    assert "is not calibrated: no threshold fits its raw scores" in shown(ask(app, PRICE))
+    assert "trace" not in app.session_state and "job" not in app.session_state
+    calibrate(app)
+    assert not app.exception and "Calibrated on 22 questions of sample: AUROC" in shown(app)
+    kept = Workbench(Config(home=own)).experiments.evaluators()[name]
+    assert app.slider(key="thresholds").value == (kept.lower, kept.upper)
+    ask(app, PRICE)
+    run = app.session_state["trace"]
+    assert not app.exception and run.failure is None and run.settings.evaluator.name == name
+    assert "logit" in run.grades[0].reason
+
+    # Where it is not to be had any more, the record is still shown.
+    shutil.rmtree(name.removeprefix("hf:"))
+    Workbench(Config(home=own)).experiments.forget_evaluator(name)
+    st.cache_resource.clear()
+    other = start(CRAG_HOME=str(own), CRAG_EVALUATORS="", address={"run": run.id})
+    assert not other.exception and f"'{name}'" in shown(other) and "not to be had here now" in shown(other)
+    assert other.session_state["trace"] == run
+    again = start("pages/history.py", CRAG_HOME=str(own))
+    assert not again.exception and "1 run" in shown(again)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_stands_an_evaluator_that_is_not_calibrated(start: Start, name: str, page: str) -> None:
+    app = choose(start(CRAG_EVALUATORS=name), evaluator=name).switch_page(page).run().run()
+    assert not app.exception
+
+
+def test_stopped_and_hopeless_calibrations_are_told(start: Start, own: Path, name: str) -> None:
+    rows = [json.loads(line) for line in (calibration.DATA / "questions" / "sample.jsonl").read_text().splitlines()]
+    turned = {"CORRECT": "INCORRECT", "INCORRECT": "CORRECT"}
+    lines = (json.dumps(row | {"route": turned[row["route"]]}) for row in rows)
+    (calibration.DATA / "questions" / "sample.jsonl").write_text("\n".join(lines), "utf-8")
+    app = calibrate(choose(start(CRAG_HOME=str(own), CRAG_EVALUATORS=name), evaluator=name))
+    assert not app.exception and "expected higher scores where the documents answer" in shown(app)
+    assert [button.label for button in app.button if button.key == "calibrate_sample"]
+
+
+def test_one_is_added_by_name(start: Start, name: str) -> None:
+    app = start()
+    app.text_input(key="evaluator_by_name").set_value("bge-reranker")
+    press(app, "Add")
+    assert "Expected an evaluator such as hf:OWNER/NAME" in shown(app)
+    app.text_input(key="evaluator_by_name").set_value(f" {name} ")
+    press(app, "Add")
+    assert not app.exception and app.selectbox(key="evaluator").value == name
+    assert "Not calibrated" in shown(app)
+
+
+def test_a_name_in_the_address_brings_no_model(start: Start, name: str) -> None:
+    app = start(address={"evaluator": name})
+    assert not app.exception and app.selectbox(key="evaluator").value == "cross-encoder"
+
+
+def test_who_may_not_is_offered_nothing(start: Start, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "may", lambda right: right not in (Right.SET_UP, Right.TUNE))
+    app = choose(start(CRAG_EVALUATORS=name), evaluator=name)
+    assert not app.exception and not [one for one in app.text_input if one.key == "evaluator_by_name"]
+    assert not [one for one in app.button if one.key == "calibrate_sample"] and access.refusal(Right.TUNE) in shown(app)
+    with pytest.raises(NotAllowed):
+        named_evaluators.add.__wrapped__("hf:a/b")
+    with pytest.raises(NotAllowed):
+        named_evaluators.start.__wrapped__(name, None)

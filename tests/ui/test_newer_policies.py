@@ -1,0 +1,153 @@
+"""Policies of newer papers on the pages: what the sidebar says, what a run shows, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag_core.report import render
+from crag_core.trace.trace import Trace
+from tests.judge import heard, judging
+from tests.stand_ins.engines import Message, Reply, ScriptedModel
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
+from tests.ui.conftest import ask, choose, header, press, shown
+from tests.ui.drawn import parts
+from tests.ui.test_compare_page import ask_all
+
+pytestmark = pytest.mark.embedding
+Start = Callable[..., AppTest]
+
+PRICE = "How many pounds does a yacht of ten metres pay a night?"
+
+
+def stage(app: AppTest, name: str) -> dict[str, object]:
+    (path,) = parts(app, "crag_path")
+    return next(one for one in path["stages"] if one["id"] == name)
+
+
+@pytest.mark.usefixtures("unfolded")
+def test_not_enough_together_is_no_answer_on_page_and_in_the_report(start: Start) -> None:
+    with OllamaServer(ScriptedModel(judging(0.1))) as server:
+        app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="sufficient-context")
+        assert "No language model:" not in shown(app)
+        assert ":green[Sufficient] 2 · :orange[Insufficient] 1 · :red[Nothing to use] 0 to 1" in shown(app)
+        ask(app, PRICE)
+        assert dict(heard(server)) == {"sufficient": 1}
+        trace: Trace = app.session_state["trace"]
+        page, report = shown(app), render(trace, trace.settings.policy)
+        for text in (page, report):
+            assert "Insufficient" in text and "sufficiency 0.00 between lower 0.00 and upper" in text
+        assert "AMBIGUOUS" in header(app) and "3 chunks read together: not sufficient. as told" in page
+        tip = str(stage(app, "grade")["tip"])
+        assert "3 graded" in tip and tip.endswith(f". Read together by {MODEL}: not enough")
+        cards = [one for one in trace.grades or () if one.score is not None]
+        assert len(cards) == 3, "no card is blank"
+
+
+def sorting(letter: str) -> Callable[[Sequence[Message]], Reply]:
+    replies = judging()
+
+    def reply(messages: Sequence[Message]) -> Reply:
+        is_sorting = str(messages[0]["content"]).startswith("You sort")
+        return {"verdict": letter} if is_sorting else replies(messages)
+
+    return reply
+
+
+@pytest.mark.usefixtures("unfolded")
+def test_a_question_that_needs_no_document_is_answered_from_memory_and_marked_so(start: Start) -> None:
+    with OllamaServer(ScriptedModel(sorting("A"))) as server:
+        app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="adaptive-rag")
+        ask(app, PRICE)
+        assert dict(heard(server)) == {"classify": 1, "alone": 1}
+        page = shown(app)
+        assert "From the model's memory" in page and "As far as I remember." in page and not app.exception
+        assert "No document was read" in page and "Plain RAG" not in page
+        assert str(stage(app, "retrieve")["tip"]).startswith("Retrieve, skipped: no document is needed")
+        choose(app, policy="paper")
+        assert "Not run yet: chunks" in shown(app) and "As far as I remember." not in shown(app)
+
+
+def test_a_question_of_several_rounds_is_decided_by_its_chunks(start: Start) -> None:
+    with OllamaServer(ScriptedModel(sorting("C"))) as server:
+        app = ask(choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="adaptive-rag"), PRICE)
+        assert heard(server)["classify"] == 1 and heard(server)["answer"] == 1
+        assert "C: several rounds" in shown(app) and not app.exception
+
+
+def declining(times: int) -> Callable[[Sequence[Message]], Reply]:
+    """Refuses to answer so many times, then answers."""
+    replies, left = judging(), ["CANNOT ANSWER"] * times
+
+    def reply(messages: Sequence[Message]) -> Reply:
+        is_answer = str(messages[0]["content"]).startswith("You answer")
+        return left.pop(0) if left and is_answer else replies(messages)
+
+    return reply
+
+
+@pytest.mark.usefixtures("unfolded")
+def test_declined_reads_the_documents_whole_on_page_and_in_the_report(start: Start) -> None:
+    with OllamaServer(ScriptedModel(declining(1))) as server:
+        app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="self-route")
+        assert ":green[Answered] 1 · :orange[Declined] 2 · :red[Nothing to use] 0 to 1" in shown(app)
+        ask(app, PRICE)
+        assert dict(heard(server)) == {"answer": 2}
+        trace: Trace = app.session_state["trace"]
+        page, report = shown(app), render(trace, trace.settings.policy)
+        for text in (page, report):
+            assert "Declined" in text and "read" in text and "As the evidence has it" in text
+        (found,) = trace.rounds
+        assert {one.found_by for one in found.retrievals[0].passages} == {("read_file",)}
+        assert str(stage(app, "refine")["tip"]).startswith("Read whole") and "Doubtful" not in page
+
+
+def test_answered_at_the_first_request_costs_one_call(start: Start) -> None:
+    with OllamaServer(ScriptedModel(declining(0))) as server:
+        app = ask(choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="self-route"), PRICE)
+        assert dict(heard(server)) == {"answer": 1} and "CORRECT" in header(app)
+        assert "As the evidence has it" in shown(app)
+
+
+def test_without_a_language_model_the_page_says_what_decides_instead(start: Start) -> None:
+    app = choose(start(), policy="sufficient-context")
+    told = "No language model: The best chunk decides in place of the whole context."
+    assert shown(app).count(told) == 1
+    ask(app, PRICE)
+    assert shown(app).count(told) >= 2, "in the sidebar, and as a note of the run"
+    assert "best chunk" in shown(app).lower() and not app.exception
+
+
+def test_a_run_of_another_policy_lacks_the_judgement_and_supplies_it_at_one_press(start: Start) -> None:
+    with OllamaServer(ScriptedModel(judging(0.9))) as server:
+        app = ask(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), PRICE)
+        choose(app, policy="sufficient-context")
+        assert "a judgement of the whole context" in shown(app) and "nobody has judged" in shown(app).lower()
+        asked = heard(server)["sufficient"]
+        press(app, "Generate (about 2 LLM calls)")
+        assert (asked, heard(server)["sufficient"]) == (0, 1)
+        assert "CORRECT" in header(app) and not app.exception
+
+
+# --- beside the others ------------------------------------------------------------------------------------------------
+
+
+def test_they_are_compared_on_one_question_each_with_its_own_ending_and_calls(start: Start) -> None:
+    def reply(messages: Sequence[Message]) -> Reply:
+        is_sorting = str(messages[0]["content"]).startswith("You sort")
+        return {"verdict": "A"} if is_sorting else judging(0.1)(messages)
+
+    with OllamaServer(ScriptedModel(reply)) as server:
+        app = choose(start("pages/compare.py", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), model=f"ollama/{MODEL}")
+        for name in ("sufficient-context", "adaptive-rag"):
+            next(one for one in app.button if one.key == f"versus_add_{name}").click().run()
+        app = ask_all(app)
+        assert not app.exception
+        found = {trace.settings.policy.name: trace for _, trace in app.session_state["versus_traces"]}
+        assert {"plain", "sufficient-context", "adaptive-rag"} <= set(found)
+        assert found["sufficient-context"].usage.calls == 1 and found["adaptive-rag"].usage.calls == 2
+        said = shown(app)
+        assert "No document was read" in said and "Not certain enough for an answer" in said
+        assert "No retrieval" in said and "Insufficient" in said

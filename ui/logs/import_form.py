@@ -1,0 +1,175 @@
+"""A file of a log before it is imported: its shape, what each field is read from, the first records, refused rows."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag_core.base.serialization import fingerprint
+from crag_core.base.text.display import counted, shortened
+from crag_core.experiments.logs.fields import MEANINGS
+from crag_core.experiments.logs.read import SHAPES, described
+from crag_core.experiments.store import set_name_of
+from ui.logs import log_state
+from ui.logs.log_state import NOT_READ, Looked
+from ui.session import access, uploads
+from ui.session.access import Right
+from ui.shell.text import plain
+
+LARGEST_MB = 100
+_SHOWN_ROWS, _SHOWN_PROBLEMS = 5, 10
+_UPLOAD = "log_upload"
+
+
+def draw_choosing() -> None:
+    """A file of one's own, or a log that was imported before."""
+    st.markdown("See where your RAG system went wrong: bring its log. Nothing is indexed.")
+    kept = log_state.names()
+    if kept:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            name = st.selectbox("Imported logs", kept, key="log_kept", width=360)
+            st.button("Open", on_click=log_state.open_log, args=(name,), icon=":material/folder_open:", type="primary")
+    if not access.may(Right.TUNE):
+        return
+    key = uploads.uploader_key(_UPLOAD)
+    st.file_uploader(
+        "Log file", ["jsonl", "json", "csv", "tsv", "txt"], key=key, on_change=_take, args=(key,),
+        max_upload_size=LARGEST_MB,
+    )  # fmt: skip
+    st.caption(
+        "JSONL, JSON or CSV with question, retrieved chunks, answer, right answer; exports of Phoenix (OpenInference), "
+        "Langfuse and LangSmith; ragas datasets. You see what is read before anything is imported."
+    )
+
+
+def _take(key: str) -> None:
+    """For a callback; it comes once more when the file is put away."""
+    file = st.session_state.get(key)
+    if file is not None:
+        log_state.look(file.name, file.getvalue())
+        uploads.forget([file])
+        uploads.empty_uploader(_UPLOAD)
+
+
+def draw_preview(found: Looked) -> None:
+    read = found.read
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.subheader(plain(found.name), anchor=False, width="content")
+            st.button("Another file", on_click=log_state.put_away, icon=":material/close:", type="tertiary")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            _draw_shape(found)
+            if read.records:
+                _draw_import(found)
+        if read.failure:
+            st.error(plain(read.failure), icon=":material/error:", title="No record can be read")
+        else:
+            st.markdown(f"**{described(read)}**")
+        if read.mapping:
+            pairs = (f"{MEANINGS[field]} :gray[←] {plain(source)}" for field, source in read.mapping)
+            st.markdown(" \u2003 ".join(pairs) if _is_table(found) else "  \n".join(pairs))
+        if read.records:
+            _draw_first(found)
+        for remark in read.remarks:
+            st.caption(f":material/info: {plain(remark)}")
+        _draw_refused(found)
+        if _is_table(found) and read.columns:
+            with st.expander("Read other columns", icon=":material/edit:", expanded=bool(read.failure)):
+                _draw_mapping(found)
+
+
+def _is_table(found: Looked) -> bool:
+    return not (found.read.shape and SHAPES[found.read.shape].read_from)
+
+
+def _draw_shape(found: Looked) -> None:
+    names = ["", *SHAPES]
+    title = SHAPES[found.read.shape].title if found.read.shape else ""
+    automatic = f"Detected: {title}" if title and not found.shape else "Detect"
+    st.selectbox(
+        "Shape", names, names.index(found.shape), key="log_shape", width=320, on_change=_change_shape,
+        format_func=lambda name: SHAPES[name].title if name else automatic,
+    )  # fmt: skip
+
+
+def _change_shape() -> None:
+    found = log_state.looked()
+    if found is not None:
+        log_state.look(found.name, found.content, st.session_state["log_shape"])
+
+
+def _draw_mapping(found: Looked) -> None:
+    """A field a line, each of which can be read from another column."""
+    mapping = dict(found.read.mapping)
+    rows = [{"field": MEANINGS[field], "read from": mapping.get(field, NOT_READ), "name": field} for field in MEANINGS]
+    columns = [*found.read.columns, *(source for source in mapping.values() if source not in found.read.columns)]
+    key = f"log_mapping_{fingerprint((found.name, sorted(found.chosen.items()), found.read.shape))}"
+    st.data_editor(
+        rows,
+        key=key,
+        hide_index=True,
+        num_rows="fixed",
+        column_order=("field", "read from"),
+        column_config={
+            "field": st.column_config.TextColumn("Field", disabled=True, width="medium"),
+            "read from": st.column_config.SelectboxColumn(
+                "Read from", options=[NOT_READ, *dict.fromkeys(columns)], required=True, width="medium"
+            ),
+        },
+        height=min(35 * (len(rows) + 1) + 3, 460),
+        width=520,
+        on_change=_change_mapping,
+        args=(key, found),
+    )
+
+
+def _change_mapping(key: str, found: Looked) -> None:
+    """For a callback: read the file again."""
+    edited = st.session_state[key]["edited_rows"]
+    fields = list(MEANINGS)
+    changes = {fields[int(row)]: cells["read from"] for row, cells in edited.items() if "read from" in cells}
+    chosen = {field: "" if column == NOT_READ else column for field, column in changes.items()}
+    log_state.look(found.name, found.content, found.shape or found.read.shape, {**found.chosen, **chosen})
+
+
+def _draw_refused(found: Looked) -> None:
+    problems = found.read.problems
+    if not problems or found.read.failure:
+        return
+    lines = [f"Row {one.row}: {plain(one.message)}" for one in problems[:_SHOWN_PROBLEMS]]
+    rest = len(problems) - _SHOWN_PROBLEMS
+    st.warning(
+        "  \n".join([*lines, *([f"and {rest:,} more"] if rest > 0 else [])]), icon=":material/warning:",
+        title=f"{counted(len(problems), 'row')} refused; the others go in",
+    )  # fmt: skip
+
+
+def _draw_first(found: Looked) -> None:
+    rows = [
+        {
+            "Row": one.row,
+            "Question": one.question,
+            "Chunks": len(one.contexts),
+            "First chunk": shortened(one.contexts[0].text, 200) if one.contexts else "",
+            "Score": one.contexts[0].score if one.contexts else None,
+            "Answer in the log": shortened(one.answer, 200),
+            "Right answer": shortened(" | ".join(one.references), 200),
+        }
+        for one in found.read.records[:_SHOWN_ROWS]
+    ]
+    st.dataframe(
+        rows, hide_index=True, alt="The first records, as they are read",
+        column_config={
+            "Row": st.column_config.NumberColumn(width=60),
+            "Chunks": st.column_config.NumberColumn(width=70),
+            "Score": st.column_config.NumberColumn(format="%.2f", width=70),
+        },
+    )  # fmt: skip
+
+
+def _draw_import(found: Looked) -> None:
+    start = set_name_of(found.name.rsplit(".", 1)[0])
+    name = st.text_input("Name", start, max_chars=60, key=f"log_new_name_{start}", width=260)
+    st.button(
+        f"Import {counted(len(found.read.records), 'record')}", on_click=log_state.keep, args=(name or start,),
+        type="primary", icon=":material/download_done:", key="log_import",
+    )  # fmt: skip

@@ -1,0 +1,196 @@
+"""State of the Logs page: the file that is being looked at, the open log, its grading, and its findings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from crag_core.app import retrieval_logs
+from crag_core.app.background_jobs import Job, LiveJobs
+from crag_core.app.retrieval_logs import Imported
+from crag_core.base.errors import BadRecord, CragError
+from crag_core.decision.policy import Policy
+from crag_core.evaluators.policies import known_card
+from crag_core.experiments.batch import SetProgress, score
+from crag_core.experiments.labelled.graded import Conditions
+from crag_core.experiments.logs import findings as found_in
+from crag_core.experiments.logs.findings import Findings
+from crag_core.experiments.logs.labels import gradable
+from crag_core.experiments.logs.read import ReadLog, read_log
+from crag_core.experiments.logs.record import LogRecord, RetrievalLog, logged_of, passages_of
+from crag_core.experiments.logs.stages import Judged
+from crag_core.pipeline.run import now
+from crag_core.report.stages.page import render_stages
+from ui.session import access, app_state, run_job, tune_state
+from ui.session.access import Right
+from ui.session.tune_state import SetJob
+
+NOT_READ = "(not read)"
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A file before anything is kept: what is read under the present mapping."""
+
+    name: str
+    content: bytes
+    read: ReadLog
+    shape: str
+    chosen: Mapping[str, str]
+
+
+def looked() -> Looked | None:
+    found: Looked | None = st.session_state.get("log_looked")
+    return found
+
+
+def look(name: str, content: bytes, shape: str = "", chosen: Mapping[str, str] | None = None) -> None:
+    """For a callback: read the file, and keep nothing yet."""
+    read = read_log(content, shape, chosen)
+    st.session_state["log_looked"] = Looked(name, content, read, shape, dict(chosen or {}))
+
+
+def put_away() -> None:
+    """For a callback."""
+    st.session_state["log_looked"] = None
+
+
+@app_state.reporting()
+def keep(name: str) -> None:
+    """For a callback: import what is looked at, and open it."""
+    access.require(Right.TUNE)
+    found = looked()
+    if found is None:
+        raise BadRecord("No file is chosen.", hint="Choose one.")
+    imported = retrieval_logs.keep(found.read, name, app_state.workbench())
+    put_away()
+    open_log(imported.log.name)
+
+
+def names() -> tuple[str, ...]:
+    """None where the disk does not answer, which opening one tells."""
+    try:
+        return app_state.workbench().experiments.log_names()
+    except CragError:
+        return ()
+
+
+def open_log(name: str) -> None:
+    """For a callback; "": close it."""
+    st.session_state["log_name"] = name
+    st.session_state["log_stage"] = st.session_state["log_record"] = None
+
+
+def current() -> Imported | None:
+    """The open log. Raises `CragError` for one that is gone or damaged."""
+    name = st.session_state.get("log_name") or ""
+    return retrieval_logs.opened(name, app_state.workbench()) if name else None
+
+
+@app_state.reporting()
+def delete(name: str) -> None:
+    """For a callback."""
+    access.require(Right.TUNE)
+    open_log("")
+    retrieval_logs.delete(name, app_state.workbench())
+
+
+# --- grading ----------------------------------------------------------------------------------------------------------
+
+
+@st.cache_resource(show_spinner=False)
+def live_gradings() -> LiveJobs[SetJob]:
+    """By log and evaluator."""
+    return LiveJobs()
+
+
+def grading(log: RetrievalLog) -> SetJob | None:
+    """That goes on, in whatever session it was started, or has ended in this one since the last redraw."""
+    own: SetJob | None = st.session_state.get("log_grading")
+    return own or live_gradings().get(_key(log))
+
+
+@app_state.reporting()
+def start_grading(log: RetrievalLog) -> None:
+    """For a callback: grade what is missing, in the background."""
+    access.require(Right.TUNE)
+    running = grading(log)
+    if running and running.is_running:
+        return
+    workbench, warming, turns = app_state.workbench(), app_state.warm_up(), run_job.turns()
+    pipeline, questions = workbench.engine(tune_state.chosen(), observed=False), gradable(log)
+
+    def work(job: SetJob) -> SetProgress:
+        while warming.is_running and not job.cancel.wait(0.1):
+            pass
+        book = workbench.experiments.scores(workbench.conditions(pipeline, questions))
+        job.progress = score(
+            questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
+            on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(questions),
+        )  # fmt: skip
+        return job.progress
+
+    warming.start()
+    st.session_state["log_grading"] = started = Job(work, None)
+    started.start()
+    live_gradings().add(_key(log), started)
+
+
+def take_ended(log: RetrievalLog) -> SetJob | None:
+    """The grading that has ended since the last redraw, put away; None without one."""
+    done = grading(log)
+    if done is None or done.is_running:
+        return None
+    st.session_state["log_grading"] = None
+    live_gradings().forget(done)
+    return done
+
+
+def _key(log: RetrievalLog) -> tuple[str, ...]:
+    chosen = app_state.choice()
+    return log.name, log.fingerprint, chosen.evaluator, chosen.model, str(app_state.settings().home)
+
+
+# --- findings ---------------------------------------------------------------------------------------------------------
+
+
+def judged(log: RetrievalLog) -> tuple[Judged, ...]:
+    """The records that are graded under the sidebar's evaluator."""
+    questions = gradable(log)
+    under = tune_state.conditions(questions)
+    done = app_state.workbench().experiments.scores(under).keys() & {one.key for one in questions}
+    return _judged(str(app_state.settings().home), under, log.fingerprint, len(done), log)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _judged(home: str, under: Conditions, fingerprint: str, count: int, _log: RetrievalLog) -> tuple[Judged, ...]:
+    """Read once for all sessions; another `count` of records is another reading."""
+    return retrieval_logs.judged(_log, under, app_state.workbench())
+
+
+def findings(found: tuple[Judged, ...], policy: Policy) -> Findings:
+    """Under a policy, worked out once for the same records."""
+    key = (policy, tuple(map(id, found)))
+    return app_state.remembered(f"log_findings_{policy.name}", key, lambda: found_in.findings(found, policy))
+
+
+def report(log: RetrievalLog, found: Findings) -> str:
+    """The findings as one HTML page."""
+    evaluator = known_card(st.session_state["evaluator"]).title
+    return render_stages(log.name, found, evaluator, now())
+
+
+@app_state.reporting()
+def ask(log: RetrievalLog, record: LogRecord) -> None:
+    """For a callback: run a record on Ask, over its chunks."""
+    run_job.ask_record(record.question, passages_of(record), logged_of(record, log.name))
+    st.session_state["ask_question"] = record.question
+    st.session_state["log_asked"] = True
+
+
+def was_asked() -> bool:
+    """Whether a record was just sent to Ask; said once."""
+    return bool(st.session_state.pop("log_asked", False))

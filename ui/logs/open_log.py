@@ -1,0 +1,84 @@
+"""The open log: what to do next with it, and grading its records."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag_core.app.retrieval_logs import Imported
+from crag_core.base.text.display import counted
+from crag_core.evaluators.policies import known_card
+from crag_core.experiments.labelled.questions import LabelledSet, word
+from crag_core.experiments.logs.record import RetrievalLog
+from ui.logs import log_state
+from ui.session import access, labelling_state, tune_state
+from ui.session.access import Right
+from ui.shell.text import plain
+from ui.tune.grading_progress import draw_job
+
+_TUNE, _COMPARE = "pages/tune.py", "pages/compare.py"
+
+
+def draw_next_steps(found: Imported) -> None:
+    """Its set on Tune and Compare; records without a label are labelled first."""
+    labelled = found.labelled
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if labelled is not None:
+            st.button(
+                "Tune thresholds", on_click=_use, args=(labelled, _TUNE), icon=":material/ssid_chart:", key="log_tune"
+            )
+            st.button(
+                "Compare configurations", on_click=_use, args=(labelled, _COMPARE), icon=":material/difference:",
+                key="log_compare",
+            )  # fmt: skip
+            st.caption(plain(", ".join(f"{count} {word(one)}" for one, count in labelled.counts.items())))
+        if found.unlabelled and access.may(Right.TUNE):
+            st.button(
+                f"Label the {labelling_state.ROUND} that tell most", on_click=_label, args=(found,),
+                icon=":material/label:", key="log_label", help="Of the records without a label, on Tune.",
+            )  # fmt: skip
+    if target := st.session_state.pop("log_target", ""):
+        st.switch_page(target, query_params={})  # else those that the sidebar is bound to would be in the way
+
+
+def _use(labelled: LabelledSet, target: str) -> None:
+    """For a callback."""
+    tune_state.use(labelled)
+    if target == _COMPARE:
+        st.session_state["versus_what"] = "Labelled set"
+    st.session_state["log_target"] = target
+
+
+def _label(found: Imported) -> None:
+    """For a callback: the labels go into the set of the log."""
+    tune_state.use(found.labelled or LabelledSet(found.log.name, ()))
+    labelling_state.begin(found.unlabelled, found.log.name)
+    st.session_state["log_target"] = _TUNE
+
+
+def draw_grading(log: RetrievalLog, done: int) -> None:
+    """What is missing, with the button that grades it; nothing where all is graded."""
+    if log_state.grading(log) is not None:
+        _draw_running(log)
+        return
+    missing = len(log.records) - done
+    if not missing:
+        return
+    card = known_card(st.session_state["evaluator"])
+    message = f"Grades the log's own chunks and their sentences once, with {plain(card.title.lower())}."
+    if done:
+        message += f" {done} are graded already."
+    if card.calls_model:
+        chunks = sum(len(one.contexts) for one in log.records)
+        message += f" About {counted(-(-chunks * missing // (len(log.records) * card.batch)), 'LLM call')}."
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(message, width="stretch")
+        if access.may(Right.TUNE):
+            st.button(
+                f"Grade {counted(missing, 'record')}", on_click=log_state.start_grading, args=(log,), type="primary",
+                icon=":material/grading:", key="log_grade",
+            )  # fmt: skip
+
+
+@st.fragment(run_every=0.4)
+def _draw_running(log: RetrievalLog) -> None:
+    draw_job(log_state.grading(log), "Grading", "graded", "log")

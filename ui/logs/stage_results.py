@@ -1,0 +1,190 @@
+"""The open log: its records by the stage at which they went wrong, as a picture and a table; one record at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from crag_core.base.text.display import clean, counted, shortened
+from crag_core.base.types import Action
+from crag_core.experiments.logs.findings import Findings, to_csv
+from crag_core.experiments.logs.record import LogRecord, RetrievalLog, passages_of
+from crag_core.experiments.logs.stages import MEANS, TITLES, Finding, Judged, Stage, Verdict
+from ui.logs import log_state
+from ui.run.verdict import COLOURS, ICONS
+from ui.session import app_state
+from ui.shell.text import paragraphs, plain
+from ui.tune.charts import GRAY, GREEN, ORANGE, RED
+
+_ROWS_SEEN = 2000
+_LONGEST = 1200  # characters of a chunk
+_TONES = {Verdict.WRONG: RED, Verdict.DOUBTFUL: ORANGE, Verdict.RIGHT: GREEN, Verdict.PLAUSIBLE: GRAY}
+ALL = "All"
+
+
+def draw_findings(log: RetrievalLog, found: tuple[Judged, ...]) -> None:
+    policy = app_state.policy()
+    st.header("Which stage failed?", anchor=False)
+    with st.spinner("Comparing answers with chunks"):
+        results = log_state.findings(found, policy)
+    st.markdown(_heading(results))
+    st.plotly_chart(
+        picture(results), config={"displayModeBar": False}, key="log_picture",
+        alt="; ".join(f"{stage}: {sum(counts.values())}" for stage, counts in results.stages.items()),
+    )  # fmt: skip
+    chosen = _draw_filter(results)
+    _draw_table(log, results, chosen)
+    with st.container(horizontal=True):
+        st.download_button(
+            "Stages (CSV)", lambda: to_csv(results).encode("utf-8-sig"), f"{log.name}-stages.csv", "text/csv",
+            icon=":material/download:", on_click="ignore", key="log_csv",
+        )  # fmt: skip
+        st.download_button(
+            "Report (HTML)", lambda: log_state.report(log, results), f"{log.name}-stages.html", "text/html",
+            icon=":material/description:", on_click="ignore", key="log_html",
+        )  # fmt: skip
+
+
+def _heading(results: Findings) -> str:
+    policy = plain(results.policy.title)
+    if results.is_known:
+        return (
+            f"{counted(len(results.pairs), 'record')} under {policy}, with the thresholds of the sidebar. "
+            "The answer is the log's; chunks and sentences are judged here."
+        )
+    return (
+        f"{counted(len(results.pairs), 'record')} under {policy}. The log does not say what is right, so records are "
+        "doubtful at most: by scores, and by what of the answer stands in the chunks."
+    )
+
+
+def picture(results: Findings) -> go.Figure:
+    """A bar a stage, one part for each verdict."""
+    figure = go.Figure()
+    stages = list(Stage)
+    for verdict in Verdict:
+        counts = [results.stages[stage][verdict] for stage in stages]
+        if any(counts):
+            figure.add_bar(
+                y=[TITLES[stage] for stage in stages], x=counts, orientation="h", name=verdict.value,
+                marker_color=_TONES[verdict], text=[str(count) if count else "" for count in counts],
+                textposition="inside", insidetextanchor="middle", textangle=0,
+                hovertemplate="%{y}: %{x} %{data.name}<extra></extra>",
+            )  # fmt: skip
+    figure.update_layout(
+        barmode="stack",
+        height=270,
+        margin={"l": 10, "r": 10, "t": 8, "b": 8},
+        bargap=0.3,
+        uniformtext={"minsize": 10, "mode": "hide"},
+        legend={"orientation": "h", "y": -0.18, "x": 0, "traceorder": "normal"},
+        showlegend=True,
+    )
+    figure.update_yaxes(autorange="reversed", title=None)
+    figure.update_xaxes(title=None, tickformat=",d", showgrid=True, showticklabels=False)
+    return figure
+
+
+def _draw_filter(results: Findings) -> Stage | None:
+    counts = {stage: sum(verdicts.values()) for stage, verdicts in results.stages.items()}
+    there = [stage for stage in Stage if counts[stage]]
+    options = [ALL, *(stage.value for stage in there)]
+    if st.session_state.get("log_stage") not in options:
+        st.session_state["log_stage"] = ALL
+    titles = {stage.value: f"{TITLES[stage]} {counts[stage]}" for stage in there} | {ALL: f"All {len(results.pairs)}"}
+    chosen = st.segmented_control(
+        "Stage", options, required=True, key="log_stage", format_func=lambda name: titles[name],
+        label_visibility="collapsed",
+    )  # fmt: skip
+    if chosen is None or chosen == ALL:
+        return None
+    stage = Stage(chosen)
+    st.caption(MEANS[stage])
+    return stage
+
+
+def _draw_table(log: RetrievalLog, results: Findings, stage: Stage | None) -> None:
+    order = {one: place for place, one in enumerate((*Verdict, *Stage))}
+    chosen = [(record, one) for record, one in results.pairs if stage in (None, one.stage)]
+    pairs = sorted(chosen, key=lambda pair: (pair[1].stage is Stage.NONE, order[pair[1].verdict]))  # faults first
+    shown = pairs[:_ROWS_SEEN]
+    rows = [
+        {
+            "Question": clean(record.question),
+            "Stage": TITLES[one.stage],
+            "Verdict": one.verdict.value,
+            "Route": one.action.value if one.action else "",
+            "Why": clean(one.reason),
+            "Answer in the log": clean(shortened(record.answer, 200)),
+            "Row": record.row,
+        }
+        for record, one in shown
+    ]
+    key = f"log_table_{stage}"
+    st.dataframe(
+        rows, hide_index=True, height=min(35 * (len(rows) + 1) + 3, 420), selection_mode="single-row", key=key,
+        on_select=lambda: _choose(key, [record.id for record, _ in shown]),
+        alt="The records with the stage that failed",
+        column_config={
+            "Question": st.column_config.TextColumn(width="large"),
+            "Stage": st.column_config.TextColumn(width=120),
+            "Verdict": st.column_config.TextColumn(width=100),
+            "Route": st.column_config.TextColumn(width=110),
+            "Why": st.column_config.TextColumn(width="large"),
+            "Row": st.column_config.NumberColumn(width=60),
+        },
+    )  # fmt: skip
+    if len(pairs) > len(shown):
+        st.caption(f"The first {len(shown)} of {len(pairs)}; choose a stage, or download them all.")
+    chosen_one = next((pair for pair in results.pairs if pair[0].id == st.session_state.get("log_record")), None)
+    if chosen_one is not None:
+        _draw_record(log, *chosen_one)
+    else:
+        st.caption("Choose a row to see its chunks and its answer.")
+
+
+def _choose(key: str, ids: Sequence[str]) -> None:
+    """For a callback: the record of the row that is ticked; it stays whatever thresholds do to its stage."""
+    rows = [place for place in st.session_state[key]["selection"]["rows"] if place < len(ids)]
+    st.session_state["log_record"] = ids[rows[0]] if rows else None
+
+
+def _draw_record(log: RetrievalLog, record: LogRecord, finding: Finding) -> None:
+    with st.container(border=True, key="log_record"):
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.subheader(plain(record.question), anchor=False, width="stretch")
+            st.button(
+                "Open on Ask", on_click=log_state.ask, args=(log, record), icon=":material/forum:", type="primary",
+                help="Its chunks are graded, routed and refined as a run, with the log's answer beside ours.",
+            )  # fmt: skip
+        tone = {Verdict.WRONG: "red", Verdict.DOUBTFUL: "orange", Verdict.RIGHT: "green"}.get(finding.verdict, "gray")
+        route = (
+            f" :{COLOURS[finding.action]}-badge[:material/{ICONS[finding.action]}: {finding.action}]"
+            if finding.action
+            else ""
+        )
+        st.markdown(f":{tone}-badge[{TITLES[finding.stage]} · {finding.verdict}]{route}  \n{plain(finding.reason)}")
+        answer = paragraphs(record.answer) if record.answer else ":gray[none]"
+        st.markdown(f"**Answer in the log**\n\n{answer}")
+        if record.references:
+            st.markdown(f"**Right answer** {plain(' | '.join(record.references))}")
+        for number, (one, passage) in enumerate(zip(record.contexts, passages_of(record), strict=True), start=1):
+            score = f" · its score in the log {one.score:.2f}" if one.score is not None else ""
+            with st.expander(plain(f"{number}. {one.source or 'chunk'}{score}"), expanded=passage.id == finding.chunk):
+                st.markdown(paragraphs(shortened(one.text, _LONGEST)))
+
+
+def draw_policies(found: tuple[Judged, ...]) -> None:
+    """What each policy makes of the graded records; no model is asked."""
+    evaluator = st.session_state["evaluator"]
+    rows = []
+    for name in app_state.policies():
+        with st.spinner("Routing the records"):
+            results = log_state.findings(found, app_state.suited(name, evaluator))
+        stages = {TITLES[stage]: sum(counts.values()) for stage, counts in results.stages.items()}
+        routes = {action.value: results.routes[action] for action in Action}
+        rows.append({"Policy": results.policy.title, **routes, **stages})
+    st.dataframe(rows, hide_index=True, alt="Routes and stages by policy")
+    st.caption("Each policy with the thresholds that it starts with for this evaluator.")

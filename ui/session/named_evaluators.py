@@ -1,0 +1,108 @@
+"""Evaluators of others in this session: those that it added, and the calibrations under way."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag_core.app.background_jobs import Job, LiveJobs
+from crag_core.app.calibration import calibrate, expected_seconds, sample_questions
+from crag_core.base.errors import CragError
+from crag_core.base.types import EvaluatorCard
+from crag_core.evaluators.named.names import is_named, parse_name
+from crag_core.experiments.batch import SetProgress
+from crag_core.experiments.evaluators import KeptEvaluator
+from crag_core.experiments.labelled.questions import LabelledSet
+from ui.session import access, app_state, run_job
+from ui.session.access import Right
+
+CalibrationJob = Job[str | SetProgress, KeptEvaluator]
+_FAILED = "calibration_failed"
+
+
+@st.cache_resource(show_spinner=False)
+def _live() -> LiveJobs[CalibrationJob]:
+    """By home and name of the evaluator: every session sees the same."""
+    return LiveJobs()
+
+
+def usable() -> tuple[EvaluatorCard, ...]:
+    """Those that a run can be started with, or may be once a model is chosen."""
+    kept = app_state.workbench().experiments.evaluators()
+    return tuple(card for name, card in app_state.evaluators().items() if not is_named(name) or name in kept)
+
+
+@app_state.reporting()
+def add(text: str) -> None:
+    """For a callback: offer an evaluator by name, and choose it; it is offered to all once it is calibrated."""
+    access.require(Right.SET_UP)
+    name = str(parse_name(text.strip()))
+    st.session_state[app_state.ADDED] = tuple(dict.fromkeys((*st.session_state.get(app_state.ADDED, ()), name)))
+    st.session_state["evaluator"] = name
+    app_state.start_thresholds()
+
+
+def why_not(name: str) -> str:
+    """Why no run can be started with an evaluator by name, "" where one can."""
+    try:
+        app_state.workbench().named(name)
+    except CragError as error:
+        return error.message
+    return ""
+
+
+@st.cache_data(ttl=60, show_spinner=False, max_entries=20)
+def seconds(name: str, chunks: int) -> float | None:
+    """What a calibration may take; None where the files are not here yet."""
+    return expected_seconds(name, chunks)
+
+
+def sample_size() -> int:
+    return len(sample_questions().questions)
+
+
+def job(name: str) -> CalibrationJob | None:
+    """The calibration of an evaluator under way, or ended since somebody looked."""
+    return _live().get((str(app_state.settings().home), name))
+
+
+@app_state.reporting()
+def start(name: str, labelled: LabelledSet | None) -> None:
+    """For a callback: calibrate in the background, on a set over the indexed documents; None: on the sample."""
+    access.require(Right.TUNE)
+    running = job(name)
+    if running and running.is_running:
+        return
+    st.session_state.pop(_FAILED, None)
+    workbench, warming, turns = app_state.workbench(), app_state.warm_up(), run_job.turns()
+
+    def work(job: CalibrationJob) -> KeptEvaluator:
+        while warming.is_running and not job.cancel.wait(0.1):
+            pass
+        return calibrate(
+            workbench, name, labelled, controls=job.controls, on_progress=job.tell, tell=job.tell, take_turn=turns
+        )
+
+    warming.start()
+    started: CalibrationJob = Job(work, "Starting")
+    _live().add((str(app_state.settings().home), name), started)
+    started.start()
+
+
+def take_ended(name: str) -> None:
+    """Before anything is drawn of it: one that has ended sets the sliders, or leaves what went wrong (`failure`)."""
+    ended = job(name)
+    if ended is None or ended.is_running:
+        return
+    _live().forget(ended)
+    if ended.bug:
+        raise ended.bug
+    if ended.error:
+        st.session_state[_FAILED] = (name, str(ended.error))
+    elif st.session_state["evaluator"] == name:
+        app_state.start_thresholds()
+
+
+def failure(name: str) -> str:
+    """Why its last calibration in this session gave nothing; "": nothing went wrong."""
+    failed: tuple[str, str] = st.session_state.get(_FAILED, ("", ""))
+    return failed[1] if failed[0] == name else ""

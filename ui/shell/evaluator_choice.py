@@ -1,0 +1,124 @@
+"""Who grades, in the sidebar: the choice, an evaluator of somebody else by name, and its calibration."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag_core.base.text.display import counted
+from crag_core.decision.policy import Policy
+from crag_core.evaluators.named.names import KINDS, SHOWN_FORMS, is_named
+from crag_core.experiments.batch import SetProgress
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from ui.session import access, app_state, named_evaluators, tune_state
+from ui.session.access import Right
+from ui.shell.text import plain
+
+_TYPED = "evaluator_by_name"
+
+
+def draw(policy: Policy) -> None:
+    known = app_state.evaluators()
+    evaluator = st.selectbox(
+        "Evaluator",
+        list(known),
+        format_func=lambda name: known[name].title if name in known else str(name),
+        key="evaluator",
+        bind="query-params",
+        on_change=app_state.start_thresholds,
+        help="Who grades each chunk against the question. Another evaluator grades at the next run.",
+    )
+    if known[evaluator].calls_model and st.session_state["model"] == EXTRACTIVE:
+        st.caption(":orange[:material/warning:] Needs a language model: choose one below.")
+    elif not policy.reads_grades:
+        st.caption("This policy scores the whole set; the grades of single chunks decide nothing.")
+    is_calibrated = is_named(evaluator) and _draw_calibration(evaluator)
+    with st.container(horizontal=True):
+        if is_calibrated:
+            with st.popover("Again", icon=":material/tune:", type="tertiary", help="Calibrate it again."):
+                _draw_start(evaluator, is_first=False)
+        if access.may(Right.SET_UP):
+            _draw_adding()
+
+
+def _draw_adding() -> None:
+    with st.popover("Another by name", icon=":material/add:", type="tertiary"):
+        st.text_input("Model", key=_TYPED, placeholder="hf:BAAI/bge-reranker-base")
+        st.caption(
+            f"A reranker, an extractive QA model or a token pruner: {SHOWN_FORMS}. Its files say which; where they do "
+            f"not, add ?as= and one of {', '.join(KINDS)}. Safetensors only; none of its code is run."
+        )
+        st.button("Add", on_click=lambda: named_evaluators.add(st.session_state[_TYPED]), key="evaluator_add")
+
+
+def _draw_calibration(name: str) -> bool:
+    """Whether it is calibrated, and none is under way."""
+    named_evaluators.take_ended(name)
+    if named_evaluators.job(name):
+        st.fragment(_draw_running, run_every=0.5)(name)
+        return False
+    if why := named_evaluators.failure(name):
+        st.error(plain(why), icon=":material/error:")
+    kept = app_state.workbench().experiments.evaluators().get(name)
+    if kept is None:
+        st.caption(":orange[:material/warning: Not calibrated:] its raw scores fit no threshold, so no run is started.")
+        _draw_start(name, is_first=True)
+    elif why := named_evaluators.why_not(name):
+        st.caption(f":orange[:material/warning:] {plain(why)}")
+        _draw_start(name, is_first=True)
+    else:
+        on = f"{counted(kept.curve.questions, 'question')} of {plain(kept.labelled)}"
+        remark = " :orange[:material/warning:] None of them reaches CORRECT." if kept.remark else ""
+        auroc = f"{kept.apart.value:.2f} ({kept.apart.low:.2f}–{kept.apart.high:.2f})"
+        told = f"Calibrated on {on}: AUROC {auroc}, {kept.seconds * 1000:.0f} ms a chunk.{remark}"
+        st.caption(told, help=plain(kept.remark) or None)
+        return True
+    return False
+
+
+def _draw_start(name: str, is_first: bool) -> None:
+    if not access.may(Right.TUNE):
+        st.caption(f":material/lock: {plain(access.refusal(Right.TUNE))}")
+        return
+    labelled, size = tune_state.labelled(), named_evaluators.sample_size()
+    st.button(
+        "Calibrate on the sample", on_click=named_evaluators.start, args=(name, None),
+        type="primary" if is_first else "secondary", icon=":material/tune:", key="calibrate_sample", width="stretch",
+    )  # fmt: skip
+    st.caption(f"{_cost(name, size)} It has an index of its own; yours is not touched.")
+    if labelled is not None and labelled.name != tune_state.SAMPLE:
+        count = len(labelled.questions)
+        st.button(
+            f"Calibrate on {plain(labelled.name)}", on_click=named_evaluators.start, args=(name, labelled),
+            icon=":material/tune:", key="calibrate_own", width="stretch",
+        )  # fmt: skip
+        st.caption(f"{_cost(name, count)} The set of the Tune page, over your documents.")
+
+
+def _cost(name: str, questions: int) -> str:
+    chunks = questions * app_state.settings().top_k
+    seconds = named_evaluators.seconds(name, chunks)
+    time = "after its download" if seconds is None else f"about {_rounded(seconds)}"
+    return f"{counted(questions, 'question')}, {chunks} chunks, {time}."
+
+
+def _rounded(seconds: float) -> str:
+    return f"{max(round(seconds), 1)} s" if seconds < 90 else f"{round(seconds / 60)} min"
+
+
+def _draw_running(name: str) -> None:
+    """Goes on by itself; the page is drawn anew when it has ended."""
+    job = named_evaluators.job(name)
+    if job is None or not job.is_running:
+        st.rerun()
+        return
+    now = job.progress
+    if isinstance(now, SetProgress):
+        count = now.done + now.failed
+        left = f", about {_rounded(now.left)} left" if now.left else ""
+        st.progress(count / max(now.total, 1), f":shimmer[Calibrating] {count} of {now.total}{left}")
+    else:
+        st.progress(0.0, f":shimmer[{plain(now)} …]")
+    st.button(
+        "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, disabled=job.is_stopping, key="calibrate_stop",
+        icon=":material/stop_circle:",
+    )  # fmt: skip
