@@ -159,7 +159,9 @@ def test_documents_go_into_the_database_and_the_user_of_the_application_is_no_ad
     assert stack.rows("SELECT rolsuper, rolcreatedb FROM pg_roles WHERE rolname = 'crag'") == [(False, False)]
     assert not (stack.folder / "home" / "index").exists(), "nothing of it is in the home"
     asked = stack.run("ask", QUESTION)
-    assert asked.returncode == 0 and asked.stdout.startswith("Retrieval: CORRECT") and REPLY in asked.stdout, asked.stderr
+    assert asked.returncode == 0 and asked.stdout.startswith("Retrieval: CORRECT") and REPLY in asked.stdout, (
+        asked.stderr
+    )
 
 
 def test_a_question_on_the_page_uses_every_service(stack: Stack, start: Callable[[], AppTest]) -> None:

@@ -109,7 +109,9 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
             return
         if found is not None:
             current_run.open_run(found, own_settings=False)
-            st.switch_page("pages/ask.py", query_params={})  # else those that the sidebar is bound to would be in the way
+            st.switch_page(
+                "pages/ask.py", query_params={}
+            )  # else those that the sidebar is bound to would be in the way
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
