@@ -70,19 +70,18 @@ def draw_understanding(trace: Trace) -> None:
 def _draw_question(trace: Trace, known: FollowUp) -> None:
     with st.container(border=True, gap="small", key="understood"):
         st.markdown(":small[Understood as] :orange-badge[:material/hourglass_top: Waiting for you]")
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            question = st.text_input(
-                "Understood as",
-                known.question,
-                key=f"ask_understood_{trace.id}",
-                max_chars=_LONGEST,
-                label_visibility="collapsed",
-            ).strip()
+        question = st.text_input(
+            "Understood as",
+            known.question,
+            key=f"ask_understood_{trace.id}",
+            max_chars=_LONGEST,
+            label_visibility="collapsed",
+        ).strip()
+        with st.container(horizontal=True, vertical_alignment="center"):
             if st.button("Ask this", type="primary", icon=":material/send:", disabled=not question):
                 _go_on(confirm(trace, question))
             if st.button("Ask as typed"):
                 _go_on(confirm(trace))
-        with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(f"{plain(known.by).capitalize()}, not searched yet.", width="content")
             st.checkbox("Do not wait next time", key=AT_ONCE, persist_state="session")
 
