@@ -85,7 +85,7 @@ def _decided(policy: Policy, cases: Sequence[Case]) -> float:
     taken, sampled = 0.0, random.Random(SEED).sample(cells, _SAMPLED)
     for lower, upper in sampled:
         started = time.perf_counter()
-        at = policy.with_thresholds(lower, upper)
+        at = board.policy.with_thresholds(lower, upper)
         told = [decide(at, one.passages, one.grades, one.signals).action for one in (case.scored for case in cases)]
         taken += time.perf_counter() - started
         if told != [ACTIONS[place] for place in board.actions(lower, upper)]:

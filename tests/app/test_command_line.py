@@ -243,7 +243,9 @@ def test_empty_store_says_that_nothing_was_retrieved(home: Path, capsys: Output)
 def test_unknown_policy_names_the_near_one_and_all_others(home: Path, capsys: Output) -> None:
     assert main(["ask", QUESTION, "--policy", "papre"]) == 2
     told = capsys.readouterr().err
-    assert told.startswith("error: Unknown policy 'papre'. Did you mean 'paper'? Known: agentic, heuristic, paper")
+    assert told.startswith(
+        "error: Unknown policy 'papre'. Did you mean 'paper'? Known: adaptive-rag, agentic, heuristic, paper"
+    )
 
 
 def test_unknown_evaluator_names_the_known_ones(home: Path, capsys: Output) -> None:

@@ -192,7 +192,10 @@ def test_what_plain_rag_would_not_heed_is_refused(idle: str, workbench: Workbenc
         ("paper,web=ask", "web: expected auto or off, since there is nobody to ask, found 'ask'."),
         ("paper,web=on", "web: expected auto or off"),
         ("paper,doubtful=hide", "doubtful: expected show or abstain, found 'hide'."),
-        ("papr", "Unknown policy 'papr'. Did you mean 'paper'? Known: agentic, heuristic, paper, plain, "),
+        (
+            "papr",
+            "Unknown policy 'papr'. Did you mean 'paper'? Known: adaptive-rag, agentic, heuristic, paper, plain, ",
+        ),
         ("plian", "Unknown policy 'plian'. Did you mean 'plain'?"),
         ("papr,preset=popqa", "Unknown policy 'papr'. Did you mean 'paper'?"),
         ("paper,evaluator=llms", "Unknown evaluator 'llms'. Did you mean 'llm'? Known: cross-encoder, "),

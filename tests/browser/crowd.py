@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -83,7 +84,9 @@ async def visit(
     """
     tally = Tally()
     lines = (DATA / "questions" / "sample.jsonl").read_text("utf-8").splitlines()
-    questions = [str(json.loads(line)["question"]) for line in lines]
+    asked = [str(json.loads(line)["question"]) for line in lines]
+    # What points at something is a later question of a conversation, and waits until the visitor has seen how it is understood.
+    questions = [question for question in asked if not re.search(r"\b(it|they|that|there|this)\b", question)]
 
     async def stay(number: int) -> None:
         tag, nth, habit = f"V{number:03d}", number, ENDINGS[number % 4] if is_mixed else "finished"
