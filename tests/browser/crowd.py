@@ -85,7 +85,7 @@ async def visit(
     tally = Tally()
     lines = (DATA / "questions" / "sample.jsonl").read_text("utf-8").splitlines()
     asked = [str(json.loads(line)["question"]) for line in lines]
-    # What points at something is a later question of a conversation, and waits until the visitor has seen how it is understood.
+    # What points at something is a later question of a conversation, and waits for the visitor.
     questions = [question for question in asked if not re.search(r"\b(it|they|that|there|this)\b", question)]
 
     async def stay(number: int) -> None:
