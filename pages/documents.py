@@ -32,7 +32,8 @@ FILES_KEY = "documents_files"
 
 
 def add() -> None:
-    files = st.session_state[uploads.uploader_key(FILES_KEY)]
+    # A click may come twice while the page is drawn: the second time the uploader is a new one, not drawn yet.
+    files = st.session_state.get(uploads.uploader_key(FILES_KEY))
     collection = (st.session_state.get("documents_collection") or MAIN).strip() or MAIN
     if files:
         with app_state.reporting():

@@ -90,6 +90,8 @@ def _assert_one_screen(screen: Page, url: str, lighthouse: Path) -> None:
     assert tops == sorted(tops)
     last = screen.locator(order[-1]).bounding_box()
     assert last is not None and last["y"] + last["height"] <= 900
+    expect(screen.locator(".st-key-scores").get_by_text("decides").last).to_be_visible()  # drawn, in its whole height
+    settled(screen)
     assert len(words(screen)) <= 110
 
 
