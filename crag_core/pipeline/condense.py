@@ -38,13 +38,14 @@ def condense(trace: Trace, parts: Parts, run: Run) -> Result | None:
     stop_words = parts.meter.stop_words
     is_reply = bool(known.history) and known.history[-1].asks_back
     if not known.history:
-        return _asks_back(known, back_question(known.asked), BY_RULE)  # `needed` has seen that it lacks something
+        # `needed` has seen that it lacks something.
+        return _asks_back(known, back_question(known.asked, stop_words), BY_RULE)
     if not is_reply and stands_alone(known.asked, stop_words):
         return _settled(known, known.asked, ALONE, "stands alone")
     if parts.model is None:
         made = by_rule(known.asked, known.history, stop_words)
         if not made:
-            return _asks_back(known, back_question(known.asked), BY_RULE)
+            return _asks_back(known, back_question(known.asked, stop_words), BY_RULE)
         return _settled(known, made if len(made) <= LONGEST_QUESTION else known.asked, BY_RULE)
     said, usage, why = _ask(parts.model, parts, known, run)
     by = f"written by {parts.model.name}"

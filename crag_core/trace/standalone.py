@@ -20,19 +20,43 @@ ALONE = "as it was asked"
 
 _FEW = 1
 """A later question with no more words of its own than this leaves something out."""
-_POINTING = frozenset(
+_SHORT = 3
+"""One that opens with "and" leaves something out with no more than these."""
+_OWNING = frozenset(words("its itself their theirs themselves his himself her hers herself dessen deren"))
+_SHOWING = frozenset(
     words(
-        "it it's its itself they they're them their theirs themselves he he's him his she she's her hers this these "
-        "those both former latter such others ones er ihn ihm dies diese dieser dieses diesem diesen dort davon dafür "
-        "damit daran darin darüber dessen deren elle elles ceci cela ça celui celle ceux celles"
+        "this these those both former latter such others ones dies diese dieser dieses diesem diesen "
+        "ceci cela ça celui celle ceux celles"
     )
 )
+_POINTING = frozenset(
+    words(
+        "it it's they they're them he he's him she she's "
+        "er ihn ihm dort davon dafür damit daran darin darüber elle elles"
+    )
+).union(_OWNING, _SHOWING)
 _BACK = re.compile(
-    r"\b(?:(?:about|of|like|for|with|from|in|on|at|do|does|did|than|and) (?:that|there|one)|(?:is|was) (?:that|one)|"
-    r"(?<!is )(?<!are )(?<!was )(?<!were )there(?! (?:is|are|was|were)\b)|"
-    r"(?:what|how) about|which one|(?:any|some|the) others?)\b|\bthat\W*$",
+    r"\b(?:(?:about|of|like|for|with|from|in|on|at|do|does|did|than|and) (?:that|there)|(?:is|was) that|"
+    r"(?<!is )(?<!are )(?<!was )(?<!were )there(?!['’]s\b| (?:is|are|was|were)\b)|(?:what|how) about|"
+    r"(?:about|of|like|for|with|from|in|on|at|than|and|is|was) one(?=\W*$|\W*[?!.,]| (?:is|are|for|to|do|does|can)\b)|"
+    r"which one|(?:any|some|the) others?)\b|\bthat\W*$",
     re.IGNORECASE,
 )
+_AHEAD = re.compile(
+    r"it (?:\w+ly |still |ever |also )?(?:takes?\b(?! (?:place|part|off|over)\b)|"
+    r"(?:is |was |be )?(?:worth|costs?|possible|safe|legal|ok|okay|necessary|important|true|allowed|better|best|normal|"
+    r"required|enough|easy|hard|difficult)(?: extra| more)? (?:to|that|if|when|\w+ing)\b)|"
+    r"those (?:in|who|of|that|with)\b|both \w+ and\b",
+    re.IGNORECASE,
+)
+"""What points at something said after it."""
+_CLAUSE = re.compile(
+    r"[,;:?!.…–—]\s|\s-\s|\b(?:after|when|whenever|if|because|before|while|until|till|once|since|although|though|unless|"
+    r"where|who|which|whose|and|or|but|so)\b",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"\w+(?:['’]\w+)*")
+_DEFINES = re.compile(r"(?:what|who) (?:is|are|was|were) an? \w+\W*$", re.IGNORECASE)
 _OPENING = frozenset(words("and or but so then also und oder aber dann et ou mais alors"))
 _ENDS = ("?", "!", ".", "…", "？", "！", "。")
 _EDGES = "?!.,;:()[]{}\"'“”‘’«»…？！。、，"
@@ -65,29 +89,50 @@ def fold_space(text: str) -> str:
     return " ".join(text.split())
 
 
-def points_back(question: str) -> str:
-    """The first word by which it speaks of something said before, as it stands there; "": none."""
-    for token in question.split():
-        if token.strip(_EDGES).lower().replace("’", "'") in _POINTING:
-            return token.strip(_EDGES)
-    return found[0].split()[-1].strip(_EDGES) if (found := _BACK.search(question)) else ""
+def points_back(question: str, stop_words: frozenset[str]) -> str:
+    """The first word by which it speaks of something said before it, as it stands there; "": none.
+
+    Not one that stands for what the question itself names: two words of its own in an earlier clause ("… after she
+    left"), for a word of possession anywhere before it ("does a town pay its taxes").
+    """
+
+    def is_named(before: str) -> bool:
+        return len(own_words(before, stop_words)) > _FEW
+
+    for found in _TOKEN.finditer(question):
+        word, before = found[0].lower().replace("’", "'"), question[: found.start()]
+        if word not in _POINTING or _AHEAD.match(question, found.start()):
+            continue
+        if word in _SHOWING or not is_named(before if word in _OWNING else _earlier_clauses(before)):
+            return found[0]
+    for found in _BACK.finditer(question):
+        if found[0].lower().endswith("about") or not is_named(_earlier_clauses(question[: found.start()])):
+            return found[0].split()[-1].strip(_EDGES)
+    return ""
+
+
+def _earlier_clauses(text: str) -> str:
+    return text[: max((found.start() for found in _CLAUSE.finditer(text)), default=0)]
 
 
 def stands_alone(question: str, stop_words: frozenset[str]) -> bool:
     """Whether a later question surely needs nothing of what came before: it names enough, and points to nothing."""
-    return not goes_on(question) and len(own_words(question, stop_words)) > _FEW
+    own = len(own_words(question, stop_words))
+    return not goes_on(question, stop_words) and (own > _FEW or bool(own and _DEFINES.match(question)))
 
 
-def goes_on(question: str) -> bool:
-    """Whether it points back, or opens as what follows something does."""
-    said = words(question)
-    return bool(said) and (said[0] in _OPENING or bool(points_back(question)))
+def goes_on(question: str, stop_words: frozenset[str]) -> bool:
+    """Whether it points back, or is short and opens as what follows something does."""
+    opens = _OPENING.intersection(words(question)[:1])
+    if opens and len(own_words(question, stop_words)) <= _SHORT:
+        return True
+    return bool(points_back(question, stop_words))
 
 
 def lacks_subject(question: str, stop_words: frozenset[str]) -> bool:
     """Whether a first question cannot be understood: it points back, or goes on, and names at most one thing."""
     own = own_words(question, stop_words)
-    return bool(words(question)) and (not own or (goes_on(question) and len(own) == 1))
+    return bool(words(question)) and (not own or (goes_on(question, stop_words) and len(own) == 1))
 
 
 def own_words(text: str, stop_words: frozenset[str]) -> list[str]:
@@ -116,8 +161,8 @@ def _closed(sentence: str) -> str:
     return sentence if sentence[-1:] in _ENDS else f"{sentence}."
 
 
-def back_question(question: str) -> str:
+def back_question(question: str, stop_words: frozenset[str]) -> str:
     """What to ask in place of an answer."""
-    pointing = points_back(question)
+    pointing = points_back(question, stop_words)
     names = pointing.lower() in _POINTING | {"that", "there"}
     return f"What does “{pointing}” stand for?" if names else "What is the question about?"
