@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 LONGEST_CONDENSED = 500
+LONGEST_MISSING = 60
 """Characters of a question that a model makes of one in a conversation."""
 
 _LONGEST = 20_000
@@ -26,6 +27,7 @@ _LABELLED = re.compile(
 )
 _RANGE = re.compile(r"[ \t]*(?:-|–|—|to|and)[ \t]*\.?\d", re.IGNORECASE)
 _ALONE = re.compile(rf"^[^\w.+-]*+((?>{_NUMBER}))\s*+({_UNIT})?+[\s.*`\"']*+$", re.IGNORECASE)
+_NOTHING = ("nothing", "none", "empty", "n/a", "null", "-")
 _YES_NO = re.compile(r"^\W*(yes|no)\b", re.IGNORECASE)
 _START = re.compile(r"""\{\s*+["'}]|\[\s*+(?:[\[{"'\d.-]|(?:null|none|true|false|nan|infinity)\b)""", re.IGNORECASE)
 _LIST_OF_RECORDS = re.compile(r"""(?:\{\s*+["']\w++["']\s*+:\s*+)?\[\s*+(?=\{)""")
@@ -55,10 +57,10 @@ class VerdictReply:
 
 @dataclass(frozen=True)
 class CondensedReply:
-    """A question in one line, to be asked back with `asks_back`; or None with the `cause`."""
+    """A question in one line, and the word in it that nothing said before explains; or None with the `cause`."""
 
     question: str | None
-    asks_back: bool = False
+    missing: str = ""
     cause: str = ""
 
 
@@ -143,7 +145,7 @@ def parse_verdict(text: str, verdicts: Sequence[str]) -> VerdictReply:
 
 
 def parse_condensed(text: str) -> CondensedReply:
-    """Read the `question` of a reply, and whether it is `underspecified`; anything unclear is None with its cause."""
+    """Read the `question` of a reply and what is `missing` in it; a question that is unclear is None with its cause."""
     reply = without_thoughts(text)
     if not reply:
         return CondensedReply(None, cause=_EMPTY.cause)
@@ -152,7 +154,7 @@ def parse_condensed(text: str) -> CondensedReply:
     if not found:
         is_cut = broken is not None
         return CondensedReply(None, cause="the reply was cut off, or is not JSON" if is_cut else "it holds no question")
-    said, asks = found[0]["question"], found[0].get("underspecified", False)
+    said, missing = found[0]["question"], found[0].get("missing")
     if len({str(one["question"]) for one in found}) > 1:
         return CondensedReply(None, cause="the reply holds more than one question")
     if not isinstance(said, str) or not (line := " ".join(said.split())):
@@ -161,7 +163,8 @@ def parse_condensed(text: str) -> CondensedReply:
         return CondensedReply(
             None, cause=f"the question has {len(line)} characters, expected at most {LONGEST_CONDENSED}"
         )
-    return CondensedReply(line, asks_back=asks is True or str(asks).strip().lower() in ("true", "yes"))
+    missing = " ".join(missing.split()).strip("\"'“”") if isinstance(missing, str) else ""
+    return CondensedReply(line, missing[:LONGEST_MISSING] if missing.lower() not in _NOTHING else "")
 
 
 def parse_records(text: str, key: str) -> list[dict[str, Any]]:

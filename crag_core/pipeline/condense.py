@@ -17,6 +17,7 @@ from crag_core.trace.standalone import (
     back_question,
     by_rule,
     fold_space,
+    is_said,
     lacks_subject,
     stands_alone,
 )
@@ -30,7 +31,8 @@ def condense(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """Settles what a question of a conversation is understood as, asks back, or waits for the user's word.
 
     The model is asked once, or twice where its reply cannot be read, and only where the question may depend on what
-    came before. One that is away, or cannot be understood, costs nobody the question: it goes on as it was asked.
+    came before. One that is away, or cannot be understood, costs nobody the question: it goes on as it was asked. What
+    it wrote is used where it stands alone; else it asks back what the turns before do not name, or the rule is used.
     """
     known = trace.follow_up
     if known is None or not is_open(trace):
@@ -42,18 +44,25 @@ def condense(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return _asks_back(known, back_question(known.asked, stop_words), BY_RULE)
     if not is_reply and stands_alone(known.asked, stop_words):
         return _settled(known, known.asked, ALONE, "stands alone")
+    made = by_rule(known.asked, known.history, stop_words)
+    if len(made) > LONGEST_QUESTION:
+        made = known.asked
     if parts.model is None:
-        made = by_rule(known.asked, known.history, stop_words)
-        if not made:
-            return _asks_back(known, back_question(known.asked, stop_words), BY_RULE)
-        return _settled(known, made if len(made) <= LONGEST_QUESTION else known.asked, BY_RULE)
+        return (
+            _settled(known, made, BY_RULE)
+            if made
+            else _asks_back(known, back_question(known.asked, stop_words), BY_RULE)
+        )
     said, usage, why = _ask(parts.model, parts, known, run)
     by = f"written by {parts.model.name}"
     if said.question is None:
         return _settled(replace(known, note=why), known.asked, ALONE, why, usage)
-    if said.asks_back:
-        return _asks_back(known, said.question, by, usage)
-    return _settled(known, said.question, by, usage=usage)
+    if not made or stands_alone(said.question, stop_words):
+        return _settled(known, said.question, by, usage=usage)
+    if said.missing and not is_said(said.missing, known.history, stop_words):
+        return _asks_back(known, f"What does “{said.missing}” stand for?", by, usage)
+    note = f"what {parts.model.name} wrote does not stand alone"
+    return _settled(replace(known, note=note), made, BY_RULE, usage=usage)
 
 
 def is_open(trace: Trace) -> bool:

@@ -145,6 +145,13 @@ def own_words(text: str, stop_words: frozenset[str]) -> list[str]:
     return list(found.values())
 
 
+def is_said(text: str, history: Sequence[Turn], stop_words: frozenset[str]) -> bool:
+    """Whether turns before name all that this names; not where it names nothing."""
+    named = {word for one in own_words(text, stop_words) for word in words(one)}
+    said = {word for turn in history for word in words(f"{turn.question} {turn.answer}")}
+    return bool(named) and named <= said
+
+
 def by_rule(question: str, history: Sequence[Turn], stop_words: frozenset[str]) -> str:
     """The question behind the one before it, the last that names anything; "" where none does.
 

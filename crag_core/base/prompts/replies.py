@@ -64,14 +64,14 @@ CHECK_SCHEMA: dict[str, Any] = {
     "required": ["verdict", "sentences"],
 }
 
-CONDENSE_FORM = '{"underspecified": true or false, "question": "<one question>"}'
+CONDENSE_FORM = '{"question": "<one question>", "missing": "<a word, or nothing>"}'
 CONDENSE_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "underspecified": {"type": "boolean"},
         "question": {"type": "string", "minLength": 1, "maxLength": 400},
+        "missing": {"type": "string", "maxLength": 60},
     },
-    "required": ["underspecified", "question"],
+    "required": ["question", "missing"],
 }
 
 BATCH_FORM = '{"evaluations": [{"score": <number>, "reason": "<a few words>"}, ...]}'
