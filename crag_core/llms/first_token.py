@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from crag_core.base.protocols import Reply
@@ -11,6 +12,12 @@ from crag_core.llms.reply_errors import WrongShape, counts, part
 
 TOP = 20
 """Tokens whose log probabilities are asked for: the most that Ollama, OpenAI and vLLM give."""
+
+
+def allowed(refusal: str) -> int | None:
+    """How many tokens a server gives that refused to give `TOP` ("at most 5"); None where it names no number."""
+    named = [int(number) for number in re.findall(r"\b\d{1,2}\b", refusal)] if "logprob" in refusal.lower() else []
+    return max((number for number in named if 2 <= number < TOP), default=None)
 
 
 def first_token(raw: object) -> Reply:

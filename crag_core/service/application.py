@@ -32,6 +32,7 @@ from crag_core.trace.summary import ending_of
 
 R = TypeVar("R")
 _LOG = logging.getLogger("crag.service")
+_ADDRESSES = "The addresses stand in /openapi.json."
 LEFT = 499
 """The status that nobody reads, since whoever asked has left."""
 _STATUS: tuple[tuple[type[CragError], int], ...] = (
@@ -256,7 +257,7 @@ async def _on_missing(request: Request, error: Exception) -> PlainJSON:
 async def _on_invalid(request: Request, error: Exception) -> PlainJSON:
     assert isinstance(error, RequestValidationError)
     told = [_fault(one) for one in error.errors()]
-    status = 400 if any(one["type"] == "json_invalid" for one in error.errors()) else 422
+    status = 400 if any(one["type"] == "json_invalid" or _is_unread(one) for one in error.errors()) else 422
     more = f"; and {len(told) - 5} more" if len(told) > 5 else ""
     return _error(status, "; ".join(told[:5]) + more, "What is expected stands in /openapi.json.", "BadRequest")
 
@@ -265,16 +266,24 @@ def _fault(one: Mapping[str, Any]) -> str:
     """Where it stands and what was expected; what was sent is not repeated."""
     if one["type"] == "json_invalid":
         return f"Expected JSON, found something else at character {one['loc'][-1]}"
+    if _is_unread(one):
+        return "Expected JSON, with the header Content-Type: application/json"
     place = ".".join(str(part)[:80] for part in one["loc"] if part != "body")
     message = str(one["msg"]).removeprefix("Value error, ")
     return f"{place}: {message}" if place else message
+
+
+def _is_unread(one: Mapping[str, Any]) -> bool:
+    """What was not sent as JSON stays bytes."""
+    return isinstance(one.get("input"), bytes)
 
 
 async def _on_http(request: Request, error: Exception) -> PlainJSON:
     assert isinstance(error, HTTPException)
     if isinstance(error, Refused):
         return _error(error.status_code, error.detail, error.hint, "Refused")
-    hint = "The addresses stand in /openapi.json." if error.status_code in (404, 405) else ""
+    hints = {400: "Send JSON in UTF-8; files as a form.", 404: _ADDRESSES, 405: _ADDRESSES}
+    hint = hints.get(error.status_code, "")
     return _error(error.status_code, f"{error.detail}.", hint, "Refused")
 
 

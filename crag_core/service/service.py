@@ -264,7 +264,7 @@ class Service:
         """
         now = self.choice
         # By any other name anybody's model would be fetched: only the operator may have that.
-        if asked.evaluator and asked.evaluator not in (offered := (*self.workbench.cards(), now.evaluator)):
+        if asked.evaluator and asked.evaluator not in (offered := {*self.workbench.cards(), now.evaluator}):
             raise UnknownName.among("evaluator", asked.evaluator, offered)
         chosen = now
         policy = self._policy(asked.policy) if asked.policy else now.policy

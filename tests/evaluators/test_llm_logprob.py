@@ -19,7 +19,7 @@ from crag_core.evaluators.shared.yes_no import NEITHER, THINKS, yes_or_no
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.client import LlamaIndexClient
 from crag_core.llms.context_window import CONTEXT_WINDOW, Capacity
-from crag_core.llms.first_token import TOP, first_token
+from crag_core.llms.first_token import TOP, allowed, first_token
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.pipeline.model_calls import NotedModel, noted
 from crag_core.pipeline.run import WebMode
@@ -200,6 +200,31 @@ def test_a_server_that_refuses_to_be_asked_for_them_is_told_as_such() -> None:
         with pytest.raises(NoLogProbabilities, match="sends no log probabilities"):
             model.first_tokens([(("user", "Yes?"),)] * 4, Event())
         assert len(server.paths) == 1
+
+
+REFUSALS = [
+    ("Requested sample logprobs of 20, which is greater than max allowed: 5", 5),
+    ("Invalid value for 'top_logprobs': must be less than or equal to 8.", 8),
+    ("top_logprobs: Input should be between 0 and 5", 5),
+    ("logprobs are not supported by this model", None),
+    ("'qwen2.5-7b' does not know this: at most 5", None),
+    ("top_logprobs must be 0", None),
+]
+
+
+@pytest.mark.parametrize(("said", "most"), REFUSALS, ids=str)
+def test_a_refusal_may_say_how_many_tokens_are_told(said: str, most: int | None) -> None:
+    assert allowed(said) == most
+
+
+def test_a_server_that_tells_fewer_tokens_is_asked_for_those() -> None:
+    with OpenAIServer(ScriptedModel(lambda messages: YES, piece_chars=400), most_told=5) as server:
+        model = model_of(server)
+        for count in (1, 3):
+            found = LLMLogprobEvaluator(model).grade(QUESTION, passages(count), Event())
+            assert all(grade.score == pytest.approx(0.75 / 0.90) for grade in found)
+        told = [body["top_logprobs"] for path, body in server.requests if path.endswith("completions")]
+        assert told == [20, 5, 5, 5, 5], "what was learned once is kept"
 
 
 def test_a_server_that_was_updated_is_asked_again(server: ModelServer) -> None:

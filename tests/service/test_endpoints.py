@@ -267,6 +267,11 @@ def test_what_is_no_json_and_no_address_is_told_as_such(client: httpx.Client) ->
     for content in (b'{"query": ', b"\xff\xfe", b'{"query": "\\ud800"}'):
         told = given(client.post("/query", content=content, headers=json_type), 422 if b"ud800" in content else 400)
         assert told["error"] and "Traceback" not in told["error"]
+    for kind in ({}, {"content-type": "text/plain"}, {"content-type": "application/x-www-form-urlencoded"}):
+        told = given(client.post("/query", content=b'{"query": "Why?"}', headers=kind), 400)
+        assert told["error"] == "Expected JSON, with the header Content-Type: application/json"
+    latin = given(client.post("/query", content='{"query": "caf\xe9"}'.encode("latin-1"), headers=json_type), 400)
+    assert latin["hint"] == "Send JSON in UTF-8; files as a form."
     infinite = client.post(
         "/route", content=b'{"question":"a","contexts":[{"text":"b","score":NaN}]}', headers=json_type
     )

@@ -82,6 +82,19 @@ def test_a_first_start_that_ends_with_files_left_out_is_not_over(
     assert app_state.warm_up().error is None and not (tmp_path / "sample-indexed").exists()
 
 
+def test_documents_of_ones_own_are_not_joined_by_the_samples(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Workbench(Config(home=tmp_path)).store.ingest([("mine.md", b"The ferry sails at nine.")])
+    monkeypatch.setattr(PassageStore, "ingest", lambda *_, **__: pytest.fail("the samples were indexed"))
+    start(CRAG_HOME=str(tmp_path))
+    from ui.session import app_state
+
+    warming = app_state.warm_up()
+    warming.wait()
+    assert warming.bug is None and warming.error is None and warming.result.indexed == ()
+
+
 @pytest.mark.exhaustive
 def test_a_new_home_beside_a_shared_store_does_not_bring_removed_sample_documents_back(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

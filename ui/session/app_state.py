@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
+from pathlib import Path
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -84,7 +85,8 @@ class Warmed:
 @st.cache_resource(show_spinner=False)
 def warm_up() -> Job[Progress | None, Warmed]:
     """Loads the embedding model, takes back parts of documents that a kill left, and indexes the samples at the very
-    first start. What a kill interrupted waits for somebody to continue or discard it, on the Documents page.
+    first start, where no other documents are. What a kill interrupted waits for somebody to continue or discard it, on
+    the Documents page.
 
     Where several processes share a store, the very first start is that of the first of them. The caller starts this,
     when the first page is drawn: importing PyTorch would keep that page waiting.
@@ -97,10 +99,10 @@ def warm_up() -> Job[Progress | None, Warmed]:
         workbench.find_embedder(workbench.embedder.name).load()
         job.can_be_left = False
         done = Warmed()
+        files = [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
         # A new home beside a store that others use: what they have removed must not come back.
         is_own = workbench.config.store in ("", "disk")
-        if not marker.exists() and (is_own or workbench.store.is_untouched()):
-            files = [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
+        if not marker.exists() and (_holds_no_other(files) if is_own else workbench.store.is_untouched()):
             done = replace(done, indexed=workbench.store.ingest(files, job.tell, cancel=job.cancel))
             # At the end of the program the parsing processes may be gone before `cancel` is set: what came tells.
             if is_own and len(done.indexed) == len(files) and all(one.document_id for one in done.indexed):
@@ -109,6 +111,11 @@ def warm_up() -> Job[Progress | None, Warmed]:
         return done
 
     return Job(work, None)
+
+
+def _holds_no_other(files: Sequence[tuple[str, Path]]) -> bool:
+    """Whether nobody put in documents of their own, as by the command line, before the application was started."""
+    return {one.name for one in shared_workbench().store.listing()} <= {name for name, _ in files}
 
 
 @dataclass

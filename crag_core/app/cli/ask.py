@@ -91,7 +91,10 @@ def _run_before(run_id: str, workbench: Workbench) -> Trace:
             ) from error
     found = workbench.history.load(run_id) if workbench.history.is_on else None
     if found is None:
-        raise UnknownName(f"There is no kept run {run_id!r}.", hint="The id stands in the record of a run, under Run.")
+        raise UnknownName(
+            f"There is no kept run {run_id!r}.",
+            hint="The application shows its id under Run; a run of this command is given as its file of --json.",
+        )
     return found
 
 

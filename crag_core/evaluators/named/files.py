@@ -15,10 +15,11 @@ from typing import Any
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.evaluators.named.names import ModelName
 
-CONFIG, WEIGHTS = "config.json", ".safetensors"
+CONFIG, WEIGHTS, ADAPTER = "config.json", ".safetensors", "adapter_config.json"
 MODULES, SENTENCE_TRANSFORMERS = "modules.json", "config_sentence_transformers.json"
 # Of the hub's files those that are read, one folder deep; not code, not pickles, not copies for other runtimes.
 _ENDINGS = (".json", ".txt", ".model", ".jinja", WEIGHTS)
+_OTHER_WEIGHTS = (".bin", ".pt", ".pth", ".gguf", ".onnx", ".h5")
 _OTHER_RUNTIMES = ("onnx/", "openvino/", "original/", "coreml/", "gguf/")
 _LONGEST_HEADER = 100_000_000  # bytes, as the format has it
 
@@ -64,7 +65,7 @@ class ModelFiles:
         for path in sorted(self.folder.glob(f"*{WEIGHTS}")):
             found |= _shapes(path)
         if not found:
-            others = sorted(path.name for path in self.folder.glob("*") if path.suffix in (".bin", ".pt", ".pth"))
+            others = sorted(path.name for path in self.folder.glob("*") if path.suffix in _OTHER_WEIGHTS)
             raise EvaluatorUnavailable(
                 f"Expected weights in a file *{WEIGHTS} in {self.folder}, found "
                 f"{', '.join(others[:3]) or 'none'}. Pickled weights are not read, since reading them runs code.",
@@ -116,12 +117,12 @@ def _is_read(path: Path, folder: Path) -> bool:
 
 
 def _folder(folder: Path) -> ModelFiles:
-    if not (folder / CONFIG).is_file():
+    if not ((folder / CONFIG).is_file() or (folder / ADAPTER).is_file()):
         found = "no such file in it" if folder.is_dir() else "no such folder"
-        raise EvaluatorUnavailable(
-            f"Expected the file {CONFIG} in {folder}, found: {found}.",
-            hint="Name the folder that transformers saved the model into, by its whole path.",
-        )
+        hint = "Name the folder that transformers saved the model into, by its whole path."
+        if folder.suffix == ".gguf" or any(folder.glob("*.gguf")):
+            hint = "A GGUF file is for Ollama or llama.cpp: the evaluator llm-logprob asks it there."
+        raise EvaluatorUnavailable(f"Expected the file {CONFIG} in {folder}, found: {found}.", hint=hint)
     try:
         return ModelFiles(folder, digest_of(folder))
     except OSError as error:

@@ -6,11 +6,11 @@ from collections import OrderedDict
 from threading import Lock
 
 from crag_core.base.errors import EvaluatorUnavailable
-from crag_core.evaluators.named.files import MODULES, SENTENCE_TRANSFORMERS, ModelFiles
+from crag_core.evaluators.named.files import ADAPTER, MODULES, SENTENCE_TRANSFORMERS, ModelFiles
 from crag_core.evaluators.named.names import KINDS, ONE_LOGIT, PRUNER, SPAN, YES_NO
 from crag_core.evaluators.named.one_logit import OneLogit
 from crag_core.evaluators.named.pruner import OPEN_PROVENCE, Pruner, is_pruner
-from crag_core.evaluators.named.reader import Reader
+from crag_core.evaluators.named.reader import Reader, failing
 from crag_core.evaluators.named.span import Span
 from crag_core.evaluators.named.yes_no import YesNo
 
@@ -25,6 +25,16 @@ _opening = Lock()
 
 def interface_of(files: ModelFiles, told: str = "") -> str:
     """Raises `EvaluatorUnavailable` for files that none can read, or that do not tell which can."""
+    with failing(files):
+        return _interface_of(files, told)
+
+
+def _interface_of(files: ModelFiles, told: str) -> str:
+    if files.has(ADAPTER):
+        raise _cannot(
+            f"an adapter ({ADAPTER}), which changes another model",
+            "Merge it into that model, and save the whole in a folder of its own.",
+        )
     _ = files.tensors  # weights that cannot be read are told first
     kind = str(files.config.get("model_type", ""))
     if is_pruner(files):
@@ -80,7 +90,8 @@ def _by_architecture(files: ModelFiles, architecture: str, kind: str) -> str:
 
 def _check_modules(files: ModelFiles) -> None:
     """Of a model that sentence-transformers saved: a cross-encoder, of its own modules, without pickles."""
-    kind = files.json(SENTENCE_TRANSFORMERS).get("model_type", "SentenceTransformer")
+    known = files.json(SENTENCE_TRANSFORMERS) if files.has(SENTENCE_TRANSFORMERS) else {}  # older ones have none
+    kind = known.get("model_type", "SentenceTransformer")
     if kind != "CrossEncoder":
         raise _cannot(
             f"a {kind} of sentence-transformers, which embeds texts and does not judge pairs",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from crag_core.evaluators.named.reader import Reader, Reading, local, read_as_text
+from crag_core.evaluators.named.files import MODULES
+from crag_core.evaluators.named.reader import Reader, Reading, load_whole, local, read_as_text
 
 
 class OneLogit(Reader):
@@ -14,10 +15,12 @@ class OneLogit(Reader):
         import torch
         from sentence_transformers import CrossEncoder
 
+        options = {"use_safetensors": True, "dtype": torch.float32, "ignore_mismatched_sizes": True}
         self._model = CrossEncoder(
-            str(self.files.folder), device="cpu", model_kwargs={"use_safetensors": True, "dtype": torch.float32},
-            activation_fn=torch.nn.Identity(), **local(),
-        )  # fmt: skip
+            str(self.files.folder), device="cpu", model_kwargs=options, activation_fn=torch.nn.Identity(), **local()
+        )
+        first = self.files.json(MODULES)[0]["path"] if self.files.has(MODULES) else ""
+        load_whole(type(self._model.model), self.files, first)  # CrossEncoder does not tell what it made up
         if self._model.num_labels != 1:
             raise ValueError(f"expected one logit, found {self._model.num_labels}")
         tokenizer = self._model.tokenizer

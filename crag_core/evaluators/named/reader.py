@@ -20,6 +20,7 @@ WINDOW = 512
 """Pieces of question and text that are read at once at most: these models were trained on no longer ones."""
 OVERLAP = 64
 _REMEMBERED = 512
+_FEWEST_PIECES = 32  # an alphabet
 _UNBOUNDED = 1_000_000  # what tokenizers say of a length that they do not know
 
 Kept = tuple[tuple[int, int, float], ...]
@@ -129,7 +130,9 @@ class Reader(ABC):
 
 def read_as_text(tokenizer: Any) -> Any:
     """`tokenizer`, which from now on reads "[SEP]" and its like in a text as letters: a document must not be able to
-    end itself and speak in the model's own marks. Raises `ValueError` for one without places."""
+    end itself and speak in the model's own marks. Raises `ValueError` for one without places, or without pieces."""
+    if len(tokenizer) < _FEWEST_PIECES:  # transformers makes an empty one where there are no files
+        raise ValueError("expected the files of its tokenizer, found none")
     if not tokenizer.is_fast:
         raise ValueError("expected a tokenizer with the file tokenizer.json, found one without")
     tokenizer.split_special_tokens = True
@@ -170,17 +173,17 @@ def local(**more: Any) -> dict[str, Any]:
     return {"local_files_only": True, "trust_remote_code": False, **more}
 
 
-def load_whole(kind: Any, files: ModelFiles) -> Any:
+def load_whole(kind: Any, files: ModelFiles, subfolder: str = "") -> Any:
     """The model by a class of transformers such as `AutoModelForCausalLM`, ready to be read with."""
     import torch
 
-    options = local(use_safetensors=True, dtype=torch.float32, output_loading_info=True)
-    model, told = kind.from_pretrained(files.folder, **options)
-    check_complete(told["missing_keys"])
+    options = local(use_safetensors=True, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True)
+    model, told = kind.from_pretrained(files.folder / subfolder, **options)
+    check_complete({*told["missing_keys"], *(name for name, *_ in told["mismatched_keys"])})
     return model.eval()
 
 
 def check_complete(missing: Collection[str]) -> None:
-    """Weights that a file does not have would be made up at random."""
+    """Weights that a file does not have, or in another shape, would be made up at random."""
     if missing:
-        raise ValueError(f"expected weights for {', '.join(sorted(missing)[:3])}, found none")
+        raise ValueError(f"expected weights for {', '.join(sorted(missing)[:3])}, found none that fit config.json")

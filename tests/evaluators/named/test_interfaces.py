@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForQuestionAnswering,
@@ -285,6 +285,16 @@ def _embedding_model(folder: Path) -> Path:
     return folder
 
 
+def _old(folder: Path) -> Path:
+    (folder / "config_sentence_transformers.json").unlink()
+    return folder
+
+
+def _told(folder: Path, modules: str) -> Path:
+    (folder / "modules.json").write_text(modules)
+    return folder
+
+
 def _foreign_module(folder: Path) -> Path:
     tiny_models.save_one_logit(folder)
     (folder / "modules.json").write_text(json.dumps([{"type": "custom_code.Head", "path": ""}]))
@@ -307,8 +317,6 @@ def _stub(folder: Path) -> Path:
 def _other_pruner(folder: Path) -> Path:
     """XProvence's layout, which is not known."""
     tiny_models.save_provence(folder)
-    from safetensors.torch import load_file, save_file
-
     weights = load_file(folder / "model.safetensors")
     save_file(
         {name.replace("deberta.", "roberta."): one for name, one in weights.items()}, folder / "model.safetensors"
@@ -316,12 +324,46 @@ def _other_pruner(folder: Path) -> Path:
     return folder
 
 
+def _without(folder: Path, part: str) -> Path:
+    """The weights without those of `part`, which transformers would make up."""
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: one for name, one in weights.items() if part not in name}, folder / "model.safetensors")
+    return folder
+
+
+def _bare(folder: Path) -> Path:
+    for path in _one(folder).glob("tokenizer*"):
+        path.unlink()
+    return folder
+
+
+def _adapter(folder: Path) -> Path:
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "BAAI/bge-reranker-base"}')
+    return folder
+
+
+def _gguf(folder: Path) -> Path:
+    (folder / "model-q4.gguf").write_bytes(b"GGUF")
+    return folder
+
+
+_one = tiny_models.save_one_logit
 REFUSED: dict[str, tuple[Save, str, str]] = {
     "several labels": (lambda f: tiny_models.save_one_logit(f, labels=3), "", "3 labels (LABEL_0, LABEL_1, LABEL_2)"),
     "several labels, told": (lambda f: tiny_models.save_one_logit(f, labels=3), "one-logit", "one logit, found 3"),
     "no head": (lambda f: _with(tiny_models.save_span(f), architectures=["BertModel"]), "", "architecture BertModel"),
     "no architecture": (lambda f: _with(tiny_models.save_span(f), architectures=None), "", "architecture none"),
     "head made up": (tiny_models.save_one_logit, "span", "expected weights for qa_outputs"),
+    "head missing": (lambda f: _without(_one(f), "classifier"), "", "expected weights for classifier.bias"),
+    "a layer missing": (lambda f: _without(_one(f), "layer.1."), "", "expected weights for bert.encoder.layer.1."),
+    "weights of another size": (lambda f: _with(_one(f), hidden_size=32), "", "none that fit config.json"),
+    "no tokenizer": (_bare, "", "expected the files of its tokenizer, found none"),
+    "adapter": (_adapter, "", "found an adapter"),
+    "adapter beside a model": (lambda f: _adapter(_one(f)), "", "found an adapter"),
+    "GGUF": (_gguf, "", "found: no such file in it"),
+    "labels that are none": (lambda f: _with(_one(f), id2label=5), "", "cannot be read"),
+    "old embedding model": (lambda f: _old(_embedding_model(f)), "", "embeds texts and does not judge pairs"),
+    "modules that are none": (lambda f: _told(_foreign_module(f), '["x"]'), "", "cannot be read"),
     "causal model of unknown prompt": (
         lambda f: _with(tiny_models.save_yes_no(f), model_type="llama", architectures=["LlamaForCausalLM"]),
         "", "whose prompt as a reranker is not known",
