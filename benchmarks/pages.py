@@ -36,7 +36,7 @@ import streamlit as st
 pages = [st.Page(lambda name=name: st.title(name), title=name, url_path=name) for name in ("One", "Two")]
 st.navigation(pages, position="top").run()
 """
-PAGES = ["Compare", "Tune", "Policies", "Documents", "History", "Metrics", "Settings", "Ask"]
+PAGES = ["Compare", "Tune", "Logs", "Policies", "Documents", "History", "Metrics", "Settings", "Ask"]
 
 WATCH = """(name) => {
   const app = document.querySelector("[data-testid=stApp]");

@@ -81,7 +81,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Picture:
-    """`marks` are lower and upper; `legend` pairs a kind of sign with its meaning; `table` starts with its header."""
+    """`marks` are lower and upper; `legend` pairs a kind of sign with its meaning; `table` starts with its header.
+
+    `is_idle`: no chunk's own score has any part in the decision.
+    """
 
     action: Action
     lines: tuple[Line, ...]
@@ -90,6 +93,7 @@ class Picture:
     legend: tuple[tuple[str, str], ...]
     words: tuple[str, ...]
     table: tuple[tuple[str, ...], ...]
+    is_idle: bool
 
 
 def picture(view: RunView) -> Picture | None:
@@ -102,14 +106,16 @@ def picture(view: RunView) -> Picture | None:
         return None
     lines = _lines(view, cards)
     rows = tuple(_row(view, card, lines, at) for at, card in enumerate(cards))
+    is_idle = decision.rule is not None or not policy.reads_grades
     return Picture(
         action=decision.action,
         lines=lines,
         rows=rows,
         marks=marks_of(policy, decision, view.stability),
-        legend=_legend(view.trace, lines, rows),
+        legend=_legend(view.trace, lines, rows, is_idle),
         words=sentences(policy, decision, {row.id: row.number for row in rows}),
         table=_table(lines, rows),
+        is_idle=is_idle,
     )
 
 
@@ -220,10 +226,11 @@ def _row(view: RunView, card: ChunkCard, lines: tuple[Line, ...], at: int) -> Ro
     )
 
 
-def _legend(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tuple[tuple[str, str], ...]:
+def _legend(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...], is_idle: bool) -> tuple[tuple[str, str], ...]:
     """Only of signs that are there."""
     who = evaluators(trace)
     by = f", graded by {who[0]}" if len(who) > 1 else ""
+    by += ": its own score decides nothing" if is_idle else ""
     points, edits = [point for line in lines for point in line.points], {row.edit for row in rows}
     signs = [
         ("corpus", f"chunk{by}", not all(row.is_web for row in rows)),

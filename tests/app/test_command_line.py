@@ -118,6 +118,27 @@ def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path
     assert shown.out.startswith("Retrieval: INCORRECT.") and "web search is off" in shown.out
 
 
+def test_a_later_question_follows_a_kept_run_or_its_record(indexed: Path, tmp_path: Path, capsys: Output) -> None:
+    assert main(["ask", QUESTION, "--json", *GOOD_ENOUGH]) == 0
+    record = capsys.readouterr().out
+    file = tmp_path / "first.json"
+    file.write_text(record, "utf-8")
+    Workbench(Config(home=indexed)).history.save(Trace.from_json(record))  # as the application does
+    typed = "And how many cars does it carry?"
+    for before in (Trace.from_json(record).id, str(file)):
+        assert main(["ask", typed, "--after", before, "--json", *GOOD_ENOUGH]) == 0
+        later = Trace.from_json(capsys.readouterr().out)
+        assert later.asked == typed and later.question == f"{QUESTION} {typed}" and later.answer is not None
+    (indexed / "no-run.json").write_text("{}", "utf-8")
+    for wrong, told, code in (
+        ("none", "There is no kept run 'none'.", 2),
+        (str(tmp_path / "none.json"), "cannot be read", 2),
+        (str(indexed / "no-run.json"), "error: This run has schema None", 1),
+    ):
+        assert main(["ask", typed, "--after", wrong]) == code
+        assert told in capsys.readouterr().err
+
+
 # --- ingest ---------------------------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from crag_core.__main__ import main
 from crag_core.app import workbench
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
+from tests.conftest import REPOSITORY
 from tests.word_embedder import WordEmbedder
 
 Output = pytest.CaptureFixture[str]
@@ -44,6 +45,11 @@ def test_a_preview_shows_the_mapping_and_keeps_nothing(log: Path, capsys: Output
     assert "question                    frage" in shown.out and "right: at ten" in shown.out
     assert "row 3 refused: Expected the chunks" in shown.err
     assert Workbench(Config(home=log.parent / "home")).experiments.log_names() == ()
+
+
+def test_the_example_is_read_as_a_whole(log: Path, capsys: Output) -> None:
+    assert main(["import-log", str(REPOSITORY / "examples" / "retrieval-log.jsonl"), "--preview"]) == 0
+    assert "Table: a record a row: 12 records, 24 chunks\n" in capsys.readouterr().out
 
 
 def test_a_log_becomes_a_set_that_evaluate_and_compare_take_without_an_index(log: Path, capsys: Output) -> None:

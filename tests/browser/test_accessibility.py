@@ -64,8 +64,15 @@ def test_nothing_grave_on_the_ask_page(page: Page, empty_app: str, lighthouse: P
     check(page, "document")
 
 
+PAGES = [
+    ("policies", "One set of scores, every policy"),
+    ("settings", "Settings"),
+    ("logs", "Open retrieval log"),
+]
+
+
 @pytest.mark.parametrize(("theme", "width"), one_look(DARK))
-@pytest.mark.parametrize(("name", "title"), [("policies", "One set of scores, every policy"), ("settings", "Settings")])
+@pytest.mark.parametrize(("name", "title"), PAGES)
 def test_nothing_grave_on_the_other_pages(
     page: Page, empty_app: str, theme: str, width: int, name: str, title: str
 ) -> None:

@@ -206,7 +206,7 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
     other.close()
 
     # Every other page.
-    for name in ("Tune", "Policies", "History", "Metrics", "Settings", "Documents", "Compare"):
+    for name in ("Tune", "Logs", "Policies", "History", "Metrics", "Settings", "Documents", "Compare"):
         page.get_by_role("link", name=name, exact=True).click()
         expect(page).to_have_url(re.compile(name.lower()))
         expect(page.locator("h1").first).to_be_visible()

@@ -7,7 +7,8 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 PAGES = sorted(
-    f"pages/{name}.py" for name in ("compare", "documents", "history", "metrics", "policies", "settings", "tune")
+    f"pages/{name}.py"
+    for name in ("compare", "documents", "history", "logs", "metrics", "policies", "settings", "tune")
 )
 
 

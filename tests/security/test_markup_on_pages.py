@@ -17,7 +17,7 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.types import ModelCall
 from tests.report.test_report_hostile import evil_run
 from tests.security.pages import PAGES
-from tests.ui.conftest import home, start  # noqa: F401  # fixtures
+from tests.ui.conftest import choose, home, own, press, shown, start  # noqa: F401  # fixtures among them
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -100,6 +100,27 @@ def test_no_page_reads_markup_out_of_a_record_that_it_opens(start: Start, evil_h
         app.switch_page(page).run().run()
         assert not app.exception, page
         assert unescaped(app) == [], page
+
+
+def test_no_page_reads_markup_out_of_a_log_of_another_system(start: Start, own: Path) -> None:  # noqa: F811
+    chunk = {"id": EVIL, "text": f"Harbour dues: {EVIL}", "source": EVIL}
+    row = {"question": f"What are harbour dues? {EVIL}", "contexts": [chunk], "answer": EVIL, "ground_truth": EVIL}
+    rows = [row, row | {"id": EVIL, EVIL: EVIL}, {"question": EVIL, EVIL: 1}]
+    app = choose(start("pages/logs.py", CRAG_HOME=str(own)), evaluator="heuristic")
+    app.file_uploader[0].upload(f"{EVIL}.jsonl", "\n".join(map(json.dumps, rows)).encode(), "application/json").run()
+    assert not app.exception and "2 records" in shown(app) and "1 row refused" in shown(app)
+    assert unescaped(app) == [], "before anything is kept"
+    app.selectbox(key="log_shape").set_value("langfuse").run()
+    assert not app.exception and unescaped(app) == []
+    app.selectbox(key="log_shape").set_value("table").run()
+    press(app, "Import 2 records")
+    press(app, "Grade 2 records")
+    app.session_state["log_grading"].wait()
+    app.session_state["log_record"] = "row 1"
+    app.session_state["log_policies"] = True
+    app.run().run()
+    assert not app.exception and "Which stage failed?" in shown(app) and "Answer in the log" in shown(app)
+    assert unescaped(app) == []
 
 
 def test_markup_that_is_not_escaped_would_be_found() -> None:

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,15 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench, build_pipeline
 from crag_core.base.types import FollowUp, Understanding
 from crag_core.service import answers, schemas
+from crag_core.service.guards import Rules
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from tests import builders
 from tests.conftest import REPOSITORY
-from tests.service.parts import DOCUMENTS, QUESTION, TOKEN, Served
+from tests.judge import judging
+from tests.service.parts import DOCUMENTS, PLAIN, QUESTION, TOKEN, Served, serving
+from tests.stand_ins.engines import Message, Reply, ScriptedModel
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.word_embedder import WordEmbedder
 
 CONTEXTS = [
@@ -118,6 +122,33 @@ def test_a_question_that_is_asked_back_has_no_decision() -> None:
     told = answers.answered(run, kept=True, with_record=True)
     assert (told.asks_back, told.asked, told.answer, told.state) == ("Which of the boats?", "And that?", "", None)
     assert told.decision.action is None and told.chunks == [] and told.flips == []
+
+
+def test_a_model_asks_back_and_the_reply_to_it_is_answered(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    said = [
+        {"underspecified": True, "question": "Which of the <boats>?"},
+        {"underspecified": False, "question": "What does a longer yacht pay a night?"},
+    ]
+    replies = judging()
+
+    def reply(messages: Sequence[Message]) -> Reply:
+        return said.pop(0) if str(messages[0]["content"]).startswith("You rewrite") else replies(messages)
+
+    with (
+        OllamaServer(ScriptedModel(reply)) as model,
+        serving(home, Rules(), ollama_host=model.url, model=f"ollama/{MODEL}", cache="off") as url,
+        httpx.Client(base_url=url, **PLAIN) as client,
+    ):
+        first = asked(client, "/query", query=QUESTION)
+        back = asked(client, "/query", query="And that one?", after=first["id"])
+        schemas.QueryResponse.model_validate(back)
+        assert (back["asks_back"], back["answer"], back["chunks"]) == ("Which of the <boats>?", "", [])
+        assert back["decision"]["action"] is None and back["kept"]
+        later = asked(client, "/query", query="The longer ones", after=back["id"])
+        assert later["query"] == "What does a longer yacht pay a night?" and later["asked"] == "The longer ones"
+        assert later["asks_back"] == "" and later["answer"] and later["decision"]["action"] == "CORRECT"
+        assert not said
 
 
 # --- /route ---

@@ -61,9 +61,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def own(home: Path, tmp_path: Path) -> Path:
-    """A copy of the indexed home: what is kept here is nobody else's."""
+    """A copy of the indexed home, without what was asked there: what is kept here is nobody else's."""
     folder = tmp_path / "own"
-    shutil.copytree(home, folder)
+    shutil.copytree(home, folder, ignore=shutil.ignore_patterns("history*", "audit*"))
     return folder
 
 

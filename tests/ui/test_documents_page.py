@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import streamlit as st
+from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
@@ -21,6 +23,7 @@ from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.failing_writes import Poisoned
 from tests.retrieval.fakes import WordEmbedder, write_prose
 from tests.ui.conftest import ask, shown
+from ui.run import job_progress
 from ui.session import app_state
 
 Start = Callable[..., AppTest]
@@ -164,6 +167,25 @@ def test_what_a_kill_interrupted_can_be_discarded(start: Start, home: Path, monk
     app.button(key="interrupted_discard").click().run()
     assert not app.exception and "still to be indexed" not in shown(app) and "No documents yet" in shown(app)
     assert list((home / "index" / "originals").iterdir()) == []
+
+
+def test_a_second_click_that_comes_before_the_page_is_drawn_indexes_nothing_twice(
+    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = documents(start, home)
+    app.file_uploader[0].set_value([("ferry.md", FERRY, "text/markdown")])
+    app.run()
+    (button,) = (one.id for one in app.button if one.label == "Index 1 file")
+    with monkeypatch.context() as patch:
+        patch.setattr(job_progress, "draw_warming", st.stop)  # as where the next click breaks off what the first drew
+        for _ in range(2):
+            app._run(WidgetStates(widgets=[WidgetState(id=button, trigger_value=True)]))
+            assert not app.exception
+    job = app.session_state["indexing"]
+    job.wait()
+    app.run()
+    assert not app.exception and [one.outcome for one in job.result] == ["indexed"]
+    assert app.session_state["indexing"] is job and [row["name"] for row in listed(app)] == ["ferry.md"]
 
 
 def test_every_session_sees_and_stops_what_another_one_indexes(

@@ -24,7 +24,7 @@ from ui.session.access import Right
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
 PRICE = "What does a yacht of nine metres pay for a night?"
-PAGES = ("pages/compare.py", "pages/tune.py", "pages/history.py", "pages/policies.py", "pages/settings.py")
+NAMES = ("compare", "tune", "logs", "history", "policies", "settings")
 
 
 @pytest.fixture
@@ -74,12 +74,12 @@ def test_it_is_refused_calibrated_and_then_grades(start: Start, own: Path, name:
     assert not other.exception and f"'{name}'" in shown(other) and "not to be had here now" in shown(other)
     assert other.session_state["trace"] == run
     again = start("pages/history.py", CRAG_HOME=str(own))
-    assert not again.exception
+    assert not again.exception and "1 run" in shown(again)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", NAMES)
 def test_every_page_stands_an_evaluator_that_is_not_calibrated(start: Start, name: str, page: str) -> None:
-    app = choose(start(CRAG_EVALUATORS=name), evaluator=name).switch_page(page).run().run()
+    app = choose(start(CRAG_EVALUATORS=name), evaluator=name).switch_page(f"pages/{page}.py").run().run()
     assert not app.exception
 
 
@@ -115,6 +115,6 @@ def test_who_may_not_is_offered_nothing(start: Start, name: str, monkeypatch: py
     assert not app.exception and not [one for one in app.text_input if one.key == "evaluator_by_name"]
     assert not [one for one in app.button if one.key == "calibrate_sample"] and access.refusal(Right.TUNE) in shown(app)
     with pytest.raises(NotAllowed):
-        named_evaluators.add.__wrapped__("hf:a/b")
+        named_evaluators.add("hf:a/b")
     with pytest.raises(NotAllowed):
         named_evaluators.start.__wrapped__(name, None)

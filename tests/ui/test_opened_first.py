@@ -33,7 +33,7 @@ from tests.ui.conftest import press, shown
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
 
-PAGES = ("ask", "compare", "tune", "policies", "documents", "history", "metrics", "settings")
+PAGES = ("ask", "compare", "tune", "logs", "policies", "documents", "history", "metrics", "settings")
 NO_FILES = (
     b"",
     b"\x00\xff\xfe\x00",

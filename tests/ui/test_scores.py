@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from crag_core.base.serialization import to_plain
 from crag_core.base.types import Action, Edits, Grade, Opinion, Passage
 from crag_core.decision.policy import Policy
+from crag_core.decision.signals import CLASSES, ROUNDS
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from crag_core.view.score_line import Line, Picture, picture
@@ -26,6 +27,7 @@ from tests.builders import (
     policy,
     round_of,
     searched,
+    settings,
     trace,
     twice,
     web_page,
@@ -94,6 +96,19 @@ def test_the_overall_score_says_how_it_was_made_and_who_decides(name: str, how: 
         assert made.words[1] == "The overall score is made of measures of the whole set; it is no chunk's own score."
 
 
+@pytest.mark.parametrize("name", POLICIES)
+def test_scores_that_decide_nothing_are_said_to(name: str) -> None:
+    """Their marks are grey then: in a band of CORRECT they would seem to be why."""
+    of = policy(name)
+    found, grades = graded(0.9, 0.5, 0.1)
+    made_by = replace(settings(of), writer="ollama/llama3.2")  # with nobody to ask, single chunks decide
+    signals = (*even(0.61), (ROUNDS, CLASSES["C"]))
+    made = drawn(of, trace(of, settings=made_by, passages=found, grades=grades, signals=signals))
+    is_idle = name in ("heuristic", "sufficient-context", "self-route")
+    assert made.is_idle is is_idle
+    assert made.legend[0] == ("corpus", "chunk: its own score decides nothing" if is_idle else "chunk")
+
+
 @pytest.mark.parametrize(
     ("name", "lower", "upper"), [("paper", "below", "from it up"), ("heuristic", "at", "above it")]
 )
@@ -131,7 +146,7 @@ def test_a_rule_that_needs_no_grades_compares_nothing_and_rings_nobody() -> None
     made = drawn(of, trace(of, passages=passages(2)))
     (line,) = made.lines
     assert (line.compared, line.compared_text) == (None, "") and not any(point.decides for point in line.points)
-    assert told(line) == ["not graded", "not graded"]
+    assert told(line) == ["not graded", "not graded"] and made.is_idle
     assert made.words == ("CORRECT: rule few_context: 2 chunks, at most 2 need no grading; nothing was graded.",)
     assert [mark.text for mark in made.marks] == [
         "CORRECT at any lower",

@@ -66,7 +66,10 @@ def draw_preview(found: Looked) -> None:
             st.markdown(f"**{described(read)}**")
         if read.mapping:
             pairs = (f"{MEANINGS[field]} :gray[←] {plain(source)}" for field, source in read.mapping)
-            st.markdown(" \u2003 ".join(pairs) if _is_table(found) else "  \n".join(pairs))
+            if _is_table(found):
+                st.markdown("\u2003 ".join(one.replace(" ", "\u00a0") for one in pairs))  # no pair is broken off
+            else:
+                st.markdown("  \n".join(pairs))
         if read.records:
             _draw_first(found)
         for remark in read.remarks:
@@ -160,7 +163,9 @@ def _draw_first(found: Looked) -> None:
         rows, hide_index=True, alt="The first records, as they are read",
         column_config={
             "Row": st.column_config.NumberColumn(width=60),
+            "Question": st.column_config.TextColumn(width=260),
             "Chunks": st.column_config.NumberColumn(width=70),
+            "First chunk": st.column_config.TextColumn(width=200),
             "Score": st.column_config.NumberColumn(format="%.2f", width=70),
         },
     )  # fmt: skip

@@ -32,8 +32,10 @@ def draw_next_steps(found: Imported) -> None:
             )  # fmt: skip
             st.caption(plain(", ".join(f"{count} {word(one)}" for one, count in labelled.counts.items())))
         if found.unlabelled and access.may(Right.TUNE):
+            count, most = len(found.unlabelled), labelling_state.ROUND
             st.button(
-                f"Label the {labelling_state.ROUND} that tell most", on_click=_label, args=(found,),
+                f"Label the {most} that tell most" if count > most else f"Label {counted(count, 'record')}",
+                on_click=_label, args=(found,),
                 icon=":material/label:", key="log_label", help="Of the records without a label, on Tune.",
             )  # fmt: skip
     if target := st.session_state.pop("log_target", ""):

@@ -12,6 +12,7 @@ from crag_core.base.types import Action
 from crag_core.experiments.logs.findings import Findings, to_csv
 from crag_core.experiments.logs.record import LogRecord, RetrievalLog, passages_of
 from crag_core.experiments.logs.stages import MEANS, TITLES, Finding, Judged, Stage, Verdict
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.logs import log_state
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state
@@ -124,15 +125,15 @@ def _draw_table(log: RetrievalLog, results: Findings, stage: Stage | None) -> No
     ]
     key = f"log_table_{stage}"
     st.dataframe(
-        rows, hide_index=True, height=min(35 * (len(rows) + 1) + 3, 420), selection_mode="single-row", key=key,
+        rows, hide_index=True, selection_mode="single-row", key=key,
         on_select=lambda: _choose(key, [record.id for record, _ in shown]),
         alt="The records with the stage that failed",
         column_config={
-            "Question": st.column_config.TextColumn(width="large"),
+            "Question": st.column_config.TextColumn(width=300),
             "Stage": st.column_config.TextColumn(width=120),
-            "Verdict": st.column_config.TextColumn(width=100),
-            "Route": st.column_config.TextColumn(width=110),
-            "Why": st.column_config.TextColumn(width="large"),
+            "Verdict": st.column_config.TextColumn(width=80),
+            "Route": st.column_config.TextColumn(width=105),
+            "Why": st.column_config.TextColumn(width=380),
             "Row": st.column_config.NumberColumn(width=60),
         },
     )  # fmt: skip
@@ -187,4 +188,5 @@ def draw_policies(found: tuple[Judged, ...]) -> None:
         routes = {action.value: results.routes[action] for action in Action}
         rows.append({"Policy": results.policy.title, **routes, **stages})
     st.dataframe(rows, hide_index=True, alt="Routes and stages by policy")
-    st.caption("Each policy with the thresholds that it starts with for this evaluator.")
+    unaided = " None has a language model here." if st.session_state["model"] == EXTRACTIVE else ""
+    st.caption(f"Each policy with the thresholds that it starts with for this evaluator.{unaided}")

@@ -56,6 +56,7 @@ class Picture {
     const shape = JSON.stringify([data.lines.map((line) => [line.part, line.marks, line.bands]), data.can_move]);
     if (shape !== this.shape) this.build();
     this.shape = shape;
+    this.root.classList.toggle("idle", data.is_idle);
     this.fill();
     if (before && before.action !== data.action) this.status.textContent = data.words.join(" ");
   }

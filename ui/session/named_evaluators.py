@@ -31,9 +31,11 @@ def usable() -> tuple[EvaluatorCard, ...]:
     return tuple(card for name, card in app_state.evaluators().items() if not is_named(name) or name in kept)
 
 
-@app_state.reporting()
 def add(text: str) -> None:
-    """For a callback: offer an evaluator by name, and choose it; it is offered to all once it is calibrated."""
+    """For a callback: offer an evaluator by name, and choose it; it is offered to all once it is calibrated.
+
+    Raises `CragError` for what is no such name.
+    """
     access.require(Right.SET_UP)
     name = str(parse_name(text.strip()))
     st.session_state[app_state.ADDED] = tuple(dict.fromkeys((*st.session_state.get(app_state.ADDED, ()), name)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.named.names import KINDS, SHOWN_FORMS, is_named
@@ -13,7 +14,7 @@ from ui.session import access, app_state, named_evaluators, tune_state
 from ui.session.access import Right
 from ui.shell.text import plain
 
-_TYPED = "evaluator_by_name"
+_TYPED, _REFUSED = "evaluator_by_name", "evaluator_refused"
 
 
 def draw(policy: Policy) -> None:
@@ -47,7 +48,18 @@ def _draw_adding() -> None:
             f"A reranker, an extractive QA model or a token pruner: {SHOWN_FORMS}. Its files say which; where they do "
             f"not, add ?as= and one of {', '.join(KINDS)}. Safetensors only; none of its code is run."
         )
-        st.button("Add", on_click=lambda: named_evaluators.add(st.session_state[_TYPED]), key="evaluator_add")
+        st.button("Add", on_click=_add, key="evaluator_add")
+        if refused := st.session_state.get(_REFUSED):
+            st.error(plain(refused), icon=":material/error:")
+
+
+def _add() -> None:
+    """For a callback: a refusal is told here, since the popover lies over where the page tells it."""
+    st.session_state[_REFUSED] = ""
+    try:
+        named_evaluators.add(st.session_state[_TYPED])
+    except CragError as error:
+        st.session_state[_REFUSED] = str(error)
 
 
 def _draw_calibration(name: str) -> bool:
