@@ -14,6 +14,7 @@ from crag_core.experiments.labelled.file_rows import Problem, Row, decoded, tabl
 
 LARGEST_MB = 100
 MOST_ROWS = 100_000
+_SAMPLED = 50
 _PARQUET = b"PAR1"
 _AROUND = ("data", "runs", "spans", "traces", "observations", "samples", "rows", "records", "examples", "items")
 """Names of the list in an object that is nothing but the frame of one, as an answer of an API is."""
@@ -56,15 +57,25 @@ def rows_of(content: bytes, *, parquet: bool = False) -> Rows:
 
 def _rows(text: str) -> Iterator[LogRow | Problem]:
     """A whole object is one row, or the frame of many; else one row a line, or what a table has."""
-    start = text.lstrip("\ufeff \t\n")[:1]
-    if start == "{" and (whole := _whole(text)) is not None:
+    is_json = text.lstrip("\ufeff \t\n")[:1] == "{"
+    if is_json and (whole := _whole(text)) is not None:
         yield from _framed(whole)
         return
-    for row in table_of(text).rows:
-        if isinstance(row, Row):
-            yield LogRow(row.number, dict(zip(row.names, row.values, strict=False)))
-        else:
+    rows = table_of(text).rows
+    if is_json and _is_laid_out(text):
+        rows = table_of(f"[{text}]").rows
+    for row in rows:
+        if isinstance(row, Problem):
             yield Problem(row.row, _about_logs(row.message))
+            continue
+        values = dict(zip(row.names, row.values, strict=False))
+        inner = [LogRow(row.number, span) for span in _spans_in(values)]
+        yield from inner or [LogRow(row.number, values)]
+
+
+def _is_laid_out(text: str) -> bool:
+    """Whether objects, one after the other, go over several lines or have commas between them."""
+    return not any(isinstance(row, Row) and row.names for row in islice(table_of(text).rows, _SAMPLED))
 
 
 def _whole(text: str) -> dict[str, Any] | None:
@@ -77,9 +88,8 @@ def _whole(text: str) -> dict[str, Any] | None:
 
 
 def _framed(whole: dict[str, Any]) -> Iterator[LogRow | Problem]:
-    if isinstance(whole.get("resourceSpans"), list):  # as OpenTelemetry writes spans
-        scopes = (scope for one in whole["resourceSpans"] for scope in _list_in(one, "scopeSpans"))
-        yield from _numbered(span for scope in scopes for span in _list_in(scope, "spans"))
+    if "resourceSpans" in whole:
+        yield from _numbered(_spans_in(whole))
         return
     if "id" not in whole and not isinstance(whole.get("trace"), dict):  # a trace is no frame of its observations
         inner = next((whole[name] for name in _AROUND if isinstance(whole.get(name), list)), None)
@@ -110,6 +120,12 @@ def _numbered(found: Iterator[Any]) -> Iterator[LogRow | Problem]:
             yield LogRow(number, one)
         else:
             yield Problem(number, "Expected an object, found another value.")
+
+
+def _spans_in(values: Mapping[str, Any]) -> Iterator[Any]:
+    """As OpenTelemetry writes them, in one object for all or one a line."""
+    scopes = (scope for one in _list_in(values, "resourceSpans") for scope in _list_in(one, "scopeSpans"))
+    return (span for scope in scopes for span in _list_in(scope, "spans") if isinstance(span, dict))
 
 
 def _list_in(value: Any, name: str) -> list[Any]:
