@@ -12,14 +12,24 @@ from crag_core.base.errors import BadRecord
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.labelled.read import LONGEST_QUESTION, expected_named
 from crag_core.experiments.logs.record import Context, LogRecord
-from crag_core.experiments.logs.values import LONGEST_TEXT, chunks_of, number_of, opened, text_of, texts_of
+from crag_core.experiments.logs.values import LONGEST_TEXT, chunks_of, number_of, opened, text_of, texts_of, unnested
 
 FIELDS: dict[str, tuple[str, ...]] = {
-    "question": ("question", "query", "user_input", "user_question", "input", "prompt", "request", "q"),
+    "question": ("question", "query", "user_input", "user_question", "user_query", "input", "prompt", "request", "q"),
     "contexts": (
         *("contexts", "retrieved_contexts", "retrieval_context", "context", "documents", "passages", "chunks"),
         *("retrieved_documents", "retrieved_docs", "retrieved_chunks", "source_documents", "source_nodes", "docs"),
-        *("retrieved_context", "retriever_resources", "chunk", "chunk_text", "passage", "document"),
+        *(
+            "retrieved",
+            "retrieved_context",
+            "retrieved_passages",
+            "retrieved_text",
+            "retriever_resources",
+            "chunk",
+            "chunk_text",
+            "passage",
+            "document",
+        ),
         *("document_text", "content", "text"),
     ),
     "scores": (
@@ -37,7 +47,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     ),
     "ground_truth": (
         *("ground_truth", "reference", "ground_truths", "reference_answer", "expected_answer", "expected_output"),
-        *("gold_answer", "gold_answers", "ideal", "answers", "expected_response", "expected"),
+        *("reference_outputs", "gold_answer", "gold_answers", "ideal", "answers", "expected_response", "expected"),
     ),
     "reference_contexts": ("reference_contexts", "gold_contexts", "ground_truth_contexts", "expected_contexts"),
     "reference_ids": ("reference_context_ids", "gold_context_ids", "gold_ids", "relevant_ids"),
@@ -94,8 +104,10 @@ def mapped(columns: Sequence[str], chosen: Mapping[str, str]) -> dict[str, tuple
         numbered = _numbered(columns, field) if field in open_fields and field not in found else ()
         if numbered and (field == "contexts" or len(numbered) == len(found.get("contexts", ()))):
             found[field] = numbered
+    right = tuple(f"{column}." for column in found.get("ground_truth", ()))  # not to be read as something else
+    paths = [one for one in reversed(columns) if "." in one and one not in taken and not one.startswith(right)]
     for field in _WITHIN:
-        inner = {_squeezed(one.rpartition(".")[2]): one for one in reversed(columns) if "." in one and one not in taken}
+        inner = {_squeezed(one.rpartition(".")[2]): one for one in paths if one not in taken}
         if field in open_fields and field not in found and (column := _named(FIELDS[field], inner)):
             found[field] = (column,)
             taken.add(column)
@@ -196,7 +208,7 @@ _TEXTS = ("ids", "sources")
 
 def _each(name: str, values: Mapping[str, Any], count: int) -> list[Any]:
     """A value a chunk, [] for none. One source may be that of all; a single score or id says nothing of several."""
-    value = opened(values.get(name))
+    value = unnested(opened(values.get(name)))
     if value in (None, "", []):
         return []
     if name == "sources" and (not isinstance(value, list) or len(value) == 1):

@@ -69,8 +69,8 @@ def _rows(text: str) -> Iterator[LogRow | Problem]:
             yield Problem(row.row, _about_logs(row.message))
             continue
         values = dict(zip(row.names, row.values, strict=False))
-        inner = [LogRow(row.number, span) for span in _spans_in(values)]
-        yield from inner or [LogRow(row.number, values)]
+        inner = _spans_in(values) or _inside(values) if is_json else None
+        yield from (LogRow(row.number, one) for one in inner or [values] if isinstance(one, dict))
 
 
 def _is_laid_out(text: str) -> bool:
@@ -88,14 +88,10 @@ def _whole(text: str) -> dict[str, Any] | None:
 
 
 def _framed(whole: dict[str, Any]) -> Iterator[LogRow | Problem]:
-    if "resourceSpans" in whole:
-        yield from _numbered(_spans_in(whole))
+    inner = _spans_in(whole) or _inside(whole)
+    if inner is not None:
+        yield from _numbered(iter(inner))
         return
-    if "id" not in whole and not isinstance(whole.get("trace"), dict):  # a trace is no frame of its observations
-        inner = next((whole[name] for name in _AROUND if isinstance(whole.get(name), list)), None)
-        if inner is not None:
-            yield from _numbered(iter(inner))
-            return
     if columns := _columns(whole):
         names = tuple(columns)
         yield from _numbered(dict(zip(names, cells, strict=True)) for cells in zip(*columns.values(), strict=True))
@@ -122,10 +118,20 @@ def _numbered(found: Iterator[Any]) -> Iterator[LogRow | Problem]:
             yield Problem(number, "Expected an object, found another value.")
 
 
-def _spans_in(values: Mapping[str, Any]) -> Iterator[Any]:
+def _inside(whole: Mapping[str, Any]) -> list[Any] | None:
+    """The rows of an object that is nothing but their frame: a page of an API, or a session; None for another one."""
+    if isinstance(whole.get("trace"), dict) or {"question", "query", "input", "inputs"} & whole.keys():
+        return None
+    if isinstance(whole.get("columns"), list) and isinstance(whole.get("data"), list):  # pandas, orient="split"
+        return [dict(zip(map(str, whole["columns"]), row, strict=False)) for row in whole["data"]]
+    names = ("traces",) if "id" in whole else _AROUND  # a trace is no frame of its observations
+    return next((whole[name] for name in names if isinstance(whole.get(name), list)), None)
+
+
+def _spans_in(whole: Mapping[str, Any]) -> list[Any]:
     """As OpenTelemetry writes them, in one object for all or one a line."""
-    scopes = (scope for one in _list_in(values, "resourceSpans") for scope in _list_in(one, "scopeSpans"))
-    return (span for scope in scopes for span in _list_in(scope, "spans") if isinstance(span, dict))
+    scopes = (scope for one in _list_in(whole, "resourceSpans") for scope in _list_in(one, "scopeSpans"))
+    return [span for scope in scopes for span in _list_in(scope, "spans")]
 
 
 def _list_in(value: Any, name: str) -> list[Any]:

@@ -32,7 +32,18 @@ _MISSING = ("nan", "NaN", "<NA>")
 QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_str", "text", "content", "value")
 ANSWER_KEYS = ("answer", "response", "output", "result", "completion", "generation", "text", "content", "value")
 _TEXT_KEYS = (
-    *("document.content", "page_content", "text", "content", "chunk", "chunk_text", "passage", "context", "body"),
+    *(
+        "document.content",
+        "page_content",
+        "pageContent",
+        "text",
+        "content",
+        "chunk",
+        "chunk_text",
+        "passage",
+        "context",
+        "body",
+    ),
     *("document", "snippet"),
 )
 _ID_KEYS = (
@@ -213,6 +224,7 @@ def chunks_of(value: Any) -> tuple[Context, ...] | None:
         value = opened(inner)
     if isinstance(value, str) and value.strip():
         value = [value]
+    value = unnested(value)
     if not isinstance(value, list):
         return None
     if all(one is None or (isinstance(one, str) and not cleaned(one)) for one in value):
@@ -224,9 +236,20 @@ def chunks_of(value: Any) -> tuple[Context, ...] | None:
     return tuple(_chunk(one, number) for number, one in enumerate(value, start=1))
 
 
+def unnested(value: Any) -> Any:
+    """The one list in a list, as a vector store answers one of many questions; any other value as it is."""
+    is_nested = isinstance(value, list) and len(value) == 1 and isinstance(value[0], list)
+    return value[0] if is_nested and not _is_scored(value[0]) else value
+
+
+def _is_scored(value: list[Any]) -> bool:
+    """Whether it is a document beside its score."""
+    return len(value) == 2 and number_of(value[1]) is not None and not isinstance(value[0], int | float)
+
+
 def _chunk(value: Any, number: int) -> Context:
     value = opened(value)
-    if isinstance(value, list) and len(value) == 2 and number_of(value[1]) is not None:  # (document, score)
+    if isinstance(value, list) and _is_scored(value):
         found = _chunk(value[0], number)
         return Context(found.text, found.id, found.source, number_of(value[1]), found.page)
     if isinstance(value, Mapping):

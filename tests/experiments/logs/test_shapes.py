@@ -45,6 +45,8 @@ CHUNKS: dict[str, Any] = {
     "texts": ["At ten."],
     "objects": [{"text": "At ten.", "id": "c1", "score": 0.5, "metadata": {"source": "f.md", "page": 3}}],
     "LangChain": [{"page_content": "At ten.", "metadata": {"source": "f.md", "id": "c1", "score": 0.5, "page": 3}}],
+    "LangChain in JavaScript": [{"pageContent": "At ten.", "metadata": {"source": "f.md", "id": "c1"}}],
+    "one of several questions": [["At ten.", "At six."]],
     "LangChain with scores": [[{"page_content": "At ten.", "metadata": {"source": "f.md"}}, 0.5]],
     "LlamaIndex": [{"node": {"id_": "c1", "text": "At ten.", "metadata": {"file_name": "f.md"}}, "score": 0.5}],
     "Qdrant": [{"id": "c1", "score": 0.5, "payload": {"content": "At ten.", "title": "f.md"}}],
@@ -118,10 +120,11 @@ def test_a_csv_of_a_spreadsheet_with_numbered_columns() -> None:
         '{\n "question": "When?",\n "contexts": ["a"]\n}\n{\n "question": "Where?",\n "contexts": ["b"]\n}',
         '{"question": "When?", "contexts": ["a"]},\n{"question": "Where?", "contexts": ["b"]},\n',
         "question|contexts\nWhen?|a\n",
+        '{"columns": ["question", "contexts"], "index": [0], "data": [["When?", ["a"]]]}',
     ],
     ids=[
         *("pandas by columns", "datasets by columns", "a list", "a frame", "one record over several lines"),
-        *("several over several lines", "commas between lines", "bars between cells"),
+        *("several over several lines", "commas between lines", "bars between cells", "pandas by rows"),
     ],
 )
 def test_json_is_read_in_every_orientation(content: str) -> None:
@@ -329,8 +332,23 @@ def test_a_trace_that_retrieved_nothing_is_refused_and_so_is_a_span_without_one(
     other = ROOT | {"context": {"trace_id": "t2", "span_id": "x"}}
     found = read(lines(ROOT, RETRIEVER, other, {"span_kind": "LLM", "attributes": {}}))
     assert len(found.records) == 1 and [problem.row for problem in found.problems] == [3, 4]
-    assert "Expected a step that retrieves, found CHAIN" in found.problems[0].message
+    assert "Expected a step that retrieves, or an output with chunks, found CHAIN" in found.problems[0].message
     assert "trace_id" in found.problems[1].message
+
+
+def test_pages_of_an_api_one_after_the_other_and_a_session_are_frames() -> None:
+    page = {"data": [RETRIEVER, ROOT], "next_cursor": None}
+    other = json.loads(json.dumps(page).replace('"t1"', '"t2"'))
+    for text in (lines(page, other), json.dumps(page, indent=1) + json.dumps(other)):
+        found = read(text)
+        assert [one.id for one in found.records] == ["t1", "t2"] and not found.problems
+    session = {"id": "s", "traces": [{"id": "t1", "input": "When?", "output": "Ten.", "observations": OBSERVATIONS}]}
+    assert one(read(json.dumps(session))).id == "t1"
+
+
+def test_a_right_answer_in_an_object_is_not_the_answer_of_the_log() -> None:
+    item = {"input": {"question": "When?", "contexts": ["a"]}, "expectedOutput": {"answer": "ten"}, "metadata": None}
+    assert (one(read(lines(item))).answer, one(read(lines(item))).references) == ("", ("ten",))
 
 
 def test_the_data_frames_of_phoenix_for_evaluation() -> None:

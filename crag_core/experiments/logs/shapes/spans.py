@@ -101,7 +101,8 @@ def _record_of(trace: str, spans: Sequence[Span], chosen: Mapping[str, str]) -> 
         if not searches and not rerankers:
             kinds = ", ".join(dict.fromkeys(span.name or span.kind.value for span in spans))[:120]
             raise BadRecord(
-                f"Expected a step that retrieves, found {kinds}.", hint="Export the trace with all its steps."
+                f"Expected a step that retrieves, or an output with chunks, found {kinds}.",
+                hint="Export the trace with all its steps.",
             )
         values["contexts"] = [_plain(one) for one in _documents(rerankers[-1:] or searches)]
     asked = (text_of(span.input, "question") for span in (root, *searches))
