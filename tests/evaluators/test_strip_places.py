@@ -36,18 +36,18 @@ def score(scorer: CrossEncoderStripEvaluator, *texts: str, question: str = QUEST
     return scorer.score(question, [(chunk, decompose(chunk)) for chunk in chunks], Event())
 
 
-def count_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """The passages that the model is run on from now on."""
+def count_runs(folder: Path, monkeypatch: pytest.MonkeyPatch, model: str = "_session") -> list[tuple[int, ...]]:
+    """What a model, the cross-encoder or the `_embedder`, is run on from now on."""
     reader = open_reader(folder, (folder / "evaluator.json").read_bytes())
     runs: list[tuple[int, ...]] = []
-    session = reader._session
+    session = getattr(reader, model)
 
     class Counting:
         def run(self, outputs: list[str], inputs: dict[str, object]) -> list[object]:
             runs.append(tuple(inputs["input_ids"][0]))  # type: ignore[index]
             return list(session.run(outputs, inputs))
 
-    monkeypatch.setattr(reader, "_session", Counting())
+    monkeypatch.setattr(reader, model, Counting())
     return runs
 
 
@@ -70,13 +70,14 @@ def test_of_a_chunk_that_answers_nothing_no_sentence_scores_high(scorer: CrossEn
 
 
 def test_a_chunk_that_was_graded_is_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = count_runs(folder, monkeypatch)
+    runs, vectors = (count_runs(folder, monkeypatch, model) for model in ("_session", "_embedder"))
     judge = CrossEncoderEvaluator(folder)
     scorer = CrossEncoderStripEvaluator(folder)
     judge.grade(QUESTION, [passage(1, CHUNK), passage(2, "The coat.")], Event())
     assert len(runs) == 3, "two windows of the long one"
+    assert len(vectors) == 4, "and the question"
     score(scorer, CHUNK, "The coat.")
-    assert len(runs) == 3
+    assert (len(runs), len(vectors)) == (3, 4)
     score(scorer, CHUNK, question="Does the ferry leaves?")
     assert len(runs) == 5, "another question is another reading"
 

@@ -105,7 +105,7 @@ EMBEDDER_INPUTS, EMBEDDER_OUTPUTS = INPUTS[:2], ("vector",)
 _MOST_THREADS = 4
 
 _REMEMBERED = 512
-"""Readings of a window that are kept: those of the chunks of a run, for its sentences."""
+"""Readings of a window, and vectors, that are kept: those of the chunks of a run, for its sentences."""
 
 Ids = Sequence[int]
 
@@ -139,6 +139,7 @@ class PairReader:
         self._embedder = _open_session(EMBEDDER, files[EMBEDDER], EMBEDDER_INPUTS, EMBEDDER_OUTPUTS)
         self._threads = ThreadPoolExecutor(_count_threads(), thread_name_prefix="pair-reader")
         self._read_pair = lru_cache(_REMEMBERED)(self._read_anew)
+        self._vector = lru_cache(_REMEMBERED)(self._vector_anew)
 
     def pieces(self, text: str) -> Pieces:
         """The pieces of a text, whatever it holds; "[SEP]" in it is read as the letters that it is made of."""
@@ -174,12 +175,15 @@ class PairReader:
         beyond = answering - log_sum_exp(places)
         return Reading(answering, topical, tuple(place + beyond for place in places[:-1]))
 
-    def _embed_one(self, cancel: Cancel, text: Ids) -> list[float]:
-        """A vector of length 1."""
+    def _embed_one(self, cancel: Cancel, text: Ids) -> tuple[float, ...]:
         _check(cancel)
+        return self._vector(tuple(text))
+
+    def _vector_anew(self, text: tuple[int, ...]) -> tuple[float, ...]:
+        """Of length 1."""
         ids = [self._first, *text, self._between]
         (vectors,) = self._run(EMBEDDER, self._embedder, EMBEDDER_INPUTS, (ids, [1] * len(ids)))
-        return [float(value) for value in vectors[0]]
+        return tuple(map(float, vectors[0]))
 
     def _run(self, name: str, session: Any, inputs: Sequence[str], rows: Sequence[Ids]) -> list[Any]:
         """The outputs of one run over one row; raises `EvaluatorUnavailable`."""

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from crag_core.base.errors import BadRecord
@@ -21,12 +22,16 @@ _ENCODINGS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_PACKED = (
+    (b"\x1f\x8b", "It is packed with gzip: unpack it first."),
+    (b"PK\x03\x04", "It is an Excel or ZIP file: save the table as CSV (UTF-8), or unpack it."),
+)
 _CONTROL_BYTES = bytes(byte for byte in (*range(32), 127) if byte not in b"\t\n\v\f\r")
 _SAMPLED, _MOST_CONTROL = 8192, 0.05  # bytes, share
 _CONTROL = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\ufeff]")
 _LINE_END = re.compile("\r\n?")
 _HALF = re.compile("[\ud800-\udfff]")
-_DELIMITERS = (",", ";", "\t")
+_DELIMITERS = (",", ";", "\t", "|")
 _BLANK = "\ufeff \t\n"
 _GAP = re.compile(r"[\s,]*")
 
@@ -36,12 +41,13 @@ def decoded(content: bytes) -> tuple[str, tuple[str, ...]]:
 
     UTF-8, UTF-16 or UTF-32 by their marks, UTF-8 without one, else Windows-1252. Raises `BadRecord` for anything else.
     """
+    for mark, hint in _PACKED:
+        if content.startswith(mark):
+            raise BadRecord("This is not a text file.", hint=hint)
     encoding = next((name for mark, name in _ENCODINGS if content.startswith(mark)), None)
     sample = content[:_SAMPLED]
     if not encoding and len(sample) - len(sample.translate(None, _CONTROL_BYTES)) > _MOST_CONTROL * len(sample):
-        raise BadRecord(
-            "This is not a text file.", hint="Save the questions as CSV (from Excel too) or JSONL, encoded as UTF-8."
-        )
+        raise BadRecord("This is not a text file.", hint="Save it as CSV (from Excel too) or JSONL, encoded as UTF-8.")
     remarks: tuple[str, ...] = ()
     try:
         text = content.decode(encoding or "utf-8")
@@ -78,7 +84,7 @@ def _decode_damaged(content: bytes, encoding: str | None) -> tuple[str, tuple[st
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """`row` as a person counts it: the line of the file on which the row starts, from 1."""
+    """`row` as a person counts it: the line of the file on which it starts, or its place in a JSON list, from 1."""
 
     row: int
     message: str
@@ -160,7 +166,7 @@ def _records(lines: list[str], start: int, delimiter: str) -> Iterator[tuple[int
 
 
 def _named(delimiter: str) -> str:
-    return {",": "a comma", ";": "a semicolon"}.get(delimiter, "a tab")
+    return {",": "a comma", ";": "a semicolon", "|": "a bar"}.get(delimiter, "a tab")
 
 
 # --- JSON -----------------------------------------------------------------------------------------------------------
@@ -176,12 +182,11 @@ def _json_lines(text: str) -> Iterator[Row | Problem]:
 
 
 def _json_list(text: str) -> Iterator[Row | Problem]:
-    """A fault ends it."""
-    decoder, at, number, counted = json.JSONDecoder(), text.index("[") + 1, 1, 0
-    while True:
+    """Numbered by their places from 1. A fault ends it."""
+    decoder, at = json.JSONDecoder(), text.index("[") + 1
+    for number in count(1):
         gap = _GAP.match(text, at)
         at = gap.end() if gap else at
-        number, counted = number + text.count("\n", counted, at), at
         if text[at : at + 1] == "]":
             return
         try:

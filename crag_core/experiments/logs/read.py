@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.text.display import counted
@@ -11,19 +11,20 @@ from crag_core.experiments.labelled.file_rows import Problem
 from crag_core.experiments.logs.fields import FIELDS, MEANINGS, mapped, with_own_ids
 from crag_core.experiments.logs.record import LogRecord
 from crag_core.experiments.logs.rows import LogRow, rows_of
-from crag_core.experiments.logs.shapes import langfuse, langsmith, openinference, ragas, table
+from crag_core.experiments.logs.shapes import langfuse, langsmith, openinference, phoenix_documents, ragas, table
 from crag_core.experiments.logs.shapes.spans import Joined
 
 
 @dataclass(frozen=True)
 class Shape:
     """`fits` looks at rows of a file, `read` makes records of them. `read_from` tells by field what is read; () for a
-    shape whose columns tell."""
+    table, of which some columns may have a meaning of their own in `fields`."""
 
     title: str
     fits: Callable[[Sequence[LogRow]], bool]
     read: Callable[[Sequence[LogRow], Mapping[str, str]], Joined]
     read_from: tuple[tuple[str, str], ...] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 SHAPES = {
@@ -32,7 +33,10 @@ SHAPES = {
     ),
     "langsmith": Shape("LangSmith runs", langsmith.fits, langsmith.read, langsmith.READ_FROM),
     "langfuse": Shape("Langfuse traces", langfuse.fits, langfuse.read, langfuse.READ_FROM),
-    "ragas": Shape("ragas dataset", ragas.fits, ragas.read),
+    "phoenix-documents": Shape(
+        "Phoenix: retrieved documents", phoenix_documents.fits, phoenix_documents.read, fields=phoenix_documents.FIELDS
+    ),
+    "ragas": Shape("ragas dataset", ragas.fits, ragas.read, fields=ragas.FIELDS),
     "table": Shape("Table: a record a row", table.fits, table.read),
 }
 """By name, in the order in which they are tried."""
@@ -104,6 +108,6 @@ def _mapping(name: str, columns: Sequence[str], chosen: Mapping[str, str]) -> tu
     if SHAPES[name].read_from:
         found = dict(SHAPES[name].read_from) | {field: path for field, path in chosen.items() if path}
     else:
-        own = {field: column for field, column in ragas.FIELDS.items() if column in columns} if name == "ragas" else {}
+        own = {field: column for field, column in SHAPES[name].fields.items() if column in ("", *columns)}
         found = {field: ", ".join(paths) for field, paths in mapped(columns, own | dict(chosen)).items()}
     return tuple((field, found[field]) for field in MEANINGS if field in found)

@@ -14,6 +14,7 @@ from crag_core.experiments.labelled.file_rows import Problem, Row, decoded, tabl
 
 LARGEST_MB = 100
 MOST_ROWS = 100_000
+_SAMPLED = 50
 _PARQUET = b"PAR1"
 _AROUND = ("data", "runs", "spans", "traces", "observations", "samples", "rows", "records", "examples", "items")
 """Names of the list in an object that is nothing but the frame of one, as an answer of an API is."""
@@ -56,15 +57,25 @@ def rows_of(content: bytes, *, parquet: bool = False) -> Rows:
 
 def _rows(text: str) -> Iterator[LogRow | Problem]:
     """A whole object is one row, or the frame of many; else one row a line, or what a table has."""
-    start = text.lstrip("\ufeff \t\n")[:1]
-    if start == "{" and (whole := _whole(text)) is not None:
+    is_json = text.lstrip("\ufeff \t\n")[:1] == "{"
+    if is_json and (whole := _whole(text)) is not None:
         yield from _framed(whole)
         return
-    for row in table_of(text).rows:
-        if isinstance(row, Row):
-            yield LogRow(row.number, dict(zip(row.names, row.values, strict=False)))
-        else:
+    rows = table_of(text).rows
+    if is_json and _is_laid_out(text):
+        rows = table_of(f"[{text}]").rows
+    for row in rows:
+        if isinstance(row, Problem):
             yield Problem(row.row, _about_logs(row.message))
+            continue
+        values = dict(zip(row.names, row.values, strict=False))
+        inner = _spans_in(values) or _inside(values) if is_json else None
+        yield from (LogRow(row.number, one) for one in inner or [values] if isinstance(one, dict))
+
+
+def _is_laid_out(text: str) -> bool:
+    """Whether objects, one after the other, go over several lines or have commas between them."""
+    return not any(isinstance(row, Row) and row.names for row in islice(table_of(text).rows, _SAMPLED))
 
 
 def _whole(text: str) -> dict[str, Any] | None:
@@ -77,15 +88,10 @@ def _whole(text: str) -> dict[str, Any] | None:
 
 
 def _framed(whole: dict[str, Any]) -> Iterator[LogRow | Problem]:
-    if isinstance(whole.get("resourceSpans"), list):  # as OpenTelemetry writes spans
-        scopes = (scope for one in whole["resourceSpans"] for scope in _list_in(one, "scopeSpans"))
-        yield from _numbered(span for scope in scopes for span in _list_in(scope, "spans"))
+    inner = _spans_in(whole) or _inside(whole)
+    if inner is not None:
+        yield from _numbered(iter(inner))
         return
-    if "id" not in whole and not isinstance(whole.get("trace"), dict):  # a trace is no frame of its observations
-        inner = next((whole[name] for name in _AROUND if isinstance(whole.get(name), list)), None)
-        if inner is not None:
-            yield from _numbered(iter(inner))
-            return
     if columns := _columns(whole):
         names = tuple(columns)
         yield from _numbered(dict(zip(names, cells, strict=True)) for cells in zip(*columns.values(), strict=True))
@@ -110,6 +116,22 @@ def _numbered(found: Iterator[Any]) -> Iterator[LogRow | Problem]:
             yield LogRow(number, one)
         else:
             yield Problem(number, "Expected an object, found another value.")
+
+
+def _inside(whole: Mapping[str, Any]) -> list[Any] | None:
+    """The rows of an object that is nothing but their frame: a page of an API, or a session; None for another one."""
+    if isinstance(whole.get("trace"), dict) or {"question", "query", "input", "inputs"} & whole.keys():
+        return None
+    if isinstance(whole.get("columns"), list) and isinstance(whole.get("data"), list):  # pandas, orient="split"
+        return [dict(zip(map(str, whole["columns"]), row, strict=False)) for row in whole["data"]]
+    names = ("traces",) if "id" in whole else _AROUND  # a trace is no frame of its observations
+    return next((whole[name] for name in names if isinstance(whole.get(name), list)), None)
+
+
+def _spans_in(whole: Mapping[str, Any]) -> list[Any]:
+    """As OpenTelemetry writes them, in one object for all or one a line."""
+    scopes = (scope for one in _list_in(whole, "resourceSpans") for scope in _list_in(one, "scopeSpans"))
+    return [span for scope in scopes for span in _list_in(scope, "spans")]
 
 
 def _list_in(value: Any, name: str) -> list[Any]:

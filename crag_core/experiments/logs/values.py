@@ -18,22 +18,49 @@ from crag_core.experiments.logs.record import Context
 
 MOST_CHUNKS = 100
 LONGEST_TEXT = 100_000  # characters of a chunk, an answer, or what is known to be right
+_NAMES = {"nan": None, "inf": None, "null": None, "true": True, "false": False}
+"""Words that stand in printed values, and in JSON, and are none of Python's."""
 _LONGEST_ID = 200
 _LONGEST_LITERAL = 2_000_000
 _DEEPEST = 12
 _BEGINS = ("[", "{", "(", "array(", "Document(")
 """Of a cell that may hold more than a text."""
-_BESIDE = re.compile(r"['\"]\s+[a-zA-Z]?['\"]")
+_BESIDE = re.compile(r"['\"}\])]\s+[a-zA-Z]?['\"{\[(]")
+_MISSING = ("nan", "NaN", "<NA>")
+"""How a table writes that there is nothing."""
 
 QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_str", "text", "content", "value")
 ANSWER_KEYS = ("answer", "response", "output", "result", "completion", "generation", "text", "content", "value")
 _TEXT_KEYS = (
-    *("document.content", "page_content", "text", "content", "chunk", "passage", "context", "body"),
-    "document",
+    *(
+        "document.content",
+        "page_content",
+        "pageContent",
+        "text",
+        "content",
+        "chunk",
+        "chunk_text",
+        "passage",
+        "context",
+        "body",
+    ),
+    *("document", "snippet"),
 )
-_ID_KEYS = ("document.id", "chunk_id", "context_id", "id", "id_", "node_id", "doc_id", "document_id", "uuid")
+_ID_KEYS = (
+    "document.id",
+    "chunk_id",
+    "context_id",
+    "id",
+    "id_",
+    "node_id",
+    "doc_id",
+    "document_id",
+    "segment_id",
+    "uuid",
+    "doc_uri",
+)
 _SCORE_KEYS = ("document.score", "score", "similarity", "relevance_score", "_score", "distance", "rank_score")
-_SOURCE_KEYS = ("source", "file_name", "filename", "file", "title", "name", "url", "path", "document_name")
+_SOURCE_KEYS = ("source", "file_name", "filename", "file", "title", "name", "url", "path", "document_name", "file_path")
 _PAGE_KEYS = ("page", "page_number", "page_label")
 _INSIDE = ("node", "document", "payload", "metadata", "document.metadata", "kwargs", "extra_info")
 _LISTS = (
@@ -104,11 +131,6 @@ def texts_of(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in found if text))
 
 
-def numbers_of(value: Any) -> tuple[float | None, ...]:
-    value = opened(value)
-    return tuple(map(number_of, value if isinstance(value, list) else [value]))
-
-
 def number_of(value: Any) -> float | None:
     """None for what is no finite number."""
     try:
@@ -122,9 +144,13 @@ def opened(value: Any) -> Any:
     """A cell that holds a list or an object in JSON or in Python's notation, as that; anything else as it is."""
     if hasattr(value, "tolist"):  # an array, as a table in Parquet has it
         value = value.tolist()
+    if isinstance(value, float) and math.isnan(value):
+        return None
     if not isinstance(value, str):
         return value
     bare = value.strip()
+    if bare in _MISSING:
+        return None
     if not bare.startswith(_BEGINS) or len(bare) > _LONGEST_LITERAL:
         return value
     try:
@@ -139,16 +165,17 @@ def opened(value: Any) -> Any:
 
 
 def _separated(text: str) -> str:
-    """With a comma between texts beside each other: an array is printed without, and Python would join them."""
+    """With a comma between values beside each other: an array is printed without, and Python would join texts."""
     if not _BESIDE.search(text):
         return text
-    lines, last = io.StringIO(text).readlines(), None
+    lines, ends = io.StringIO(text).readlines(), False
     starts = [0, *accumulate(map(len, lines))]
     commas = []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.STRING and last == tokenize.STRING:
+        if ends and (token.type == tokenize.STRING or token.string in ("{", "[")):
             commas.append(starts[token.start[0] - 1] + token.start[1])
-        last = last if token.type in (tokenize.NL, tokenize.NEWLINE) else token.type
+        if token.type not in (tokenize.NL, tokenize.NEWLINE):
+            ends = token.type == tokenize.STRING or token.string in ("}", "]", ")")
     pieces = zip([0, *commas], [*commas, len(text)], strict=True)
     return ",".join(text[start:end] for start, end in pieces)
 
@@ -162,8 +189,10 @@ def _literal(node: ast.expr, depth: int) -> Any:
         raise ValueError("too deep")
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str | int | float | bool | None) else str(node.value)
+    if isinstance(node, ast.Name) and node.id in _NAMES:
+        return _NAMES[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_literal(node.operand, depth + 1)
+        return -(_literal(node.operand, depth + 1) or 0)
     if isinstance(node, ast.List | ast.Tuple):
         return [_literal(one, depth + 1) for one in node.elts]
     if isinstance(node, ast.Dict):
@@ -174,6 +203,8 @@ def _literal(node: ast.expr, depth: int) -> Any:
             return _literal(node.args[0], depth + 1)
         if named := {one.arg: _literal(one.value, depth + 1) for one in node.keywords if one.arg}:
             return named
+        if depth and isinstance(getattr(node.func, "value", node.func), ast.Name):  # UUID('…'), among other values
+            return ", ".join(str(_literal(one, depth + 1)) for one in node.args)
     raise ValueError("not a value")
 
 
@@ -193,8 +224,11 @@ def chunks_of(value: Any) -> tuple[Context, ...] | None:
         value = opened(inner)
     if isinstance(value, str) and value.strip():
         value = [value]
+    value = unnested(value)
     if not isinstance(value, list):
         return None
+    if all(one is None or (isinstance(one, str) and not cleaned(one)) for one in value):
+        return ()  # as ragas has it where nothing was retrieved
     if len(value) > MOST_CHUNKS:
         raise BadRecord(
             f"Expected at most {MOST_CHUNKS} chunks, found {len(value):,}.", hint="Leave out the last ones."
@@ -202,9 +236,20 @@ def chunks_of(value: Any) -> tuple[Context, ...] | None:
     return tuple(_chunk(one, number) for number, one in enumerate(value, start=1))
 
 
+def unnested(value: Any) -> Any:
+    """The one list in a list, as a vector store answers one of many questions; any other value as it is."""
+    is_nested = isinstance(value, list) and len(value) == 1 and isinstance(value[0], list)
+    return value[0] if is_nested and not _is_scored(value[0]) else value
+
+
+def _is_scored(value: list[Any]) -> bool:
+    """Whether it is a document beside its score."""
+    return len(value) == 2 and number_of(value[1]) is not None and not isinstance(value[0], int | float)
+
+
 def _chunk(value: Any, number: int) -> Context:
     value = opened(value)
-    if isinstance(value, list) and len(value) == 2 and number_of(value[1]) is not None:  # (document, score)
+    if isinstance(value, list) and _is_scored(value):
         found = _chunk(value[0], number)
         return Context(found.text, found.id, found.source, number_of(value[1]), found.page)
     if isinstance(value, Mapping):
@@ -213,7 +258,8 @@ def _chunk(value: Any, number: int) -> Context:
         id_, source = _first(levels, _ID_KEYS), _first(levels, _SOURCE_KEYS)
         score, page = _number(levels, _SCORE_KEYS), _number(levels, _PAGE_KEYS)
     else:
-        text, id_, source, score, page = text_of(value, "answer"), "", "", None, None
+        text = "" if isinstance(value, int | float) else text_of(value, "answer")  # a number is the id of a chunk
+        id_, source, score, page = "", "", None, None
     if not text:
         raise BadRecord(f"Expected text in chunk {number}, found none.", hint="Export the chunks with their texts.")
     if len(text) > LONGEST_TEXT:

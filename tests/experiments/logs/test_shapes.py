@@ -45,6 +45,8 @@ CHUNKS: dict[str, Any] = {
     "texts": ["At ten."],
     "objects": [{"text": "At ten.", "id": "c1", "score": 0.5, "metadata": {"source": "f.md", "page": 3}}],
     "LangChain": [{"page_content": "At ten.", "metadata": {"source": "f.md", "id": "c1", "score": 0.5, "page": 3}}],
+    "LangChain in JavaScript": [{"pageContent": "At ten.", "metadata": {"source": "f.md", "id": "c1"}}],
+    "one of several questions": [["At ten.", "At six."]],
     "LangChain with scores": [[{"page_content": "At ten.", "metadata": {"source": "f.md"}}, 0.5]],
     "LlamaIndex": [{"node": {"id_": "c1", "text": "At ten.", "metadata": {"file_name": "f.md"}}, "score": 0.5}],
     "Qdrant": [{"id": "c1", "score": 0.5, "payload": {"content": "At ten.", "title": "f.md"}}],
@@ -55,6 +57,11 @@ CHUNKS: dict[str, Any] = {
     "an array as it is printed": "['At ten.'\n 'At six.']",
     "an array by its name": "array(['At ten.'], dtype=object)",
     "documents as they are printed": "[Document(id='c1', metadata={'source': 'f.md'}, page_content='At ten.')]",
+    "objects as an array is printed": "[{'text': 'At ten.', 'score': 0.5}\n {'text': 'At six.', 'score': nan}]",
+    "values of other types beside": "[{'text': 'At ten.', 'run': UUID('7'), 'at': datetime.datetime(2026, 1, 2)}]",
+    "texts by their ids": {"c1": "At ten.", "c2": "At six."},
+    "Dify": [{"content": "At ten.", "score": 0.5, "segment_id": "c1", "document_name": "f.md"}],
+    "MLflow": [{"content": "At ten.", "doc_uri": "c1"}],
     "one text": "At ten.",
 }
 
@@ -73,6 +80,12 @@ def test_chunks_are_read_however_they_are_written(chunks: Any) -> None:
 
 def test_an_array_that_is_printed_without_commas_is_several_chunks() -> None:
     found = one(read(lines({"question": "When?", "contexts": CHUNKS["an array as it is printed"]})))
+    assert [chunk.text for chunk in found.contexts] == ["At ten.", "At six."]
+
+
+@pytest.mark.parametrize("chunks", ["objects as an array is printed", "texts by their ids"])
+def test_no_chunk_is_lost_between_others(chunks: str) -> None:
+    found = one(read(lines({"question": "When?", "contexts": CHUNKS[chunks]})))
     assert [chunk.text for chunk in found.contexts] == ["At ten.", "At six."]
 
 
@@ -104,8 +117,15 @@ def test_a_csv_of_a_spreadsheet_with_numbered_columns() -> None:
         '[{"question": "When?", "contexts": ["a"]}, {"question": "Where?", "contexts": ["b"]}]',
         '{"data": [{"question": "When?", "contexts": ["a"]}, {"question": "Where?", "contexts": ["b"]}]}',
         '{\n "question": "When?",\n "contexts": ["a"]\n}',
+        '{\n "question": "When?",\n "contexts": ["a"]\n}\n{\n "question": "Where?",\n "contexts": ["b"]\n}',
+        '{"question": "When?", "contexts": ["a"]},\n{"question": "Where?", "contexts": ["b"]},\n',
+        "question|contexts\nWhen?|a\n",
+        '{"columns": ["question", "contexts"], "index": [0], "data": [["When?", ["a"]]]}',
     ],
-    ids=["pandas by columns", "datasets by columns", "a list", "a frame", "one record over several lines"],
+    ids=[
+        *("pandas by columns", "datasets by columns", "a list", "a frame", "one record over several lines"),
+        *("several over several lines", "commas between lines", "bars between cells", "pandas by rows"),
+    ],
 )
 def test_json_is_read_in_every_orientation(content: str) -> None:
     found = read(content)
@@ -157,6 +177,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "no question": ({"question": " ", "contexts": ["a"]}, "Expected a question, found none"),
     "a long question": ({"question": "a" * 2001, "contexts": ["a"]}, "found 2,001"),
     "no chunks": ({"question": "When?", "contexts": None}, "Expected the chunks that were retrieved, found none"),
+    "ids of chunks": ({"question": "When?", "contexts": [1, 2]}, "Expected text in chunk 1, found none"),
     "a number of chunks": ({"question": "When?", "contexts": 5}, "Expected a list of chunks"),
     "an empty chunk": ({"question": "When?", "contexts": ["a", " "]}, "Expected text in chunk 2, found none"),
     "too many chunks": ({"question": "When?", "contexts": ["a"] * (MOST_CHUNKS + 1)}, "found 101"),
@@ -170,6 +191,11 @@ def test_a_bad_row_is_refused_with_its_number_and_the_others_go_in(row: Any, tol
     found = read(lines(good, row, good))
     assert len(found.records) == 2 and [problem.row for problem in found.problems] == [2]
     assert told in found.problems[0].message and described(found) == "2 records, 2 chunks, 1 row refused"
+
+
+def test_rows_of_a_list_are_numbered_by_their_place() -> None:
+    found = read(json.dumps([{"question": "When?", "contexts": ["a"]}, {"question": "When?"}, 7]))
+    assert [one.row for one in found.problems] == [2, 3]
 
 
 def test_nothing_retrieved_is_a_record_and_broken_lines_are_counted() -> None:
@@ -278,6 +304,7 @@ def test_spans_of_opentelemetry_and_nested_attributes() -> None:
     listed = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
     otlp = {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "t", "spanId": "s", "attributes": listed}]}]}]}
     assert one(read(json.dumps(otlp))).contexts[0].text == "At ten."
+    assert [one.row for one in read(lines(otlp, json.loads(json.dumps(otlp).replace('"t"', '"u"')))).records] == [1, 2]
     nested = {"trace_id": "t", "span_id": "s", "attributes": {
         "openinference": {"span": {"kind": "RETRIEVER"}}, "input": {"value": "When?"},
         "retrieval": {"documents": [{"document": {"content": "At ten.", "id": "c"}}]},
@@ -305,8 +332,31 @@ def test_a_trace_that_retrieved_nothing_is_refused_and_so_is_a_span_without_one(
     other = ROOT | {"context": {"trace_id": "t2", "span_id": "x"}}
     found = read(lines(ROOT, RETRIEVER, other, {"span_kind": "LLM", "attributes": {}}))
     assert len(found.records) == 1 and [problem.row for problem in found.problems] == [3, 4]
-    assert "Expected a step that retrieves, found CHAIN" in found.problems[0].message
+    assert "Expected a step that retrieves, or an output with chunks, found CHAIN" in found.problems[0].message
     assert "trace_id" in found.problems[1].message
+
+
+def test_pages_of_an_api_one_after_the_other_and_a_session_are_frames() -> None:
+    page = {"data": [RETRIEVER, ROOT], "next_cursor": None}
+    other = json.loads(json.dumps(page).replace('"t1"', '"t2"'))
+    for text in (lines(page, other), json.dumps(page, indent=1) + json.dumps(other)):
+        found = read(text)
+        assert [one.id for one in found.records] == ["t1", "t2"] and not found.problems
+    session = {"id": "s", "traces": [{"id": "t1", "input": "When?", "output": "Ten.", "observations": OBSERVATIONS}]}
+    assert one(read(json.dumps(session))).id == "t1"
+
+
+def test_a_right_answer_in_an_object_is_not_the_answer_of_the_log() -> None:
+    item = {"input": {"question": "When?", "contexts": ["a"]}, "expectedOutput": {"answer": "ten"}, "metadata": None}
+    assert (one(read(lines(item))).answer, one(read(lines(item))).references) == ("", ("ten",))
+
+
+def test_the_data_frames_of_phoenix_for_evaluation() -> None:
+    head, rest = "context.span_id,document_position,context.trace_id,input,", "s1,0,t1,When?,At ten.,0.8\n"
+    found = read(f"{head}reference,document_score\n{rest}s1,1,t1,When?,At six.,0.2\ns2,0,t2,Where?,There.,0.5\n")
+    assert found.shape == "phoenix-documents" and [len(one.contexts) for one in found.records] == [2, 1]
+    assert found.records[0].contexts[0] == Context("At ten.", "", "", 0.8) and found.records[0].references == ()
+    assert one(read("context.span_id,input,output,reference\ns1,When?,Ten.,At ten.\n")).answer == "Ten."
 
 
 DOCUMENTS = [{"page_content": "It leaves at ten.", "metadata": {"source": "f.md"}, "type": "Document"}]
@@ -338,6 +388,22 @@ def test_langfuse_observations_one_a_row_with_texts_as_they_are_exported() -> No
         del row["traceId"]
     record = one(read(lines(*rows)))
     assert (record.question, record.answer, len(record.contexts)) == ("When?", "At ten.", 1)
+
+
+def test_a_trace_that_tells_its_chunks_needs_no_step_that_retrieves() -> None:
+    output = {"result": "At ten.", "source_documents": DOCUMENTS}
+    trace = {"id": "t1", "input": {"query": "When?"}, "output": output, "observations": ["o1", "o2"]}
+    run = {"id": "r", "trace_id": "r", "run_type": "chain", "inputs": {"input": "When?"}, "outputs": output}
+    for row in (trace, run):
+        record = one(read(lines(row)))
+        assert (record.answer, record.contexts) == ("At ten.", (Context("It leaves at ten.", "", "f.md"),))
+
+
+def test_a_langfuse_chain_whose_name_has_retrieval_in_it_is_no_search() -> None:
+    root = {"id": "o0", "traceId": "t1", "type": "CHAIN", "name": "RetrievalQA", "input": "When?",
+            "output": {"text": "At ten."}}  # fmt: skip
+    record = one(read(lines(root, *OBSERVATIONS)))
+    assert [chunk.text for chunk in record.contexts] == ["It leaves at ten."] and record.answer == "At ten."
 
 
 def test_langfuse_traces_without_their_observations_are_refused_with_what_helps() -> None:
@@ -376,6 +442,23 @@ def test_langsmith_messages_and_what_a_function_returned() -> None:
 def test_a_langsmith_run_that_failed_is_refused() -> None:
     found = read(lines(RUNS[0] | {"outputs": None, "error": "ValueError: no"}, RUNS[1]))
     assert not found.records and "ended with an error: ValueError: no" in found.failure
+
+
+def test_langsmith_examples_have_right_answers_and_experiments_both() -> None:
+    example = {"id": "e", "inputs": {"question": "When?", "contexts": ["a"]}, "outputs": {"answer": "ten"}}
+    flat = {
+        "inputs.question": "When?",
+        "outputs.answer": "Ten.",
+        "outputs.documents": "['a']",
+        "reference.answer": "ten",
+    }
+    beside = example | {"outputs": {"answer": "Ten."}, "reference_outputs": {"answer": "ten"}}
+    for row, answer in ((example, ""), (flat, "Ten."), (beside, "Ten.")):
+        record = one(found := read(lines(row)))
+        assert (found.shape, record.question, record.answer, record.references) == (
+            "langsmith", "When?", answer, ("ten",),
+        )  # fmt: skip
+        assert record.contexts == (Context("a"),)
 
 
 def test_every_shape_has_a_title_and_is_read_when_it_is_named() -> None:

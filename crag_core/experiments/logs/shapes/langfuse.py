@@ -25,6 +25,8 @@ READ_FROM = (
     ("id", "traceId"),
 )
 _TYPES = {"SPAN", "GENERATION", "EVENT", "RETRIEVER", "AGENT", "TOOL", "CHAIN", "EMBEDDING", "EVALUATOR", "GUARDRAIL"}
+_UNTOLD = ("SPAN", "TOOL", "EVENT", "")
+"""Types of a step that may be anything; its name tells."""
 _NAMED = ("retriev", "search", "vector", "lookup")
 
 
@@ -74,7 +76,7 @@ def _spans_of(row: LogRow) -> Iterator[Span]:
 def _span(row: int, trace: str, one: Mapping[str, Any], under: str) -> Span:
     type_, name, output = str(one.get("type", "")).upper(), str(one.get("name") or ""), opened(one.get("output"))
     kind = Kind.MODEL if type_ == "GENERATION" else Kind.OTHER
-    if type_ == "RETRIEVER" or (kind is Kind.OTHER and _retrieves(name, output)):
+    if type_ == "RETRIEVER" or (type_ in _UNTOLD and _retrieves(name, output)):
         kind = Kind.RETRIEVER
     elif "rerank" in name.lower() and _holds_chunks(output):
         kind = Kind.RERANKER

@@ -1,7 +1,9 @@
 """LangSmith runs: https://docs.langchain.com/langsmith/run-data-format, of retrievers
 https://docs.langchain.com/langsmith/log-retriever-trace
 
-A row is a run with its `trace_id`, or a whole trace with its runs in `child_runs`.
+A row is a run with its `trace_id`, a whole trace with its runs in `child_runs`, or an example of a data set or an
+experiment, with the right answer in its `outputs`, or in `reference_outputs` beside those of the system:
+https://docs.langchain.com/langsmith/manage-datasets
 """
 
 from __future__ import annotations
@@ -29,7 +31,11 @@ _MOST_DEEP = 40
 
 
 def fits(rows: Sequence[LogRow]) -> bool:
-    return any(str(row.values.get("run_type", "")).lower() in _TYPES for row in rows)
+    return any(str(row.values.get("run_type", "")).lower() in _TYPES or _is_example(row.values) for row in rows)
+
+
+def _is_example(values: Mapping[str, Any]) -> bool:
+    return "run_type" not in values and all(isinstance(_held(values, name), Mapping) for name in ("inputs", "outputs"))
 
 
 def read(rows: Sequence[LogRow], chosen: Mapping[str, str]) -> Joined:
@@ -37,6 +43,9 @@ def read(rows: Sequence[LogRow], chosen: Mapping[str, str]) -> Joined:
 
 
 def _spans_of(row: LogRow) -> Iterator[Span]:
+    if _is_example(row.values):
+        yield _example(row)
+        return
     if str(row.values.get("run_type", "")).lower() not in _TYPES:
         raise BadRecord(
             f"Expected a run_type such as retriever or chain, found {str(row.values.get('run_type'))[:60]!r}."
@@ -45,6 +54,16 @@ def _spans_of(row: LogRow) -> Iterator[Span]:
     if not trace and (row.values.get("parent_run_id") or not row.values.get("id")):
         raise BadRecord("Expected a run with a trace_id, found none.")
     yield from _runs(row.number, trace or str(row.values["id"]), row.values, "", 0)
+
+
+def _example(row: LogRow) -> Span:
+    """Its outputs are the right ones, unless those stand beside them."""
+    inputs, outputs = _held(row.values, "inputs"), _held(row.values, "outputs")
+    right = _held(row.values, "reference_outputs") or _held(row.values, "reference")
+    if right is None:
+        right, outputs = outputs, None
+    fields = {"inputs": inputs, "outputs": outputs, "reference_outputs": right}
+    return Span(row.number, f"row {row.number}", "", "", Kind.OTHER, "example", inputs, outputs, fields=fields)
 
 
 def _runs(row: int, trace: str, run: Mapping[str, Any], parent: str, depth: int) -> Iterator[Span]:
@@ -67,7 +86,7 @@ def _runs(row: int, trace: str, run: Mapping[str, Any], parent: str, depth: int)
 def _held(run: Mapping[str, Any], name: str) -> Any:
     """`inputs` or `outputs`, which a table has in columns such as `inputs.question`."""
     if name in run:
-        return opened(run[name])
+        return opened(run[name]) or None
     found = {key.removeprefix(f"{name}."): opened(one) for key, one in run.items() if key.startswith(f"{name}.")}
     return {key: one for key, one in found.items() if one not in (None, "")} or None
 

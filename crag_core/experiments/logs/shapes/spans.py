@@ -9,10 +9,10 @@ from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.experiments.labelled.file_rows import Problem
-from crag_core.experiments.logs.fields import record_from, value_at
+from crag_core.experiments.logs.fields import FIELDS, record_from, value_at
 from crag_core.experiments.logs.record import Context, LogRecord
 from crag_core.experiments.logs.rows import LogRow
-from crag_core.experiments.logs.values import MOST_CHUNKS, chunks_of, text_of
+from crag_core.experiments.logs.values import MOST_CHUNKS, chunks_of, opened, text_of
 
 
 class Kind(StrEnum):
@@ -95,11 +95,14 @@ def _record_of(trace: str, spans: Sequence[Span], chosen: Mapping[str, str]) -> 
     rerankers = [span for span in spans if span.kind is Kind.RERANKER and span.documents is not None]
     whole = root.fields or {}
     values: dict[str, Any] = {field: value_at(whole, path) for field, path in chosen.items() if path}
+    if "contexts" not in values and not searches and not rerankers and (given := _given(root)) is not None:
+        values["contexts"] = given
     if "contexts" not in values:
         if not searches and not rerankers:
             kinds = ", ".join(dict.fromkeys(span.name or span.kind.value for span in spans))[:120]
             raise BadRecord(
-                f"Expected a step that retrieves, found {kinds}.", hint="Export the trace with all its steps."
+                f"Expected a step that retrieves, or an output with chunks, found {kinds}.",
+                hint="Export the trace with all its steps.",
             )
         values["contexts"] = [_plain(one) for one in _documents(rerankers[-1:] or searches)]
     asked = (text_of(span.input, "question") for span in (root, *searches))
@@ -116,6 +119,16 @@ def _record_of(trace: str, spans: Sequence[Span], chosen: Mapping[str, str]) -> 
     if not record.answer and root.error:
         raise BadRecord(f"This trace ended with an error: {root.error[:200]}", hint="Leave it out.")
     return replace(record, row=row), len(searches), bool(rerankers)
+
+
+def _given(root: Span) -> Any:
+    """The list of chunks that the root has in its output or input, or somebody noted beside it; None without one."""
+    for place in (root.output, root.input, value_at(root.fields or {}, "metadata")):
+        held = opened(place)
+        for name in FIELDS["contexts"] if isinstance(held, Mapping) else ():
+            if isinstance(found := opened(held.get(name)), list):
+                return found
+    return None
 
 
 def _documents(searches: Sequence[Span]) -> list[Context]:

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.text.display import counted
 from crag_core.experiments.labelled.file_rows import Problem
-from crag_core.experiments.logs.fields import MEANINGS, NEEDED, mapped, record_from, value_at
+from crag_core.experiments.logs.fields import MEANINGS, NEEDED, Mapped, mapped, record_from, value_at
 from crag_core.experiments.logs.rows import LogRow
 from crag_core.experiments.logs.shapes.spans import Joined
+from crag_core.experiments.logs.values import number_of, opened
 
-_SAMPLED = 200
+_SAMPLED, _MOST_INNER = 200, 30
+_RANKS = ("rank", "position", "document_position")
 
 
 def columns_of(rows: Sequence[LogRow]) -> tuple[str, ...]:
-    """Of the first rows, in their order."""
-    return tuple(dict.fromkeys(name for row in rows[:_SAMPLED] for name in row.values))
+    """Of the first rows, in their order; then the paths into those that hold objects."""
+    sample = rows[:_SAMPLED]
+    own = dict.fromkeys(name for row in sample for name in row.values)
+    inner = dict.fromkeys(path for row in sample for name, value in row.values.items() for path in _paths(name, value))
+    return (*own, *inner)
+
+
+def _paths(name: str, value: Any) -> list[str]:
+    held = opened(value) if isinstance(value, Mapping) or (isinstance(value, str) and value[:1] == "{") else None
+    return [f"{name}.{key}" for key in held] if isinstance(held, Mapping) and len(held) <= _MOST_INNER else []
 
 
 def fits(rows: Sequence[LogRow]) -> bool:
@@ -37,18 +48,75 @@ def read(rows: Sequence[LogRow], chosen: Mapping[str, str]) -> Joined:
             f"Expected {wanted}, found the columns {there}.",
             hint="Say which it is: " + ", ".join(f"{field} = …" for field in missing) + ".",
         )
-    records, problems, unread = [], list[Problem](), 0
-    for row in rows:
-        values = {field: _found(row.values, paths) for field, paths in places.items()}
+    found, several = _joined_rows([_Row(row, _values(row, places, chosen)) for row in rows])
+    records, problems, unread, long = [], list[Problem](), 0, 0
+    for one in found:
         try:
-            record = record_from(row.number, values)
+            record = record_from(one.row.number, one.values)
         except BadRecord as error:
-            problems.append(Problem(row.number, str(error)))
+            problems.append(Problem(one.row.number, str(error)))
             continue
-        unread += values.get("label") not in (None, "") and record.expected is None
+        unread += one.values.get("label") not in (None, "") and record.expected is None
+        long += one.is_text and "\n\n" in record.contexts[0].text
         records.append(record)
-    remarks = (f"{counted(unread, 'label')} could not be read, and was left out.",) if unread else ()
-    return Joined(tuple(records), tuple(problems), remarks)
+    remarks = []
+    if unread:
+        remarks.append(f"{counted(unread, 'label')} could not be read, and was left out.")
+    if several:
+        remarks.append(f"{counted(several, 'question')} had a row for each chunk, and was put together.")
+    if long:
+        remarks.append(f"{counted(long, 'record')} with one text of several paragraphs: it is taken as one chunk.")
+    return Joined(tuple(records), tuple(problems), tuple(remarks))
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row with its values by field."""
+
+    row: LogRow
+    values: Mapping[str, Any]
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its chunks are one plain text."""
+        return isinstance(opened(self.values.get("contexts")), str)
+
+    @property
+    def rank(self) -> float:
+        """Of its chunk, where the row tells it."""
+        return next((rank for name in _RANKS if (rank := number_of(self.row.values.get(name))) is not None), 0.0)
+
+
+def _values(row: LogRow, places: Mapped, chosen: Mapping[str, str]) -> dict[str, Any]:
+    """By field; a row that has none of the columns is read by its own."""
+    if not any(value_at(row.values, path) for field in NEEDED for path in places[field]):
+        places = mapped(columns_of([row]), chosen)
+    return {field: _found(row.values, paths) for field, paths in places.items()}
+
+
+def _joined_rows(rows: Sequence[_Row]) -> tuple[list[_Row], int]:
+    """Rows that differ in nothing but their chunk are those of one question; and how many questions had several."""
+    groups: dict[str, list[_Row]] = {}
+    for place, one in enumerate(rows):
+        own = str({field: value for field, value in one.values.items() if field not in _OF_A_CHUNK})
+        groups.setdefault(own if one.is_text else str(place), []).append(one)
+    found, several = list[_Row](), 0
+    for group in groups.values():
+        if len({str(one.values["contexts"]) for one in group}) < len(group):  # the same question again
+            found += group
+            continue
+        several += len(group) > 1
+        found.append(_one_of(group) if len(group) > 1 else group[0])
+    return sorted(found, key=lambda one: one.row.number), several
+
+
+_OF_A_CHUNK = ("contexts", "scores", "ids", "sources")
+
+
+def _one_of(group: Sequence[_Row]) -> _Row:
+    ranked = sorted(group, key=lambda one: one.rank)
+    lists = {field: [one.values.get(field) for one in ranked] for field in _OF_A_CHUNK if field in group[0].values}
+    return _Row(group[0].row, {**group[0].values, **lists})
 
 
 def _found(values: Mapping[str, Any], paths: tuple[str, ...]) -> Any:
