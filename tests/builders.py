@@ -43,6 +43,7 @@ POLICIES = (
     "sufficient-context",
     "self-route",
     "adaptive-rag",
+    "astute-rag",
 )
 
 CARD = EvaluatorCard(
@@ -64,7 +65,7 @@ def policy_file(name: str) -> Policy:
 
 def policy(name: str) -> Policy:
     """The policy from its file; with round thresholds where those of the file follow the evaluator's tuning."""
-    tuned = name in ("paper", "two-signal", "sufficient-context", "self-route", "adaptive-rag")
+    tuned = name in ("paper", "two-signal", "sufficient-context", "self-route", "adaptive-rag", "astute-rag")
     return policy_file(name).with_thresholds(0.40, 0.60, 0.30) if tuned else policy_file(name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -156,6 +157,8 @@ class FakeModel:
             "sufficient": '{"explanation": "It says when.", "verdict": "sufficient"}',
             "check": '{"verdict": "supported", "sentences": [1]}',
             "yes-no": "yes",
+            "recall": '{"passages": []}',
+            "consolidate": json.dumps({"passages": [{"text": USEFUL, "sources": ["1"], "contradicts": []}]}),
         }
         self.replies = usual | replies
         self.asked: list[tuple[str, Messages]] = []
@@ -215,6 +218,8 @@ def kind_of(messages: Messages) -> str:
         "Give at most": "phrases",
         "Give another query": "keywords",
         "Say the question": "rephrase",
+        "You write down": "recall",
+        "You put together": "consolidate",
         "You answer": "answer",
     }
     return next(kind for start, kind in starts.items() if messages[0][1].startswith(start))

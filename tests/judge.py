@@ -32,6 +32,13 @@ def judging(score: float = 0.9, answer: str = ANSWER) -> Callable[[Sequence[Mess
             "classify": {"verdict": "C"},
             "alone": "As far as I remember.",
             "sufficient": {"explanation": "as told", "verdict": "sufficient" if score > 0.7 else "not sufficient"},
+            "recall": {"passages": ["A night is free, as far as I know."]},
+            "consolidate": {
+                "passages": [
+                    {"text": first[1] if first else "", "sources": ["1"], "contradicts": [2]},
+                    {"text": "A night is free.", "sources": ["M1"], "contradicts": [1]},
+                ]
+            },
             "check": {"verdict": "partly", "sentences": [1]},
             "rewrite": WEB_QUERY,
             "keywords": "berth fee boat",

@@ -213,6 +213,49 @@ class QuestionClass:
 
 
 @dataclass(frozen=True)
+class Consolidated:
+    """One passage that a language model made of those that agree, in its words.
+
+    `excerpts` are the numbers of its excerpts, `memory` those of the model's own passages, `contradicts` those of other
+    consolidated passages, each from 1 and in order.
+    """
+
+    text: str
+    excerpts: tuple[int, ...] = ()
+    memory: tuple[int, ...] = ()
+    contradicts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Consolidation:
+    """What a language model made of excerpts and of its own knowledge (arXiv 2410.07176).
+
+    `context` are the ids of the strips, or of whole passages, that it was shown. `own` are the passages that it wrote
+    from memory, `most` how many it might write. They are no evidence: nothing counts, grades or cites them. `pieces`
+    are what both were put together to, () where nothing of them bears on the question. `raw` are its replies as they
+    came; `cause` says why they could not be used, "": they could.
+    """
+
+    context: tuple[str, ...]
+    most: int = 0
+    own: tuple[str, ...] = ()
+    pieces: tuple[Consolidated, ...] = ()
+    raw: str = ""
+    cause: str = ""
+
+    @property
+    def conflicts(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of pieces that contradict each other, by number from 1, the lower one first, each once."""
+        told = {(min(n, other), max(n, other)) for n, one in enumerate(self.pieces, 1) for other in one.contradicts}
+        return tuple(sorted(told))
+
+    @property
+    def from_memory_alone(self) -> tuple[Consolidated, ...]:
+        """The pieces that stand in no excerpt."""
+        return tuple(one for one in self.pieces if not one.excerpts)
+
+
+@dataclass(frozen=True)
 class EvaluatorCard:
     """What an evaluator declares of itself; thresholds belong to evaluator and corpus, so it brings its own.
 
@@ -528,12 +571,16 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """The evidence under one policy: internal (corpus) and external (web) kept apart, and every strip's verdict."""
+    """The evidence under one policy: internal (corpus) and external (web) kept apart, and every strip's verdict.
+
+    `consolidation`: the answer is written from what a model made of the excerpts and its own knowledge.
+    """
 
     internal: tuple[Excerpt, ...]
     external: tuple[Excerpt, ...]
     verdicts: tuple[StripVerdict, ...]
     notes: tuple[str, ...] = ()
+    consolidation: Consolidation | None = None
 
     @property
     def excerpts(self) -> tuple[Excerpt, ...]:
@@ -706,6 +753,7 @@ class StepName(StrEnum):
     SEARCH = "search"
     READ_PAGES = "read pages"
     GRADE_WEB = "grade web"
+    CONSOLIDATE = "consolidate"
     ASSEMBLE = "assemble"
     ANSWER = "answer"
     CHECK_ANSWER = "check answer"

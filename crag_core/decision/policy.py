@@ -214,7 +214,9 @@ class Policy:
     there is no language model, if it cannot then do what it is described for; "": it needs none. `context_judge` is how
     a language model is asked with aggregation `whole-context`. `group` is a heading under which the policy is listed,
     behind those without one. `rounds_by_question`: the question is sorted first, into those that need no retrieval, one
-    or several (arXiv 2403.14403); only the last are decided by scores.
+    or several (arXiv 2403.14403); only the last are decided by scores. `consolidate`: a language model puts together
+    what the evidence says, with at most `own_knowledge` passages that it writes from memory, and the answer is written
+    from that (arXiv 2410.07176).
     """
 
     name: str
@@ -255,6 +257,8 @@ class Policy:
     group: str = ""
     context_judge: ContextJudge = ContextJudge.AUTORATER
     rounds_by_question: bool = False
+    consolidate: bool = False
+    own_knowledge: int = 0
 
     def __post_init__(self) -> None:
         routes = [self.route(action) for action in Action]
@@ -284,12 +288,15 @@ class Policy:
             ("web_pages", self.web_pages, 0),
             ("web_query_words", self.web_query_words, 1),
             ("web_query_phrases", self.web_query_phrases, 1),
+            ("own_knowledge", self.own_knowledge, 0),
         ):
             if value is not None and value < least:
                 raise ValueError(f"{name} must be {least} or more, found {value}")
         for name, seconds in (("web_seconds", self.web_seconds), ("web_cooldown", self.web_cooldown)):
             if seconds is not None and seconds <= 0:
                 raise ValueError(f"{name} must be more than 0 seconds, found {seconds}")
+        if self.own_knowledge and not self.consolidate:
+            raise ValueError(f"own_knowledge needs consolidate = true, found own_knowledge = {self.own_knowledge}")
         names = [preset.name for preset in self.presets]
         if len(set(names)) < len(names):
             raise ValueError(f"each preset needs a name of its own, found {', '.join(names)}")
@@ -380,10 +387,12 @@ class Policy:
     def unaided(self) -> Policy:
         """This policy where there is no language model to ask.
 
-        The best chunk decides in place of the whole context, and the chunks are used in place of whole documents.
+        The best chunk decides in place of the whole context, the chunks are used in place of whole documents, and
+        nothing is consolidated.
         """
         aggregation = Aggregation.BEST if self.judges_together else self.aggregation
-        return replace(self, aggregation=aggregation, **self._routes_on_chunks())
+        alone: dict[str, Any] = {"aggregation": aggregation, "consolidate": False, "own_knowledge": 0}
+        return replace(self, **alone, **self._routes_on_chunks())
 
     def _routes_on_chunks(self) -> dict[str, Any]:
         """The routes that read whole documents, with the chunks in their place."""

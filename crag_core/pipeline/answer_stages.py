@@ -1,18 +1,33 @@
-"""The stages "answer", quoted or generated from the evidence, and "check answer": how far the evidence supports it."""
+"""The stages "consolidate", "answer", quoted or generated, and "check answer": how far the evidence supports it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
+from crag_core.base.prompts import replies
+from crag_core.base.prompts.messages import Prompts
 from crag_core.base.protocols import LanguageModel, Messages
-from crag_core.base.types import Answer, AnswerState, StepName, StepState, Support, Usage
+from crag_core.base.types import (
+    Answer,
+    AnswerState,
+    Consolidation,
+    Excerpt,
+    StepName,
+    StepState,
+    Support,
+    Usage,
+)
 from crag_core.decision.policy import ContextJudge
 from crag_core.pipeline.run import Parts, Result, Run
+from crag_core.trace.consolidation import Recalled, in_brief, parse_pieces, parse_recalled
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import pieces_of, summed_up
-from crag_core.trace.grounding.claims import sentences
+from crag_core.trace.grounding.claims import is_from_memory, sentences
 from crag_core.trace.grounding.quoted_answer import (
     EXTRACTIVE,
     StreamedReply,
@@ -23,10 +38,86 @@ from crag_core.trace.grounding.quoted_answer import (
     without_thoughts,
 )
 from crag_core.trace.reroute import Reroute, key_of, quoted, reroute, withheld
-from crag_core.trace.trace import Trace
+from crag_core.trace.trace import Trace, context_ids
 
 _FINAL = (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
 _STEP_STATES = {AnswerState.STOPPED: StepState.STOPPED, AnswerState.FAILED: StepState.FAILED}
+
+
+def consolidate(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Ask the language model for what it knows itself, and to put that together with the evidence (arXiv 2410.07176).
+
+    A reply that cannot be read is asked for once more. A model that is away, or is not understood, costs nobody the
+    answer: the run goes on with the evidence alone, and says so.
+    """
+    policy = trace.settings.policy
+    excerpts = reroute(trace, policy).knowledge.excerpts
+    if not policy.consolidate or not excerpts or edited(trace).consolidated(policy, excerpts):
+        return None
+    if parts.model is None:
+        text = "no language model to ask; the evidence is used as it is"
+        told = any(step.summary == text for step in trace.steps)
+        return None if told else Result({}, text, state=StepState.SKIPPED)
+    asking = _Consolidating(trace.question, excerpts, policy.own_knowledge, parts.model, parts.prompts, run)
+    try:
+        found = asking.result()
+    except Stopped:
+        raise
+    except CragError as error:
+        text = f"not consolidated, the evidence is used as it is: {error.message}"
+        return Result({}, text, asking.usage, StepState.SKIPPED, error.hint, type(error).__name__)
+    return Result({"consolidations": (*trace.consolidations, found)}, in_brief(found), asking.usage)
+
+
+@dataclass
+class _Consolidating:
+    """The two requests of a consolidation; `usage` and `raw` are those of the replies so far."""
+
+    question: str
+    excerpts: tuple[Excerpt, ...]
+    most: int
+    model: LanguageModel
+    prompts: Prompts
+    run: Run
+    usage: Usage = field(default_factory=Usage)
+    raw: list[str] = field(default_factory=list)
+
+    def result(self) -> Consolidation:
+        """Raises a `CragError` where the model cannot be asked."""
+        shown = Consolidation(context_ids(self.excerpts), self.most)
+        recalled = self._recall() if self.most else Recalled(())
+        if recalled.passages is None:
+            return replace(shown, raw=self._raw, cause=f"{recalled.cause} (asked twice)")
+        shown = replace(shown, own=recalled.passages)
+        asked = self.prompts.consolidate(self.question, self.excerpts, shown.own)
+        made = partial(parse_pieces, excerpts=len(self.excerpts), own=len(shown.own))
+        found = made(self._reply(asked, replies.CONSOLIDATION_SCHEMA))
+        if found.pieces is None:
+            again = self.prompts.again(asked, self.raw[-1], found.cause)
+            found = made(self._reply(again, replies.CONSOLIDATION_SCHEMA))
+        cause = f"{found.cause} (asked twice)" if found.pieces is None else ""
+        return replace(shown, pieces=found.pieces or (), raw=self._raw, cause=cause)
+
+    def _recall(self) -> Recalled:
+        asked, schema = self.prompts.recall(self.question, self.most), replies.recall_schema(self.most)
+        found = parse_recalled(self._reply(asked, schema), self.most)
+        if found.passages is None:
+            found = parse_recalled(self._reply(self.prompts.again(asked, self.raw[-1], found.cause), schema), self.most)
+        return found
+
+    def _reply(self, asked: Messages, schema: dict[str, Any]) -> str:
+        try:
+            reply = self.model.complete(asked, self.run.cancel, schema)
+        except CragError:
+            self.usage += Usage(calls=1)
+            raise
+        self.usage += reply.usage
+        self.raw.append(reply.text)
+        return reply.text
+
+    @property
+    def _raw(self) -> str:
+        return "\n---\n".join(self.raw)
 
 
 def write(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -56,12 +147,21 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
         yield Result({"answer": answer}, "cannot be answered from this evidence")
     elif attempt := _attempt(trace, routed):
         yield from _taken_over(attempt, key, len(routed.knowledge.excerpts), trace.settings.writer, parts)
+    elif (found := routed.knowledge.consolidation) and not found.pieces:
+        name = parts.model.name if parts.model else trace.settings.writer
+        why = f"{name} found nothing on this in {len(routed.knowledge.excerpts)} excerpts"
+        why += " or its own knowledge." if found.most else "."
+        yield Result({"answer": Answer("", AnswerState.CANNOT_ANSWER, name, key, why)}, why)
     elif parts.model is None:
         answer = quoted(trace, routed.decision_path, routed.knowledge)
         yield answer.text
         yield Result({"answer": answer}, "quoted word for word, no language model")
     else:
-        asked = parts.prompts.answer(trace.question, routed.knowledge.excerpts)
+        asked = (
+            parts.prompts.consolidated(trace.question, found)
+            if found
+            else parts.prompts.answer(trace.question, routed.knowledge.excerpts)
+        )
         yield from _stream_from(parts.model, asked, routed, key, run)
 
 
@@ -142,22 +242,29 @@ def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
     answer = trace.answer
     if parts.support is None or trace.support is not None or answer is None or answer.state is not AnswerState.COMPLETE:
         return None
-    if reroute(trace, trace.settings.policy).decision.is_from_memory:
+    routed = reroute(trace, trace.settings.policy)
+    if routed.decision.is_from_memory:
         return Result({}, "not measured: no document was read", state=StepState.SKIPPED)
     spans = sentences(answer.text)
-    pieces = pieces_of(reroute(trace, trace.settings.policy).knowledge.excerpts, edited(trace).all_strips)
-    said = [answer.text[start:end] for start, end in spans]
+    pieces = pieces_of(routed.knowledge.excerpts, edited(trace).all_strips)
+    recalled = [one for one in spans if routed.knowledge.consolidation and is_from_memory(answer.text[slice(*one)])]
+    measured = [one for one in spans if one not in recalled]
+    said = [answer.text[start:end] for start, end in measured]
     try:
         found = parts.support.measure(said, pieces, run.cancel, trace.question)
     except CragError as error:
         why, kind = f"not measured: {error.message}", type(error).__name__
         return Result({}, why, state=StepState.SKIPPED, hint=error.hint, error=kind)
-    support = tuple(
+    backed = [
         Support(start, end, backing.score, backing.pieces, cited_in(sentence), backing.spans)
-        for (start, end), sentence, backing in zip(spans, said, found, strict=True)
-    )
+        for (start, end), sentence, backing in zip(measured, said, found, strict=True)
+    ]
+    unbacked = [Support(start, end, 0.0) for start, end in recalled]  # whatever the evidence says, it is not from there
+    support = tuple(sorted(backed + unbacked, key=lambda one: one.start))
     usage = sum((backing.usage for backing in found), Usage())
     summary = summed_up(support, trace.settings.support)
+    if recalled:
+        summary = f"{summary} {len(recalled)} from the model's memory, which is no evidence."
     if answer.writer == EXTRACTIVE:
         summary = "quoted word for word, so there is nothing to check"
     return Result({"support": support}, summary, usage)

@@ -66,6 +66,7 @@ def calls_needed(
         Missing.GRADES: _grading(judge, min(passages, policy.grade_top or passages)),
         Missing.QUESTION_CLASS: int(writer),
         Missing.SUFFICIENCY: int(writer),
+        Missing.CONSOLIDATION: _consolidating(policy) * writer,
         Missing.SECOND_OPINION: _second_reading(policy, second, passages) if second else 0,
         Missing.EXTRACTION: passages * writer,
         Missing.WEB: web_calls(policy, judge, writer=writer),
@@ -107,7 +108,15 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
     perhaps = answers and (not abstains or may_find)
     written = extracting + web * always
     most += written + perhaps + web * maybe + pages * (always or maybe)
+    if consolidating := _consolidating(policy) * perhaps:  # of nothing, nobody is asked; it may leave nothing to answer
+        written += consolidating * (surely and action is not Action.INCORRECT)
+        most, surely = most + consolidating, False
     return Calls(sorting + least + written + surely, sorting + most)
+
+
+def _consolidating(policy: Policy) -> int:
+    """What the model knows itself, and what it makes of that and the evidence."""
+    return int(policy.consolidate) + bool(policy.own_knowledge)
 
 
 def _second_reading(policy: Policy, second: EvaluatorCard, passages: int) -> int:

@@ -7,9 +7,9 @@ A stage runs only if the trace does not hold its result yet, so a run that was s
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
 condense -> classify -> retrieve -> (grade -> second reading, judge together -> route -> retrieve again)* -> score
-strips, extract | rewrite, search, read pages -> grade web -> assemble -> answer -> check answer, where the two lanes
-beside "|" go on at the same time, or one after the other where the web is asked only if refinement leaves little
-(`web = "when-few"`). Nothing is retrieved before a question of a conversation is understood.
+strips, extract | rewrite, search, read pages -> grade web -> consolidate -> assemble -> answer -> check answer, where
+the two lanes beside "|" go on at the same time, or one after the other where the web is asked only if refinement leaves
+little (`web = "when-few"`). Nothing is retrieved before a question of a conversation is understood.
 """
 
 from __future__ import annotations
@@ -62,7 +62,11 @@ SEARCHING: Stages = (
     (StepName.SEARCH, web_stages.search),
     (StepName.READ_PAGES, page_stages.read_pages),
 )
-LAST: Stages = ((StepName.GRADE_WEB, web_stages.grade_web), (StepName.ASSEMBLE, stages.assemble))
+LAST: Stages = (
+    (StepName.GRADE_WEB, web_stages.grade_web),
+    (StepName.CONSOLIDATE, answer_stages.consolidate),
+    (StepName.ASSEMBLE, stages.assemble),
+)
 
 
 _SETTLED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.APPROVED, WebOutcome.REFUSED)
@@ -225,6 +229,7 @@ class Pipeline:
             StepName.SEARCH: web is not None,
             StepName.READ_PAGES: web is not None and web.pages is not None,
             StepName.GRADE_WEB: web is not None and web.strips is not None,
+            StepName.CONSOLIDATE: asked_alike,
         }
         graded = held[StepName.GRADE] or held[StepName.SECOND_OPINION]  # whichever of both a call was made for
         is_same_run = trace.is_unfinished and not as_new
@@ -242,6 +247,7 @@ class Pipeline:
             passages=None if trace.is_unretrieved else judged.passages,
             question_class=trace.question_class if asked_alike else None,
             sufficiency=trace.sufficiency if asked_alike else (),
+            consolidations=trace.consolidations if asked_alike else (),
             web=web,
             decision=None,
             earlier=(),
@@ -389,7 +395,7 @@ class OpenRun:
         else:
             self._work_both(REFINING, SEARCHING)
         self.goes_on = self.goes_on and not is_waiting(self.trace)
-        self.work(LAST)
+        self.work(LAST if self.trace.settings.policy.consolidate else (LAST[0], LAST[-1]))
 
     def write(self) -> None:
         """The answer, and what stands behind it."""

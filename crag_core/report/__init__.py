@@ -26,6 +26,7 @@ from crag_core.report.run.sections import (
 )
 from crag_core.trace.trace import Trace
 from crag_core.view.answer.answer_blocks import sources_of
+from crag_core.view.answer.consolidated import consolidated_view
 from crag_core.view.chunk_cards import chunk_cards, snippet_cards
 from crag_core.view.opinions import comparisons
 from crag_core.view.path.stages import describe_page, describe_web
@@ -61,6 +62,7 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         signals=signals_of(view),
         why_not=answer if isinstance(answer, str) else "",
         answer=None if isinstance(answer, str) else answer,
+        consolidated=consolidated_view(view),
         sources=sources_of(view) if isinstance(answer, str) else answer.sources,
         cards=cards_of(view, chunk_cards(view)),
         web_cards=cards_of(view, snippet_cards(view)),

@@ -27,6 +27,7 @@ from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.refine import recompose
 from crag_core.decision.rounds import DecisionPath, replay_rounds
 from crag_core.decision.second_opinion import in_doubt
+from crag_core.trace.consolidation import conflict_lines
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quote, why_doubtful, why_no_evidence
 from crag_core.trace.trace import Trace, context_key
@@ -52,6 +53,7 @@ class Missing(StrEnum):
     EXPANSION = "a second retrieval with an expanded question"
     DOCUMENTS = "whole documents: this run did not read them"
     RE_RETRIEVAL = "another round of retrieval"
+    CONSOLIDATION = "a consolidation: this run did not set this evidence beside the model's own knowledge"
     ANSWER = "an answer from this evidence"
 
 
@@ -88,13 +90,13 @@ class Reroute:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether nothing here is called an answer: AMBIGUOUS, and neither web nor whole documents are the evidence."""
+        """Whether nothing here is called an answer, as `is_doubtful` says."""
         return is_doubtful(self.decision, self.knowledge)
 
 
 def is_doubtful(decision: Decision, knowledge: Knowledge) -> bool:
-    """AMBIGUOUS on what was retrieved alone: neither the web nor whole documents have settled it."""
-    if decision.handling is Handling.DOCUMENTS:
+    """AMBIGUOUS on what was retrieved alone: neither web, whole documents nor a consolidation have settled it."""
+    if decision.handling is Handling.DOCUMENTS or knowledge.consolidation:
         return False
     return decision.verdict is Action.AMBIGUOUS and bool(knowledge.internal) and not knowledge.external
 
@@ -136,7 +138,16 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
         knowledge = replace(knowledge, notes=(f"On all chunks together: {judged.reason}", *knowledge.notes))
     if decision.is_from_memory:
         knowledge = replace(knowledge, notes=(FROM_MEMORY,))
+    consolidated = trace.consolidated(policy, knowledge.excerpts)
+    if consolidated and not consolidated.cause:
+        notes = (*conflict_lines(consolidated), *knowledge.notes)
+        knowledge = replace(knowledge, consolidation=consolidated, notes=notes)
+    elif consolidated:
+        note = f"Not set beside the model's own knowledge: {consolidated.cause}."
+        knowledge = replace(knowledge, notes=(note, *knowledge.notes))
     missing = _missing_evidence(trace, policy, decision_path, pinned)
+    if policy.consolidate and knowledge.excerpts and consolidated is None:
+        missing.append(Missing.CONSOLIDATION)
     answer = _answer(trace, policy, decision_path, knowledge, missing)
     if answer is None:
         missing.append(Missing.ANSWER)
@@ -184,7 +195,13 @@ def _answer(
 def key_of(trace: Trace, decision: Decision, knowledge: Knowledge) -> str:
     """Of an answer to this decision, from this knowledge."""
     memory = decision.is_from_memory
-    return context_key(trace.question, decision.action, knowledge.excerpts, from_memory=memory)
+    return context_key(
+        trace.question,
+        decision.action,
+        knowledge.excerpts,
+        from_memory=memory,
+        consolidation=knowledge.consolidation,
+    )
 
 
 def quoted(trace: Trace, decision_path: DecisionPath, knowledge: Knowledge) -> Answer:

@@ -13,6 +13,7 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.types import (
     Action,
     Answer,
+    Consolidation,
     Correction,
     Decision,
     Edits,
@@ -88,7 +89,8 @@ class Trace:
     `suspicions` are places in passages and web results that speak to a model; they change no decision. `calls` are the
     requests to language models, as the steps made them; a grade from the cache made none. `sufficiency` is what a
     language model said of passages of the first retrieval together, once for each way to ask and set of passages.
-    `question_class` is what one said of how much has to be looked up.
+    `question_class` is what one said of how much has to be looked up. `consolidations` are what one made of evidence
+    and of its own knowledge, one for each set of excerpts; its own passages are in no other field.
     `logged`: the passages were given, from the log of another system, and nothing else can be retrieved.
     `follow_up` is how a question of a conversation was understood: `question` is then the one that stands alone, as
     soon as it is settled.
@@ -121,6 +123,7 @@ class Trace:
     question_class: QuestionClass | None = None
     logged: Logged | None = None
     follow_up: FollowUp | None = None
+    consolidations: tuple[Consolidation, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -132,6 +135,12 @@ class Trace:
         ids = tuple(passage.id for passage in self.passages or ())
         alike = (one for one in self.sufficiency if (one.by, one.passages) == (policy.context_judge, ids))
         return next(alike, None) if policy.judges_together else None
+
+    def consolidated(self, policy: Policy, excerpts: tuple[Excerpt, ...]) -> Consolidation | None:
+        """What a model made of just these excerpts, asked as `policy` asks; it may hold why nothing came of it."""
+        asked = (policy.own_knowledge, context_ids(excerpts))
+        alike = (one for one in self.consolidations if (one.most, one.context) == asked)
+        return next(alike, None) if policy.consolidate else None
 
     def measured(self, policy: Policy) -> Scores:
         """The signals, with what a model said of these passages together and of the question, if `policy` asks that."""
@@ -252,6 +261,7 @@ class Trace:
             _check_strips("run.web.strips", trace.web.strips or (), trace.web.passages)
         _check_support(trace)
         _check_suspicions(trace)
+        _check_consolidations(trace)
         _check_card("run.settings.evaluator", trace.settings.evaluator)
         _check_card("run.settings.strip_evaluator", trace.settings.strip_evaluator)
         for index, opinion in enumerate(trace.opinions):
@@ -277,13 +287,11 @@ def as_compared(settings: RunSettings) -> dict[str, Any]:
         del plain["writer_version"]
     if settings.policy.second_opinion is None:
         del plain["policy"]["second_opinion"]
-    for name in ("without_model", "group"):
+    for name in ("without_model", "group", "rounds_by_question", "consolidate", "own_knowledge"):
         if not getattr(settings.policy, name):
             del plain["policy"][name]
     if not settings.policy.judges_together:
         del plain["policy"]["context_judge"]
-    if not settings.policy.rounds_by_question:
-        del plain["policy"]["rounds_by_question"]
     return plain
 
 
@@ -348,16 +356,33 @@ def _check_suspicions(trace: Trace) -> None:
             raise BadRecord(f"run.suspicions[{index}]: this place does not stand in a chunk of the run.")
 
 
+def _check_consolidations(trace: Trace) -> None:
+    """Excerpts, own passages and other pieces are looked up by their numbers."""
+    for index, one in enumerate(trace.consolidations):
+        for piece in one.pieces:
+            limits = ((piece.excerpts, one.context), (piece.memory, one.own), (piece.contradicts, one.pieces))
+            if not all(1 <= number <= len(found) for numbers, found in limits for number in numbers):
+                raise BadRecord(f"run.consolidations[{index}]: a piece names a source that is not there.")
+
+
 def context_key(
-    question: str, action: Action, excerpts: tuple[Excerpt, ...], *, withheld: bool = False, from_memory: bool = False
+    question: str,
+    action: Action,
+    excerpts: tuple[Excerpt, ...],
+    *,
+    withheld: bool = False,
+    from_memory: bool = False,
+    consolidation: Consolidation | None = None,
 ) -> str:
     """Ties an answer to what it was written from; the action is part of it, so that no answer outlives its route.
 
     `withheld`: nothing was written, since the policy abstains. `from_memory`: it was written without any document.
+    `consolidation`: it was written from the pieces of that.
     """
     seen = tuple((excerpt.passage.id, excerpt.text) for excerpt in excerpts)
     marks = (*(("withheld",) if withheld else ()), *(("memory",) if from_memory else ()))
-    return serialization.fingerprint((question, action, seen, *marks))
+    pieces = (serialization.to_plain(consolidation.pieces),) if consolidation else ()
+    return serialization.fingerprint((question, action, seen, *marks, *pieces))
 
 
 def context_ids(excerpts: tuple[Excerpt, ...]) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ SHIPPED = (
     "signals",
     "worst-chunk",
     "adaptive-rag",
+    "astute-rag",
     "self-route",
     "sufficient-context",
 )

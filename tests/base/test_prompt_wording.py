@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crag_core.base.prompts.messages import shipped
-from crag_core.base.types import Excerpt, Turn
+from crag_core.base.types import Consolidated, Consolidation, Excerpt, Turn
 from tests.builders import passage, web_page
 
 SNAPSHOT = Path(__file__).parent / "messages.json"
@@ -22,6 +22,11 @@ TEXTS = (
     "ä¸é \U0001f6a2\u2028\u0085\r\nsecond line\ttab",
     "a" * 799 + "bcd" + "e" * 1300,
 )
+
+
+def consolidation(text: str, other: str) -> Consolidation:
+    pieces = (Consolidated(text, (1, 3), (1,), (2,)), Consolidated(other, (), (2,)), Consolidated("Third.", (2,)))
+    return Consolidation(("w1", "p1", "w2"), 2, (text, other), pieces)
 
 
 def made(asked: Any) -> dict[str, Any]:
@@ -54,6 +59,9 @@ def made(asked: Any) -> dict[str, Any]:
             f"phrases {place}": asked.phrases(text, place + 1),
             f"keywords {place}": asked.keywords(text, [other, "tried"][: place % 3], place + 1),
             f"rephrase {place}": asked.rephrase(text),
+            f"recall {place}": asked.recall(text, place + 1),
+            f"consolidate {place}": asked.consolidate(text, excerpts["both"], [other, text][: place % 3]),
+            f"consolidated {place}": asked.consolidated(text, consolidation(text, other)),
         } | {f"answer {name} {place}": asked.answer(text, some) for name, some in excerpts.items()}
     return {name: [[role, _short(text)] for role, text in messages] for name, messages in found.items()}
 

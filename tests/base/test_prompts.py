@@ -74,6 +74,8 @@ def test_every_prompt_begins_in_its_own_way() -> None:
         "list": PROMPTS.judge_list("Why?", ["Text"]),
         "sufficient": PROMPTS.sufficient("Why?", ["Text"])[0],
         "classify": PROMPTS.classify("Why?"),
+        "recall": PROMPTS.recall("Why?", 1),
+        "consolidate": PROMPTS.consolidate("Why?", (Excerpt(passage("p1"), "Text"),), ("Known.",)),
         "alone": PROMPTS.alone("Why?"),
         "extract": PROMPTS.extract("Why?", "Text"),
         "check": PROMPTS.check("It is so.", ["Text"]),

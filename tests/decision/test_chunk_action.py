@@ -46,7 +46,7 @@ def test_of_two_signals_answering_is_held_against_upper_and_topical_against_lowe
 
 def test_no_chunk_has_an_action_where_none_is_compared_with_the_thresholds() -> None:
     told = {name for name in POLICIES if chunk_action(policy(name), CHUNK, grade("p1", 0.9))}
-    assert told == {"paper", "worst-chunk", "two-signal", "adaptive-rag"}
+    assert told == {"paper", "worst-chunk", "two-signal", "adaptive-rag", "astute-rag"}
     assert chunk_action(plain_rag(), CHUNK, grade("p1", 0.9)) is None
 
 

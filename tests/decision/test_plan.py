@@ -60,7 +60,7 @@ def test_nothing_retrieved_leaves_nothing_to_discard(name: str) -> None:
     plan = kinds(decide(policy(name), (), None, ()))
     asks_as_it_is = name in ("rank-weighted", "heuristic", "signals")
     search = (WEB, GENERATE) if asks_as_it_is else (REWRITE, WEB, GENERATE)
-    search = (GENERATE,) if policy(name).judges_together else search
+    search = (GENERATE,) if policy(name).judges_together or policy(name).consolidate else search
     assert plan == ((RE_RETRIEVE, GENERATE) if name in ("agentic", "adaptive-rag") else search)
 
 

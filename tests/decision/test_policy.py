@@ -87,6 +87,15 @@ DESCRIBED: dict[str, dict[str, Any]] = {
         "loop": Loop(3),
         "ungraded_score": None,
     },
+    "astute-rag": {
+        "evaluator": "cross-encoder",
+        "aggregation": Aggregation.BEST,
+        "consolidate": True,
+        "own_knowledge": 1,
+        "lower": 0.0,
+        "doubtful": Doubtful.SHOW,
+        "ungraded_score": None,
+    },
     "self-route": {
         "evaluator": "cross-encoder",
         "aggregation": Aggregation.WHOLE_CONTEXT,
@@ -118,6 +127,7 @@ ROUTES: dict[str, tuple[tuple[str, Handling, WebUse], ...]] = {
     "agentic": (("Generate", WHOLE, NEVER), ("Refine", WHOLE, NEVER), ("Re-retrieve", DISCARD, NEVER)),
     "two-signal": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
     "adaptive-rag": (("Found", WHOLE, NEVER), ("More", WHOLE, NEVER), ("Nothing", WHOLE, NEVER)),
+    "astute-rag": (("Found", WHOLE, NEVER), ("Uncertain", WHOLE, NEVER), ("Not found", WHOLE, NEVER)),
     "self-route": (("Answered", WHOLE, NEVER), ("Declined", DOCUMENTS, NEVER), ("Nothing to use", DISCARD, NEVER)),
     "sufficient-context": (
         ("Sufficient", WHOLE, NEVER),
@@ -182,12 +192,13 @@ def test_two_signals_do_what_paper_does_but_for_the_way_to_decide_and_what_it_ta
 
 
 TOGETHER = ("sufficient-context", "self-route")
+AS_ASKED = ("heuristic", "rank-weighted", "signals", *TOGETHER, "adaptive-rag", "astute-rag")
 QUERIES = {
     "paper": (WebQuery.PHRASES, 3),
     "two-signal": (WebQuery.PHRASES, 3),
     "worst-chunk": (WebQuery.REWRITTEN, 10),
     "agentic": (WebQuery.REWRITTEN, 10),
-    **dict.fromkeys(("heuristic", "rank-weighted", "signals", *TOGETHER, "adaptive-rag"), (WebQuery.QUESTION, 0)),
+    **dict.fromkeys(AS_ASKED, (WebQuery.QUESTION, 0)),
 }
 
 

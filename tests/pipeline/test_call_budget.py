@@ -65,6 +65,9 @@ FREE, ONE, FIVE, TWENTY = CARD, judging(1), judging(5), judging(20)
         # The question is sorted; then an answer, before it up to two more queries.
         ("adaptive-rag", FREE, ("2 to 4", "2 to 4", "2 to 4")),
         ("adaptive-rag", ONE, ("2 to 22", "8 to 22", "8 to 22")),
+        # What it knows itself and what both say together; the answer, unless nothing of it bears on the question.
+        ("astute-rag", FREE, ("2 to 3", "2 to 3", "0 to 3")),
+        ("astute-rag", ONE, ("8 to 9", "8 to 9", "6 to 9")),
         ("self-route", ONE, ("7", "8", "6 to 7")),
         ("sufficient-context", ONE, ("8", "7", "6 to 7")),
         ("sufficient-context", TWENTY, ("3", "2", "1 to 2")),
@@ -90,6 +93,7 @@ def test_calls_of_a_question_with_six_passages_by_how_it_ends(
         ("sufficient-context", ("8", "7", "6 to 7")),
         ("self-route", ("7", "8", "6 to 7")),
         ("adaptive-rag", ("2 to 22", "8 to 22", "8 to 22")),
+        ("astute-rag", ("8 to 9", "8 to 9", "6 to 9")),
     ],
 )
 def test_without_the_web_nothing_is_written_for_it_or_from_nothing(name: str, calls: tuple[str, str, str]) -> None:
@@ -142,7 +146,9 @@ def ends(of: Policy, judge: EvaluatorCard, writer: bool, searches: bool) -> Iter
                     nothing_left = decision.handling is Handling.DISCARD and not asked and not kept_after_all
                     nothing_left |= of.judges_together and of.context_judge == "answer" and decision.action is CORRECT
                     nothing_left |= of.doubtful is Doubtful.ABSTAIN and decision.action is AMBIGUOUS and not asked
-                    yield decision.action, spent + extracting + web + writer * (not nothing_left)
+                    answering = writer * (not nothing_left)
+                    consolidating = answering * (of.consolidate + bool(of.own_knowledge))
+                    yield decision.action, spent + extracting + web + consolidating + answering
             else:
                 written = writer * (decision.next_round in WRITTEN)
                 yield from walk((*path, str(decision.next_round)), spent + written)
@@ -193,6 +199,8 @@ def test_a_long_loop_that_comes_to_the_web_first_costs_less_than_all_its_iterati
         ((Missing.EXTRACTION, Missing.ANSWER), "worst-chunk", ONE, True, 7),
         ((Missing.EXTRACTION,), "worst-chunk", ONE, False, 0),
         ((Missing.STRIPS, Missing.EXPANSION), "heuristic", ONE, True, 0),
+        ((Missing.CONSOLIDATION, Missing.ANSWER), "astute-rag", FREE, True, 3),
+        ((Missing.CONSOLIDATION, Missing.ANSWER), "astute-rag", FREE, False, 0),
         ((Missing.RE_RETRIEVAL,), "agentic", TWENTY, True, 2),  # the query and one grading
         ((Missing.RE_RETRIEVAL,), "agentic", ONE, False, 6),
         ((Missing.RE_RETRIEVAL, Missing.ANSWER), "agentic", FREE, True, 2),

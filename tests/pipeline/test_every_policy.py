@@ -52,6 +52,7 @@ POLICIES = (
     "sufficient-context",
     "self-route",
     "adaptive-rag",
+    "astute-rag",
 )
 JUDGES: dict[str, Callable[[LanguageModel], Evaluator]] = {
     "llm": LLMEvaluator,

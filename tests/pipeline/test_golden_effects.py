@@ -64,6 +64,11 @@ def model_of(case: Case) -> FakeModel:
         left = [n for n in shown(messages) if n not in case.get("extracts_nothing_of", ())]
         return json.dumps({"sentences": [f"Fact {n}A stands here." for n in left]})
 
+    def consolidate(messages: Messages) -> str:
+        pieces = case.get("pieces", [[str(number)] for number in range(1, len(shown(messages)) + 1)])
+        records = [{"text": _said(sources), "sources": sources, "contradicts": []} for sources in pieces]
+        return json.dumps({"passages": records})
+
     return FakeModel(
         judge=lambda messages: json.dumps({"score": scores[shown(messages)[0] - 1], "reasoning": "r"}),
         batch=batch,
@@ -71,6 +76,8 @@ def model_of(case: Case) -> FakeModel:
         extract=extract,
         answer=lambda _: answers.pop(0) if answers else ANSWER,
         classify=json.dumps({"verdict": case.get("class", "C")}),
+        recall=json.dumps({"passages": ["Memory 1 says so."] * case.get("knows", 0)}),
+        consolidate=consolidate,
         sufficient=json.dumps({"explanation": "r", "verdict": case.get("together", "sufficient")}),
     )
 
@@ -91,11 +98,18 @@ def read_by(model: FakeModel) -> list[str]:
     return [_name(block) for block in blocks]
 
 
+def _said(sources: Sequence[str]) -> str:
+    first = sources[0]
+    return "Memory 1 says so." if first == "M1" else f"Fact {first}A stands here. Fact {first}B stands here."
+
+
 def _name(block: str) -> str:
     if page := re.search(r"URL: https://example.org/(\d+)", block):
         return f"w{page.group(1)}"
     if page := re.search(r"Whole document (\d+)", block):
         return f"D{page.group(1)}"
+    if "Memory 1" in block:
+        return "M1"
     found = SENTENCE.findall(block)
     return found[0][0] + ("" if len(found) == 2 else found[0][1])
 

@@ -91,7 +91,7 @@ def test_listener_hears_every_stage_and_the_finished_steps_in_order() -> None:
     bench, diary = Bench(best=0.5, model=FakeModel()), Diary()
     trace = bench.pipeline.run(QUESTION, Run(diary))
     stages = {name for name, _ in (*FIRST, *ITERATION, *REFINING, *SEARCHING, *LAST)}
-    every = stages - {"second reading", "judge together", "classify"}
+    every = stages - {"second reading", "judge together", "classify", "consolidate"}
     assert sorted(diary.begun) == sorted([*every, "answer", "check answer"]), "each stage of this policy begins once"
     assert tuple(diary.done) == trace.steps
     assert diary.traces[-1] == trace

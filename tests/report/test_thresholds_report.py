@@ -446,6 +446,7 @@ WAYS = {name: {KEPT, BOTH, WEB} for name in POLICIES} | {
     "rank-weighted": {KEPT, "Answered from the documents, and the web where little is left", WEB},
     "heuristic": {KEPT, "Searched for again in the documents", WEB},
     "adaptive-rag": {KEPT, "Searched for again in the documents"},
+    "astute-rag": {KEPT},
     "self-route": {KEPT, "Answered from whole documents", "Documents set aside"},
     "sufficient-context": {KEPT, "Not answered: the policy abstains", "Documents set aside"},
     "agentic": {KEPT, "Searched for again in the documents", "Set aside, and searched for again"},

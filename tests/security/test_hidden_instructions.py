@@ -15,7 +15,7 @@ from crag_core.base.prompts import replies
 from crag_core.base.prompts.delimiters import harmless
 from crag_core.base.prompts.messages import shipped
 from crag_core.base.protocols import Messages
-from crag_core.base.types import Action, Excerpt
+from crag_core.base.types import Action, Consolidated, Consolidation, Excerpt
 from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.judges.llm_list import LLMListEvaluator
@@ -86,6 +86,9 @@ def every_prompt(text: str) -> dict[str, Messages]:
         "answer": PROMPTS.answer(text, (Excerpt(passage("p1"), text), Excerpt(page, text))),
         "title": PROMPTS.answer(text, (Excerpt(web_page("w2", text), text),)),
         "again": PROMPTS.again((), text, text),
+        "recall": PROMPTS.recall(text, 1),
+        "consolidate": PROMPTS.consolidate(text, (Excerpt(passage("p1"), text), Excerpt(page, text)), (text,)),
+        "consolidated": PROMPTS.consolidated(text, Consolidation(("p1",), pieces=(Consolidated(text, (1,)),))),
     }
 
 

@@ -65,9 +65,10 @@ def test_without_a_run_the_page_starts_with_an_example(start: Start) -> None:
         "Sufficient context": "CORRECT",
         "Self-Route": "CORRECT",
         "Adaptive-RAG": "CORRECT",
+        "Astute RAG": "CORRECT",
     }
     (newer,) = app.expander
-    assert newer.label.startswith("**Newer papers** ") and "3 CORRECT" in newer.label and not newer.proto.expanded
+    assert newer.label.startswith("**Newer papers** ") and "4 CORRECT" in newer.label and not newer.proto.expanded
     assert "3 CORRECT" in shown(app) and "3 AMBIGUOUS" in shown(app) and "1 INCORRECT" in shown(app)
 
 

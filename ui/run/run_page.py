@@ -16,6 +16,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.record import RoundRow, call_rows, calls_by_step, cost_of, round_rows, settings_of
 from crag_core.view.run_view import RunView, view_run
 from ui.run.answer_card.card import draw_answer
+from ui.run.answer_card.consolidated import draw_consolidated
 from ui.run.answer_card.logged import draw_logged
 from ui.run.answer_card.offer import Offer, offer
 from ui.run.answer_card.two_answers import draw_two_answers
@@ -49,6 +50,7 @@ def _draw_story() -> None:
     if view is None:
         return
     _draw_answers(view)
+    draw_consolidated(view)
     if view.taken.logged is not None:
         draw_logged(view.taken.logged)
     with verdict_row():

@@ -13,12 +13,12 @@ from crag_core.base.prompts.delimiters import EVIDENCE_IS_DATA, as_evidence, har
 from crag_core.base.prompts.templates import FOLDER, NEEDED, Template, read_templates
 from crag_core.base.protocols import Messages
 from crag_core.base.serialization import fingerprint
-from crag_core.base.types import Excerpt, Origin, Turn
+from crag_core.base.types import Consolidation, Excerpt, Origin, Turn
 
-VERSION = "5"
+VERSION = "6"
 """Of the shipped wording, and of what the code puts into it: raise it where a change of either changes a request."""
 
-SHIPPED = "8afee0b3cbeede43"
+SHIPPED = "b700be615d3df0b3"
 """The fingerprint of the shipped wording."""
 
 JUDGED_CHARACTERS = 2000
@@ -134,13 +134,39 @@ class Prompts:
 
     def answer(self, question: str, excerpts: Sequence[Excerpt]) -> Messages:
         """An answer from evidence, documents and web apart; the n-th excerpt is cited as [n] wherever it stands."""
-        blocks = []
-        headings = ((Origin.CORPUS, "Evidence from the documents:"), (Origin.WEB, "Evidence from the web:"))
-        for origin, heading in headings:
-            shown = [f"[{n}] {_shown(one)}" for n, one in enumerate(excerpts, start=1) if one.passage.origin == origin]
-            blocks += [heading, *shown] if shown else []
+        blocks = _by_origin(excerpts, "Evidence from the {}:", "[{}]")
         return self._asked(
             "answer", question=harmless(question), evidence="\n\n".join(blocks), cannot_answer=replies.CANNOT_ANSWER
+        )
+
+    def recall(self, question: str, most: int) -> Messages:
+        """What the model knows itself, in none to `most` passages (arXiv 2410.07176)."""
+        return self._asked("recall", question=harmless(question), count=most, reply=replies.RECALL_FORM)
+
+    def consolidate(self, question: str, excerpts: Sequence[Excerpt], own: Sequence[str]) -> Messages:
+        """What excerpts and passages from memory say together, each source named (arXiv 2410.07176)."""
+        blocks = _by_origin(excerpts, "From the {}:", "Document {}:")
+        blocks += ["From a language model's memory:"] if own else []
+        blocks += [f"M{n}: {as_evidence(text)}" for n, text in enumerate(own, start=1)]
+        evidence = "\n\n".join(blocks)
+        return self._asked(
+            "consolidate", question=harmless(question), evidence=evidence, reply=replies.CONSOLIDATION_FORM
+        )
+
+    def consolidated(self, question: str, found: Consolidation) -> Messages:
+        """An answer from consolidated passages, each with the numbers of its excerpts (arXiv 2410.07176)."""
+        blocks = []
+        for number, piece in enumerate(found.pieces, start=1):
+            sources = [f"[{n}]" for n in piece.excerpts] + ["a language model's memory"] * bool(piece.memory)
+            others = [str(b if a == number else a) for a, b in found.conflicts if number in (a, b)]
+            against = f" It contradicts passage {', '.join(others)}." if others else ""
+            blocks.append(f"Passage {number}, from {', '.join(sources)}.{against}\n{as_evidence(piece.text)}")
+        return self._asked(
+            "consolidated",
+            question=harmless(question),
+            evidence="\n\n".join(blocks),
+            cannot_answer=replies.CANNOT_ANSWER,
+            from_memory=replies.FROM_MEMORY,
         )
 
     def _judge_together(
@@ -180,6 +206,16 @@ def _beginning(text: str, most: int) -> str:
 def _told(turn: Turn) -> str:
     replied = "Asked back" if turn.asks_back else "Answer"
     return f"Question: {turn.question}" + (f"\n{replied}: {turn.answer}" if turn.answer else "")
+
+
+def _by_origin(excerpts: Sequence[Excerpt], heading: str, name: str) -> list[str]:
+    """Documents and web apart, each under its heading; every excerpt under its own number."""
+    blocks: list[str] = []
+    for origin, place in ((Origin.CORPUS, "documents"), (Origin.WEB, "web")):
+        numbered = enumerate(excerpts, start=1)
+        shown = [f"{name.format(n)} {_shown(one)}" for n, one in numbered if one.passage.origin == origin]
+        blocks += [heading.format(place), *shown] if shown else []
+    return blocks
 
 
 def _shown(excerpt: Excerpt) -> str:

@@ -7,6 +7,9 @@ from typing import Any
 CANNOT_ANSWER = "CANNOT ANSWER"
 """What the model is told to reply when the evidence does not hold the answer."""
 
+FROM_MEMORY = "(from the model's memory)"
+"""What the model is told to put behind a statement that stands in no evidence."""
+
 SCORE_FORM = '{"score": <number>, "reasoning": "<one short sentence>"}'
 SCORE_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -74,6 +77,30 @@ CONDENSE_SCHEMA: dict[str, Any] = {
     "required": ["question", "missing"],
 }
 
+RECALL_FORM = '{"passages": ["...", ...]}'
+CONSOLIDATION_FORM = (
+    '{"passages": [{"text": "...", "sources": ["1", "M1"], "contradicts": [<places in this list>]}, ...]}'
+)
+CONSOLIDATION_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "passages": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "text": {"type": "string", "maxLength": 1200},
+                    "sources": {"type": "array", "items": {"type": "string", "maxLength": 4}, "maxItems": 21},
+                    "contradicts": {"type": "array", "items": {"type": "integer", "minimum": 1}, "maxItems": 10},
+                },
+                "required": ["text", "sources", "contradicts"],
+            },
+            "maxItems": 10,
+        }
+    },
+    "required": ["passages"],
+}
+
 BATCH_FORM = '{"evaluations": [{"score": <number>, "reason": "<a few words>"}, ...]}'
 LIST_FORM = '{"scores": [<number>, ...]}'
 _REASON = 120  # characters; five reasons in any script must fit into one reply
@@ -90,6 +117,12 @@ def batch_schema(count: int) -> dict[str, Any]:
         "required": ["score", "reason"],
     }
     return _list_of("evaluations", entry, count)
+
+
+def recall_schema(most: int) -> dict[str, Any]:
+    """For none to so many passages."""
+    passages = {"type": "array", "items": {"type": "string", "maxLength": 1200}, "maxItems": most}
+    return {"type": "object", "properties": {"passages": passages}, "required": ["passages"]}
 
 
 def list_schema(count: int) -> dict[str, Any]:

@@ -37,6 +37,9 @@ NEEDED = {
     "keywords": ("question", "tried"),
     "rephrase": ("question",),
     "alone": ("question", "cannot_answer"),
+    "recall": ("question", "reply"),
+    "consolidate": _JUDGING,
+    "consolidated": ("question", "evidence", "evidence_is_data", "cannot_answer", "from_memory"),
     "answer": ("question", "evidence", "evidence_is_data", "cannot_answer"),
 }
 """The placeholders that must stand in each prompt."""
@@ -45,6 +48,7 @@ ALLOWED = {
     "judge-batch": ("count",),
     "judge-list": ("count",),
     "sufficient": ("count",),
+    "recall": ("count",),
     "rewrite": ("words",),
     "phrases": ("count",),
     "keywords": ("words",),

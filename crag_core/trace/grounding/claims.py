@@ -8,11 +8,14 @@ from collections.abc import Collection
 from functools import lru_cache
 from itertools import pairwise
 
+from crag_core.base.prompts.replies import FROM_MEMORY
 from crag_core.base.text.sentences import Span, split
 from crag_core.base.text.words import words
 from crag_core.trace.grounding.quantities import number_in, without_bounds
 from crag_core.trace.grounding.quoted_answer import CITATION
 
+_FROM_MEMORY = re.compile(re.escape(FROM_MEMORY.strip("()")).replace("'", "['’]"), re.IGNORECASE)
+_SOURCES = re.compile(rf"{CITATION.pattern}|\({_FROM_MEMORY.pattern}\)", re.IGNORECASE)
 _LEAD = re.compile(r"\A(?:(?:[-*+•‣◦–>]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]) )+")
 _HEADINGS = re.compile(r"(?:\s{0,3}#{1,6}\s[^\n]*(?:\n|\Z))+")
 _MARKS = re.compile(r"[*`|]+|\b_+|_+\b")
@@ -44,15 +47,20 @@ _SAYS_NOTHING = frozenset(
 
 
 def sentences(text: str) -> tuple[Span, ...]:
-    """The sentences of an answer, in order; citations behind a full stop belong to the sentence before it."""
-    spans = split(CITATION.sub(lambda found: " " * len(found.group()), text))
+    """The sentences of an answer, in order; sources behind a full stop belong to the sentence before it."""
+    spans = split(_SOURCES.sub(lambda found: " " * len(found.group()), text))
     breaks = [0, *(_break(text, end, start) for (_, end), (start, _) in pairwise(spans)), len(text)]
     return tuple(trimmed for span in pairwise(breaks) if (trimmed := _trim(text, span)))
 
 
+def is_from_memory(sentence: str) -> bool:
+    """Whether a sentence says itself that it is from a language model's memory, and so from no evidence."""
+    return _FROM_MEMORY.search(sentence) is not None
+
+
 def claim_of(sentence: str) -> str:
-    """The sentence without citations, headings before it, and the marks of lists, tables and emphasis."""
-    bare = " ".join(CITATION.sub(" ", _HEADINGS.sub("", sentence)).split())
+    """The sentence without its sources, headings before it, and the marks of lists, tables and emphasis."""
+    bare = " ".join(_SOURCES.sub(" ", _HEADINGS.sub("", sentence)).split())
     return " ".join(_MARKS.sub(" ", _LEAD.sub("", f"{bare} ", count=1)).split())
 
 

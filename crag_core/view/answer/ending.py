@@ -44,6 +44,9 @@ def ending(view: RunView) -> AnswerEnding:
     if view.routed.is_doubtful:
         return AnswerEnding.DOUBTFUL
     cited = citations(answer.text, len(excerpts))
+    found = view.routed.knowledge.consolidation
+    if found and not cited and any(piece.memory for piece in found.pieces):
+        return AnswerEnding.FROM_MEMORY
     used = [excerpts[number - 1] for number in cited] or excerpts
     is_from_web = bool(used) and all(one.passage.origin is Origin.WEB for one in used)
     return AnswerEnding.FROM_WEB if is_from_web else AnswerEnding.ANSWERED

@@ -8,6 +8,7 @@ from functools import partial
 
 from crag_core.base.text.display import clean, counted
 from crag_core.base.types import AnswerState, StepName, StepState, WebOutcome
+from crag_core.trace.consolidation import in_brief
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import WORDS, Standing, standing
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -15,6 +16,7 @@ from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import Trace, context_ids
 from crag_core.view.path import stages
 from crag_core.view.path.stages import BROKEN, PLACES, Stage, StageState, break_at, stage
+from crag_core.view.run_view import model_name
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,10 @@ def _assemble(trace: Trace, routed: Reroute) -> Stage:
         missing -= {Missing.WEB}  # the run went on without it
     if trace.context is None or (missing and routed.answer is None):
         return stage("assemble", StageState.WOULD_BE)
+    if found := routed.knowledge.consolidation:
+        said = f"by {model_name(trace.settings.writer)}: {in_brief(found)}"
+        text = f"{counted(len(routed.knowledge.excerpts), 'excerpt')} {'and memory' if found.most else 'compared'}"
+        return replace(stage("assemble", StageState.TAKEN, text, said), title="Consolidate")
     own, other = len(routed.knowledge.internal), len(routed.knowledge.external)
     text = counted(own, "excerpt") if own else ""
     if other:

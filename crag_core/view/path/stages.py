@@ -95,7 +95,7 @@ PLACES = {
     "rewrite": ("Web query", "web", (StepName.REWRITE,)),
     "search": ("Search web", "web", (StepName.SEARCH, StepName.READ_PAGES)),
     "grade_web": ("Grade web", "web", (StepName.GRADE_WEB,)),
-    "assemble": ("Assemble", "answers", (StepName.ASSEMBLE,)),
+    "assemble": ("Assemble", "answers", (StepName.CONSOLIDATE, StepName.ASSEMBLE)),
     "answer": ("Answer", "answers", (StepName.ANSWER,)),
     "check": ("Check", "answers", (StepName.CHECK_ANSWER,)),
 }

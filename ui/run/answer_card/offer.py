@@ -85,12 +85,13 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         Missing.EXPANSION,
         Missing.DOCUMENTS,
         Missing.RE_RETRIEVAL,
+        Missing.CONSOLIDATION,
     ):
         if item is Missing.SECOND_OPINION and not second_card(
             choice.policy, card.name, writer=choice.model != EXTRACTIVE
         ):
             continue
-        if item in (Missing.SUFFICIENCY, Missing.QUESTION_CLASS) and choice.model == EXTRACTIVE:
+        if item in (Missing.SUFFICIENCY, Missing.QUESTION_CLASS, Missing.CONSOLIDATION) and choice.model == EXTRACTIVE:
             continue
         if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
             needs.setdefault(item, item.value.partition(":")[0])

@@ -1,0 +1,201 @@
+"""Astute RAG (arXiv 2410.07176): what the model knows is a source of its own, and never evidence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.types import AnswerState, Consolidated, Consolidation, Edits, StepState
+from crag_core.evaluators import shipped
+from crag_core.evaluators.support.words import WordSupport
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.summary import summarize
+from crag_core.trace.trace import Trace, as_compared, context_ids
+from crag_core.view.answer.consolidated import consolidated_view
+from crag_core.view.answer.ending import AnswerEnding, ending
+from crag_core.view.path.run_path import run_path
+from crag_core.view.run_view import view_run
+from tests.builders import policy_file
+from tests.fakes import QUESTION, USEFUL, Bench, FakeModel
+
+POLICY = policy_file("astute-rag")
+METER = WordSupport(shipped.EVALUATOR_FOLDER, shipped.signal_meter().stop_words)
+KNOWN = "The ferry to Vennick leaves at ten."
+BOTH = "It leaves at nine [1]. Others say at ten (from the model's memory)."
+
+
+def pieces(*found: tuple[str, list[str], list[int]]) -> str:
+    made = [{"text": text, "sources": sources, "contradicts": against} for text, sources, against in found]
+    return json.dumps({"passages": made})
+
+
+def knows(*passages: str) -> str:
+    return json.dumps({"passages": passages})
+
+
+CONFLICT = pieces((USEFUL, ["1", "2"], [2]), (KNOWN, ["M1"], [1]))
+
+
+def bench(
+    recall: object = knows(KNOWN), consolidate: object = CONFLICT, answer: object = BOTH, **options: Any
+) -> tuple[Bench, FakeModel]:
+    model = FakeModel(recall=recall, consolidate=consolidate, answer=answer)  # type: ignore[arg-type]
+    return Bench(POLICY, model=model, web=WebMode.OFF, **options), model
+
+
+def consolidated(trace: Trace) -> Consolidation:
+    return trace.consolidations[-1]
+
+
+def test_a_conflict_is_recorded_shown_and_answered_from_both_sides() -> None:
+    made, model = bench()
+    trace = made.pipeline.run(QUESTION)
+    assert model.kinds == ["recall", "consolidate", "answer"] and trace.usage.calls == 3
+    (own,) = consolidated(trace).own
+    assert own == KNOWN and consolidated(trace).conflicts == ((1, 2),)
+    routed = reroute(trace, POLICY)
+    assert routed.missing == () and not routed.is_doubtful and routed.answer == trace.answer
+    assert routed.knowledge.notes[0] == "Conflict: [1] [2] against the model's memory."
+    asked = model.asked[-1][1][1][1]
+    assert "Passage 1, from [1], [2]. It contradicts passage 2." in asked
+    assert "Passage 2, from a language model's memory. It contradicts passage 1." in asked
+    assert Trace.from_json(trace.to_json()) == trace
+    shown = consolidated_view(view_run(trace))
+    assert shown is not None and shown.own == (KNOWN,) and shown.from_memory_alone == (KNOWN,)
+    assert [one.number for one in shown.groups[0].cited] == [1, 2] and ending(view_run(trace)) is AnswerEnding.ANSWERED
+    stage = run_path(trace, routed).stage("assemble")
+    assert (stage.title, stage.calls, stage.headline) == ("Consolidate", 2, "3 excerpts and memory")
+
+
+def test_what_is_from_memory_is_no_chunk_and_no_count_of_evidence_has_it() -> None:
+    made, _ = bench()
+    trace = made.pipeline.run(QUESTION)
+    for found in (trace.every_passage, [one.passage for one in reroute(trace, POLICY).knowledge.excerpts]):
+        assert len(found) == 3 and not any(KNOWN in one.text for one in found)
+    assert len(trace.all_grades) == 3 and trace.context == ("p1", "p2", "p3")
+    summary = summarize(trace)
+    assert (summary.original_count, summary.final_count) == (3, 3)
+    assert trace.decision is not None and trace.decision == reroute(replace(trace, consolidations=()), POLICY).decision
+
+
+def test_a_statement_from_memory_is_supported_by_nothing_even_where_the_evidence_has_its_words() -> None:
+    said = f"{USEFUL[:-1]} [1]. {USEFUL} (from the model's memory) [1]"
+    made, _ = bench(answer=said)
+    trace = made.under(parts={"support": METER}).run(QUESTION)
+    assert trace.support is not None
+    assert [standing(one.score) for one in trace.support] == [Standing.SUPPORTED, Standing.NONE]
+    assert (trace.support[1].pieces, trace.support[1].cited) == ((), ())
+    assert "1 from the model's memory, which is no evidence." in trace.steps[-1].summary
+
+
+def test_all_agree_and_no_conflict_is_told() -> None:
+    made, _ = bench(knows(USEFUL), pieces((USEFUL, ["1", "2", "3", "M1"], [])), "It leaves at nine [1].")
+    trace = made.pipeline.run(QUESTION)
+    assert consolidated(trace).pieces == (Consolidated(USEFUL, (1, 2, 3), (1,)),)
+    assert consolidated(trace).conflicts == () and reroute(trace, POLICY).knowledge.notes == ()
+
+
+def test_where_retrieval_is_irrelevant_memory_answers_and_the_ending_says_so() -> None:
+    made, _ = bench(knows(KNOWN), pieces((KNOWN, ["M1"], [])), "At ten (from the model's memory).", best=0.1)
+    trace = made.pipeline.run(QUESTION)
+    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+    assert ending(view_run(trace)) is AnswerEnding.FROM_MEMORY
+
+
+def test_where_the_model_knows_nothing_the_evidence_is_consolidated_alone() -> None:
+    made, model = bench(knows(), pieces((USEFUL, ["1"], [])), "It leaves at nine [1].", best=0.5)
+    trace = made.pipeline.run(QUESTION)
+    assert consolidated(trace).own == () and "memory" not in model.asked[1][1][1][1]
+    assert not reroute(trace, POLICY).is_doubtful, "consolidated evidence is answered from whatever a chunk scored"
+
+
+def test_where_nothing_bears_on_the_question_nobody_answers() -> None:
+    made, model = bench(knows(), pieces())
+    trace = made.pipeline.run(QUESTION)
+    assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
+    assert model.kinds == ["recall", "consolidate"]
+    assert trace.answer.message == "fake-model found nothing on this in 3 excerpts or its own knowledge."
+
+
+@pytest.mark.parametrize("kind", ["recall", "consolidate"])
+def test_an_unreadable_reply_is_asked_for_twice_and_then_the_evidence_answers(kind: str) -> None:
+    made, model = bench(**{kind: "I am not sure."}, answer="It leaves at nine [1].")
+    trace = made.pipeline.run(QUESTION)
+    assert model.kinds.count(kind) == 2 and trace.failure is None
+    assert consolidated(trace).cause == "the reply holds no list of passages, or was cut off (asked twice)"
+    routed = reroute(trace, POLICY)
+    assert routed.knowledge.consolidation is None and routed.answer == trace.answer and routed.missing == ()
+    assert routed.knowledge.notes[0].startswith("Not set beside the model's own knowledge: the reply holds no list")
+    assert made.pipeline.resume(made.pipeline.adopt(trace)).answer == trace.answer
+    assert model.kinds.count(kind) == 2, "it was asked"
+
+
+def failing_once(reply: str) -> Callable[[object], str | Exception]:
+    replies: list[str | Exception] = [ModelUnavailable("Ollama is away."), reply]
+    return lambda _: replies.pop(0)
+
+
+def test_a_model_that_is_away_costs_nobody_the_answer_and_is_asked_when_it_is_wanted() -> None:
+    made, model = bench(consolidate=failing_once(CONFLICT))
+    trace = made.pipeline.run(QUESTION)
+    (step,) = [step for step in trace.steps if step.name == "consolidate"]
+    assert (step.state, step.usage.calls, step.error) == (StepState.SKIPPED, 2, "ModelUnavailable")
+    assert trace.failure is None and trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
+    assert reroute(trace, POLICY).missing == (Missing.CONSOLIDATION,)
+    done = made.pipeline.resume(made.pipeline.adopt(trace))
+    assert reroute(done, POLICY).missing == () and consolidated(done).conflicts
+    assert model.kinds == ["recall", "consolidate", "answer", "recall", "consolidate", "answer"]
+
+
+def test_a_run_under_another_policy_lacks_it_and_supplies_it_when_asked() -> None:
+    model = FakeModel(recall=knows(KNOWN), consolidate=CONFLICT)
+    paper = Bench("paper", model=model, web=WebMode.OFF)
+    trace = paper.pipeline.run(QUESTION)
+    assert reroute(trace, POLICY).missing == (Missing.CONSOLIDATION, Missing.ANSWER)
+    paper.forget_counts()
+    under = paper.under(policy=POLICY)
+    done = under.resume(under.adopt(trace))
+    assert paper.counts == {"recall": 1, "consolidate": 1, "answer": 1}
+    assert reroute(done, trace.settings.policy).knowledge.consolidation is None
+
+
+def test_it_holds_for_just_these_excerpts_and_this_model() -> None:
+    made, model = bench()
+    trace = made.pipeline.run(QUESTION)
+    assert made.pipeline.adopt(trace).consolidations == trace.consolidations
+    assert made.under(writer="another").adopt(trace).consolidations == ()
+    dropped = replace(trace, edits=Edits(dropped=("p2",)))
+    assert reroute(dropped, POLICY).missing == (Missing.CONSOLIDATION, Missing.ANSWER)
+    assert reroute(trace, replace(POLICY, own_knowledge=2)).missing == (Missing.CONSOLIDATION, Missing.ANSWER)
+    again = made.pipeline.resume(made.pipeline.adopt(dropped))
+    assert consolidated(again).context == context_ids(reroute(again, POLICY).knowledge.excerpts) == ("p1", "p3")
+    assert model.kinds.count("recall") == 2
+
+
+def test_without_a_language_model_nothing_is_consolidated_and_that_is_said() -> None:
+    made = Bench(POLICY, best=0.5, web=WebMode.OFF)
+    trace = made.pipeline.run(QUESTION)
+    routed = reroute(trace, POLICY)
+    assert routed.missing == () and routed.is_doubtful and trace.usage.calls == 0
+    assert routed.knowledge.notes == (f"No language model: {POLICY.without_model}",)
+
+
+def test_options_that_are_not_set_change_no_fingerprint_and_memory_needs_a_consolidation() -> None:
+    made, _ = bench()
+    paper = as_compared(replace(made.pipeline.settings, policy=policy_file("paper")))["policy"]
+    assert not {"consolidate", "own_knowledge"} & set(paper)
+    assert {"consolidate", "own_knowledge"} <= set(as_compared(made.pipeline.settings)["policy"])
+    with pytest.raises(ValueError, match="own_knowledge needs consolidate = true"):
+        replace(POLICY, consolidate=False)
+    with pytest.raises(ValueError, match="own_knowledge must be 0 or more"):
+        replace(POLICY, own_knowledge=-1)
+    alone, model = Bench(replace(POLICY, own_knowledge=0), model=FakeModel(), web=WebMode.OFF), None
+    trace = alone.pipeline.run(QUESTION)
+    assert model is None and alone.counts["recall"] == 0 and consolidated(trace).pieces and trace.usage.calls == 2

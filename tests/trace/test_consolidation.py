@@ -1,0 +1,123 @@
+"""Replies to the two requests of a consolidation (arXiv 2410.07176), and what is said of it in words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crag_core.base.errors import BadRecord
+from crag_core.base.types import Consolidated, Consolidation
+from crag_core.trace.consolidation import (
+    LONGEST,
+    conflict_lines,
+    in_brief,
+    parse_pieces,
+    parse_recalled,
+    sources_in_words,
+)
+from crag_core.trace.grounding.claims import claim_of, is_from_memory, sentences
+from crag_core.trace.trace import Trace
+from tests.builders import policy_file, trace
+
+NO_LIST = "the reply holds no list of passages, or was cut off"
+
+
+@pytest.mark.parametrize(
+    ("reply", "passages"),
+    [
+        ('{"passages": ["Nine."]}', ("Nine.",)),
+        ('{"passages": []}', ()),
+        ("<think>at nine?</think>```json\n{'passages': ['Nine.']}\n```", ("Nine.",)),
+        ('{"passages": [{"text": " Nine \\n o\'clock. "}]}', ("Nine o'clock.",)),
+        ('{"passages": ["One.", "One.", "", 3, null, "Two.", "Three."]}', ("One.", "Two.")),
+        (json.dumps({"passages": ["a" * 9000]}), ("a" * LONGEST,)),
+    ],
+)
+def test_what_a_model_knows(reply: str, passages: tuple[str, ...]) -> None:
+    assert parse_recalled(reply, 2).passages == passages
+
+
+@pytest.mark.parametrize(
+    ("reply", "cause"),
+    [
+        ("", "the reply was empty"),
+        ("<think>hm", "the reply was empty"),
+        ("It leaves at nine.", NO_LIST),
+        ('{"passages": ["It leaves', NO_LIST),
+        ('{"passages": "It leaves at nine."}', "the passages in the reply are no list"),
+        ('{"passages": [1, null]}', "no passage in the reply has a text"),
+        ('{"passages": ["a"]} {"passages": ["b"]}', "the reply holds more than one list of passages"),
+    ],
+)
+def test_what_cannot_be_read_has_its_cause(reply: str, cause: str) -> None:
+    assert (parse_recalled(reply, 2).passages, parse_recalled(reply, 2).cause) == (None, cause)
+
+
+def read(*records: dict[str, Any], excerpts: int = 3, own: int = 1) -> tuple[Consolidated, ...] | None:
+    return parse_pieces(json.dumps({"passages": records}), excerpts, own).pieces
+
+
+@pytest.mark.parametrize(
+    ("sources", "numbers", "memory"),
+    [
+        (["1", "3", "M1"], (1, 3), (1,)),
+        ([3, "1", 1], (1, 3), ()),
+        (["[2]", "Document 3", "doc_1"], (1, 2, 3), ()),
+        (["memory", "Memory 1"], (), (1,)),
+        ("2", (2,), ()),
+        (["4", "0", "-1", True, None, 1.5, {"a": 1}, "2"], (2,), ()),
+    ],
+)
+def test_sources_in_whatever_form(sources: Any, numbers: tuple[int, ...], memory: tuple[int, ...]) -> None:
+    assert read({"text": "Nine.", "sources": sources}) == (Consolidated("Nine.", numbers, memory),)
+
+
+@pytest.mark.parametrize("sources", [[], None, ["7"], ["M2"], ["everywhere"], "all of them"])
+def test_a_passage_that_names_no_source_that_was_shown_is_nobodys(sources: Any) -> None:
+    assert read({"text": "Nine.", "sources": sources}) is None
+    kept = read({"text": "Nine.", "sources": sources}, {"text": "Ten.", "sources": ["1"], "contradicts": [1, 2]})
+    assert kept == (Consolidated("Ten.", (1,)),), "what it contradicted is gone"
+
+
+def test_nothing_is_from_memory_where_the_model_knows_nothing() -> None:
+    assert read({"text": "Nine.", "sources": ["M1"]}, own=0) is None
+    assert read({"text": "Nine.", "sources": ["memory"]}, own=2) is None, "which of both?"
+
+
+def test_contradictions_are_renumbered_and_counted_once_a_pair() -> None:
+    found = read(
+        {"text": "", "sources": ["1"]},
+        {"text": "Nine.", "sources": ["1", "2"], "contradicts": [3, 2, 99]},
+        {"text": "Ten.", "sources": ["M1"], "contradicts": [2]},
+    )
+    assert found is not None and [one.contradicts for one in found] == [(2,), (1,)]
+    made = Consolidation(("p1", "p2", "p3"), 1, ("Ten.",), found)
+    assert made.conflicts == ((1, 2),) and made.from_memory_alone == (found[1],)
+    assert conflict_lines(made) == ("Conflict: [1] [2] against the model's memory.",)
+    assert in_brief(made) == "1 passage from memory, 2 consolidated, 1 conflict"
+    assert sources_in_words(replace(found[0], memory=(1,))) == "[1] [2] and the model's memory"
+
+
+def test_an_empty_list_says_that_nothing_bears_on_the_question() -> None:
+    assert read() == ()
+    assert in_brief(Consolidation(("p1",), 1)) == "0 passages from memory, nothing bears on the question"
+    assert in_brief(Consolidation(("p1",))) == "nothing bears on the question"
+    assert in_brief(Consolidation(("p1",), cause="it was empty")) == "not consolidated: it was empty"
+
+
+@pytest.mark.parametrize("piece", [Consolidated("a", (2,)), Consolidated("a", (), (1,)), Consolidated("a", (0,))])
+def test_a_record_whose_pieces_name_what_is_not_there_is_refused(piece: Consolidated) -> None:
+    made = replace(trace(policy_file("paper")), consolidations=(Consolidation(("p1",), pieces=(piece,)),))
+    with pytest.raises(BadRecord, match=r"consolidations\[0\]: a piece names a source that is not there"):
+        Trace.from_json(made.to_json())
+
+
+def test_the_mark_of_memory_belongs_to_its_sentence_and_is_no_part_of_its_claim() -> None:
+    text = "It leaves at nine [1]. It costs 4 pounds. (from the model’s memory) Bring a coat [2]."
+    said = [text[slice(*one)] for one in sentences(text)]
+    assert said == ["It leaves at nine [1].", "It costs 4 pounds. (from the model’s memory)", "Bring a coat [2]."]
+    assert [is_from_memory(one) for one in said] == [False, True, False]
+    assert claim_of(said[1]) == "It costs 4 pounds."
