@@ -117,7 +117,7 @@ def asked_as(trace: Trace) -> str:
         return ""
     after = f", after {counted(len(known.history), 'question')}" if known.history else ""
     by = f"{known.by}; {known.note}" if known.note else known.by
-    return clean("; understood ".join(filter(None, (f"Asked as “{known.asked}”{after}", by))))
+    return clean("; standalone question ".join(filter(None, (f"Asked as “{known.asked}”{after}", by))))
 
 
 def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:

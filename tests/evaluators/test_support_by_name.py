@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,6 +14,8 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Backing, Piece
+from crag_core.evaluators.named.files import ModelFiles
+from crag_core.evaluators.named.reader import read_at_once
 from crag_core.evaluators.support import SUPPORT, open_support
 from crag_core.evaluators.support.by_name import NamedSupport
 from crag_core.evaluators.support.entailment import entailment_label
@@ -107,6 +110,17 @@ def test_the_order_of_the_labels_is_the_models_own(tmp_path: Path) -> None:
     assert len({round(score or 0.0, 6) for score in scores}) == 3
 
 
+def test_no_more_is_read_at_once_than_config_and_tokenizer_allow(tmp_path: Path) -> None:
+    """CamemBERT and MPNet count positions as RoBERTa does, which their tokenizers alone tell."""
+    tokenizer = SimpleNamespace(model_max_length=512)
+    (tmp_path / "config.json").write_text('{"model_type": "camembert", "max_position_embeddings": 514}')
+    files = ModelFiles(tmp_path, "")
+    assert read_at_once(files, tokenizer, 4096) == 512 and read_at_once(files, tokenizer, 64) == 64
+    tokenizer.model_max_length = 10**30
+    change_config(tmp_path, model_type="xlm-roberta")
+    assert read_at_once(ModelFiles(tmp_path, ""), tokenizer, 4096) == 512
+
+
 @pytest.mark.parametrize(
     ("labels", "place"),
     [
@@ -114,6 +128,8 @@ def test_the_order_of_the_labels_is_the_models_own(tmp_path: Path) -> None:
         ({0: "ENTAILMENT", 1: "NEUTRAL", 2: "CONTRADICTION"}, 0),
         ({0: "not_entailment", 1: "entailment"}, 1),
         ({0: "entailment", 1: "non-entailment"}, 0),
+        ({0: "no_entailment", 1: "entailment"}, 1),
+        ({0: "entailment"}, None),
         ({0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"}, None),
         ({0: "positive", 1: "negative"}, None),
         ({}, None),

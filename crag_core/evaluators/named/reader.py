@@ -51,13 +51,9 @@ class Reader(ABC):
         self.files = files
         with loading(files):
             self.tokenizer = self._load()
+            self.longest = read_at_once(files, self.tokenizer, WINDOW)
         self._lock = Lock()
         self._last: OrderedDict[tuple[str, str], Reading] = OrderedDict()
-        positions = int(files.config.get("max_position_embeddings") or WINDOW)
-        # RoBERTa and its kin count positions from the one of padding on.
-        positions -= 2 if "roberta" in str(files.config.get("model_type")) else 0
-        known = getattr(self.tokenizer, "model_max_length", _UNBOUNDED)
-        self.longest = min(WINDOW, positions, known if known < _UNBOUNDED else WINDOW)
 
     @abstractmethod
     def _load(self) -> Any:
@@ -83,7 +79,7 @@ class Reader(ABC):
     def _remember(self, question: str, text: str) -> Reading:
         key = (question, text)
         if key not in self._last:
-            with failing(self.files):
+            with at_work(self.files):
                 self._last[key] = self._best(question, text)
             if len(self._last) > _REMEMBERED:
                 self._last.popitem(last=False)
@@ -91,15 +87,11 @@ class Reader(ABC):
         return self._last[key]
 
     def _best(self, question: str, text: str) -> Reading:
-        import torch
-
-        torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))  # as the embedder does, thread by thread
         asked, windows = self.windows(question, text)
         readings = []
-        with torch.inference_mode():
-            for start, window in windows:
-                one = self._read(asked, window)
-                readings.append(replace(one, kept=tuple((a + start, b + start, p) for a, b, p in one.kept)))
+        for start, window in windows:
+            one = self._read(asked, window)
+            readings.append(replace(one, kept=tuple((a + start, b + start, p) for a, b, p in one.kept)))
         best = max(readings, key=lambda one: one.logit)
         kept = tuple(piece for one in readings for piece in one.kept)
         return replace(best, windows=len(readings), kept=kept)
@@ -139,6 +131,15 @@ def read_as_text(tokenizer: Any) -> Any:
     return tokenizer
 
 
+def read_at_once(files: ModelFiles, tokenizer: Any, most: int) -> int:
+    """Pieces that are read at once: `most`, or fewer where config.json or the tokenizer says so."""
+    positions = int(files.config.get("max_position_embeddings") or WINDOW)
+    # RoBERTa and its kin count positions from the one of padding on.
+    positions -= 2 if "roberta" in str(files.config.get("model_type")) else 0
+    known = getattr(tokenizer, "model_max_length", _UNBOUNDED)
+    return min(most, positions, known if known < _UNBOUNDED else most)
+
+
 BROKEN = "Check that its files are whole, or name another interface with ?as=."
 """What to do about a model that cannot be read."""
 
@@ -151,6 +152,16 @@ def loading(files: ModelFiles, hint: str = BROKEN) -> Iterator[None]:
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()  # type: ignore[no-untyped-call]  # it would appear in the server's log
+        yield
+
+
+@contextmanager
+def at_work(files: ModelFiles, hint: str = BROKEN) -> Iterator[None]:
+    """Without gradients, on half of the cores; raises `EvaluatorUnavailable`."""
+    import torch
+
+    torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))  # as the embedder does, thread by thread
+    with failing(files, hint), torch.inference_mode():
         yield
 
 

@@ -82,9 +82,11 @@ def entailment_label(labels: Mapping[int, str]) -> int:
     """Its place among the labels of a model; raises `EvaluatorUnavailable` where they do not tell it."""
     names = {place: name.lower().replace("_", " ").replace("-", " ") for place, name in labels.items()}
     found = [
-        place for place, name in names.items() if "entail" in name and not any(no in name for no in ("not ", "non "))
+        place
+        for place, name in names.items()
+        if "entail" in name and not any(no in name for no in ("no ", "not ", "non "))
     ]
-    if len(found) != 1:
+    if len(found) != 1 or len(names) < 2:  # a label alone always has the probability 1
         raise EvaluatorUnavailable(
             f"Expected a label of entailment among those of the model, found {', '.join(labels.values()) or 'none'}.",
             hint="Choose a model for natural language inference (NLI) whose config.json names its labels.",

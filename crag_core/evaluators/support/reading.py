@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -12,12 +11,11 @@ from threading import Lock
 from crag_core.base.errors import UnknownName
 from crag_core.evaluators.named.files import ModelFiles, find_files
 from crag_core.evaluators.named.names import ModelName, parse_name
-from crag_core.evaluators.named.reader import failing, load_whole, loading, local, read_as_text
+from crag_core.evaluators.named.reader import at_work, load_whole, loading, local, read_as_text, read_at_once
 
 LONGEST = 4096
 """Tokens that are read at once at most, where a model reads more."""
 
-_WINDOW = 512
 _HINT = "Check that its files are whole."
 
 
@@ -55,17 +53,12 @@ class Reading:
 
             self.tokenizer = read_as_text(transformers.AutoTokenizer.from_pretrained(files.folder, **local()))
             self.model = load_whole(getattr(transformers, kind), files)
-        known = int(files.config.get("max_position_embeddings") or _WINDOW)
-        # RoBERTa and its kin count positions from the one of padding on.
-        self.longest = min(LONGEST, known - 2 if "roberta" in str(files.config.get("model_type")) else known)
+            self.longest = read_at_once(files, self.tokenizer, LONGEST)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """One text at a time, without gradients; raises `EvaluatorUnavailable`."""
-        import torch
-
-        torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))  # as the embedder does, thread by thread
-        with self._lock, failing(self.files, _HINT), torch.inference_mode():
+        """One text at a time; raises `EvaluatorUnavailable`."""
+        with self._lock, at_work(self.files, _HINT):
             yield
 
 
