@@ -191,7 +191,8 @@ def _draw_budget(choice: Choice, support: str) -> None:
         st.caption(f":material/receipt: LLM calls: {calls[Action.CORRECT]}{more}")
         return
     message = " · ".join(
-        f":{COLOURS[action]}[{plain(choice.policy.route(action).label)}] {cost}" for action, cost in calls.items()
+        f":{COLOURS[action]}[{plain(choice.policy.route(action).label)}] {str(cost).replace(' to ', '–')}"
+        for action, cost in calls.items()
     )
     st.caption(
         f":material/receipt: LLM calls: {message}{more}",

@@ -32,7 +32,7 @@ def test_not_enough_together_is_no_answer_on_page_and_in_the_report(start: Start
     with OllamaServer(ScriptedModel(judging(0.1))) as server:
         app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="sufficient-context")
         assert "No language model:" not in shown(app)
-        assert ":green[Sufficient] 2 · :orange[Insufficient] 1 · :red[Nothing to use] 0 to 1" in shown(app)
+        assert ":green[Sufficient] 2 · :orange[Insufficient] 1 · :red[Nothing to use] 0–1" in shown(app)
         ask(app, PRICE)
         assert dict(heard(server)) == {"sufficient": 1}
         trace: Trace = app.session_state["trace"]
@@ -92,7 +92,7 @@ def declining(times: int) -> Callable[[Sequence[Message]], Reply]:
 def test_declined_reads_the_documents_whole_on_page_and_in_the_report(start: Start) -> None:
     with OllamaServer(ScriptedModel(declining(1))) as server:
         app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="self-route")
-        assert ":green[Answered] 1 · :orange[Declined] 2 · :red[Nothing to use] 0 to 1" in shown(app)
+        assert ":green[Answered] 1 · :orange[Declined] 2 · :red[Nothing to use] 0–1" in shown(app)
         ask(app, PRICE)
         assert dict(heard(server)) == {"answer": 2}
         trace: Trace = app.session_state["trace"]

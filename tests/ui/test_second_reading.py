@@ -63,9 +63,7 @@ def test_a_language_model_is_asked_second_and_what_it_cost_is_told(start: Start,
     second("llm")
     with OllamaServer(ScriptedModel(judging())) as server:
         app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="embedding")
-        assert ":green[Correct] 1 to 4 · :orange[Ambiguous] 1 to 4" in shown(app), (
-            "three chunks at most, and the answer"
-        )
+        assert ":green[Correct] 1–4 · :orange[Ambiguous] 1–4" in shown(app), "three chunks at most, and the answer"
         ask(app, PRICE)
         assert heard(server)["judge"] == 3 and app.session_state["trace"].usage.calls == 4
     assert graded(app).endswith("Second opinion: 3 of 3 chunks, by Language model")

@@ -340,7 +340,7 @@ def draw_sharing(busy: bool) -> None:
     """The buttons that send what is on the page, also after a threshold was moved, and open what was sent."""
     current_run.mark_drawn(current_run.SHARING)
     view = current_run.view()
-    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content"):
         if view is not None and not busy:
             history = app_state.workbench().history
             is_kept = history.is_on and not history.problem
