@@ -80,6 +80,7 @@ _NUMBERED = {
     "ids": re.compile(f"(?:{_A_CHUNK})?id"),
 }
 """Columns with a number, such as context_1 or context_1_score, each of which holds one chunk or what belongs to it."""
+_TEXTS = ("ids", "sources")
 _WITHIN = ("question", "contexts", "answer", "ground_truth")
 """Fields that are looked for inside objects, too."""
 _YES, _NO = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
@@ -201,9 +202,6 @@ def _contexts(values: Mapping[str, Any]) -> tuple[Context, ...]:
         )
         for at, one in enumerate(found)
     )
-
-
-_TEXTS = ("ids", "sources")
 
 
 def _each(name: str, values: Mapping[str, Any], count: int) -> list[Any]:

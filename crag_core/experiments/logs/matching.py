@@ -35,8 +35,7 @@ _LEAST = 20  # characters of a text that is looked for in another
 _DECLINES = re.compile(
     r"\b(?:(?:do|does|did|could|can|was|were|is|am)(?: not|n['’]t)|cannot|can ?not|unable to|not able to) "
     r"(?:\w+ ){0,3}?(?:know|answer|find|found|determine|provide|contain|mention|specify|specified|state|say|sure|tell|"
-    r"include|available|possible|help|address|cover|discuss|indicate|locate|"
-    r"(?:have|see|give) (?:any|enough|sufficient))"
+    r"include|available|possible|help|address|cover|discuss|indicate|locate|(?:have|see) (?:any|enough|sufficient))"
     r"|\b(?:no|not enough|insufficient|lacks?) (?:\w+ ){0,3}?(?:information|evidence|context|mention|answer|details?)\b"
     r"|\bnothing (?:\w+ ){0,4}?(?:about|on) (?:this|that|it)\b|\bno (?:relevant|matching) \w+"
     r"|^\W*(?:unknown|n/a|not (?:known|found|specified|mentioned|stated|given|available|provided|covered))\b"

@@ -214,13 +214,17 @@ def test_a_threshold_moves_the_stage_and_nothing_is_measured_again() -> None:
 @pytest.mark.parametrize("answer", [
     "I don't know.", "I do not know the answer.", "The documents do not contain this information.", "",
     "There is no information about this in the context.", "Unfortunately I cannot answer that.",
+    "Unfortunately I don't have enough information to answer that.", "The documents I have don't cover that.",
+    "No relevant documents were found.", "There is nothing in the handbook about that.", "N/A", "Not specified.",
     "Das weiß ich nicht.", "Aucune information à ce sujet.", "No hay información.",
 ])  # fmt: skip
 def test_answers_that_say_there_is_none(answer: str) -> None:
     assert declines(answer)
 
 
-@pytest.mark.parametrize("answer", ["At ten.", "The ferry does not leave in winter.", "No, it was closed in 1912."])
+@pytest.mark.parametrize("answer", [
+    "At ten.", "The ferry does not leave in winter.", "No, it was closed in 1912.", "Nothing but water.", "None.",
+])  # fmt: skip
 def test_answers_that_are_some(answer: str) -> None:
     assert not declines(answer)
 

@@ -61,9 +61,9 @@ def read(rows: Sequence[LogRow], chosen: Mapping[str, str]) -> Joined:
         records.append(record)
     remarks = []
     if unread:
-        remarks.append(f"{counted(unread, 'label')} could not be read, and was left out.")
+        remarks.append(f"{counted(unread, 'label')} could not be read: left out.")
     if several:
-        remarks.append(f"{counted(several, 'question')} had a row for each chunk, and was put together.")
+        remarks.append(f"{counted(several, 'question')} had a row for each chunk: put together.")
     if long:
         remarks.append(f"{counted(long, 'record')} with one text of several paragraphs: it is taken as one chunk.")
     return Joined(tuple(records), tuple(problems), tuple(remarks))
