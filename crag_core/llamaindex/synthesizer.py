@@ -115,10 +115,19 @@ def as_async(response: RESPONSE_TYPE) -> RESPONSE_TYPE:
 
 
 def metadata_of(trace: Trace) -> dict[str, Any]:
-    """The record of the run as plain data, and in short; `crag_doubtful` says why nothing of it is called an answer."""
+    """The record of the run as plain data, and in short; `crag_doubtful` says why nothing of it is called an answer.
+
+    `crag_consolidation` is what the answer was written from where evidence and the model's own knowledge were put
+    together, else None.
+    """
     routed = reroute(trace, trace.settings.policy)
     doubtful = why_doubtful(routed.decision, trace.web) if routed.is_doubtful else ""
-    return {"crag": trace.to_dict(), "crag_summary": to_plain(summarize(trace)), "crag_doubtful": doubtful}
+    return {
+        "crag": trace.to_dict(),
+        "crag_summary": to_plain(summarize(trace)),
+        "crag_doubtful": doubtful,
+        "crag_consolidation": to_plain(routed.knowledge.consolidation),
+    }
 
 
 def shown(trace: Trace) -> str:

@@ -12,6 +12,7 @@ from crag_core.decision.decide import chunk_action
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import flips
 from crag_core.service import schemas
+from crag_core.trace.consolidation import conflict_lines
 from crag_core.trace.grounding.quoted_answer import why_doubtful
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
@@ -61,6 +62,7 @@ def answered(trace: Trace, *, kept: bool, with_record: bool) -> schemas.QueryRes
         doubtful=doubtful,
         message=whole(message),
         sources=_sources(view),
+        consolidation=_consolidation(view),
         metadata=_metadata(trace),
         steps=[
             schemas.Step(name=step.name, state=step.state, seconds=step.seconds, summary=whole(step.summary))
@@ -141,6 +143,20 @@ def _chunk(trace: Trace, policy: Policy, passage: Passage, kept: bool) -> schema
 
 def _sources(view: RunView) -> list[schemas.Excerpt]:
     return [_excerpt(number, one) for number, one in enumerate(view.routed.knowledge.excerpts, 1)]
+
+
+def _consolidation(view: RunView) -> schemas.Consolidation | None:
+    found = view.routed.knowledge.consolidation
+    if found is None:
+        return None
+    return schemas.Consolidation(
+        own_knowledge=[whole(text) for text in found.own],
+        passages=[
+            schemas.ConsolidatedPassage(text=whole(one.text), sources=list(one.excerpts), from_memory=bool(one.memory))
+            for one in found.pieces
+        ],
+        conflicts=list(conflict_lines(found)),
+    )
 
 
 def _excerpt(number: int, one: Excerpt) -> schemas.Excerpt:

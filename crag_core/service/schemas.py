@@ -270,6 +270,22 @@ class Metadata(BaseModel):
     model_calls: int
 
 
+class ConsolidatedPassage(Given):
+    text: str
+    sources: list[int]
+    """The numbers of its excerpts; empty: only the model's own knowledge says so."""
+    from_memory: bool
+    """Whether the model's own knowledge says so too."""
+
+
+class Consolidation(Given):
+    own_knowledge: list[str]
+    """What the language model wrote from memory. It is no evidence, and no chunk or excerpt."""
+    passages: list[ConsolidatedPassage]
+    """What that and the excerpts say together; the answer is written from these."""
+    conflicts: list[str]
+
+
 class QueryResponse(Decided):
     query: str
     """The question that was retrieved for: in a conversation the one that stands alone."""
@@ -283,6 +299,8 @@ class QueryResponse(Decided):
     doubtful: bool
     message: str
     sources: list[Excerpt]
+    consolidation: Consolidation | None
+    """Null where the policy sets nothing beside the model's own knowledge, or that could not be done."""
     metadata: Metadata
     steps: list[Step]
     kept: bool

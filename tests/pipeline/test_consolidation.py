@@ -13,7 +13,9 @@ from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types import AnswerState, Consolidated, Consolidation, Edits, StepState
 from crag_core.evaluators import shipped
 from crag_core.evaluators.support.words import WordSupport
+from crag_core.llamaindex.synthesizer import metadata_of
 from crag_core.pipeline.run import WebMode
+from crag_core.service.answers import answered
 from crag_core.trace.grounding.citation_check import Standing, standing
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.summary import summarize
@@ -199,3 +201,17 @@ def test_options_that_are_not_set_change_no_fingerprint_and_memory_needs_a_conso
     alone, model = Bench(replace(POLICY, own_knowledge=0), model=FakeModel(), web=WebMode.OFF), None
     trace = alone.pipeline.run(QUESTION)
     assert model is None and alone.counts["recall"] == 0 and consolidated(trace).pieces and trace.usage.calls == 2
+
+
+def test_code_and_service_are_told_apart_what_is_evidence_and_what_is_memory() -> None:
+    made, _ = bench()
+    trace = made.pipeline.run(QUESTION)
+    assert metadata_of(trace)["crag_consolidation"]["own"] == [KNOWN]
+    said = answered(trace, kept=False, with_record=False)
+    assert said.consolidation is not None and said.consolidation.own_knowledge == [KNOWN]
+    assert [(one.sources, one.from_memory) for one in said.consolidation.passages] == [([1, 2], False), ([], True)]
+    assert said.consolidation.conflicts == ["Conflict: [1] [2] against the model's memory."]
+    assert not any(KNOWN in one.text for one in said.sources)
+    plain = Bench("paper", model=FakeModel(), web=WebMode.OFF).pipeline.run(QUESTION)
+    assert metadata_of(plain)["crag_consolidation"] is None
+    assert answered(plain, kept=False, with_record=False).consolidation is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -109,6 +110,36 @@ def test_answered_at_the_first_request_costs_one_call(start: Start) -> None:
         app = ask(choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="self-route"), PRICE)
         assert dict(heard(server)) == {"answer": 1} and "CORRECT" in header(app)
         assert "As the evidence has it" in shown(app)
+
+
+@pytest.mark.usefixtures("unfolded")
+def test_what_the_model_knows_stands_beside_the_evidence_with_their_conflict_on_page_and_in_the_report(
+    start: Start,
+) -> None:
+    with OllamaServer(ScriptedModel(judging())) as server:
+        app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="astute-rag")
+        assert ":green[Found] 2 to 3 · :orange[Uncertain] 2 to 3 · :red[Not found] 0 to 3" in shown(app)
+        ask(app, PRICE)
+        assert dict(heard(server)) == {"recall": 1, "consolidate": 1, "answer": 1} and not app.exception
+        trace: Trace = app.session_state["trace"]
+        for text in (shown(app), html.unescape(render(trace, trace.settings.policy))):
+            assert "The model's own knowledge" in text and "A night is free, as far as I know." in text
+            assert "Conflict: [1] against the model's memory." in text and "No evidence: it is not graded" in text
+            assert "Only the model's own knowledge says: " in text
+        assert str(stage(app, "assemble")["tip"]).startswith("Consolidate: 3 excerpts and memory") or str(
+            stage(app, "assemble")["tip"]
+        ).startswith("Consolidate, 3 excerpts and memory")
+        choose(app, policy="paper")
+        assert "The model's own knowledge" not in shown(app)
+
+
+def test_a_run_of_another_policy_lacks_the_consolidation_and_supplies_it_at_one_press(start: Start) -> None:
+    with OllamaServer(ScriptedModel(judging())) as server:
+        app = ask(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), PRICE)
+        choose(app, policy="astute-rag")
+        assert "Not run yet: a consolidation, answer" in shown(app)
+        press(app, "Generate (about 3 LLM calls)")
+        assert heard(server)["consolidate"] == 1 and "The model's own knowledge" in shown(app) and not app.exception
 
 
 def test_without_a_language_model_the_page_says_what_decides_instead(start: Start) -> None:

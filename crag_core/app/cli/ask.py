@@ -211,6 +211,9 @@ def _describe(trace: Trace) -> str:
             lines += ["", doubtful_title(EXTRACTIVE), nearest]
     if trace.decision:
         lines += [f"note: {note}" for note in routed.knowledge.notes]
+    if found := routed.knowledge.consolidation:
+        lines += [f"the model's own knowledge: {clean(text)}" for text in found.own]
+        lines += [f"only the model's own knowledge says: {clean(one.text)}" for one in found.from_memory_alone]
     made = summarize(trace)
     lines += [
         "",
