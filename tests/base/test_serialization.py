@@ -137,7 +137,7 @@ OF_THE_SET = (Aggregation.SIGNALS, Aggregation.WHOLE_CONTEXT)
 
 def policies(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Policy]:
     """Policies within the bounds that they check: lower <= upper, seconds above 0, one preset a name, and the like."""
-    names = ("weights", "aggregation", "web_seconds", "web_cooldown", "presets")
+    names = ("weights", "aggregation", "web_seconds", "web_cooldown", "presets", "own_knowledge")
     free = {name: values for name, values in fields.items() if name not in ("lower", "upper", *names)}
     pair = st.tuples(shares, shares).map(sorted)
     seconds = st.none() | st.floats(0.1, 60.0)
@@ -161,6 +161,8 @@ def policies(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Pol
             web_cooldown=seconds,
         )
     )
+    remembering = st.builds(dataclasses.replace, made, own_knowledge=st.integers(1, 3), consolidate=st.just(True))
+    made = made | remembering
     return made | st.tuples(made, st.sampled_from(OF_THE_SET)).map(lambda given: by_set(*given))
 
 

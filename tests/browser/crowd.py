@@ -15,8 +15,9 @@ import psutil
 
 from crag_core.base.data_files import DATA
 from crag_core.base.types import StepState
+from crag_core.evaluators.shipped import signal_meter
 from crag_core.storage.history import open_history
-from crag_core.trace.standalone import goes_on
+from crag_core.trace.standalone import stands_alone
 from tests.browser.visitor import Visitor
 from tests.stand_ins.local_server import wait_until
 
@@ -86,7 +87,7 @@ async def visit(
     lines = (DATA / "questions" / "sample.jsonl").read_text("utf-8").splitlines()
     asked = [str(json.loads(line)["question"]) for line in lines]
     # What points at something is a later question of a conversation, and waits for the visitor.
-    questions = [question for question in asked if not goes_on(question)]
+    questions = [question for question in asked if stands_alone(question, signal_meter().stop_words)]
 
     async def stay(number: int) -> None:
         tag, nth, habit = f"V{number:03d}", number, ENDINGS[number % 4] if is_mixed else "finished"
