@@ -19,17 +19,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "contexts": (
         *("contexts", "retrieved_contexts", "retrieval_context", "context", "documents", "passages", "chunks"),
         *("retrieved_documents", "retrieved_docs", "retrieved_chunks", "source_documents", "source_nodes", "docs"),
-        *(
-            "retrieved",
-            "retrieved_context",
-            "retrieved_passages",
-            "retrieved_text",
-            "retriever_resources",
-            "chunk",
-            "chunk_text",
-            "passage",
-            "document",
-        ),
+        *("retrieved", "retrieved_context", "retrieved_passages", "retrieved_text", "retriever_resources", "chunk"),
+        *("chunk_text", "passage", "document"),
         *("document_text", "content", "text"),
     ),
     "scores": (

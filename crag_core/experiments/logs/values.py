@@ -32,31 +32,11 @@ _MISSING = ("nan", "NaN", "<NA>")
 QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_str", "text", "content", "value")
 ANSWER_KEYS = ("answer", "response", "output", "result", "completion", "generation", "text", "content", "value")
 _TEXT_KEYS = (
-    *(
-        "document.content",
-        "page_content",
-        "pageContent",
-        "text",
-        "content",
-        "chunk",
-        "chunk_text",
-        "passage",
-        "context",
-        "body",
-    ),
-    *("document", "snippet"),
+    *("document.content", "page_content", "pageContent", "text", "content", "chunk", "passage", "chunk_text"),
+    *("context", "body", "document", "snippet"),
 )
 _ID_KEYS = (
-    "document.id",
-    "chunk_id",
-    "context_id",
-    "id",
-    "id_",
-    "node_id",
-    "doc_id",
-    "document_id",
-    "segment_id",
-    "uuid",
+    *("document.id", "chunk_id", "context_id", "id", "id_", "node_id", "doc_id", "document_id", "segment_id", "uuid"),
     "doc_uri",
 )
 _SCORE_KEYS = ("document.score", "score", "similarity", "relevance_score", "_score", "distance", "rank_score")
