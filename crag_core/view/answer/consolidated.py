@@ -15,12 +15,13 @@ KNOWS_NOTHING = "The model says that it does not know."
 
 @dataclass(frozen=True)
 class Group:
-    """Statements that agree, with their `sources` in words and as links; `is_memory`: they stand in no excerpt."""
+    """Statements that agree, with their `sources` in words; the excerpts among them as links."""
 
     text: str
     sources: str
     cited: tuple[Source, ...]
-    is_memory: bool
+    in_memory: bool
+    in_evidence: bool
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class ConsolidatedView:
 
     @property
     def from_memory_alone(self) -> tuple[str, ...]:
-        return tuple(one.text for one in self.groups if one.is_memory)
+        return tuple(one.text for one in self.groups if not one.in_evidence)
 
 
 def consolidated_view(view: RunView) -> ConsolidatedView | None:
@@ -52,7 +53,8 @@ def consolidated_view(view: RunView) -> ConsolidatedView | None:
             clean(one.text),
             sources_in_words(one),
             tuple(sources[number] for number in one.excerpts if number in sources),
-            not one.excerpts,
+            bool(one.memory),
+            bool(one.excerpts),
         )
         for one in found.pieces
     )

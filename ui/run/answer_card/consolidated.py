@@ -18,7 +18,8 @@ def draw_consolidated(view: RunView) -> None:
         st.markdown(f"#### :violet-badge[:material/psychology: {found.title}]", width="content")
         if found.asked:
             st.markdown("\n".join(f"- {plain(text)}" for text in found.own) or f":gray[{KNOWS_NOTHING}]")
-            st.caption(NO_EVIDENCE if found.own else "")
+            if found.own:
+                st.caption(NO_EVIDENCE)
         st.markdown("**Put together with the evidence**" if found.asked else "**Put together**")
         st.markdown("\n".join(map(_line, found.groups)) or ":gray[Nothing of it bears on the question.]")
         for line in found.conflicts:
@@ -29,5 +30,5 @@ def draw_consolidated(view: RunView) -> None:
 
 def _line(group: Group) -> str:
     links = " ".join(f"[\\[{one.number}\\]](#{one.label.anchor})" for one in group.cited)
-    memory = "the model's memory" if "memory" in group.sources else ""
+    memory = "the model's memory" if group.in_memory else ""
     return f"- {plain(group.text)} :gray[· {' and '.join(filter(None, (links, memory)))}]"
