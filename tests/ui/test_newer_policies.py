@@ -118,7 +118,7 @@ def test_what_the_model_knows_stands_beside_the_evidence_with_their_conflict_on_
 ) -> None:
     with OllamaServer(ScriptedModel(judging())) as server:
         app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="astute-rag")
-        assert ":green[Found] 2 to 3 · :orange[Uncertain] 2 to 3 · :red[Not found] 0 to 3" in shown(app)
+        assert ":green[Found] 2–3 · :orange[Uncertain] 2–3 · :red[Not found] 0–3" in shown(app)
         ask(app, PRICE)
         assert dict(heard(server)) == {"recall": 1, "consolidate": 1, "answer": 1} and not app.exception
         trace: Trace = app.session_state["trace"]
