@@ -265,7 +265,7 @@ def test_unknown_policy_names_the_near_one_and_all_others(home: Path, capsys: Ou
     assert main(["ask", QUESTION, "--policy", "papre"]) == 2
     told = capsys.readouterr().err
     assert told.startswith(
-        "error: Unknown policy 'papre'. Did you mean 'paper'? Known: adaptive-rag, agentic, heuristic, paper"
+        "error: Unknown policy 'papre'. Did you mean 'paper'? Known: adaptive-rag, agentic, astute-rag, heuristic"
     )
 
 

@@ -194,7 +194,7 @@ def test_what_plain_rag_would_not_heed_is_refused(idle: str, workbench: Workbenc
         ("paper,doubtful=hide", "doubtful: expected show or abstain, found 'hide'."),
         (
             "papr",
-            "Unknown policy 'papr'. Did you mean 'paper'? Known: adaptive-rag, agentic, heuristic, paper, plain, ",
+            "Unknown policy 'papr'. Did you mean 'paper'? Known: adaptive-rag, agentic, astute-rag, heuristic, paper, ",
         ),
         ("plian", "Unknown policy 'plian'. Did you mean 'plain'?"),
         ("papr,preset=popqa", "Unknown policy 'papr'. Did you mean 'paper'?"),

@@ -32,7 +32,7 @@ from tests.stand_ins.postgres_server import PostgresServer
 from tests.stand_ins.searxng_server import SearXNGServer
 from tests.ui.conftest import _navigate_as_the_server_does, ask, header, shown
 
-pytestmark = pytest.mark.embedding
+pytestmark = [pytest.mark.embedding, pytest.mark.usefixtures("pgvector")]
 
 SERVICES: dict[str, dict[str, Any]] = compose()["services"]
 SECRET = "0123456789abcdef"

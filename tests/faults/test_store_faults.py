@@ -104,7 +104,7 @@ def test_postgresql_that_accepts_and_is_silent_costs_one_wait_a_question(open_be
         assert first <= 2 and silent.accepted <= 2 * first, "a driver may knock twice; nothing of ours tries again"
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("quick", "pgvector")
 def test_postgresql_killed_and_frozen_in_mid_run_and_back(open_bench: Open, server: OllamaServer) -> None:
     with PostgresServer() as postgres:
         workbench = open_bench(store=postgres.url, ollama_host=server.url, cache="off")
@@ -124,7 +124,7 @@ def test_postgresql_killed_and_frozen_in_mid_run_and_back(open_bench: Open, serv
         assert broken_at(pipeline.resume(stuck)) == "" and heard(server) == {"judge": 6, "answer": 2}
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("quick", "pgvector")
 def test_postgresql_killed_while_documents_go_in_leaves_each_whole_or_absent(open_bench: Open) -> None:
     with PostgresServer() as postgres:
         workbench = open_bench(store=postgres.url)

@@ -84,7 +84,7 @@ def test_an_audit_without_a_result_is_a_failure(
 
 
 def test_ci_runs_the_audit() -> None:
-    assert "make audit" in (ROOT / ".ci" / "run").read_text("utf-8")
+    assert "make -j2 lint audit\n" in (ROOT / ".ci" / "run").read_text("utf-8")
     assert "tests/audit_dependencies.py" in (ROOT / "Makefile").read_text("utf-8")
 
 

@@ -127,8 +127,8 @@ def test_a_question_that_is_asked_back_has_no_decision() -> None:
 def test_a_model_asks_back_and_the_reply_to_it_is_answered(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
     said = [
-        {"underspecified": True, "question": "Which of the <boats>?"},
-        {"underspecified": False, "question": "What does a longer yacht pay a night?"},
+        {"question": "And that one?", "missing": "that <boat>"},
+        {"question": "What does a longer yacht pay a night?", "missing": ""},
     ]
     replies = judging()
 
@@ -143,7 +143,7 @@ def test_a_model_asks_back_and_the_reply_to_it_is_answered(home: Path, monkeypat
         first = asked(client, "/query", query=QUESTION)
         back = asked(client, "/query", query="And that one?", after=first["id"])
         schemas.QueryResponse.model_validate(back)
-        assert (back["asks_back"], back["answer"], back["chunks"]) == ("Which of the <boats>?", "", [])
+        assert (back["asks_back"], back["answer"], back["chunks"]) == ("What does “that <boat>” stand for?", "", [])
         assert back["decision"]["action"] is None and back["kept"]
         later = asked(client, "/query", query="The longer ones", after=back["id"])
         assert later["query"] == "What does a longer yacht pay a night?" and later["asked"] == "The longer ones"

@@ -102,7 +102,7 @@ def test_a_later_question_says_how_it_was_asked(open_page: Callable[..., AppTest
     app.run()
     (caption,) = (one.value for one in app.caption if "Asked as" in one.value)
     assert "\\<b\\>" in caption, "text, and no markup"
-    assert "Asked as “And <b>longer</b> ones?”, after 1 question; understood made by rule" in shown(app)
+    assert "Asked as “And <b>longer</b> ones?”, after 1 question; standalone question made by rule" in shown(app)
 
 
 def test_columns_that_tell_nothing_are_left_out(open_page: Callable[..., AppTest], store: HistoryStore) -> None:

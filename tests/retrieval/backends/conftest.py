@@ -50,6 +50,7 @@ def open_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ope
         place = f"{server.make_bucket()}/index"
         yield lambda: ObjectBackend(place, send)
     if request.param == "postgres":
+        request.getfixturevalue("pgvector")
         url = request.getfixturevalue("postgres_url")
         yield lambda: PostgresBackend(url)
 

@@ -34,6 +34,8 @@ from tests.retrieval.test_kills import finish, whole
 from tests.stand_ins.local_server import HOST
 from tests.stand_ins.postgres_server import PASSWORD, PostgresServer
 
+pytestmark = pytest.mark.usefixtures("pgvector")
+
 SHORT = Recipe("words-64", 60, 10)
 
 
