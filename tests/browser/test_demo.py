@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import LOOKS, download, look_at, settled
 from tests.browser.test_accessibility import check
+from tests.matrix import diagonal
 from ui.session.demos import demos
 
 pytestmark = pytest.mark.browser
@@ -87,10 +88,9 @@ def test_the_saved_file_is_the_story(page: Page, empty_app: str) -> None:
     assert "Larkness Marine" in text and "Content-Security-Policy" in text
 
 
-@pytest.mark.parametrize(("theme", "width"), LOOKS)
-@pytest.mark.parametrize("shown", [1, 4], ids=lambda at: demos()[at].trace.id)
-def test_nothing_grave_on_any_step(page: Page, empty_app: str, theme: str, width: int, shown: int) -> None:
-    look_at(page, theme, width)
+@pytest.mark.parametrize(("shown", "look"), diagonal([1, 4], LOOKS))
+def test_nothing_grave_on_any_step(page: Page, empty_app: str, shown: int, look: tuple[str, int]) -> None:
+    look_at(page, *look)
     page.emulate_media(reduced_motion="reduce")
     page.goto(f"{empty_app}/demo?run={demos()[shown].trace.id}")
     expect(page.locator(".story h1")).to_be_visible()

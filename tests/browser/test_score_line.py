@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import ROOT, serve
+from tests.matrix import diagonal
 
 pytestmark = pytest.mark.browser
 
@@ -221,8 +222,7 @@ SCORES = {
 PLACES = [(0.4, 0.6), (0.0, 1.0), (0.5, 0.505), (0.0, 0.0), (1.0, 1.0), (0.0, 0.005), (0.995, 1.0)]
 
 
-@pytest.mark.parametrize("scores", SCORES)
-@pytest.mark.parametrize("name", ["paper", "two-signal"])
+@pytest.mark.parametrize(("name", "scores"), diagonal(["paper", "two-signal"], SCORES))
 def test_no_label_stands_over_another_wherever_scores_and_thresholds_are(
     page: Page, pictures_url: str, name: str, scores: str
 ) -> None:
