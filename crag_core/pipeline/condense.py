@@ -48,11 +48,9 @@ def condense(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if len(made) > LONGEST_QUESTION:
         made = known.asked
     if parts.model is None:
-        return (
-            _settled(known, made, BY_RULE)
-            if made
-            else _asks_back(known, back_question(known.asked, stop_words), BY_RULE)
-        )
+        if not made:
+            return _asks_back(known, back_question(known.asked, stop_words), BY_RULE)
+        return _settled(known, made, BY_RULE)
     said, usage, why = _ask(parts.model, parts, known, run)
     by = f"written by {parts.model.name}"
     if said.question is None:
