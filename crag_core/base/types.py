@@ -32,6 +32,10 @@ class Origin(StrEnum):
     WEB = "web"
 
 
+UNNAMED = "unnamed source"
+"""The source of a passage that came without any."""
+
+
 @dataclass(frozen=True)
 class Passage:
     """One retrieved piece of a document, or one web result.
@@ -56,6 +60,11 @@ class Passage:
 
     def score(self, name: str) -> float | None:
         return dict(self.scores).get(name)
+
+    @property
+    def stems_from(self) -> str:
+        """What counts as one source: its name or, without one, its document, else the passage itself."""
+        return self.source if self.source not in ("", UNNAMED) else self.document_id or self.id
 
 
 @dataclass(frozen=True)

@@ -178,6 +178,13 @@ def _attempt(trace: Trace, routed: Reroute) -> str:
     return without_thoughts(judged.raw).strip() if judged and is_answer and seen == chunks else ""
 
 
+def refuses(trace: Trace) -> bool:
+    """Whether there is no answer in what is kept, as the policy or the language model has settled it already."""
+    routed = reroute(trace, trace.settings.policy)
+    abstention = withheld(trace, trace.settings.policy, routed.decision, routed.knowledge)
+    return abstention is not None or declines(_attempt(trace, routed))
+
+
 def _taken_over(text: str, key: str, count: int, writer: str, parts: Parts) -> Iterator[str | Result]:
     """The reply that was given before, which costs nothing now."""
     name = parts.model.name if parts.model else writer

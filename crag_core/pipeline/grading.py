@@ -11,7 +11,7 @@ from crag_core.base.concurrency.cancellation import REPLIED
 from crag_core.base.errors import CragError, EvaluatorUnavailable, ModelUnavailable, Stopped
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.prompts.replies import NOT_SUFFICIENT, SUFFICIENT, SUFFICIENT_SCHEMA
-from crag_core.base.protocols import Evaluator, LanguageModel
+from crag_core.base.protocols import Cancel, Evaluator, LanguageModel
 from crag_core.base.reply_parsing import parse_records, parse_verdict
 from crag_core.base.types import (
     EvaluatorCard,
@@ -210,14 +210,23 @@ def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) 
     return asking.result({"opinions": with_opinion(trace, opinion)} if kept else {})
 
 
-def _check(grades: tuple[Grade, ...], asked: tuple[Passage, ...], card: EvaluatorCard) -> None:
-    """An evaluator of a user's own may forget one."""
+def grades_by(
+    evaluator: Evaluator, question: str, passages: tuple[Passage, ...], cancel: Cancel
+) -> tuple[Grade, ...]:
+    """One a passage; what has no text, such as an image, is not graded.
+
+    Raises `EvaluatorUnavailable` where the evaluator, which may be a user's own, forgets one.
+    """
+    asked = tuple(passage for passage in passages if passage.text.strip())
+    grades = evaluator.grade(question, asked, cancel) if asked else ()
     if [grade.passage_id for grade in grades] != [passage.id for passage in asked]:
         raise EvaluatorUnavailable(
-            f"The evaluator {card.name!r} gave {len(grades)} grades for {len(asked)} chunks; "
+            f"The evaluator {evaluator.card.name!r} gave {len(grades)} grades for {len(asked)} chunks; "
             "expected one for each, with its id, in their order.",
             hint="See docs/extending.md.",
         )
+    known = _by_id(grades)
+    return tuple(known.get(one.id) or Grade(one.id, None, cause="no text") for one in passages)
 
 
 def _by_id(grades: tuple[Grade, ...]) -> dict[str, Grade]:
@@ -253,8 +262,7 @@ class _Asking:
             token = REPLIED.set(self._heard(done, min(size, len(todo) - start), run))
             asked = todo[start : start + size]
             try:
-                grades = evaluator.grade(question, asked, run.cancel)
-                _check(grades, asked, self.card)
+                grades = grades_by(evaluator, question, asked, run.cancel)
             except Stopped:
                 self.state = StepState.STOPPED
                 self.broken = f"stopped by you after {done} of {len(self.passages)} chunks"

@@ -65,8 +65,9 @@ def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
     # A pinned file is there whole; its pieces would only say the same again.
     passages = pinned + tuple(one for one in found.passages if one.document_id not in settings.pinned)
     signals = parts.meter.measure(trace.question, passages, found.agreement)
-    sources = len({passage.source for passage in passages})
+    sources = len({passage.stems_from for passage in passages})
     summary = f"{len(passages)} chunks from {sources} documents" if passages else "nothing found"
+    summary += f", {found.by}" if found.by else ""
     summary += ", as recorded in the log" if trace.logged else ""
     summary += f", {len(pinned)} of them whole files that you pinned" if pinned else ""
     return Result({"passages": passages, "signals": signals}, summary)
@@ -114,7 +115,7 @@ def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """
     decision_path = decision_path_of(trace, trace.settings.policy)
     read = {*trace.edits.pinned, *(extraction.passage_id for extraction in trace.extractions or ())}
-    todo = [passage for passage in decision_path.kept if passage.id not in read]
+    todo = [passage for passage in decision_path.kept if passage.id not in read and passage.text.strip()]
     if decision_path.decision.handling is not Handling.EXTRACT or not todo:
         return None
     if parts.model is None:

@@ -11,6 +11,7 @@ from crag_core.base.protocols import Cancel, LanguageModel, Messages
 from crag_core.base.reply_parsing import without_thoughts
 from crag_core.base.types import AS_ASKED, CorrectionKind, Grade, Passage, Step, StepState, Usage, WebOutcome, WebSearch
 from crag_core.decision.policy import WebQuery
+from crag_core.pipeline.grading import grades_by
 from crag_core.pipeline.run import Parts, Result, Run, TimedCancel, WebMode
 from crag_core.pipeline.stages import scored_strips
 from crag_core.trace.edits import edited
@@ -58,13 +59,21 @@ def search(trace: Trace, parts: Parts, run: Run) -> Result | None:
         outcome=reply.outcome,
         provider=reply.provider,
         message=reply.message,
-        passages=reply.passages,
+        passages=_distinct(reply.passages),
         from_cache=reply.from_cache,
         attempts=reply.attempts,
         pages=() if reply.is_offline or parts.page_reader is None else None,
     )
     summary = f"{len(web.passages)} results for “{web.query}” from {web.provider}" if web.passages else web.message
     return Result({"web": web}, summary)
+
+
+def _distinct(results: tuple[Passage, ...]) -> tuple[Passage, ...]:
+    """Of two with one id, which a user's own provider may give, the first."""
+    found: dict[str, Passage] = {}
+    for one in results:
+        found.setdefault(one.id, one)
+    return tuple(found.values())
 
 
 def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -89,7 +98,7 @@ def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return None
     summary, usage = [], Usage()
     if ungraded:
-        grades = parts.evaluator.grade(trace.question, ungraded, run.cancel)
+        grades = grades_by(parts.evaluator, trace.question, ungraded, run.cancel)
         graded = sum(grade.score is not None for grade in grades)
         summary.append(f"{graded} of {len(ungraded)} web results graded")
         usage = sum((grade.usage for grade in grades), usage)

@@ -236,7 +236,9 @@ def _missing_evidence(
     ):
         missing.append(Missing.STRIPS)
     read = {*pinned, *(extraction.passage_id for extraction in trace.extractions or ())}  # a pinned one stays whole
-    if decision.handling is Handling.EXTRACT and any(passage.id not in read for passage in decision_path.kept):
+    if decision.handling is Handling.EXTRACT and any(
+        passage.id not in read for passage in decision_path.kept if passage.text.strip()
+    ):
         missing.append(Missing.EXTRACTION)
     if decision.may_search and (trace.web is None or trace.web.outcome in _UNASKED):
         missing.append(Missing.WEB)

@@ -70,7 +70,7 @@ def _asked(view: RunView) -> Iterator[tuple[str, str]]:
 def _where(view: RunView) -> Iterator[str]:
     trace, routed = view.trace, view.routed
     looked_at = routed.decision_path.looked_at
-    sources = {passage.source for passage in looked_at}
+    sources = {passage.stems_from for passage in looked_at}
     rounds = len(routed.decision_path.iterations)
     message = f"{counted(len(looked_at), 'chunk')} of {counted(len(sources), 'document')}" if looked_at else "nothing"
     pinned = ", files that you pinned" if trace.settings.pinned else ""

@@ -146,7 +146,7 @@ def retrieve(trace: Trace, routed: Reroute) -> Stage:
     pinned = sum("read_file" in passage.found_by for passage in found)
     files, rest = counted(pinned, "pinned file"), counted(len(found) - pinned, "chunk")
     message = (f"{files}, {rest}" if len(found) > pinned else f"{files}, whole") if pinned else rest
-    of = _sorted(trace) + f"from {counted(len({passage.source for passage in found}), 'document')}" if found else ""
+    of = _sorted(trace) + f"from {counted(len({passage.stems_from for passage in found}), 'document')}" if found else ""
     return stage("retrieve", StageState.TAKEN, message if found else "nothing found", of)
 
 

@@ -70,7 +70,7 @@ def found_caption(view: RunView) -> str:
         return "The documents are not searched."
     if not found:
         return "The search of the documents finds nothing."
-    sources = len({passage.source for passage in found})
+    sources = len({passage.stems_from for passage in found})
     close = "They come closest to the question, which" if len(found) > 1 else "It comes closest to the question, which"
     return (
         f"The search returns {many(len(found), 'chunk')}: short pieces of {many(sources, 'document')}. "
