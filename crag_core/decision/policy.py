@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from crag_core.base.errors import BadRecord, UnknownName
-from crag_core.base.serialization import from_plain
+from crag_core.base.errors import UnknownName
 from crag_core.base.types import Action, EvaluatorCard, Handling, Scores
 from crag_core.decision import signals
 
@@ -355,6 +353,12 @@ class Policy:
         return self.aggregation is Aggregation.WHOLE_CONTEXT
 
     @property
+    def retrieves_from_web(self) -> bool:
+        """Whether the web is a way in which some action retrieves again."""
+        moves_on = any(self.route(action).re_retrieve is Again.NEXT_STRATEGY for action in Action)
+        return moves_on and Strategy.WEB in self.loop.strategies
+
+    @property
     def reads_grades(self) -> bool:
         """Whether passage grades have any part in the overall score."""
         return not self.scores_the_set or any(name == signals.RERANK for name, _ in self.weights)
@@ -378,10 +382,16 @@ class Policy:
         raise UnknownName.among(f"preset of policy {self.name!r}", name, [preset.name for preset in self.presets])
 
     def without_retrieval(self) -> Policy:
-        """This policy where only the given passages are at hand: no second retrieval is asked for."""
+        """This policy where only the given passages are at hand: no second retrieval is asked for.
+
+        Where the web is a way to retrieve again, it is the only one that is left.
+        """
         chunks = replace(self, **self._routes_on_chunks())
         routes: dict[str, Any] = {action.lower(): replace(chunks.route(action), expand=False) for action in Action}
         loop = replace(self.loop, max_iterations=1)
+        if self.retrieves_from_web and self.loop.max_iterations > 1:
+            loop = Loop(2, (Strategy.WEB,))
+            routes = {name: _as_last_round(route) for name, route in routes.items()}
         return replace(self, loop=loop, rounds_by_question=False, **routes)
 
     def unaided(self) -> Policy:
@@ -402,7 +412,8 @@ class Policy:
 
     def for_grading(self) -> Policy:
         """This policy where every retrieved passage is graded once, by one evaluator: no rule, no limit, no rounds."""
-        return replace(self.without_retrieval(), fast_path=FastPath(), grade_top=None, second_opinion=None)
+        loop = replace(self.loop, max_iterations=1)
+        return replace(self.without_retrieval(), loop=loop, fast_path=FastPath(), grade_top=None, second_opinion=None)
 
     def suited_to(self, card: EvaluatorCard, strip_card: EvaluatorCard) -> Policy:
         """This policy with the thresholds to start from for `card`, and the strip cut-off for `strip_card`.
@@ -422,12 +433,9 @@ class Policy:
         return self.with_thresholds(lower, upper, strip_card.strip_cutoff if own is None else own)
 
 
-def parse_policy(text: str, name: str) -> Policy:
-    """Read a policy from TOML; `BadRecord` names the file, the key and what was expected."""
-    try:
-        data = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # besides syntax errors: numbers and nesting without end
-        raise BadRecord(f"Policy {name!r} is not valid TOML: {error}.") from error
-    if "name" in data:
-        raise BadRecord(f"policy {name}.name: unknown key.", hint="A policy has the name of its file.")
-    return from_plain(Policy, data | {"name": name}, f"policy {name}")
+def _as_last_round(route: Route) -> Route:
+    """A route that can retrieve more of the same no more: it uses what there is."""
+    if route.re_retrieve is not Again.REFINE:
+        return route
+    handling = Handling.WHOLE if route.passages is Handling.DISCARD else route.passages
+    return replace(route, re_retrieve=None, passages=handling)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from itertools import groupby
 
@@ -31,6 +31,8 @@ from crag_core.decision.policy import Policy, StripOrder
 
 Keep = Callable[[Strip], str]
 """Why a strip is struck out; the empty string keeps it."""
+
+REPEATED = "the same sentence is kept already"
 
 Kept = tuple[tuple[Excerpt, ...], tuple[StripVerdict, ...]]
 """What goes in, and the verdict on every strip."""
@@ -67,7 +69,7 @@ def recompose(
     internal, verdicts = _internal(policy, decision, passages, strips, extractions, notes)
     external: tuple[Excerpt, ...] = ()
     if decision.wants(CorrectionKind.WEB_SEARCH) and web is not None:
-        external, web_verdicts = _external(policy, web, notes)
+        external, web_verdicts = _external(policy, web, _sentences(internal, strips or ()), notes)
         asked = web.outcome not in (WebOutcome.PENDING, WebOutcome.APPROVED)
         if asked and not external and policy.route(decision.action).keep_original_without_web and passages:
             internal, verdicts = _whole(passages, strips or (), policy.strips.token_budget, {}, notes)
@@ -129,7 +131,8 @@ def _internal(
     return excerpts, verdicts
 
 
-def _external(policy: Policy, web: WebSearch, notes: list[str]) -> Kept:
+def _external(policy: Policy, web: WebSearch, said: set[str], notes: list[str]) -> Kept:
+    """Of the web; `said` are the sentences of the corpus that go in, which are left out here."""
     if web.outcome is not WebOutcome.USED or web.pages_waiting:
         return (), ()
     found = web.evidence(policy.web_pages)
@@ -140,12 +143,12 @@ def _external(policy: Policy, web: WebSearch, notes: list[str]) -> Kept:
     if off and not usable:
         notes.append(f"The web answered, but none of its {len(off)} results is on the subject.")
     if not policy.refine_web:
-        return _whole(usable, strips, policy.strips.token_budget, off, notes)
+        return _whole(usable, strips, policy.strips.token_budget, off, notes, said)
     if unread := _unread(usable, strips):
         notes.append("No sentence of the web could be graded, so its results are used as they are.")
-        return _whole(unread, strips, policy.strips.token_budget, off, notes)
+        return _whole(unread, strips, policy.strips.token_budget, off, notes, said)
     keep = _keep_scored(policy.cutoff)
-    verdicts = _choose(policy, strips, found, lambda strip: _why_discarded(strip, off) or keep(strip))
+    verdicts = _choose(policy, strips, found, lambda strip: _why_discarded(strip, off) or keep(strip), said)
     excerpts = _excerpts(policy, verdicts, found)
     if usable and not excerpts:
         left = tuple(strip for strip in strips if strip.passage_id not in off)
@@ -209,9 +212,16 @@ def _verdicts(strips: Iterable[Strip], why_struck: Keep) -> tuple[StripVerdict, 
 
 
 def _choose(
-    policy: Policy, strips: tuple[Strip, ...], passages: tuple[Passage, ...], why_struck: Keep
+    policy: Policy,
+    strips: tuple[Strip, ...],
+    passages: tuple[Passage, ...],
+    why_struck: Keep,
+    said: Collection[str] = (),
 ) -> tuple[StripVerdict, ...]:
-    """Filter, drop repetitions (passages of one document overlap), then fill the token budget best strip first."""
+    """Filter, drop repetitions (passages of one document overlap), then fill the token budget best strip first.
+
+    `said` are the sentences that are kept already.
+    """
     rank = {passage.id: i for i, passage in enumerate(passages)}
     reasons = {strip.id: why_struck(strip) for strip in strips}
     rules = policy.strips
@@ -220,10 +230,10 @@ def _choose(
     for strip in sorted(strips, key=lambda s: (-(s.score or 0.0), rank[s.passage_id], s.start)):
         if reasons[strip.id]:
             continue
-        words = " ".join(strip.text.split())
+        words = _as_words(strip.text)
         size = estimate_tokens(strip.text)
-        if words in seen:
-            reasons[strip.id] = "the same sentence is kept already"
+        if words in seen or words in said:
+            reasons[strip.id] = REPEATED
         elif rules.top is not None and len(seen) >= rules.top:
             reasons[strip.id] = f"over the {rules.top}-sentence limit"
         elif rules.token_budget is not None and tokens + size > rules.token_budget:
@@ -263,36 +273,83 @@ def _whole(
     budget: int | None,
     discarded: dict[str | None, str],
     notes: list[str],
+    said: Collection[str] | None = None,
 ) -> Kept:
     """Passages as they are, in rank order, as many as the budget holds; one that does not fit stops no smaller one.
 
-    Of the first, the beginning goes in where it is longer than the budget by itself. None: all of them.
+    Of the first, the beginning goes in where it is longer than the budget by itself. None: all of them. `said`: without
+    these sentences, and without those of the passages before; None: whatever they repeat.
     """
+    repeated = frozenset[str]() if said is None else _repeated(passages, strips, said)
+    offered = [one for passage in passages if (one := _left_of(passage, strips, repeated)).text.strip()]
     excerpts: list[Excerpt] = []
     left = math.inf if budget is None else budget
-    for passage in passages:
-        text = passage.text if excerpts or budget is None else beginning(passage.text, budget, estimate_tokens)
-        tokens = estimate_tokens(text)
-        if text and tokens <= left:
-            excerpts.append(_beginning(passage, text, strips))
+    for one in offered:
+        if budget is not None and not excerpts and not one.strip_ids:
+            one = _beginning(one.passage, beginning(one.text, budget, estimate_tokens), strips)
+        tokens = estimate_tokens(one.text)
+        if one.text and tokens <= left:
+            excerpts.append(one)
             left -= tokens
-    if len(excerpts) < len(passages):
-        notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(passages)} chunks.")
-    ends = {excerpt.passage.id: len(excerpt.text) for excerpt in excerpts}
-    if excerpts and len(excerpts[0].text) < len(excerpts[0].passage.text):
+    if len(excerpts) < len(offered):
+        notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(offered)} chunks.")
+    ends = {one.passage.id: len(one.text) for one in excerpts}
+    ends |= {one.passage.id: len(one.passage.text) for one in excerpts if one in offered}
+    if excerpts and excerpts[0] not in offered:
         whole = estimate_tokens(excerpts[0].passage.text)
         used = estimate_tokens(excerpts[0].text)
         notes.append(
             f"The first chunk alone is longer than the token budget of {budget}: about {used:,} of its {whole:,} "
             "tokens are used, from its beginning."
         )
+    if gone := len([one for one in passages if one.text.strip()]) - len(offered):
+        notes.append(f"{gone} of {len(offered) + gone} web results say only what is kept already.")
 
     def why_struck(strip: Strip) -> str:
+        if strip.id in repeated:
+            return REPEATED
         if strip.start < ends.get(strip.passage_id, 0):
             return ""
         return _why_discarded(strip, discarded) or "the token budget was full"
 
     return tuple(excerpts), _verdicts(strips, why_struck)
+
+
+def _repeated(passages: tuple[Passage, ...], strips: tuple[Strip, ...], said: Collection[str]) -> frozenset[str]:
+    """The ids of strips that say what is said already, by `said` or by a passage before."""
+    said, found = set(said), set[str]()
+    for passage in passages:
+        own = _strips_of(passage, strips)
+        found |= {strip.id for strip in own if _as_words(strip.text) in said}
+        said |= {_as_words(strip.text) for strip in own}
+    return frozenset(found)
+
+
+def _left_of(passage: Passage, strips: tuple[Strip, ...], repeated: Collection[str]) -> Excerpt:
+    """A passage whole, or what is left of it without repeated strips."""
+    own = _strips_of(passage, strips) if repeated else ()
+    new = [strip for strip in own if strip.id not in repeated]
+    if len(new) == len(own):
+        return Excerpt(passage, passage.text)
+    return Excerpt(passage, " ".join(strip.text for strip in new), tuple(strip.id for strip in new))
+
+
+def _strips_of(passage: Passage, strips: tuple[Strip, ...]) -> tuple[Strip, ...]:
+    return tuple(strip for strip in strips if strip.passage_id == passage.id) or decompose(passage)
+
+
+def _sentences(excerpts: tuple[Excerpt, ...], strips: tuple[Strip, ...]) -> set[str]:
+    texts = {strip.id: strip.text for strip in strips}
+    own = (
+        [texts[id_] for id_ in one.strip_ids if id_ in texts] or [one.text[start:end] for start, end in split(one.text)]
+        for one in excerpts
+    )
+    return {_as_words(text) for found in own for text in found}
+
+
+def _as_words(text: str) -> str:
+    """What makes two sentences the same: everything but white space."""
+    return " ".join(text.split())
 
 
 def _beginning(passage: Passage, text: str, strips: tuple[Strip, ...]) -> Excerpt:

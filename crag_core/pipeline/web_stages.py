@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from crag_core.base.errors import CragError, Stopped
@@ -177,10 +177,21 @@ def _waiting_search(trace: Trace) -> WebSearch:
 
 _LONGEST = 200  # characters of a query
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
-_LABEL = re.compile(
-    r"^\W*(?:(?:rewritten |optimi[sz]ed |web |search )*(?:query|(?:key )?(?:words?|phrases?)|keywords?)|rewritten)\s*:",
-    re.IGNORECASE,
+_NAMES = frozenset(
+    "query queries question keyword keywords phrase phrases output answer rewritten rephrased reworded reformulated "
+    "refined revised improved optimized optimised suchanfrage anfrage suchbegriff suchbegriffe stichwörter requête "
+    "recherche consulta búsqueda mots palabras".split()
 )
+_OTHER_NAMES = frozenset("version word words term terms string result rewrite".split())
+_BESIDE = frozenset(
+    "sure certainly ok okay of course here s this is are the a an your my one for web search engine google internet "
+    "online key friendly focused better best new final short possible suggested original user optimierte verbesserte "
+    "optimisée optimizada clave clés der die de la le für".split()
+)
+"""The words of a label before a query, such as "Here is the web-optimized version of the query:"."""
+_ECHO = re.compile(r"^\W*(?:original(?:\s+\w+)?|question)\s*:", re.IGNORECASE)
+"""Of the request, before the query itself."""
+_TAG = re.compile(r"^\W*<[\w\-]+>|</[\w\-]+>\W*$|^\s*```\w*\s*$")
 
 
 def ask_for_query(
@@ -200,15 +211,17 @@ def ask_for_query(
 
 
 def clean_query(reply: str) -> str:
-    """The query in a model's reply: its first line that says something, bare; perhaps ""."""
-    return shortened(next(_lines(reply), ""))
+    """The query in a model's reply: its first line that says something new, bare; perhaps ""."""
+    lines = without_thoughts(reply).splitlines()
+    said = next(_bare_lines(line for line in lines if not _ECHO.match(line)), "")
+    return shortened(said or next(_bare_lines(lines), ""))
 
 
 def key_phrases(reply: str, limit: int) -> str:
     """The first `limit` phrases of a reply, with commas between; they stand on one line, or are the items of a list."""
     text = without_thoughts(reply)
     items = [line for line in text.splitlines() if _ITEM.match(line)]
-    said = "\n".join(_ITEM.sub("", line) for line in items) if len(items) > 1 else next(_lines(text), "")
+    said = "\n".join(_ITEM.sub("", line) for line in items) if len(items) > 1 else next(_bare_lines(text.splitlines()), "")
     phrases = [bare for part in re.split(r"[,;，、；\n]+", said) if (bare := _bare(part))]
     distinct = list({phrase.casefold(): phrase for phrase in reversed(phrases)}.values())[::-1][:limit]
     while len(distinct) > 1 and len(", ".join(distinct)) > _LONGEST:
@@ -230,11 +243,21 @@ def shortened(query: str) -> str:
     return text[:_LONGEST].rpartition(" ")[0] or text[:_LONGEST]
 
 
-def _lines(reply: str) -> Iterator[str]:
-    """The lines that say something: "Here is the query:" only announces it."""
-    bare = (_bare(line) for line in without_thoughts(reply).splitlines())
-    return (line for line in bare if line and not line.endswith(":"))
+def _bare_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Those that say something: "Here is the query:" only announces it."""
+    return (bare for line in lines if (bare := _bare(line)) and not bare.endswith((":", "：")))
 
 
 def _bare(text: str) -> str:
-    return " ".join(_LABEL.sub("", text).strip(" \t\"'`*“”„«».-").split())
+    return " ".join(_unlabelled(_TAG.sub("", text)).strip(" \t\"'`*“”„«».-{}").split())
+
+
+def _unlabelled(text: str) -> str:
+    """Without the labels that stand before it; any other word before a colon is a part of the query."""
+    while True:
+        head, *rest = re.split("[:：]", text, maxsplit=1)
+        said = {word for word in re.findall(r"\w+", head.casefold()) if not word.isdecimal()}
+        names_it = said & _NAMES or (len(said) > 1 and said & _OTHER_NAMES)
+        if not (rest and names_it and said <= _NAMES | _OTHER_NAMES | _BESIDE):
+            return text
+        text = rest[0]

@@ -20,7 +20,7 @@ from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.judges.llm_list import LLMListEvaluator
 from crag_core.pipeline.run import WebMode
 from tests.builders import policy_file
-from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, found_web, passage
+from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, passage, web_passage
 
 Case = dict[str, Any]
 CASES: list[Case] = json.loads((Path(__file__).parents[1] / "golden" / "effects.json").read_text("utf-8"))["cases"]
@@ -29,6 +29,7 @@ JUDGES: dict[str, Callable[[LanguageModel], Evaluator]] = {
     "rank-weighted": LLMBatchEvaluator,
     "agentic": LLMListEvaluator,
 }
+FOUND = WebReply(WebOutcome.USED, "Fake search", tuple(web_passage(n, f"Page {n} says so.") for n in (1, 2)))
 SENTENCE = re.compile(r"Fact (\d+)([AB]) stands here\.")
 
 
@@ -125,7 +126,7 @@ def test_effects_worked_out_by_hand(case: Case) -> None:
         synonyms={"ferry": ("boat",)},
         model=model,
         web=WebMode.OFF if web == "off" else WebMode.AUTO,
-        reply=WebReply(WebOutcome.EMPTY, "Fake search") if web == "empty" else found_web(),
+        reply=WebReply(WebOutcome.EMPTY, "Fake search") if web == "empty" else FOUND,
     )
     whole = ((n, f"Whole document {n}. {chunk(n, case).text}") for n in case.get("documents", ()))
     bench.retriever.files = {f"d{n}": replace(passage(n, text), id=f"file-d{n}") for n, text in whole}
