@@ -150,7 +150,9 @@ def _external(policy: Policy, web: WebSearch, said: set[str], notes: list[str]) 
     keep = _keep_scored(policy.cutoff)
     verdicts = _choose(policy, strips, found, lambda strip: _why_discarded(strip, off) or keep(strip), said)
     excerpts = _excerpts(policy, verdicts, found)
-    if usable and not excerpts:
+    if usable and not excerpts and any(verdict.reason == REPEATED for verdict in verdicts):
+        notes.append("The web answered, but it says only what is kept already.")
+    elif usable and not excerpts:
         left = tuple(strip for strip in strips if strip.passage_id not in off)
         notes.append(f"The web answered, but {_nothing_left(policy, left).lower()}")
     return excerpts, verdicts
@@ -278,32 +280,48 @@ def _whole(
     """Passages as they are, in rank order, as many as the budget holds; one that does not fit stops no smaller one.
 
     Of the first, the beginning goes in where it is longer than the budget by itself. None: all of them. `said`: without
-    these sentences, and without those of the passages before; None: whatever they repeat.
+    these sentences, and without those of the passages before, as far as strips are recorded; None: with all of them.
     """
-    repeated = frozenset[str]() if said is None else _repeated(passages, strips, said)
-    offered = [one for passage in passages if (one := _left_of(passage, strips, repeated)).text.strip()]
+    known = None if said is None else set(said)
     excerpts: list[Excerpt] = []
+    ends: dict[str, int] = {}
+    repeated: set[str] = set()
+    gone = over = cut = 0
     left = math.inf if budget is None else budget
-    for one in offered:
-        if budget is not None and not excerpts and not one.strip_ids:
-            one = _beginning(one.passage, beginning(one.text, budget, estimate_tokens), strips)
+    for passage in (one for one in passages if one.text.strip()):
+        own = () if known is None else tuple(strip for strip in strips if strip.passage_id == passage.id)
+        new = tuple(strip for strip in own if _as_words(strip.text) not in (known or ()))
+        repeated |= {strip.id for strip in own} - {strip.id for strip in new}
+        if own and not new:
+            gone += 1
+            continue
+        if len(new) < len(own):
+            one = Excerpt(passage, " ".join(strip.text for strip in new), tuple(strip.id for strip in new))
+        elif excerpts or budget is None:
+            one = Excerpt(passage, passage.text)
+        else:
+            one = _beginning(passage, beginning(passage.text, budget, estimate_tokens), strips)
+            cut = len(passage.text) - len(one.text)
         tokens = estimate_tokens(one.text)
-        if one.text and tokens <= left:
-            excerpts.append(one)
-            left -= tokens
-    if len(excerpts) < len(offered):
-        notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(offered)} chunks.")
-    ends = {one.passage.id: len(one.text) for one in excerpts}
-    ends |= {one.passage.id: len(one.passage.text) for one in excerpts if one in offered}
-    if excerpts and excerpts[0] not in offered:
+        if not one.text or tokens > left:
+            over += 1
+            continue
+        excerpts.append(one)
+        left -= tokens
+        ends[passage.id] = len(passage.text) - (cut if len(excerpts) == 1 else 0)
+        if known is not None:
+            known |= {_as_words(strip.text) for strip in new}
+    if over:
+        notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(excerpts) + over} chunks.")
+    if excerpts and cut:
         whole = estimate_tokens(excerpts[0].passage.text)
         used = estimate_tokens(excerpts[0].text)
         notes.append(
             f"The first chunk alone is longer than the token budget of {budget}: about {used:,} of its {whole:,} "
             "tokens are used, from its beginning."
         )
-    if gone := len([one for one in passages if one.text.strip()]) - len(offered):
-        notes.append(f"{gone} of {len(offered) + gone} web results say only what is kept already.")
+    if gone:
+        notes.append(f"{gone} of {gone + len(excerpts) + over} web results say only what is kept already.")
 
     def why_struck(strip: Strip) -> str:
         if strip.id in repeated:
@@ -315,30 +333,8 @@ def _whole(
     return tuple(excerpts), _verdicts(strips, why_struck)
 
 
-def _repeated(passages: tuple[Passage, ...], strips: tuple[Strip, ...], said: Collection[str]) -> frozenset[str]:
-    """The ids of strips that say what is said already, by `said` or by a passage before."""
-    said, found = set(said), set[str]()
-    for passage in passages:
-        own = _strips_of(passage, strips)
-        found |= {strip.id for strip in own if _as_words(strip.text) in said}
-        said |= {_as_words(strip.text) for strip in own}
-    return frozenset(found)
-
-
-def _left_of(passage: Passage, strips: tuple[Strip, ...], repeated: Collection[str]) -> Excerpt:
-    """A passage whole, or what is left of it without repeated strips."""
-    own = _strips_of(passage, strips) if repeated else ()
-    new = [strip for strip in own if strip.id not in repeated]
-    if len(new) == len(own):
-        return Excerpt(passage, passage.text)
-    return Excerpt(passage, " ".join(strip.text for strip in new), tuple(strip.id for strip in new))
-
-
-def _strips_of(passage: Passage, strips: tuple[Strip, ...]) -> tuple[Strip, ...]:
-    return tuple(strip for strip in strips if strip.passage_id == passage.id) or decompose(passage)
-
-
 def _sentences(excerpts: tuple[Excerpt, ...], strips: tuple[Strip, ...]) -> set[str]:
+    """What these excerpts say, in the words of `_as_words`; `strips` are those that the record has."""
     texts = {strip.id: strip.text for strip in strips}
     own = (
         [texts[id_] for id_ in one.strip_ids if id_ in texts] or [one.text[start:end] for start, end in split(one.text)]

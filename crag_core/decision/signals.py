@@ -41,7 +41,8 @@ class SignalMeter:
 
         keyword_overlap: share of the question's keywords (no stop words, longer than two letters) found in the text.
         coherence: mean cosine x (1 - min(variance, 0.3)). length_adequacy: tokens against 100 a passage.
-        diversity: distinct sources (`Passage.stems_from`) over passages. keyword_coverage: share of all the question's words found.
+        diversity: distinct sources (`Passage.stems_from`) over passages. keyword_coverage: share of all the question's
+        words found.
         agreement: as measured by the retriever, the mean pairwise cosine of the passages.
         """
         if not passages:

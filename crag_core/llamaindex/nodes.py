@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -64,16 +65,16 @@ def to_passage(scored: NodeWithScore, score_name: str = "retriever") -> Passage:
 def _own_scores(kept: object) -> Scores:
     """The scores that `to_node` wrote."""
     items = kept.items() if isinstance(kept, dict) else ()
-    numbers = ((str(key), value) for key, value in items if isinstance(value, int | float))
-    return tuple((key, float(value)) for key, value in numbers if math.isfinite(value))
+    numbers = ((str(key), value) for key, value in items if type(value) in (int, float))
+    return tuple((key, float(value)) for key, value in numbers if abs(value) <= sys.float_info.max)
 
 
 def _given_score(scored: NodeWithScore, name: str) -> Scores:
     score = None if scored.score is None else float(scored.score)
     if name == COSINE and score is not None and not abs(score) <= 1.0 + _ROUNDING:
         raise BadRecord(
-            f'Expected cosines from -1 to 1, as node_scores="cosine" says, found {score} at node {scored.node.node_id}.',
-            hint='Leave node_scores out, or have the retriever give cosines.',
+            f'Expected cosines in -1..1, as node_scores="cosine" says, found {score} at node {scored.node.node_id}.',
+            hint="Leave node_scores out, or have the retriever give cosines.",
         )
     if score is None or not math.isfinite(score):
         return ()
@@ -128,10 +129,10 @@ def to_node(passage: Passage, text: str | None = None) -> NodeWithScore:
 
 
 def kept_nodes(trace: Trace, retrieved: Sequence[NodeWithScore] = ()) -> list[NodeWithScore]:
-    """What the run's own policy keeps, as new nodes in the order in which the answer sees them, those without text last.
+    """What the run's own policy keeps, as new nodes in the order in which the answer sees them.
 
-    A node of `retrieved` keeps its id, metadata and relationships; its text is what is left of it. The score is the
-    passage's grade, 1.0 where a rule approved it, None where it was not graded.
+    Those without text come last. A node of `retrieved` keeps its id, metadata and relationships; its text is what is
+    left of it. The score is the passage's grade, 1.0 where a rule approved it, None where it was not graded.
     """
     routed = reroute(trace, trace.settings.policy)
     decision = routed.decision

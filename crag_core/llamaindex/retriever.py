@@ -54,8 +54,9 @@ class CRAGRetriever(BaseRetriever):
         if not searched_with(asked):
             return self.source
         if not (meaning := getattr(self.source, "meaning", None)):
+            kind = type(self.source).__name__
             raise WrongUse(
-                f"{type(self.source).__name__} searches with the question alone; this query brings {searched_with(asked)}.",
+                f"{kind} searches with the question alone, not with {searched_with(asked)}.",
                 hint="Ask without a query transform such as HyDE.",
             )
         searching: Retriever = meaning(asked.custom_embedding_strs or (), asked.embedding or ())

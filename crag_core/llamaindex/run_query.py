@@ -12,7 +12,7 @@ from crag_core.pipeline.pipeline import OpenRun
 
 
 class RunQuery(QueryBundle):
-    """The question of a run, as whoever asked it would have it searched for, and the run, which each component carries on.
+    """The question of a run, with what it is to be searched for, and the run itself, which each component carries on.
 
     `given` holds the nodes of the retriever as they came, those of later rounds too as soon as they are made.
     """

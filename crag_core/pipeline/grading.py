@@ -210,9 +210,7 @@ def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) 
     return asking.result({"opinions": with_opinion(trace, opinion)} if kept else {})
 
 
-def grades_by(
-    evaluator: Evaluator, question: str, passages: tuple[Passage, ...], cancel: Cancel
-) -> tuple[Grade, ...]:
+def grades_by(evaluator: Evaluator, question: str, passages: tuple[Passage, ...], cancel: Cancel) -> tuple[Grade, ...]:
     """One a passage; what has no text, such as an image, is not graded.
 
     Raises `EvaluatorUnavailable` where the evaluator, which may be a user's own, forgets one.

@@ -177,16 +177,16 @@ def _waiting_search(trace: Trace) -> WebSearch:
 
 _LONGEST = 200  # characters of a query
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
-_NAMES = frozenset(
+_NAMES = (
     "query queries question keyword keywords phrase phrases output answer rewritten rephrased reworded reformulated "
     "refined revised improved optimized optimised suchanfrage anfrage suchbegriff suchbegriffe stichwörter requête "
-    "recherche consulta búsqueda mots palabras".split()
+    "recherche consulta búsqueda mots palabras"
 )
-_OTHER_NAMES = frozenset("version word words term terms string result rewrite".split())
-_BESIDE = frozenset(
+_OTHER_NAMES = "version word words term terms string result rewrite"
+_BESIDE = (
     "sure certainly ok okay of course here s this is are the a an your my one for web search engine google internet "
     "online key friendly focused better best new final short possible suggested original user optimierte verbesserte "
-    "optimisée optimizada clave clés der die de la le für".split()
+    "optimisée optimizada clave clés der die de la le für"
 )
 """The words of a label before a query, such as "Here is the web-optimized version of the query:"."""
 _ECHO = re.compile(r"^\W*(?:original(?:\s+\w+)?|question)\s*:", re.IGNORECASE)
@@ -221,7 +221,9 @@ def key_phrases(reply: str, limit: int) -> str:
     """The first `limit` phrases of a reply, with commas between; they stand on one line, or are the items of a list."""
     text = without_thoughts(reply)
     items = [line for line in text.splitlines() if _ITEM.match(line)]
-    said = "\n".join(_ITEM.sub("", line) for line in items) if len(items) > 1 else next(_bare_lines(text.splitlines()), "")
+    said = (
+        "\n".join(_ITEM.sub("", line) for line in items) if len(items) > 1 else next(_bare_lines(text.splitlines()), "")
+    )
     phrases = [bare for part in re.split(r"[,;，、；\n]+", said) if (bare := _bare(part))]
     distinct = list({phrase.casefold(): phrase for phrase in reversed(phrases)}.values())[::-1][:limit]
     while len(distinct) > 1 and len(", ".join(distinct)) > _LONGEST:
@@ -254,10 +256,11 @@ def _bare(text: str) -> str:
 
 def _unlabelled(text: str) -> str:
     """Without the labels that stand before it; any other word before a colon is a part of the query."""
+    names, others, beside = (frozenset(one.split()) for one in (_NAMES, _OTHER_NAMES, _BESIDE))
     while True:
         head, *rest = re.split("[:：]", text, maxsplit=1)
         said = {word for word in re.findall(r"\w+", head.casefold()) if not word.isdecimal()}
-        names_it = said & _NAMES or (len(said) > 1 and said & _OTHER_NAMES)
-        if not (rest and names_it and said <= _NAMES | _OTHER_NAMES | _BESIDE):
+        names_it = said & names or (len(said) > 1 and said & others)
+        if not (rest and names_it and said <= names | others | beside):
             return text
         text = rest[0]

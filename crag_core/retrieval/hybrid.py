@@ -68,8 +68,6 @@ class HybridRetriever:
         question = clean_question(question)
         if not question or limit < 1 or not self._store.count(self._collection):
             return Found(())
-        import numpy as np
-
         store = self._store.pinned()
         asked = self._embedded(question, store.embedder)
         pool = max(limit * _POOL, 20)
@@ -118,7 +116,7 @@ class HybridRetriever:
         mean = np.asarray(vectors, dtype=np.float32).mean(axis=0)
         if mean.shape != own.shape or not np.isfinite(mean).all():
             raise WrongUse(
-                f"Expected a query embedding of {own.size} finite numbers, as {embedder.name} gives, found {mean.size}.",
+                f"Expected a query embedding of {own.size} finite numbers, by {embedder.name}, found {mean.size}.",
                 hint="Embed the query with the model of the index, or give texts in custom_embedding_strs.",
             )
         return mean / (np.linalg.norm(mean) or 1.0)

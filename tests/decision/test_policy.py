@@ -364,48 +364,46 @@ def test_a_wrong_line_is_refused_by_name(line: str, message: str) -> None:
     assert message in str(refusal.value)
 
 
-WHOLE_AND_NO_WEB = TOML.replace("[strips]\ncutoff = 0.30\n", "").replace('"refine"\nweb = "always"', '"whole"')
-"""Nothing is refined; the web is asked where nothing is kept."""
+AS_THEY_ARE = TOML.replace("[strips]\ncutoff = 0.30\n", "").replace('"refine"\nweb = "always"', '"whole"')
+NO_WEB = AS_THEY_ARE.replace('web = "always"', "")
 
 
 @pytest.mark.parametrize(
-    ("text", "old", "new", "said"),
+    ("text", "after", "line", "said"),
     [
-        (TOML, 'web = "always"\n', 'web = "always"\nweb_below_results = 3\n', "ambiguous.web_below_results: no effect"),
-        (TOML, 'web = "always"\n', 'web = "always"\nweb_below_results = 3\n', 'It counts with web = "when-few"'),
-        (TOML, '"whole"\n', '"whole"\nkeep_original_without_web = true\n', "correct.keep_original_without_web: no effect"),
-        (TOML, '"discard"\n', '"discard"\ndrop_below = 0.4\n', "incorrect.drop_below: no effect"),
-        (WHOLE_AND_NO_WEB, "[correct]", "[strips]\ncutoff = 0.3\n[correct]", "strips.cutoff: no effect, since no action"),
-        (WHOLE_AND_NO_WEB, "[correct]", "[strips]\ntop = 5\n[correct]", "strips.top: no effect"),
+        (TOML, "[ambiguous]", "web_below_results = 3", "ambiguous.web_below_results: no effect, since web is not"),
+        (TOML, "[ambiguous]", "web_below_results = 3", 'It counts with web = "when-few": set that'),
+        (TOML, "[correct]", "keep_original_without_web = true", "correct.keep_original_without_web: no effect"),
+        (TOML, "[incorrect]", "drop_below = 0.4", "incorrect.drop_below: no effect"),
+        (AS_THEY_ARE, "", "strips.cutoff = 0.3", "strips.cutoff: no effect, since no action refines"),
+        (AS_THEY_ARE, "", "strips.top = 5", "strips.top: no effect"),
         (
-            WHOLE_AND_NO_WEB,
-            "[correct]",
-            '[[presets]]\nname = "x"\nlower = 0.1\nupper = 0.2\ncutoff = 0.3\n[correct]',
+            AS_THEY_ARE,
+            "",
+            'presets = [{name = "x", lower = 0.1, upper = 0.2, cutoff = 0.3}]',
             "presets.cutoff: no effect",
         ),
-        (TOML, "cutoff = 0.30", 'scorer = "embedding"', "strips.scorer: no effect"),
-        (WHOLE_AND_NO_WEB.replace('web = "always"', ""), "[correct]", "[correct]\n", ""),
-        (WHOLE_AND_NO_WEB.replace('web = "always"', ""), "upper = 0.7", "upper = 0.7\nweb_limit = 3", "mine.web_limit: no"),
-        (TOML, "upper = 0.7", "upper = 0.7\nweb_query_phrases = 2", "web_query_phrases: no effect"),
-        (TOML, "upper = 0.7", 'upper = 0.7\nweb_query = "question"\nweb_query_words = 9', "web_query_words: no effect"),
-        (TOML, "upper = 0.7", 'upper = 0.7\ncontext_judge = "answer"', "context_judge: no effect"),
-        (TOML, "[correct]", "[weights]\nagreement = 1.0\n[correct]", "weights: no effect"),
-        (TOML, "[correct]", "[loop]\nmax_iterations = 2\n[correct]", "loop: no effect, since no action retrieves again"),
-        (TOML, "[correct]", "[expansion]\nvocabulary = 2\n[correct]", "expansion: no effect"),
-        (TOML, '"whole"\n', '"whole"\nkeep_original_without_web = false\n', ""),  # what is off may be said
+        (TOML.replace("cutoff = 0.30", ""), "[strips]", 'scorer = "embedding"', "strips.scorer: no effect"),
+        (NO_WEB, "", "web_limit = 3", "mine.web_limit: no effect, since no action asks the web"),
+        (TOML, "", "web_query_phrases = 2", "web_query_phrases: no effect"),
+        (TOML, "", 'web_query = "question"\nweb_query_words = 9', "web_query_words: no effect"),
+        (TOML, "", 'context_judge = "answer"', "context_judge: no effect"),
+        (TOML, "", "weights.agreement = 1.0", "weights: no effect"),
+        (TOML, "", "loop.max_iterations = 2", "loop: no effect, since no action retrieves again"),
+        (TOML, "", "expansion.vocabulary = 2", "expansion: no effect"),
     ],
 )
 def test_a_key_that_changes_nothing_is_refused_with_what_would_make_it_count(
-    text: str, old: str, new: str, said: str
+    text: str, after: str, line: str, said: str
 ) -> None:
-    changed = text.replace(old, new, 1)
-    assert changed != text
-    if not said:
-        assert parse_policy(changed, "mine").name == "mine"
-        return
+    changed = text.replace(after, f"{after}\n{line}", 1) if after else f"{line}\n{text}"
     with pytest.raises(BadRecord) as refusal:
         parse_policy(changed, "mine")
     assert said in str(refusal.value) and "or leave the key out" in refusal.value.hint
+
+
+def test_what_is_off_may_be_said_where_it_changes_nothing() -> None:
+    assert parse_policy(f"{NO_WEB}\nkeep_original_without_web = false", "mine") == parse_policy(NO_WEB, "mine")
 
 
 def test_a_wrong_line_in_a_table_is_refused_by_name() -> None:
