@@ -20,7 +20,7 @@ class Pair:
     """`answering` and `topical` in 0..1 are what to learn; None: not known, not learnt from. `title` may be empty.
 
     `evidence` is the part of `passage` that holds the answer, "" where none does or it is not known; `again` is the
-    question in another wording, or "".
+    question in another wording, or "". A pair of `against` is learnt in the same batch, and to score below this one.
     """
 
     question: str
@@ -31,6 +31,7 @@ class Pair:
     title: str = ""
     evidence: str = ""
     again: str = ""
+    against: tuple[Pair, ...] = ()
 
 
 @dataclass(frozen=True)

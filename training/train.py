@@ -1,6 +1,6 @@
 """Train the evaluator: `python -m training.train --base BASE --out FOLDER` writes weights.pt.
 
-Stopped, the same command goes on from what it saved. The documents of `--everyday` are read anew at each epoch.
+Stopped, the same command goes on from what it saved.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from training.encoding import counter, load_tokenizer
-from training.everyday import FOLDER, is_kept_apart, read_everyday
+from training.everyday import FOLDER, is_kept_apart, read_everyday, read_near_misses
 from training.learning import Learner
 from training.mixture import Mixture
 from training.model import open_model
@@ -17,7 +17,7 @@ from training.options import parse, parser
 from training.pairs import Pair, Row, read_rows, set_apart
 
 FILE = "weights.pt"
-TOKENS = 9_000_000
+TOKENS = 100_000_000
 LATIN = ("de", "es", "ro", "tr", "vi", "fr", "pt", "no")
 """The vocabulary of the base knows no other scripts."""
 
@@ -35,8 +35,10 @@ def main() -> None:
     learner = Learner(open_model(given.base), tokenizer, given.tokens)
     given.out.mkdir(parents=True, exist_ok=True)
 
+    documents = read_everyday(given.everyday) + read_near_misses(given.data / "train" / "everyday2")
+    documents = [one for one in documents if not is_kept_apart(one)]
+
     def epoch(number: int) -> list[Pair]:
-        documents = [one for one in read_everyday(given.everyday) if not is_kept_apart(one)]
         return mixture.epoch(number, documents)
 
     learner.train(epoch, given.out / FILE)
