@@ -18,7 +18,7 @@ MAX_TOKENS = 256
 BATCH_TOKENS = 2560
 """Padding included."""
 _STEP = 16  # lengths are rounded up to it: a matrix of a new shape costs more to plan than the padding
-_POOL = 600  # pairs sorted by length at a time: little padding, and still a mixed order
+_POOL = 600  # pairs sorted by length at a time, more for larger batches: little padding, and still a mixed order
 
 
 def counter(path: Path) -> Callable[[str], int]:
@@ -93,17 +93,20 @@ def _inside(pair: Pair, encoded: object) -> list[int]:
     return [int(start >= 0 and side == 1 and a >= start and a < b <= end) for (a, b), side in places]
 
 
-def batches(pairs: Sequence[Pair], random: Random, tokenizer: Tokenizer) -> Iterator[list[Pair]]:
-    """All pairs once, those of about the same length together."""
-    for at in range(0, len(pairs), _POOL):
-        pool = pairs[at : at + _POOL]
+def batches(
+    pairs: Sequence[Pair], random: Random, tokenizer: Tokenizer, tokens: int = BATCH_TOKENS
+) -> Iterator[list[Pair]]:
+    """All pairs once, those of about the same length together; so many tokens in a batch, padding included."""
+    together = _POOL * max(tokens // BATCH_TOKENS, 1)
+    for at in range(0, len(pairs), together):
+        pool = pairs[at : at + together]
         lengths = _lengths(tokenizer, pool)
         found: list[list[Pair]] = [[]]
         rows = 0
         for place in sorted(range(len(pool)), key=lengths.__getitem__):
             pair = pool[place]
             more = sum(2 if one.again else 1 for one in (pair, *pair.against))
-            if found[-1] and (rows + more) * _rounded(lengths[place]) > BATCH_TOKENS:
+            if found[-1] and (rows + more) * _rounded(lengths[place]) > tokens:
                 found.append([])
                 rows = 0
             found[-1].append(pair)

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from random import Random
 
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 
-from training.encoding import Batch, batches, encode
+from training.encoding import Batch
 from training.model import RetrievalEvaluator
-from training.pairs import Pair
 
 PEAK_RATE = 1e-4
 WARM_UP, FALL = 0.01, 0.3
@@ -33,20 +30,25 @@ MARGIN = 1.0
 LONGEST_AVERAGE = 0.999
 """The average of the weights, which is what ships, forgets a thousandth of itself a step."""
 MARKS = (9_000_000, 20_000_000, 40_000_000, 70_000_000)
-"""Tokens seen at which the averaged weights are kept, in 16-bit numbers, for the learning curve."""
+"""Tokens seen at which the averaged weights are kept, in 16-bit numbers, for the learning curve; as at the end."""
 SAVED_AFTER = 5
 """Minutes from one save to the next."""
 
-Epoch = Callable[[int], Sequence[Pair]]
-"""The pairs of the epoch with this number."""
+Epoch = Callable[[int], Iterable[Batch]]
+"""The batches of the epoch with this number."""
 
 
 class Learner:
-    """Trains `model` over epochs until `tokens` real (unpadded) tokens are seen."""
+    """Trains `model` over epochs until `tokens` real (unpadded) tokens are seen, or for so many `minutes`.
 
-    def __init__(self, model: RetrievalEvaluator, tokenizer: Tokenizer, tokens: int, rate: float = PEAK_RATE) -> None:
-        self._model, self._tokenizer, self._tokens, self._rate = model, tokenizer, tokens, rate
-        self._weights = [weight for weight in model.parameters() if weight.requires_grad]
+    With minutes the rate follows the clock where that is ahead of the tokens, and no two trainings are the same.
+    """
+
+    def __init__(
+        self, model: RetrievalEvaluator, tokens: int, rate: float = PEAK_RATE, minutes: float | None = None
+    ) -> None:
+        self._model, self._tokens, self._rate, self._minutes = model, tokens, rate, minutes
+        self._weights: list[Tensor] = [weight for weight in model.parameters() if weight.requires_grad]
         self._optimizer = torch.optim.AdamW(self._weights, lr=0.0, weight_decay=0.01, fused=True)
         self._device = self._weights[0].device
         self._seen = 0
@@ -65,14 +67,18 @@ class Learner:
         if part.is_file():
             self._load(part)
         started = saved = time.monotonic()
+
+        def share() -> float:
+            of_time = (time.monotonic() - started) / (60 * self._minutes) if self._minutes else 0.0
+            return max(self._seen / self._tokens, of_time)
+
         self._model.train()
-        while self._seen < self._tokens:
-            order = Random(f"order {self._epoch}")
-            for batch in islice(batches(epoch(self._epoch), order, self._tokenizer), self._batches, None):
-                if self._seen >= self._tokens:
+        while share() < 1.0:
+            for batch in islice(epoch(self._epoch), self._batches, None):
+                if (so_far := share()) >= 1.0:
                     break
                 before = self._seen
-                self._learn(encode(self._tokenizer, batch))
+                self._learn(batch, so_far)
                 self._batches += 1
                 for mark in MARKS:
                     if before < mark <= self._seen:
@@ -86,12 +92,14 @@ class Learner:
                 self._epoch, self._batches = self._epoch + 1, 0
         for weight, average in zip(self._weights, self._average, strict=True):
             weight.data.copy_(average)
+        self._keep(out.with_name(f"{out.stem}-end{out.suffix}"))
         torch.save(self._model.cpu().state_dict(), out)
         part.unlink(missing_ok=True)
 
-    def _learn(self, batch: Batch) -> None:
+    def _learn(self, batch: Batch, share: float) -> None:
+        """`share` of the training is over."""
         for group in self._optimizer.param_groups:
-            group["lr"] = self._rate * pace(self._seen / self._tokens)
+            group["lr"] = self._rate * pace(share)
         inputs = (tensor.to(self._device) for tensor in (batch.ids, batch.attention, batch.segments))
         with torch.autocast(self._device.type, dtype=torch.bfloat16):
             answering, topical, places = self._model(*inputs)
@@ -109,8 +117,8 @@ class Learner:
         self._optimizer.zero_grad(set_to_none=True)
         self._steps += 1
         with torch.no_grad():
-            share = 1.0 - min(LONGEST_AVERAGE, self._steps / (self._steps + 9))
-            torch._foreach_lerp_(self._average, self._weights, share)
+            new = 1.0 - min(LONGEST_AVERAGE, self._steps / (self._steps + 9))
+            torch._foreach_lerp_(self._average, self._weights, new)
         self._seen += int(batch.attention.sum())
         self._loss += 0.01 * (loss.item() - self._loss)
 

@@ -16,7 +16,7 @@ LEAST_ROWS, LEAST_COLUMNS = 4, 3
 """Of a table in a text, its head counted in; fewer are a list, or prose with commas."""
 LONGEST_HEAD = 40
 MOSTLY = 0.5
-"""A text is a CSV export where so much of its lines is one table of separated values."""
+"""A text is a CSV export where more than this share of its lines is tables of separated values."""
 _RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
 _JOINED = ("; ", " | ", ", ")
 
@@ -26,12 +26,15 @@ Lines = Mapping[str, str]
 
 def draw_form(text: str, random: Random) -> tuple[str, Lines]:
     """`text` as it stands, with heads in every row, or, where it is a CSV export, as the application reads it."""
-    found = list(find_tables(text))
-    if not found or random.random() < 0.4:
+    if not any(find_tables(text)) or random.random() < 0.4:
         return text, {}
-    rows = sum(len(lines) for lines, cells in found if "|" not in lines[0])
-    is_export = rows > MOSTLY * len([line for line in text.split("\n") if line.strip()])
-    return (is_export and random.random() < 0.6 and _as_read(text)) or carry_heads(text, random.choice(_JOINED))
+    return (is_export(text) and random.random() < 0.6 and as_read(text)) or carry_heads(text, random.choice(_JOINED))
+
+
+def is_export(text: str) -> bool:
+    """Whether most of it is separated values."""
+    rows = sum(len(lines) for lines, _ in find_tables(text) if "|" not in lines[0])
+    return rows > MOSTLY * len([line for line in text.split("\n") if line.strip()])
 
 
 def carry_heads(text: str, joined: str = "; ") -> tuple[str, Lines]:
@@ -83,7 +86,7 @@ def _cells(line: str, sign: str) -> list[str]:
     return [" ".join(cell.split()) for cell in next(csv.reader([line], delimiter=sign, skipinitialspace=True), [])]
 
 
-def _as_read(text: str) -> tuple[str, Lines] | None:
+def as_read(text: str) -> tuple[str, Lines] | None:
     """As the application's reader of CSV hands it on; None where its lines cannot be told."""
     try:
         pages = read_csv(text.encode(), "")
