@@ -65,10 +65,10 @@ def test_chunks_keep_grades_of_their_own_which_decide_nothing() -> None:
         ("Sufficient.", 1.0),
         ("**Not sufficient**", 0.0),
         ('<think>sufficient?</think>{"verdict": "not sufficient"}', 0.0),
-        ('{"verdict": "insufficient"}', None),
-        ("yes", None),
+        ('{"verdict": "insufficient"}', 0.0),
+        ("Perhaps.", None),
         ("", None),
-        ('{"verdict": 1}', None),
+        ('{"verdict": 1}', 1.0),
         ('{"explanation": {"a": 1}, "verdict": "sufficient"}', 1.0),
         ('{"verdict": "sufficient"} {"verdict": "not sufficient"}', None),
     ],
@@ -111,7 +111,7 @@ def test_a_run_under_another_policy_lacks_the_judgement_and_supplies_it_when_ask
     trace = paper.pipeline.run(QUESTION)
     routed = reroute(trace, POLICY)
     assert Missing.SUFFICIENCY in routed.missing and routed.decision.score is None and routed.answer is None
-    assert routed.decision.reason == "nobody has judged whether all chunks together are enough"
+    assert routed.decision.reason == "sufficiency not judged"
     under = paper.under(policy=POLICY)
     paper.forget_counts()
     done = under.resume(under.adopt(trace))

@@ -11,9 +11,9 @@ import streamlit as st
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted, shortened
 from crag_core.base.types import Answer, AnswerState
+from crag_core.trace.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote
 from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of
-from crag_core.view.answer.ending import AnswerEnding, ending
 from crag_core.view.answer.unanswered import Nearest, Unanswered, unanswered
 from crag_core.view.run_view import RunView, name_of
 from ui import PARTS
@@ -63,7 +63,7 @@ def draw_answer(view: RunView, offered: Offer | None = None, on_generate: OnGene
     """
     with st.container(border=True, gap="small", key=f"answer_card_{view.trace.id}"):
         shown = _requoted(view)
-        _draw_head(ending(view) if shown is None else AnswerEnding.DOUBTFUL, view, offered, on_generate)
+        _draw_head(view.routed.ending if shown is None else AnswerEnding.DOUBTFUL, view, offered, on_generate)
         answer = shown or view.routed.answer
         if answer is None:
             _draw_absent(view, offered)
