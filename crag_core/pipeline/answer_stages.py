@@ -181,8 +181,7 @@ def _taken_over(text: str, key: str, count: int, writer: str, parts: Parts) -> I
     """The reply that was given before, which costs nothing now."""
     name = parts.model.name if parts.model else writer
     if is_refusal(text):
-        why = f"{name} found no answer in the {count} excerpts that it was given."
-        yield Result({"answer": Answer("", AnswerState.CANNOT_ANSWER, name, key, why)}, why)
+        yield _declined(text, name, key, count)
         return
     yield text
     yield Result({"answer": Answer(text, AnswerState.COMPLETE, name, key)}, f"written by {name} when it was asked")
@@ -192,7 +191,14 @@ def written_by(trace: Trace, text: str, writer: str) -> Result:
     """An answer that was written elsewhere, from the evidence of this trace."""
     routed = reroute(trace, trace.settings.policy)
     key = key_of(trace, routed.decision, routed.knowledge)
+    if is_refusal(text):
+        return _declined(text, writer, key, len(routed.knowledge.excerpts))
     return Result({"answer": Answer(text, AnswerState.COMPLETE, writer, key)}, f"written by {writer}")
+
+
+def _declined(text: str, writer: str, key: str, count: int) -> Result:
+    why = f"{writer} found no answer in the {count} excerpts that it was given."
+    return Result({"answer": Answer(text, AnswerState.CANNOT_ANSWER, writer, key, why)}, why)
 
 
 def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: str, run: Run) -> Iterator[str | Result]:

@@ -130,6 +130,11 @@ def is_agreed(text: str) -> bool:
     return re.findall(r"[a-z]+", text.lower())[: len(_AGREED)] == _AGREED
 
 
+def says_more(text: str) -> bool:
+    """Whether there are other words in a reply than the agreed "cannot answer"."""
+    return re.findall(r"[^\W_]+", text.lower()) not in ([], _AGREED)
+
+
 def begins_agreed(text: str) -> bool:
     """Whether what came of a reply so far is the agreed "cannot answer", or a part of it; "" may be."""
     letters = "".join(sign for sign in text[:200].lower() if sign.isalnum())

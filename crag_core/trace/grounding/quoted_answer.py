@@ -130,9 +130,8 @@ def without_thoughts(text: str) -> str:
 def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | None, looked_at: int) -> str:
     """What was looked for, where, and why nothing is left to answer from."""
     if decision.action is Action.INCORRECT:
-        corpus = (
-            f"the {looked_at} retrieved chunks were discarded ({decision.reason})" if looked_at else decision.reason
-        )
+        # In numbers the verdict tells it, wherever this stands.
+        corpus = f"the {looked_at} retrieved chunks were judged irrelevant" if looked_at else decision.reason
     else:
         corpus = "no sentence of the retrieved chunks was kept"
     tail = f" {' '.join(knowledge.notes)}" if knowledge.notes else ""

@@ -36,7 +36,6 @@ from crag_core.view.story.steps import (
     WebPicture,
 )
 
-RECORDED, LIVE = "recorded", "live"
 _WAY = ("Question", "Search", "Grade", "Decide", "Documents", "Web", "Answer")
 _AT = {
     "question": "Question",
@@ -61,7 +60,6 @@ def tell(
     title: str = "",
     notes: Mapping[str, str] = MappingProxyType({}),
     about: str = "",
-    badge: str = LIVE,
     move: Move | None = None,
     other: Policy | None = None,
     web_note: str = "",
@@ -79,7 +77,7 @@ def tell(
         for id_, heading, caption, picture, small in told
     )
     question = shortened(clean(view.trace.question), _LONGEST)
-    return Story(clean(view.trace.id), clean(title) or "A run of your own", question, badge, steps)
+    return Story(clean(view.trace.id), clean(title) or "A run of your own", question, steps)
 
 
 def _told(view: RunView, about: str, web_note: str) -> Iterator[_Told]:
