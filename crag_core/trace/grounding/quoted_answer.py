@@ -140,7 +140,9 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
 
 def why_doubtful(decision: Decision, web: WebSearch | None) -> str:
     """Why what is shown is no answer."""
-    return f"Not certain enough for an answer: {decision.reason}, and {_SEARCHES[web.outcome if web else None]}."
+    is_irrelevant = decision.verdict is Action.INCORRECT
+    why = "These chunks were judged irrelevant" if is_irrelevant else "Not certain enough for an answer"
+    return f"{why}: {decision.reason}, and {_SEARCHES[web.outcome if web else None]}."
 
 
 def doubtful_title(writer: str) -> str:
