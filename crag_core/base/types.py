@@ -392,7 +392,7 @@ class Decision:
     def decides_like(self, other: Decision) -> bool:
         """Whether both are one decision, in whatever words: those of a record may be an earlier version's."""
         one, two = (
-            replace(each, reason="", plan=tuple(replace(correction, reason="") for correction in each.plan))
+            replace(each, label="", reason="", plan=tuple(replace(correction, reason="") for correction in each.plan))
             for each in (self, other)
         )
         return one == two
@@ -604,6 +604,12 @@ class Answer:
     context_key: str
     message: str = ""
     usage: Usage = field(default_factory=Usage)
+
+    @property
+    def shown(self) -> str:
+        """The text; of a question that cannot be answered why, in place of a refusal in the model's words."""
+        is_refusal = self.state is AnswerState.CANNOT_ANSWER and self.message
+        return self.message if is_refusal or not self.text else self.text
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def settle(
     if rule and rule[0] == NO_RETRIEVAL:
         return Action.CORRECT, f"rule {rule[0]}: {rule[1]}"
     if passages and policy.rounds_by_question and ROUNDS not in dict(signals):
-        return Action.AMBIGUOUS, "nobody has sorted the question"
+        return Action.AMBIGUOUS, "question not classified"
     if not passages:
         return Action.INCORRECT, "nothing was retrieved"
     if rule:
@@ -142,7 +142,7 @@ def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
         best, least = readable(max(overall.counted), lower)
         return Action.INCORRECT, f"no chunk reaches lower {least}, the best scores {best}"
     if score is None:
-        whole = "nobody has judged whether all chunks together are enough"
+        whole = "sufficiency not judged"
         return Action.AMBIGUOUS, whole if policy.judges_together else "no signal of this policy could be measured"
     topical = score if overall.topical is None else overall.topical
     is_good = score > upper or (score == upper and not policy.upper_is_exclusive)

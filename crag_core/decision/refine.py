@@ -13,6 +13,7 @@ from crag_core.base.text.tokens import beginning
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import (
     TOPICAL,
+    Action,
     CorrectionKind,
     Decision,
     Excerpt,
@@ -71,10 +72,10 @@ def recompose(
         asked = web.outcome not in (WebOutcome.PENDING, WebOutcome.APPROVED)
         if asked and not external and policy.route(decision.action).keep_original_without_web and passages:
             internal, verdicts = _whole(passages, strips or (), policy.strips.token_budget, {}, notes)
-            notes.append(
-                "The web gave nothing, so the retrieved chunks are used after all; they were graded as irrelevant."
-            )
         verdicts += web_verdicts
+    if internal and decision.verdict is Action.INCORRECT:
+        why = "The web gave nothing" if web is not None and not external else "No more is retrieved"
+        notes.append(f"{why}, so the retrieved chunks are used after all; they were graded as irrelevant.")
     return Knowledge(internal, external, verdicts, tuple(notes))
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import Action, AnswerState, CorrectionKind, Grade, Passage, StepName, StepState, WebOutcome
+from crag_core.base.types import Action, CorrectionKind, Grade, Passage, StepName, StepState, WebOutcome
 from crag_core.decision.decide import chunk_action
 from crag_core.decision.rounds import DecisionPath
 from crag_core.decision.signals import weigh
 from crag_core.trace.edits import edited
+from crag_core.trace.ending import AnswerEnding
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 
@@ -50,8 +51,9 @@ class Summary:
     those of description 000, each in 0..1, None where it could not be measured. `retrieval_ms` covers everything but
     the answer. `score_after`: with a policy that weighs signals, the same sum over the evidence after an expansion.
     `chunk_actions`: the action of each chunk by its own score (description 004), with its id, () where the policy
-    compares no single chunk with its thresholds. `answered`: there is a whole answer; `doubtful`: what there is, is no
-    answer but the nearest sentences, or nothing where the policy abstains. `from_memory`: no document was read.
+    compares no single chunk with its thresholds. `ending` is that of `trace.ending`, in its words. `answered`: there is
+    a whole answer with evidence behind it; `doubtful`: what there is, is no answer but the nearest sentences, or
+    nothing where the policy abstains; `from_memory`: it is what the language model knows, which no document says.
     """
 
     decision: str
@@ -76,6 +78,7 @@ class Summary:
     score_after: float | None = None
     topical: float | None = None
     chunk_actions: tuple[tuple[str, Action], ...] = ()
+    ending: AnswerEnding = AnswerEnding.NOT_RUN
     answered: bool = False
     doubtful: bool = False
     from_memory: bool = False
@@ -111,9 +114,10 @@ def summarize(trace: Trace) -> Summary:
         score_after=_score_after(trace, decision_path),
         topical=decision.topical,
         chunk_actions=_chunk_actions(edited(trace), decision_path),
-        answered=trace.answer is not None and trace.answer.state is AnswerState.COMPLETE and not routed.is_doubtful,
+        ending=routed.ending,
+        answered=routed.ending.is_answer,
         doubtful=routed.is_doubtful,
-        from_memory=decision.is_from_memory,
+        from_memory=routed.is_from_memory,
     )
 
 
@@ -212,6 +216,16 @@ def measure(trace: Trace, at: float) -> Measured:
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
     )
+
+
+DOUBTFUL, FROM_MEMORY = "doubtful", "from memory"
+_KINDS = {AnswerEnding.DOUBTFUL: DOUBTFUL, AnswerEnding.FROM_MEMORY: FROM_MEMORY}
+
+
+def answer_kind(trace: Trace) -> str:
+    """For metrics, logs and spans: the state of the answer, or that no evidence stands behind a whole one; "": none."""
+    routed = reroute(trace, trace.settings.policy)
+    return _KINDS.get(routed.ending) or (trace.answer.state.value if trace.answer else "")
 
 
 def ending_of(trace: Trace) -> Ending:

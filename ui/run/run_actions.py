@@ -14,9 +14,9 @@ from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.condense import confirm
 from crag_core.pipeline.page_stages import approve_pages, refuse_pages
 from crag_core.pipeline.web_stages import approve, refuse
+from crag_core.trace.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
-from crag_core.view.answer.ending import AnswerEnding
 from ui.run.answer_card.card import ENDINGS
 from ui.run.answer_card.offer import offer
 from ui.session import app_state, current_run, run_job

@@ -250,7 +250,7 @@ def _draw_web_mode() -> None:
 
 def _draw_doubtful() -> None:
     st.segmented_control(
-        "AMBIGUOUS without web evidence",
+        "If doubtful",
         list(Doubtful),
         format_func=lambda one: app_state.DOUBTFUL_TITLES[Doubtful(one)],
         default=app_state.policies()[st.session_state["policy"]].doubtful,

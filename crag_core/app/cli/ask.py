@@ -26,8 +26,8 @@ from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, che
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of
 from crag_core.trace.grounding.checkers import asks_language_model
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful
-from crag_core.trace.reroute import reroute
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote
+from crag_core.trace.reroute import caution, reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.verdict_lines import chip
@@ -39,7 +39,7 @@ def add_commands(commands: Any) -> None:
     add_choice(query)
     query.add_argument("--plain", action="store_true", help="plain RAG: what is retrieved is used as it is, ungraded")
     query.add_argument("--web", default="off", choices=[mode.value for mode in WebMode], help="ask: confirm each query")
-    shown = "AMBIGUOUS without the web: show the nearest sentences, or abstain; default: that of the policy"
+    shown = "where nothing was judged CORRECT: show the nearest sentences, or abstain; default: that of the policy"
     query.add_argument("--doubtful", choices=[one.value for one in Doubtful], help=shown)
     query.add_argument("--pin", action="append", default=[], metavar="FILE", help="read this indexed file whole")
     query.add_argument("--search-too", action="store_true", help="search the other documents as well")
@@ -200,17 +200,20 @@ def _describe(trace: Trace) -> str:
         lines.append(f"{verdict.title}. {verdict.reason}")
     if trace.failure:
         lines.append(f"Broke off at {trace.failure.name}: {trace.failure.summary} {trace.failure.hint}")
-    routed = reroute(trace, trace.settings.policy)
+    routed, why = reroute(trace, trace.settings.policy), ""
     if trace.answer:
-        if routed.is_doubtful and trace.answer.state is AnswerState.COMPLETE:
-            lines += ["", doubtful_title(trace.answer.writer), why_doubtful(routed.decision, trace.web)]
-        lines += ["", trace.answer.text] if trace.answer.text else []
-        lines += ["", trace.answer.message] if trace.answer.state is not AnswerState.COMPLETE else []
+        lines.append(f"Ending: {routed.ending}")
+        if trace.answer.state is AnswerState.COMPLETE:
+            title, why = caution(trace, routed)
+            lines += ["", *filter(None, (title, why))] if why else []
+        lines += ["", trace.answer.shown]
+        if trace.answer.state in (AnswerState.STOPPED, AnswerState.FAILED) and trace.answer.text:
+            lines += ["", trace.answer.message]
         if not trace.answer.text and routed.is_doubtful:
             nearest = quote(routed.knowledge, trace.all_strips, nearest=True)
             lines += ["", doubtful_title(EXTRACTIVE), nearest]
     if trace.decision:
-        lines += [f"note: {note}" for note in routed.knowledge.notes]
+        lines += [f"note: {note}" for note in routed.knowledge.notes if note != why]
     if found := routed.knowledge.consolidation:
         lines += [f"the model's own knowledge: {clean(text)}" for text in found.own]
         lines += [f"only the model's own knowledge says: {clean(one.text)}" for one in found.from_memory_alone]

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from crag_core.base.text.words import estimate_tokens, fold, words
-from crag_core.base.types import ANSWERING, Action, AnswerState, Origin, Passage, Usage
+from crag_core.base.types import ANSWERING, Action, Origin, Passage, Usage
 from crag_core.decision.policy import Aggregation
 from crag_core.experiments.labelled.questions import LabelledQuestion
+from crag_core.trace.ending import AnswerEnding
 from crag_core.trace.grounding.citation_check import Standing, standing
 from crag_core.trace.grounding.quoted_answer import CITATION
 from crag_core.trace.reroute import reroute
@@ -25,8 +26,9 @@ from crag_core.trace.trace import Trace
 
 ANSWERS = 2
 """The grade of what answers."""
-MEANING = 2
-"""The version of what the facts of an `Outcome` mean. 1 counted a doubtful ending as an answer."""
+MEANING = 3
+"""The version of what the facts of an `Outcome` mean. 1 counted a doubtful ending as an answer, 2 chunks that were
+judged INCORRECT and used for want of better, and refusals in a model's own words."""
 
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _SIGN = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f])")
@@ -176,7 +178,8 @@ def outcome_of(trace: Trace, asked: LabelledQuestion, judged: Mapping[str, int] 
     routed = reroute(trace, trace.settings.policy)
     excerpts = routed.knowledge.excerpts
     answer = trace.answer
-    is_answered = answer is not None and answer.state is AnswerState.COMPLETE and not routed.is_doubtful
+    # What is said from memory is an answer to whoever asked, and may be a wrong one.
+    is_answered = routed.ending.is_answer or routed.ending is AnswerEnding.FROM_MEMORY
     text = answer.text if answer and is_answered else ""
     known = tuple(sorted(of_documents(asked, judged).values(), reverse=True)) or None
     standings = [standing(one.score) for one in trace.support or ()] if is_answered else []

@@ -115,13 +115,15 @@ def is_same(one: Pair, other: Pair) -> bool:
 def outcome(policy: Policy, action: Action) -> Outcome:
     route = policy.route(action)
     is_kept = route.passages is not Handling.DISCARD
+    is_settled = route.web is not WebUse.NEVER or policy.consolidate
     if route.expand or route.re_retrieve:
         name = "Searched for again in the documents" if is_kept else "Set aside, and searched for again"
         more = {WebUse.ALWAYS: ", the web asked too", WebUse.WHEN_FEW: ", the web asked where little is left"}
-    elif action is Action.AMBIGUOUS and policy.doubtful is Doubtful.ABSTAIN and route.web is WebUse.NEVER:
-        name, more = "Not answered: the policy abstains", {}
     elif route.passages is Handling.DOCUMENTS:
         name, more = "Answered from whole documents", {}
+    elif is_kept and (action is Action.INCORRECT or (action is Action.AMBIGUOUS and not is_settled)):
+        abstains = policy.doubtful is Doubtful.ABSTAIN
+        name, more = "Not answered: the policy abstains" if abstains else "Doubtful: the nearest sentences", {}
     elif is_kept:
         name = "Answered from the documents"
         more = {WebUse.ALWAYS: " and the web", WebUse.WHEN_FEW: ", and the web where little is left"}

@@ -13,7 +13,8 @@ from crag_core.base.types import (
     Handling,
     WebOutcome,
 )
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.policy import STAND_IN, Aggregation, Policy
+from crag_core.trace.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing
 from crag_core.view.path.stages import describe_web
@@ -105,9 +106,9 @@ def decision_caption(view: RunView, graded: int) -> str:
         return "Plain RAG has no check: what the search found is used as it is."
     if decision.rule or decision.score is None:
         return f"{sentence(clean(decision.reason))} So no score was compared with a bar."
-    if decision.topical is not None:
-        return _by_two(decision, policy, graded)
-    return _by_one(decision, policy, graded)
+    told = _by_one if decision.topical is None else _by_two
+    stand_in = f" A stand-in, since there was no language model: {policy.without_model}"
+    return told(decision, policy, graded) + (stand_in if decision.label == STAND_IN else "")
 
 
 def _by_two(decision: Decision, policy: Policy, graded: int) -> str:
@@ -196,7 +197,9 @@ def _answer(view: RunView) -> str:
         return "the one before no longer counts" if taken and taken.text else "not written yet"
     if answer.state is AnswerState.CANNOT_ANSWER:
         return "none: not certain enough"
-    return "doubtful, the nearest sentences" if view.routed.is_doubtful else "as shown before"
+    if view.routed.ending is AnswerEnding.DOUBTFUL:
+        return "doubtful, the nearest sentences"
+    return "from the model's memory" if view.routed.ending is AnswerEnding.FROM_MEMORY else "as shown before"
 
 
 def documents_caption(view: RunView) -> str:
@@ -242,11 +245,12 @@ def answer_caption(view: RunView, cited: tuple[str, ...], from_web: bool) -> str
         if trace.failure:
             return f"No answer was written. {clean(trace.failure.summary)}"
         return "No answer was written in this run."
-    if view.routed.decision.is_from_memory and answer.state is not AnswerState.FAILED:
-        return "This is what the language model says from memory. No document was read, and nothing stands behind it."
     if answer.state is AnswerState.CANNOT_ANSWER:
         return "The evidence does not hold the answer, so none is made up. That is an answer too."
-    if view.routed.is_doubtful:
+    if view.routed.ending is AnswerEnding.FROM_MEMORY:
+        read = "No document was read" if view.routed.decision.is_from_memory else "The documents do not say so"
+        return f"This is what the language model says from memory. {read}, and nothing stands behind it."
+    if view.routed.ending is AnswerEnding.DOUBTFUL:
         return "Nothing found is certain enough to be called an answer. These sentences come nearest."
     if answer.state is not AnswerState.COMPLETE:
         return "The answer broke off. This is what was written until then."
