@@ -173,8 +173,10 @@ def table_html(table: Table, letters: str = LETTERS) -> str:
         if row.measure.group != group:
             group = row.measure.group
             rows.append(f'<tr class="source"><th scope="rowgroup" colspan="{len(table.names) + 1}">{group}</th></tr>')
-        cells = "".join(_cell_html(row, cell) for cell in row.cells)
-        title, message = html.escape(row.measure.title), html.escape(row.measure.description)
+        counts = {cell.counted for cell in row.cells}
+        cells = "".join(_cell_html(row, cell, len(counts) > 1) for cell in row.cells)
+        among = "" if len(counts) > 1 else f"; {counted(counts.pop(), 'question')}"
+        title, message = html.escape(row.measure.title), html.escape(row.measure.description + among)
         rows.append(f'<tr><th scope="row">{title}<small>{message}</small></th>{cells}</tr>')
     return (
         '<div class="versus figures" role="region" aria-label="Measures" tabindex="0"><table>'
@@ -183,15 +185,16 @@ def table_html(table: Table, letters: str = LETTERS) -> str:
     )
 
 
-def _cell_html(row: Row, cell: Cell) -> str:
+def _cell_html(row: Row, cell: Cell, says_count: bool) -> str:
     if cell.found is None:
         return "<td>–</td>"
     unit, gain = row.measure.unit, ""
     found = describe_found(cell.found, unit)
     if cell.is_certain:
         kind = VERDICTS[tone_of(row.measure, cell)]
-        gain = f'<small class="{kind}">{describe_gain(cell.gain, unit).value}</small>'
-    return f"<td><b>{found.value}</b> <span>{found.interval}</span>{gain}</td>"
+        gain = f'<small class="{kind}">{describe_gain(cell, unit).value}</small>'
+    among = f"<small>{counted(cell.counted, 'question')}</small>" if says_count else ""
+    return f"<td><b>{found.value}</b> <span>{found.interval}</span>{among}{gain}</td>"
 
 
 def _draw_paths(found: Compared) -> None:

@@ -25,8 +25,9 @@ from crag_core.trace.trace import Trace
 
 ANSWERS = 2
 """The grade of what answers."""
-MEANING = 2
-"""The version of what the facts of an `Outcome` mean. 1 counted a doubtful ending as an answer."""
+MEANING = 3
+"""The version of what the facts of an `Outcome` mean. 1 counted a doubtful ending as an answer; the seconds of 2 lack
+what an earlier run had read."""
 
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _SIGN = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f])")

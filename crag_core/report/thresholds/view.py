@@ -198,9 +198,14 @@ def describe_rates(tuned: Tuned) -> str:
 
 
 def describe_effort(rates: Rates, prices: Prices) -> str:
+    measured = "as measured"
+    if rates.timed < rates.questions:
+        measured = f"as measured on the {rates.timed} of {rates.questions} questions without a grade from the cache"
+    if not rates.timed:
+        measured = "with grades from the cache, which take no time"
     return (
         f"A question is expected to take {rates.seconds:.1f} s and {rates.calls:.1f} model calls: retrieval and "
-        f"grading as measured, {prices.call_seconds:g} s assumed for every later call and {prices.web_seconds:g} s "
+        f"grading {measured}, {prices.call_seconds:g} s assumed for every later call and {prices.web_seconds:g} s "
         "for a web search."
     )
 
