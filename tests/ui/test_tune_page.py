@@ -108,7 +108,7 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     said = texts(app)
     assert "Your thresholds" in said and "AUROC" in said
     assert "Confidently wrong" in [metric.label for metric in app.metric]
-    assert "Keep yours: " in said and "On 12 held-out questions" in said
+    assert "Nothing better found: keep yours" in said and "On 12 held-out questions" in said
     lower, upper = thresholds(app)
     assert app.text_input(key="tune_preset_name").value == "mine paper"
     assert not any(button.label.startswith("Keep recommended") for button in app.button)
@@ -144,7 +144,7 @@ def test_what_is_kept_is_what_the_button_says(graded: AppTest, own: Path) -> Non
     better = kept.load_preset("mine paper 2")
     assert label == f"Keep recommended: {better.lower:.2f} and {better.upper:.2f}" and better.reason != "set by hand"
     assert thresholds(app) == (better.lower, better.upper)  # and it is in use
-    assert "Kept as “mine paper 2”" in texts(app) and "Keep yours" not in texts(app)
+    assert "Kept as “mine paper 2”" in texts(app) and "Nothing better found: keep yours" in texts(app)
 
 
 def test_nothing_is_graded_or_retrieved_after_the_grading(graded: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,8 +130,9 @@ def tune(options: argparse.Namespace) -> int:
     for line in _watched(options.preset, graded):
         print(line)
     name = options.save or (options.out.stem if options.out else graded.opened.labelled.name)
-    told = options.objective.describe(options.confidence)
-    preset = _preset(name, graded, found, f"kept: nothing else was better by {told}" if found.keep else told)
+    if not found.keeps_limit:
+        return NOT_KEPT
+    preset = _preset(name, graded, found, found.reason(options.objective.describe(options.confidence)))
     if options.out:
         write_file(options.out, preset.to_toml(), "preset")
     if options.save:
@@ -195,7 +196,7 @@ def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> Tuned
         created=created,
         reason=why,
         calibration=curve,
-        promise=found.guaranteed.limits if found.guaranteed else None,
+        promise=found.guaranteed.limits if found.guaranteed and not found.keep else None,
         scores=binned(graded.board.deciding().upper),
     )
 
@@ -291,7 +292,8 @@ def plain(
 def advice(found: Recommendation) -> str:
     """Thresholds that are recommended, with how far they can be trusted."""
     lines = [
-        ("keep yours: " if found.keep else "") + "lower {}, upper {}".format(*readable(found.lower, found.upper)),
+        ("nothing better found, keep yours: " if found.keep else "nearest to the limit: " if found.misses else "")
+        + "lower {}, upper {}".format(*readable(found.lower, found.upper)),
         *recommendation_lines(found),
     ]
     if found.guaranteed:

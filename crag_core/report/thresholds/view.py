@@ -219,8 +219,9 @@ def recommendation_lines(found: Recommendation, is_own: bool = True) -> tuple[st
 
 
 def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
+    yield from limit_lines(found)
     if found.keep:
-        yield f"Keep yours, {describe_pair(found.lower, found.upper)}. {found.keep}"
+        yield f"Nothing better found: keep yours, {describe_pair(found.lower, found.upper)}. {found.keep}"
         return
     who = "These thresholds" if is_own else f"The recommended thresholds, {describe_pair(found.lower, found.upper)},"
     chosen, others = counted(found.chosen_on, "question"), counted(found.judged_on, "other question")
@@ -243,6 +244,14 @@ def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
         yield (
             "They search the web for nearly every question: at these costs no score of this evaluator is trusted alone."
         )
+
+
+def limit_lines(found: Recommendation) -> Iterator[str]:
+    """Which limit is broken by what, on the questions kept apart."""
+    if found.broken:
+        yield f"Your thresholds break the limit: {found.broken}."
+    if found.misses:
+        yield f"No pair that was found keeps the limit. This one comes nearest: {found.misses}."
 
 
 def _describe_plateau(found: Recommendation, plateau: Plateau) -> str:
