@@ -14,6 +14,7 @@ from crag_core.base.text.csv_cells import neutral
 from crag_core.experiments.labelled import read as reading
 from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.questions import (
+    ALL,
     LABELS,
     WORDS,
     Expected,
@@ -500,6 +501,7 @@ def asked(draw: st.DrawFn) -> LabelledQuestion:
         "" if expected.is_answerable else draw(texts),
         draw(st.sampled_from(Origin)),
         draw(texts),
+        collection=draw(st.sampled_from(["", ALL, "ships"])),
     )
 
 
@@ -546,3 +548,22 @@ def test_no_bytes_make_it_fail(content: bytes) -> None:
     found = read_questions("x\ud800\x00", content)
     assert found.questions or found.problems or found.unlabelled
     json.dumps(told(found), ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize(
+    ("of", "searched", "told"),
+    [
+        (["", ""], "ships", ""),
+        (["ships", ""], "ships", ""),
+        ([ALL, ""], "", ""),
+        (["ships", ""], "", "1 is of the collection “ships”, and the whole index is searched"),
+        (["ships", "ships"], "main", "2 are of the collection “ships”, and the collection “main” is searched"),
+        (["ships", ALL], "ships", "1 is of the whole index, and the collection “ships” is searched"),
+    ],
+)
+def test_a_set_knows_what_its_labels_speak_of(of: list[str], searched: str, told: str) -> None:
+    found = LabelledSet(
+        "s", tuple(LabelledQuestion(f"{n}?", Expected.CORRECT, collection=one) for n, one in enumerate(of))
+    )
+    assert found.elsewhere(searched) == (f"Of 2 questions {told}." if told else "")
+    assert found.collection == ("ships" if {*of} <= {"ships", ""} and "ships" in of else "")

@@ -25,11 +25,11 @@ from ui import PARTS
 from ui.compare import compare_state, set_results
 from ui.compare.set_results import Compared, draw_beside, draw_earlier_results
 from ui.compare.side_by_side import LETTERS
-from ui.session import tune_state
+from ui.session import app_state, tune_state
 from ui.session.access import Right
 from ui.shell.page import is_allowed
 from ui.shell.text import plain
-from ui.tune.grading_progress import draw_job
+from ui.tune.grading_progress import draw_elsewhere, draw_job
 from ui.tune.question_sets import draw_sources
 
 _CSS = (PARTS / "versus.css").read_text("utf-8")
@@ -63,15 +63,18 @@ def draw_set() -> None:
 
 
 def _draw_start(labelled: LabelledSet, missing: int) -> None:
+    if away := labelled.elsewhere(app_state.choice().collection):
+        st.caption(f":orange[:material/warning: {plain(away)} Labels may not hold there.]")
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             "Runs every question under each configuration, from retrieval to answer. Results are kept.",
             width="stretch",
         )
         if is_allowed(Right.TUNE):
+            all_the_same, kind = draw_elsewhere(labelled)
             st.button(
-                f"Run {counted(missing, 'question')}", on_click=compare_state.start_set, args=(labelled,),
-                type="primary", icon=":material/play_arrow:", key="versus_run",
+                f"Run {counted(missing, 'question')}{all_the_same}", on_click=compare_state.start_set, args=(labelled,),
+                type=kind, icon=":material/play_arrow:", key="versus_run",
                 disabled=compare_state.comparing() is not None,
             )  # fmt: skip
 

@@ -17,10 +17,10 @@ from crag_core.app.cli.options import (
     Opened,
     add_choice,
     add_set,
-    check_collection,
     confidence,
     interruptible,
     open_set,
+    search_in,
     share,
     with_thresholds,
     write_file,
@@ -157,10 +157,9 @@ def grade(options: argparse.Namespace) -> Graded:
         choice,
         policy=with_thresholds(choice.policy, options),
         top_k=options.top_k or choice.top_k,
-        collection=options.collection,
     )
     opened = open_set(options.set, workbench)
-    check_collection(options.collection, opened.workbench)
+    choice = replace(choice, collection=search_in(options.collection, opened.labelled, opened.workbench))
     pipeline = opened.workbench.engine(choice, observed=False)
     controls, questions = Controls(), opened.labelled.questions
     conditions = opened.workbench.conditions(pipeline, questions)

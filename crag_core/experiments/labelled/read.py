@@ -38,6 +38,7 @@ COLUMNS = {
     "origin": ("origin",),
     "log": ("log",),
     "record": ("record",),
+    "collection": ("collection",),
 }
 """By what a column means, the names that it may have, the best one first."""
 
@@ -109,6 +110,7 @@ def question_from(names: tuple[str, ...], values: Sequence[Any], is_json: bool) 
             _text("note", said("note")),
             _text("log", said("log")),
             _text("record", said("record")),
+            _text("collection", said("collection")),
         )
     except ValueError as error:
         raise BadRecord(f"{str(error).capitalize()}.", hint="Change the label, or empty the cell 'without'.") from None
@@ -243,7 +245,8 @@ def write_csv(questions: Iterable[LabelledQuestion]) -> str:
     Text that a spreadsheet would take for a formula is marked, and read again as the question that was asked.
     """
     plain = [{**question.plain, "answers": _cell_of(question.answers)} for question in questions]
-    header = max((list(row) for row in plain), key=len, default=[field.name for field in fields(LabelledQuestion)])
+    names = [field.name for field in fields(LabelledQuestion)]
+    header = [name for name in names if any(name in row for row in plain)] or names
     return written([header, *([row.get(name, "") for name in header] for row in plain)])
 
 
