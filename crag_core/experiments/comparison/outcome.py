@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from crag_core.base.text.words import estimate_tokens, fold, words
-from crag_core.base.types import ANSWERING, Action, AnswerState, Origin, Passage, Usage
-from crag_core.decision.policy import Aggregation
+from crag_core.base.types import Action, AnswerState, Origin, Passage, Usage
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from crag_core.trace.grounding.citation_check import Standing, standing
 from crag_core.trace.grounding.quoted_answer import CITATION
 from crag_core.trace.reroute import reroute
+from crag_core.trace.summary import best_score
 from crag_core.trace.trace import Trace
 
 ANSWERS = 2
@@ -190,8 +190,8 @@ def outcome_of(trace: Trace, asked: LabelledQuestion, judged: Mapping[str, int] 
         before=_evidence([(passage, passage.text) for passage in retrieved], asked, judged),
         after=_evidence([(excerpt.passage, excerpt.text) for excerpt in excerpts], asked, judged),
         known=known,
-        score_before=_best(trace, retrieved),
-        score_after=_best(trace, (excerpt.passage for excerpt in excerpts)),
+        score_before=best_score(trace, retrieved),
+        score_after=best_score(trace, (excerpt.passage for excerpt in excerpts)),
         is_answered=is_answered,
         exact=_compared(exact, text, asked.answers),
         f1=_compared(token_f1, text, asked.answers),
@@ -228,10 +228,3 @@ def _evidence(found: Iterable[tuple[Passage, str]], asked: LabelledQuestion, jud
             first.setdefault((False, passage.id), grade)
     beyond = tuple(grade for (is_document, _), grade in first.items() if grade and not is_document)
     return Evidence(tuple(first.values()) if documents or spans(asked) else None, tokens, irrelevant, beyond)
-
-
-def _best(trace: Trace, passages: Iterable[Passage]) -> float | None:
-    """By the part that decides where two signals do."""
-    name = ANSWERING if trace.settings.policy.aggregation is Aggregation.TWO_SIGNAL else ""
-    grades = (trace.grade_of(passage.id) for passage in passages)
-    return max((score for grade in grades if grade and (score := grade.part(name)) is not None), default=None)
