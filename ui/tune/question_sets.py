@@ -88,7 +88,7 @@ def draw_sources(has_set: bool, busy: bool) -> None:
         del choices[KEPT]
     start = next(iter(choices))
     if not has_set:
-        st.markdown("Add questions and say whether your documents answer them. 20 or more are needed, better 50.")
+        st.markdown("Add questions and say whether your documents answer them. 20 are needed, 50 are better.")
     chosen = st.segmented_control(
         "Questions", list(choices), default=start, required=True, key="tune_source", disabled=busy
     )

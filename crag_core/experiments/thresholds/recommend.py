@@ -16,6 +16,7 @@ import numpy as np
 
 from crag_core.base.text.display import readable
 from crag_core.experiments.statistics.intervals import Z95, Estimate
+from crag_core.experiments.statistics.small_sets import LEAST, LEAST_OF_A_KIND
 from crag_core.experiments.thresholds.guarantee import Guarantee, Limits, Pair, find_path, guarantee
 from crag_core.experiments.thresholds.objective import (
     Objective,
@@ -31,8 +32,6 @@ from crag_core.experiments.thresholds.threshold_board import Array, Board, Price
 
 STEPS = 51
 """So that every threshold that can be chosen has two decimals, as on the screen."""
-LEAST = 20
-"""Questions of which thresholds can be chosen at all."""
 CREDIBILITY = 50
 """Questions chosen on of which the choice counts half, the shipped pair the other half."""
 CARD = (("answered", 1), ("confidently_wrong", -1), ("discarded", -1), ("web", -1), ("cost", -1))
@@ -353,11 +352,11 @@ def _excess_surface(board: Board, objective: Objective, axis: Array) -> Array:
 
 def _refusal(board: Board, first: Array) -> str:
     if len(board) < LEAST:
-        return f"Thresholds cannot be chosen from {len(board)} questions: {LEAST} are needed at least."
+        return f"Thresholds cannot be chosen from {len(board)} questions: {LEAST} are needed."
     for kind, which in (("answerable", board.answerable), ("unanswerable", ~board.answerable)):
-        if min((which & first).sum(), (which & ~first).sum()) < 2:
+        if min((which & first).sum(), (which & ~first).sum()) < LEAST_OF_A_KIND // 2:
             have = int(which.sum())
-            return f"Thresholds cannot be chosen from {have} {kind} questions: 4 of each kind are needed at least."
+            return f"Thresholds cannot be chosen from {have} {kind} questions: {LEAST_OF_A_KIND} of each kind are needed."
     if (board.deciding().settled >= 0).all():
         return "Thresholds cannot be chosen: none of these questions has a score that they could decide by."
     return ""
