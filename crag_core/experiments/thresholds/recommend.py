@@ -356,7 +356,8 @@ def _refusal(board: Board, first: Array) -> str:
     for kind, which in (("answerable", board.answerable), ("unanswerable", ~board.answerable)):
         if min((which & first).sum(), (which & ~first).sum()) < LEAST_OF_A_KIND // 2:
             have = int(which.sum())
-            return f"Thresholds cannot be chosen from {have} {kind} questions: {LEAST_OF_A_KIND} of each kind are needed."
+            needed = f"{LEAST_OF_A_KIND} of each kind are needed"
+            return f"Thresholds cannot be chosen from {have} {kind} questions: {needed}."
     if (board.deciding().settled >= 0).all():
         return "Thresholds cannot be chosen: none of these questions has a score that they could decide by."
     return ""
