@@ -290,17 +290,17 @@ FILES: dict[str, tuple[bytes, str]] = {
     "a workbook": (b"PK\x03\x04\x14\x00\x06\x00_rels xl/workbook.xml", "This is not a text file."),
     "NUL bytes": (b"\x00" * 1000, "This is not a text file."),
     "UTF-16 without a mark": ("question,expected\nA?,CORRECT".encode("utf-16-le"), "encoded as UTF-8"),
-    "no header": (b"Where?,CORRECT\nWho?,INCORRECT", "found 'Where?', 'CORRECT'. Give the columns these"),
-    "a column that is no label": (b"question,lable\nA?,yes", "found 'question', 'lable'. Give the"),
+    "no header": (b"Where?,CORRECT\nWho?,INCORRECT", "the columns 'question' and 'label' (or 'answerable'), found 'Where?', 'CORRECT'."),
+    "a column that is no label": (b"question,lable\nA?,yes", "the columns 'label' (or 'answerable'), found 'question', 'lable'. Name"),
     "a wrong name in JSONL": (
         b'{"quesion": "A?", "expected": "CORRECT"}\n{"x": 1}',
-        "Expected objects with the fields 'question' and 'expected' (or 'answerable'), found 'quesion', 'expected', "
-        "'x'. Give the columns these names.",
+        "Expected objects with the fields 'question', found 'quesion', 'expected', "
+        "'x'. Name the columns so.",
     ),
     "a header that is no header": (b'"question,expected\nA?,CORRECT', "The first line cannot be read as a header."),
     "only a header": (b"question,expected\n", "This file has no questions."),
     "an empty list": (b"[]", "This file has no questions."),
-    "empty objects": (b"{}\n{}", "found none. Give the columns these names."),
+    "empty objects": (b"{}\n{}", "found none. Name the columns so."),
 }
 
 

@@ -254,7 +254,7 @@ def describe(name: str, board: Board, rates: Rates, table: Table, parting: Estim
         f"{name}: {len(board)} questions, policy {policy.name}, evaluator {board.judge.name}, "
         "lower {}, upper {}".format(*(readable(one)[0] for one in (policy.lower, policy.upper))),
         "",
-        f"{'expected':<14}" + "".join(f"{action:>12}" for action in ACTIONS),
+        f"{'label':<14}" + "".join(f"{action:>12}" for action in ACTIONS),
     ]
     lines += [
         f"{expected:<14}" + "".join(f"{count:>12}" for count in counts)

@@ -77,12 +77,11 @@ def known_columns(names: tuple[str, ...]) -> dict[str, int]:
 def missing_columns(names: tuple[str, ...], header: str) -> str:
     """What is wrong with these columns, "" if nothing is. `header` says where they are named."""
     known = known_columns(names)
-    if "question" in known and ("expected" in known or "answerable" in known):
+    wanted = [] if "question" in known else ["'question'"]
+    wanted += [] if {"expected", "answerable"} & known.keys() else ["'label' (or 'answerable')"]
+    if not wanted:
         return ""
-    return (
-        f"Expected {header} 'question' and 'expected' (or 'answerable'), found {listed(names)}. "
-        "Give the columns these names."
-    )
+    return f"Expected {header} {' and '.join(wanted)}, found {listed(names)}. Name the columns so."
 
 
 def unused_columns(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -143,7 +142,7 @@ def listed(names: Sequence[Any]) -> str:
 
 
 def _label(expected: Any, answerable: Any) -> Expected:
-    name = _text("expected", expected)
+    name = _text("label", expected)
     truth = str(answerable).lower() if isinstance(answerable, bool) else _text("answerable", answerable).lower()
     label, can_be_answered = expected_named(name), _ANSWERABLE.get(truth)
     if name and label is None:
