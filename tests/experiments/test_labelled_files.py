@@ -290,12 +290,14 @@ FILES: dict[str, tuple[bytes, str]] = {
     "a workbook": (b"PK\x03\x04\x14\x00\x06\x00_rels xl/workbook.xml", "This is not a text file."),
     "NUL bytes": (b"\x00" * 1000, "This is not a text file."),
     "UTF-16 without a mark": ("question,expected\nA?,CORRECT".encode("utf-16-le"), "encoded as UTF-8"),
-    "no header": (b"Where?,CORRECT\nWho?,INCORRECT", "the columns 'question' and 'label' (or 'answerable'), found 'Where?', 'CORRECT'."),
-    "a column that is no label": (b"question,lable\nA?,yes", "the columns 'label' (or 'answerable'), found 'question', 'lable'. Name"),
+    "no header": (b"Where?,CORRECT\nWho?,INCORRECT", "'question' and 'label' (or 'answerable'), found 'Where?'"),
+    "a column that is no label": (
+        b"question,lable\nA?,yes",
+        "columns 'label' (or 'answerable'), found 'question', ",
+    ),
     "a wrong name in JSONL": (
         b'{"quesion": "A?", "expected": "CORRECT"}\n{"x": 1}',
-        "Expected objects with the fields 'question', found 'quesion', 'expected', "
-        "'x'. Name the columns so.",
+        "Expected objects with the fields 'question', found 'quesion', 'expected', 'x'. Name the columns so.",
     ),
     "a header that is no header": (b'"question,expected\nA?,CORRECT', "The first line cannot be read as a header."),
     "only a header": (b"question,expected\n", "This file has no questions."),

@@ -8,7 +8,9 @@ from crag_core.base.errors import BadRecord
 from crag_core.llms.servers import check_openai_url, ollama_url, shown
 
 
-@pytest.mark.parametrize("text", ["a,b", "a , b/", "a:1 b:2", "http://a\tb", "a,", ",a", ",", "http://a/v1, http://b/v1"])
+@pytest.mark.parametrize(
+    "text", ["a,b", "a , b/", "a:1 b:2", "http://a\tb", "a,", ",a", ",", "http://a/v1, http://b/v1"]
+)
 def test_more_than_one_address_is_refused_with_what_to_do(text: str) -> None:
     for read, variable in ((ollama_url, "OLLAMA_HOST"), (check_openai_url, "OPENAI_BASE_URL")):
         with pytest.raises(BadRecord) as refused:
