@@ -150,7 +150,7 @@ class Metrics(Listener):
         self._actions = counter("actions", "Decisions by action", "action")
         self._corrections = counter("corrections", "Corrections by strategy", "strategy")
         self._improved = counter(
-            "corrections_measured", "Corrected runs, by whether the evidence is graded higher afterwards", "outcome"
+            "corrections_measured", "Corrected runs, by whether the best score is higher afterwards", "outcome"
         )
         self._searched = counter("runs_searched", "Decided runs for which the web was asked")
         self._latency = seconds(

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import Action, CorrectionKind, Grade, Passage, StepName, StepState, WebOutcome
+from crag_core.base.types import (
+    ANSWERING,
+    Action,
+    CorrectionKind,
+    Grade,
+    Passage,
+    StepName,
+    StepState,
+    WebOutcome,
+)
 from crag_core.decision.decide import chunk_action
+from crag_core.decision.policy import Aggregation
 from crag_core.decision.rounds import DecisionPath
 from crag_core.decision.signals import weigh
 from crag_core.trace.edits import edited
@@ -160,8 +169,8 @@ class Measured:
     took, `total_ms` that of all steps; the first three are None in a run that did not come so far. `searched`: a
     provider on the web was asked.
 
-    `improved` tells whether the evidence that the answer was to be written from is graded higher, in the mean, than
-    what was retrieved first ("corrections improving score", description 000): None where the action was CORRECT,
+    `improved` tells whether the best score of the evidence that the answer was to be written from is higher than that
+    of what was retrieved first ("corrections improving score", description 000): None where the action was CORRECT,
     nothing was corrected, or either side was never graded; False too where nothing was left.
 
     `graded` counts grades that hold a score, `ungraded` those that could not be made or read, `cached` those of both
@@ -247,14 +256,15 @@ def _improved(trace: Trace) -> bool | None:
     routed = reroute(trace, trace.settings.policy)
     if routed.decision.action is Action.CORRECT:
         return None
-    before = _mean_grade(trace, trace.passages or ())
-    after = _mean_grade(trace, (excerpt.passage for excerpt in routed.knowledge.excerpts))
+    before = best_score(trace, trace.passages or ())
+    after = best_score(trace, (excerpt.passage for excerpt in routed.knowledge.excerpts))
     if before is None or (after is None and routed.knowledge.excerpts):
         return None
     return after is not None and after > before
 
 
-def _mean_grade(trace: Trace, passages: Iterable[Passage]) -> float | None:
-    grades: dict[str, Grade | None] = {passage.id: trace.grade_of(passage.id) for passage in passages}
-    scores = [grade.score for grade in grades.values() if grade is not None and grade.score is not None]
-    return math.fsum(scores) / len(scores) if scores else None
+def best_score(trace: Trace, passages: Iterable[Passage]) -> float | None:
+    """The evaluator's best, by the part that decides where two signals do; None where nothing is graded."""
+    name = ANSWERING if trace.settings.policy.aggregation is Aggregation.TWO_SIGNAL else ""
+    grades = (trace.grade_of(passage.id) for passage in passages)
+    return max((score for grade in grades if grade and (score := grade.part(name)) is not None), default=None)

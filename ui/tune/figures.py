@@ -174,10 +174,11 @@ def _draw_rates(board: Board, actions: Array, rates: Rates) -> None:
             if one.name != "Ungraded" or board.ungraded.any():
                 _draw_metric(one.name, one.value or "–", one.interval, one.meaning)
         effort = describe_effort(rates, tune_state.prices())
-        calls = f"{rates.calls:.1f}".removesuffix(".0")
-        _draw_metric("Time", f"{rates.seconds:.1f} s", f"{calls} LLM calls", effort)
-    shares = answer_rates(board, actions)
-    answered, wrong = ("–" if one is None else f"{one.value:.1%}" for one in shares)
+        calls = f"{rates.calls:.1f}".removesuffix(".0") + " LLM calls"
+        _draw_metric("Time", f"{rates.seconds:.1f} s", calls if rates.timed else f"{calls}; grades cached", effort)
+    counts = int(board.answerable.sum()), int((~board.answerable).sum())
+    shares = zip(answer_rates(board, actions), counts, strict=True)
+    answered, wrong = ("–" if one is None else f"{one.value:.1%} of {count}" for one, count in shares)
     st.caption(f"If AMBIGUOUS counts as an answer too: answered {answered}, wrong {wrong}.")
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from crag_core.base.text.display import clean, readable, sentence
+from crag_core.base.text.display import clean, readable, sentence, shortened
 from crag_core.base.types import (
     ANSWERING,
     TOPICAL,
     Action,
+    Answer,
     AnswerState,
     CorrectionKind,
     Decision,
     Handling,
+    Origin,
     WebOutcome,
 )
 from crag_core.decision.policy import STAND_IN, Aggregation, Policy
 from crag_core.trace.ending import AnswerEnding
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations
 from crag_core.trace.reroute import Missing
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView, model_name
@@ -23,6 +25,7 @@ from crag_core.view.story.steps import Outcome, Verdict
 
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 ASKS = {ANSWERING: "Does it hold the answer?", TOPICAL: "Is it on the subject?", "": "Does it fit the question?"}
+_QUOTED = 90  # characters
 _JUDGED = {
     Action.CORRECT: "Good evidence",
     Action.AMBIGUOUS: "Doubtful evidence",
@@ -182,12 +185,12 @@ def _web(view: RunView) -> str:
     decision, web = view.routed.decision, view.trace.web
     if not decision.may_search:
         return "not asked"
+    if view.trace.settings.web_mode == "off" or (web and web.outcome is WebOutcome.OFF):
+        return "would be asked, but is switched off"
     if web is None:
         return "would be asked (not in this recording)"
     if web.outcome is WebOutcome.USED:
         return f"asked, {many(len(web.results), 'snippet')} found"
-    if web.outcome is WebOutcome.OFF:
-        return "would be asked, but is switched off"
     return f"asked, nothing came of it ({web.outcome})"
 
 
@@ -199,7 +202,21 @@ def _answer(view: RunView) -> str:
         return "none: not certain enough"
     if view.routed.ending is AnswerEnding.DOUBTFUL:
         return "doubtful, the nearest sentences"
-    return "from the model's memory" if view.routed.ending is AnswerEnding.FROM_MEMORY else "as shown before"
+    if view.routed.ending is AnswerEnding.FROM_MEMORY:
+        return "from the model's memory"
+    if taken and taken.text == answer.text:
+        return f"as shown before{_cited_from(view, answer)}"
+    first = next(filter(None, (CITATION.sub("", line).strip() for line in answer.text.splitlines())), "")
+    another = "another than before" if taken and taken.text else "quoted"
+    said = shortened(clean(first).strip("“” "), _QUOTED)
+    return f"{another}{_cited_from(view, answer)}: “{said}”"
+
+
+def _cited_from(view: RunView, answer: Answer) -> str:
+    excerpts = view.routed.knowledge.excerpts
+    are_web = {excerpts[number - 1].passage.origin is Origin.WEB for number in citations(answer.text, len(excerpts))}
+    places = [name for name, is_web in (("the documents", False), ("the web", True)) if is_web in are_web]
+    return f", from {' and '.join(places)}" if places else ""
 
 
 def documents_caption(view: RunView) -> str:
