@@ -42,6 +42,7 @@ def mark_routed() -> None:
 _shortcuts = st.components.v2.component(
     "shortcuts", html="<span></span>", js=(PARTS / "shortcuts.js").read_text("utf-8")
 )
+_ticks = st.components.v2.component("ticks", html="<span></span>", js=(PARTS / "ticks.js").read_text("utf-8"))
 _NO_SIDEBAR = """<style>
 @media (width >= 768px) { /* below that it holds the list of the pages */
   :is([data-testid="stSidebar"], [data-testid="stExpandSidebarButton"]) { display: none; }
@@ -50,12 +51,13 @@ _NO_SIDEBAR = """<style>
 
 
 def draw_frame(has_sidebar: bool) -> None:
-    """Of every page: the key that leads to the question, and no sidebar where none of it acts.
+    """Of every page: the key that leads to the question, the watch over what ticks, no sidebar where none of it acts.
 
     It is drawn all the same: a widget that is not drawn on one page would have lost its value on the next.
     """
     with st.container(key="anchor_frame"):
         _shortcuts(key="shortcuts")
+        _ticks(key="ticks", on_late_change=lambda: None)
         if not has_sidebar:
             st.html(_NO_SIDEBAR)
 
