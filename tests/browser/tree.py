@@ -1,7 +1,7 @@
 """What the messages of Streamlit 1.67 make of a page: the tree of elements as its frontend builds it.
 
 A delta path is a list of places from the root. What a full run, or the run of a fragment, did not draw again is taken
-out when it ends, and all behind it moves up. A path that leads nowhere is an error that empties the page in the browser;
+out when it ends, and all behind it moves up. A path that leads nowhere is an error that empties the page in a browser,
 one that leads to a neighbour overwrites it without a word. Both raise `BrokenTree` here.
 """
 

@@ -259,20 +259,21 @@ class Visitor:
 
     async def _miss_ticks(self) -> None:
         """As ui/parts/ticks.js does."""
-        due: dict[str, float] = {}
+        waits: dict[str, tuple[float, float]] = {}
         while True:
             await asyncio.sleep(0.5)
             now = asyncio.get_running_loop().time()
             marks = [found for one in self.elements("html") if (found := _MARK.search(one.body))]
-            due = {one[1]: due.get(one[1]) or now + float(one[2]) + _LATE for one in marks}
+            waits = {one[1]: waits.get(one[1]) or (_LATE, now + float(one[2]) + _LATE) for one in marks}
+            late = {tick: (2 * wait, now + 2 * wait) for tick, (wait, due) in waits.items() if due < now}
+            waits |= late
             watch = next((one for one in self.elements("bidi_component") if one.component_name == "ticks"), None)
-            if watch and min(due.values(), default=now) < now:
-                due.clear()
+            if watch and late:
                 self.late += 1
                 events = json.dumps([{"event": "late", "value": True}])
                 state = WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{watch.id}__events", json_trigger_value=events)
                 with suppress(ConnectionClosed):
-                    await self._rerun(state)
+                    await self._rerun(state, fragment=self._fragment_of(watch.id), is_auto=True)
 
     async def _tick(self, fragment: str, seconds: float) -> None:
         with suppress(ConnectionClosed):

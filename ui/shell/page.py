@@ -15,6 +15,7 @@ from crag_core.base.errors import CragError
 from ui import PARTS
 from ui.session import access, app_state
 from ui.session.access import Right
+from ui.session.fragments import fragment
 from ui.shell import sign_in
 from ui.shell.text import plain
 
@@ -57,9 +58,16 @@ def draw_frame(has_sidebar: bool) -> None:
     """
     with st.container(key="anchor_frame"):
         _shortcuts(key="shortcuts")
-        _ticks(key="ticks", on_late_change=lambda: None)
+        _watch_ticks()
         if not has_sidebar:
             st.html(_NO_SIDEBAR)
+
+
+@fragment()
+def _watch_ticks() -> None:
+    """In a fragment, since what the page asks for from there waits for a full run that is under way."""
+    if _ticks(key="ticks", on_late_change=lambda: None).late:
+        st.rerun()
 
 
 def draw_report() -> None:
