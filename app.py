@@ -61,5 +61,8 @@ if navigation.url_path != "demo":  # there a run is told, and leaves the sidebar
     share.follow()
 incoming_messages.draw_refused()
 sidebar.draw(has_who=navigation.title != "Settings")  # which has it on the page, since it shows no sidebar
-navigation.run()
+try:
+    navigation.run()
+finally:  # beneath an error too
+    fragments.start_ticks()
 app_state.warm_up().start()

@@ -29,7 +29,7 @@ from tests.browser.tree import BrokenTree, Tree
 ROOT = Path(__file__).parents[2]
 PAGE = """
 import streamlit as st
-from ui.session.fragments import fragment, ticking
+from ui.session.fragments import begin, fragment, start_ticks, ticking
 
 @{kind}
 def first():
@@ -39,11 +39,13 @@ def first():
 def second():
     st.text("second")
 
+begin()
 first()
 st.text("behind the first")
 with st.container(border=True):
     second()
     st.text("behind the second")
+start_ticks()
 """
 TURNED = """
 import streamlit as st
@@ -111,12 +113,14 @@ class Tab:
         assert runner is not None and runner._script_thread is not None
         runner._script_thread.join()
 
-    def send(self) -> None:
-        for message in self._session.flush_browser_queue():
+    def send(self) -> list[ForwardMsg]:
+        messages = self._session.flush_browser_queue()
+        for message in messages:
             self._tree.take(message)
             self.pages |= {one.page_name: one.page_script_hash for one in message.navigation.app_pages}
             is_end = message.WhichOneof("type") == "script_finished"
             self.ends += is_end and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
+        return messages
 
 
 @pytest.fixture(autouse=True)
@@ -166,6 +170,19 @@ def test_a_tick_that_comes_before_the_server_has_heard_of_the_end(tmp_path: Path
         assert tab.ends == (2 if kind == "ticking" else 1)
 
     on_a_page(tmp_path, PAGE.format(kind=KINDS[kind]), attend)
+
+
+def test_a_browser_hears_of_timers_when_all_else_is_drawn(tmp_path: Path) -> None:
+    """Before, a tick of the same page could come while its end was still waiting."""
+
+    async def attend(tab: Tab, known: list[str]) -> None:
+        await tab.run()
+        messages = tab.send()
+        start = next(n for n, one in enumerate(messages) if one.HasField("auto_rerun"))
+        later = [one.delta for one in messages[start:] if one.HasField("delta")]
+        assert later and all(delta.fragment_id for delta in later)
+
+    on_a_page(tmp_path, PAGE.format(kind=KINDS["ticking"]), attend)
 
 
 @pytest.mark.parametrize(("page", "shown"), [("", ["one", "part"]), ("two", ["two"])])

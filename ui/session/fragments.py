@@ -1,7 +1,8 @@
 """Parts of a page that are redrawn alone: by their own widgets, by name from a callback, or by a timer.
 
-A redraw that overtakes the page it belongs to takes effect in its own box only, and a tick meant for an earlier page is
-refused. Without that Streamlit overwrites what stands behind, or empties the page (docs/faults.md).
+A redraw that overtakes the page it belongs to takes effect in its own box only, a tick meant for an earlier page is
+refused, and timers start when all else is drawn. Without that Streamlit overwrites what stands behind, empties the page
+or loses its end (docs/faults.md).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import streamlit as st
 _P = ParamSpec("_P")
 _EVERY = 0.3
 """Seconds between two looks at work in the background."""
-_DRAWN, _DRAWN_AT = "fragments", "fragments_at"
+_DRAWN, _DRAWN_AT, _TICKING = "fragments", "fragments_at", "fragments_ticking"
 
 
 def fragment(key: str | None = None) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
@@ -39,7 +40,7 @@ def fragment(key: str | None = None) -> Callable[[Callable[_P, None]], Callable[
 
 
 def ticking(every: float = _EVERY) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
-    """Redrawn every so many seconds; st.rerun() in it redraws the page.
+    """Drawn by `start_ticks`, then every so many seconds; st.rerun() in it redraws the page.
 
     Where ticks stop coming, as its mark tells, parts/ticks.js asks for the page.
     """
@@ -52,8 +53,7 @@ def ticking(every: float = _EVERY) -> Callable[[Callable[_P, None]], Callable[_P
                 draw(*args, **kwargs)
 
             tick.__qualname__ = f"{draw.__qualname__} {uuid.uuid4().hex}"  # of which Streamlit makes its id
-            with st.container():
-                st.fragment(tick, run_every=every)()
+            st.session_state[_TICKING].append((st.container(), st.fragment(tick, run_every=every)))
 
         return draw_boxed
 
@@ -62,7 +62,14 @@ def ticking(every: float = _EVERY) -> Callable[[Callable[_P, None]], Callable[_P
 
 def begin() -> None:
     """For app.py, at the start of a full run of the script."""
-    st.session_state[_DRAWN], st.session_state[_DRAWN_AT] = set(), st.context.url
+    st.session_state[_DRAWN], st.session_state[_DRAWN_AT], st.session_state[_TICKING] = set(), st.context.url, []
+
+
+def start_ticks() -> None:
+    """For app.py, at the end of a full run."""
+    for box, tick in st.session_state.pop(_TICKING):
+        with box:
+            tick()
 
 
 def drawn() -> set[str]:
