@@ -69,9 +69,7 @@ def draw_question(busy: bool) -> None:
             placeholder="Ask about your documents  ( / )",
             persist_state="session",
         )
-        if st.form_submit_button("Ask", type="primary", icon=":material/send:", disabled=busy):
-            _ask(st.session_state["ask_question"], app_state.trace())
-            st.rerun()
+        st.form_submit_button("Ask", type="primary", icon=":material/send:", disabled=busy, on_click=_submit)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         _draw_pins(busy)
         with st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy):
@@ -98,6 +96,11 @@ def _draw_new(busy: bool) -> None:
             "New", "ask_new", hint, icon=":material/add_comment:", type="tertiary", disabled=busy,
             on_click=current_run.start_anew,
         )  # fmt: skip
+
+
+def _submit() -> None:
+    """For a callback, which comes before all that may end a run of the script, and is never left out."""
+    _ask(st.session_state["ask_question"], app_state.trace())
 
 
 def _suggest(question: str) -> None:

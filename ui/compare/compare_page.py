@@ -22,6 +22,7 @@ from ui.compare.side_by_side import LETTERS, draw_answer, draw_cost, draw_senten
 from ui.run.job_progress import waiting_for
 from ui.run.verdict import headline
 from ui.session import app_state
+from ui.session.fragments import ticking
 from ui.shell.text import plain
 
 
@@ -91,13 +92,19 @@ def draw_question(busy: bool) -> None:
             "Question for all of them", key="versus_question", max_chars=1000, persist_state="session",
             placeholder="Ask something about your documents",
         )  # fmt: skip
-        asked = st.form_submit_button("Compare", type="primary", icon=":material/compare_arrows:", disabled=busy)
-    if asked and (question := st.session_state["versus_question"].strip()):
-        compare_state.start_question(question)
-        st.rerun()
+        st.form_submit_button(
+            "Compare", type="primary", icon=":material/compare_arrows:", disabled=busy, on_click=_compare
+        )
 
 
-@st.fragment(run_every=0.3)
+def _compare() -> None:
+    """For a callback."""
+    if question := st.session_state["versus_question"].strip():
+        with app_state.reporting():
+            compare_state.start_question(question)
+
+
+@ticking()
 def draw_comparing() -> None:
     job = compare_state.comparing()
     if job is None or not job.is_running:

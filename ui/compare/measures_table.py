@@ -27,6 +27,7 @@ from ui.compare.set_results import Compared, draw_beside, draw_earlier_results
 from ui.compare.side_by_side import LETTERS
 from ui.session import app_state, tune_state
 from ui.session.access import Right
+from ui.session.fragments import ticking
 from ui.shell.page import is_allowed
 from ui.shell.text import plain
 from ui.tune.grading_progress import draw_elsewhere, draw_job
@@ -79,7 +80,7 @@ def _draw_start(labelled: LabelledSet, missing: int) -> None:
             )  # fmt: skip
 
 
-@st.fragment(run_every=0.4)
+@ticking()
 def draw_running() -> None:
     draw_job(compare_state.running(), "Running", "run", "versus_set")
 

@@ -12,6 +12,7 @@ from crag_core.experiments.logs.record import RetrievalLog
 from ui.logs import log_state
 from ui.session import access, labelling_state, tune_state
 from ui.session.access import Right
+from ui.session.fragments import ticking
 from ui.shell.text import plain
 from ui.tune.grading_progress import draw_job
 
@@ -82,6 +83,6 @@ def draw_grading(log: RetrievalLog, done: int) -> None:
             )  # fmt: skip
 
 
-@st.fragment(run_every=0.4)
+@ticking()
 def _draw_running(log: RetrievalLog) -> None:
     draw_job(log_state.grading(log), "Grading", "graded", "log")

@@ -30,6 +30,7 @@ from ui.run.run_actions import ask_opinion, draw_approval, draw_failure, draw_un
 from ui.run.verdict import draw_scores, draw_verdict, headline, verdict_row
 from ui.session import app_state, current_run, named_evaluators
 from ui.session.current_run import View
+from ui.session.fragments import fragment
 from ui.shell.text import literal, plain
 
 
@@ -38,12 +39,11 @@ def draw_run(view: View) -> None:
     draw_understanding(view.taken)
     if view.taken.passages is None:
         return
-    for key, draw in ((current_run.STORY, _draw_story), (current_run.EVIDENCE, _draw_evidence)):
-        current_run.mark_drawn(key)
-        draw()
+    _draw_story()
+    _draw_evidence()
 
 
-@st.fragment(key=current_run.STORY)
+@fragment(current_run.STORY)
 def _draw_story() -> None:
     """Answer, verdict, path and scores on one screen."""
     view = current_run.view()
@@ -94,7 +94,7 @@ def _offered(view: View) -> Offer | None:
     return offer(view.trace, view.routed, choice, now, app_state.settings().support)
 
 
-@st.fragment(key=current_run.EVIDENCE)
+@fragment(current_run.EVIDENCE)
 def _draw_evidence() -> None:
     """Every chunk, the web, other evaluators, and the record."""
     view = current_run.view()

@@ -28,6 +28,7 @@ from crag_core.experiments.thresholds.threshold_board import (
 from crag_core.report.thresholds.view import compared_scores, describe_effort, rate_figures
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, tune_state
+from ui.session.fragments import fragment
 from ui.session.tune_state import Seen
 from ui.shell.text import plain
 from ui.tune import charts
@@ -117,7 +118,7 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-@st.fragment(key=current_run.FIGURES)
+@fragment(current_run.FIGURES)
 def draw_figures(seen: Seen) -> None:
     """Everything here is computed from the recorded grades; no model is called."""
     board, policy = tune_state.board(seen), app_state.policy()

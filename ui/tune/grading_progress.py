@@ -11,6 +11,7 @@ from crag_core.evaluators.policies import known_card
 from crag_core.experiments.labelled.questions import LabelledSet
 from ui.session import access, app_state, tune_state
 from ui.session.access import Right
+from ui.session.fragments import ticking
 from ui.session.tune_state import Seen, SetJob
 from ui.shell.text import plain
 
@@ -68,7 +69,7 @@ def draw_ended(job: SetJob, again: str = "grade", done: str = "graded", title: s
         st.warning(message, icon=":material/warning:")
 
 
-@st.fragment(run_every=0.4)
+@ticking()
 def _draw_running() -> None:
     draw_job(tune_state.grading(), "Grading", "graded", "tune")
 
