@@ -405,7 +405,8 @@ class Policy:
         aggregation = Aggregation.BEST if self.judges_together else self.aggregation
         alone: dict[str, Any] = {"aggregation": aggregation, "consolidate": False, "own_knowledge": 0}
         found = replace(self, **alone, **self._routes_on_chunks())
-        return replace(found, **{one.lower(): replace(found.route(one), label=STAND_IN) for one in Action})
+        named: dict[str, Any] = {one.lower(): replace(found.route(one), label=STAND_IN) for one in Action}
+        return replace(found, **named)
 
     def _routes_on_chunks(self) -> dict[str, Any]:
         """The routes that read whole documents, with the chunks in their place."""
