@@ -244,3 +244,21 @@ def test_a_real_small_model_repeats_no_question() -> None:
         assert known is not None and run.failure is None and run.calls[0].step == "condense"
         assert known.asks or (own in known.question.lower() and known.question != FIRST)
         assert run.steps[0].usage.prompt_tokens > 100 and (run.passages is None or run.is_unsure)
+
+
+def test_the_answer_before_is_not_given_again() -> None:
+    """Where the best sentence names what the follow-up replaced, the web decides, or nobody; never the old answer."""
+    found = (passage(1, "Useful: full-time staff receive 27 days of leave. Less is what part-time staff receive."),)
+    for web, wanted in ((WebMode.OFF, AnswerEnding.DOUBTFUL), (WebMode.AUTO, AnswerEnding.ANSWERED)):
+        made = Bench(found=found, web=web)
+        engine = made.under(parts={"meter": signal_meter()})
+        first = engine.run("How many days of leave do full-time staff receive?")
+        assert first.decision is not None and first.decision.verdict is Action.CORRECT
+        run = engine.run("And part-time staff?", after=first)
+        assert run.question == "How many days of leave do part-time staff receive?"
+        assert run.decision is not None and run.decision.verdict is Action.AMBIGUOUS
+        assert "speaks of what was asked before" in run.decision.reason
+        assert reroute(run, run.settings.policy).decision == run.decision
+        assert ending(view_run(run)) is wanted and view_run(run).stability.upper.above is None
+        other = engine.run("And what do full-time staff receive in leave days?", after=first)
+        assert other.decision is not None and other.decision.verdict is Action.CORRECT, "it asks for the same"

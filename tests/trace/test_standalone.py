@@ -13,6 +13,7 @@ from crag_core.base.data_files import DATA
 from crag_core.base.text.words import words
 from crag_core.base.types import Turn
 from crag_core.evaluators.shipped import signal_meter
+from crag_core.trace.repetition import speaks_of_before
 from crag_core.trace.standalone import (
     back_question,
     by_rule,
@@ -227,6 +228,21 @@ def test_a_reply_takes_the_place_of_what_was_asked_for() -> None:
 def test_what_a_model_made_of_it_is_looked_at(asked: str, said: str, why: str) -> None:
     history = [Turn("a", "What does the ferry cost for an adult?"), Turn("b", "When was the Grey Plover built?")]
     assert why_refused(said, asked, history, STOP) == why
+
+
+@pytest.mark.parametrize(
+    ("sentence", "before", "now", "speaks"),
+    [
+        ("Full-time staff receive 27 days of leave.", "Leave of full-time staff?", "Leave of part-time staff?", True),
+        ("Part-time staff receive as many days as full-time staff.", "Full-time staff?", "Part-time staff?", False),
+        ("418,200 passengers were carried in 2024.", "Passengers in 2024?", "Passengers in 2021?", True),
+        ("Child 5-15: 5.80", "What does it cost for an adult?", "What does it cost for kids?", False),
+        ("The ferry leaves in summer.", "When is the board meeting?", "When does the ferry leave?", False),
+        ("", "", "", False),
+    ],
+)
+def test_a_sentence_about_what_was_asked_before(sentence: str, before: str, now: str, speaks: bool) -> None:
+    assert speaks_of_before(sentence, before, now) is speaks
 
 
 @given(TEXT | WORDS, st.lists(TEXT | WORDS, max_size=4))
