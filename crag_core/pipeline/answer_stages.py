@@ -151,7 +151,7 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
         why = f"{name} found nothing on this in {len(routed.knowledge.excerpts)} excerpts"
         why += " or its own knowledge." if found.most else "."
         yield Result({"answer": Answer("", AnswerState.CANNOT_ANSWER, name, key, why)}, why)
-    elif parts.model is None:
+    elif parts.model is None or trace.is_unsure:
         answer = quoted(trace, routed.decision_path, routed.knowledge)
         yield answer.text
         yield Result({"answer": answer}, "quoted word for word, no language model")

@@ -209,7 +209,7 @@ def _answer(
     writers = {trace.settings.writer, trace.answer.writer if trace.answer else ""}
     # Where the web would be searched, what it brings may be the answer.
     is_settled = _UNSETTLED.isdisjoint(missing) and (Missing.WEB not in missing or trace.settings.web_mode == "off")
-    is_quoted = writers == {EXTRACTIVE} and is_settled
+    is_quoted = (writers == {EXTRACTIVE} or trace.is_unsure) and is_settled
     if abstention := withheld(trace, policy, decision, knowledge):
         # What the run went on without, as a search that had to wait, is missing beside an answer too.
         is_ended = not missing or is_quoted or recorded in (key, abstention.context_key)

@@ -54,7 +54,7 @@ def draw_understanding(trace: Trace) -> None:
     known = trace.follow_up
     if known is None or trace.failure:
         return
-    if known.outcome is Understanding.WAITING:
+    if known.outcome in (Understanding.WAITING, Understanding.UNSURE):
         _draw_question(trace, known)
     elif known.outcome is Understanding.ASKS_BACK:
         _draw_asked_back(trace, known)
@@ -63,16 +63,19 @@ def draw_understanding(trace: Trace) -> None:
             f":small[:gray[:material/subdirectory_arrow_right: Understood as] {plain(trace.question)} "
             f":gray[· {plain(known.by)}]]"
         )
-    elif known.note:
+    if known.note and known.outcome is not Understanding.ASKS_BACK:
         st.caption(f":orange[:material/warning: {plain(known.note)}]")
 
 
 def _draw_question(trace: Trace, known: FollowUp) -> None:
+    """Of one that could not be made a question with the one before, what was typed is there to be completed."""
+    before = known.question.removesuffix(known.asked).strip() if trace.is_unsure else ""
     with st.container(border=True, gap="small", key="understood"):
-        st.markdown(":small[Understood as] :orange-badge[:material/hourglass_top: Waiting for you]")
+        title = f"After “{plain(before)}”" if before else "Understood as"
+        st.markdown(f":small[{title}] :orange-badge[:material/hourglass_top: Waiting for you]")
         question = st.text_input(
             "Understood as",
-            known.question,
+            known.asked if trace.is_unsure else known.question,
             key=f"ask_understood_{trace.id}",
             max_chars=_LONGEST,
             label_visibility="collapsed",
@@ -80,6 +83,9 @@ def _draw_question(trace: Trace, known: FollowUp) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button("Ask this", type="primary", icon=":material/send:", disabled=not question):
                 _go_on(confirm(trace, question))
+            if trace.is_unsure:
+                st.caption("Write it as one question. What was found for both is below, not graded.", width="content")
+                return
             if st.button("Ask as typed"):
                 _go_on(confirm(trace))
             st.caption(f"{plain(known.by).capitalize()}, not searched yet.", width="content")

@@ -87,8 +87,8 @@ def _draw_answers(view: View) -> None:
 
 
 def _offered(view: View) -> Offer | None:
-    """None for a run that did not come to its end: it is continued first."""
-    if view.taken.failure:
+    """None for a run that did not come to its end, or whose question waits: it is continued first."""
+    if view.taken.failure or view.taken.is_unsure:
         return None
     choice, now = app_state.asked_choice(), app_state.settings_now()
     return offer(view.trace, view.routed, choice, now, app_state.settings().support)

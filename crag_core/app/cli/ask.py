@@ -192,7 +192,8 @@ def _approval_of_pages(trace: Trace, pages: Sequence[WebPage]) -> Trace:
 def _describe(trace: Trace) -> str:
     lines = []
     if trace.follow_up and trace.follow_up.is_changed:
-        lines.append(f"Understood as: {clean(trace.question)} ({clean(trace.follow_up.by)})")
+        how = "; ".join(filter(None, (trace.follow_up.by, trace.follow_up.note)))
+        lines.append(f"Understood as: {clean(trace.question)} ({clean(how)})")
     if trace.asks_back:
         return "\n".join((*lines, f"Asks back: {clean(trace.asks_back)}"))
     if trace.decision:
