@@ -13,7 +13,7 @@ from crag_core.base.types import Action, EvaluatorCard, Handling, Scores
 from crag_core.decision import signals
 
 STAND_IN = "stand-in"
-"""The name of an action by a rule that took the place of a language model, which nobody could ask."""
+"""Behind the name of an action by a rule that took the place of a language model, which nobody could ask."""
 
 
 class Aggregation(StrEnum):
@@ -121,6 +121,11 @@ class Route:
     keep_original_without_web: bool = False
     expand: bool = False
     re_retrieve: Again | None = None
+
+    @property
+    def name(self) -> str:
+        """The label without the mark of a stand-in."""
+        return self.label.removesuffix(f" {STAND_IN}")
 
 
 @dataclass(frozen=True)
@@ -397,15 +402,16 @@ class Policy:
         """This policy where there is no language model to ask.
 
         The best chunk decides in place of the whole context, a rule sorts the question, the chunks are used in place
-        of whole documents, and nothing is consolidated. Its names for actions say what a model found, so each is
-        `STAND_IN` then.
+        of whole documents, and nothing is consolidated. Its names for actions say what a model found, so they are
+        "Correct stand-in" and so on then.
         """
         if not self.needs_model:
             return self
         aggregation = Aggregation.BEST if self.judges_together else self.aggregation
         alone: dict[str, Any] = {"aggregation": aggregation, "consolidate": False, "own_knowledge": 0}
         found = replace(self, **alone, **self._routes_on_chunks())
-        named: dict[str, Any] = {one.lower(): replace(found.route(one), label=STAND_IN) for one in Action}
+        titles = {one: f"{one.capitalize()} {STAND_IN}" for one in Action}
+        named: dict[str, Any] = {one.lower(): replace(found.route(one), label=titles[one]) for one in Action}
         return replace(found, **named)
 
     def _routes_on_chunks(self) -> dict[str, Any]:

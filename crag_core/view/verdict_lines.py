@@ -62,8 +62,9 @@ def own_name(decision: Decision) -> str:
     is_unjudged = decision.score is None and decision.rule is None
     if is_unjudged and decision.action is Action.AMBIGUOUS:
         return "not judged"
-    is_plain = decision.label.upper() == decision.action or (is_unjudged and decision.label == STAND_IN)
-    return "" if is_plain else decision.label
+    if decision.label.endswith(STAND_IN):
+        return "" if is_unjudged else STAND_IN  # of nothing, no model would have been asked
+    return "" if decision.label.upper() == decision.action else decision.label
 
 
 def meaning(policy: Policy, decision: Decision) -> str:

@@ -154,7 +154,7 @@ def test_without_a_language_model_the_best_chunk_decides_and_that_is_said() -> N
     assert flip_lines(view_run(trace)) == ("AMBIGUOUS if upper > 0.90",)
     # A stand-in for the model that nobody asked, wherever the verdict is told.
     assert headline(routed.decision) == "CORRECT · stand-in" and verdict_of(view_run(trace)).label == "stand-in"
-    assert answered(trace, kept=False, with_record=False).decision.label == "stand-in"
+    assert answered(trace, kept=False, with_record=False).decision.label == "Correct stand-in"
     assert "stand-in: the best chunk decides in place of the whole context;" in described(trace.settings)
     captions = " ".join(step.caption for step in tell(view_run(trace)).steps)
     assert "A stand-in, since there was no language model: The best chunk" in captions

@@ -111,7 +111,7 @@ def decision_caption(view: RunView, graded: int) -> str:
         return f"{sentence(clean(decision.reason))} So no score was compared with a bar."
     told = _by_one if decision.topical is None else _by_two
     stand_in = f" A stand-in, since there was no language model: {policy.without_model}"
-    return told(decision, policy, graded) + (stand_in if decision.label == STAND_IN else "")
+    return told(decision, policy, graded) + (stand_in if decision.label.endswith(STAND_IN) else "")
 
 
 def _by_two(decision: Decision, policy: Policy, graded: int) -> str:
