@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from crag_core.base.text.display import readable
 from crag_core.base.types import ALWAYS, NO_RETRIEVAL, Action, Decision, Grade, Passage, Scores
-from crag_core.decision.aggregation import Overall, aggregate, effective_scores
+from crag_core.decision.aggregation import Overall, aggregate, effective_scores, set_aside
 from crag_core.decision.plan import Planner
 from crag_core.decision.policy import Aggregation, FastPath, Policy
 from crag_core.decision.signals import CLASSES, ROUNDS, variance
@@ -39,7 +39,7 @@ def decide(
     rule = None if any(passage.id in seen for passage in passages) else match_rule(policy, passages, path, signals)
     if rule and rule[0] == NO_RETRIEVAL:
         passages = ()
-    overall = Overall(None)
+    overall, aside = Overall(None), set_aside(policy, passages, grades)
     settled = settle(policy, passages, grades, rule, signals)
     if settled is None:
         overall = aggregate(policy, passages, grades, signals)
@@ -52,9 +52,10 @@ def decide(
             score = None if rule[0] == NO_RETRIEVAL else 1.0
             overall = Overall(score, "rule", deciding=tuple(passage.id for passage in passages))
             scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
+            aside = frozenset()
     is_plain = policy.fast_path.always and not passages  # no rule speaks of nothing, and nothing was judged either
     measured = bool(overall.name) or not passages or policy.web_when_ungraded
-    planner = Planner(policy, action, passages, scores, path if measured else None, left, is_last)
+    planner = Planner(policy, action, passages, scores, path if measured else None, left, is_last, aside)
     return Decision(
         action=action,
         label="No retrieval" if rule and rule[0] == NO_RETRIEVAL else policy.route(action).label,

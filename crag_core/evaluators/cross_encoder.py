@@ -106,7 +106,8 @@ class CrossEncoderEvaluator:
             for text, grade, some in zip(texts, grades, chances(texts, reader, asked, cancel), strict=True)
             for strip, chance in zip(text.strips, some, strict=True)
         }
-        strips = coarse.score_unread(question, tuple(scored.get(strip.id, strip) for strip in strips), cancel)
+        found = tuple(scored.get(strip.id, strip) for strip in strips)
+        strips = coarse.score_unread(question, found, {passage.id: passage.text for passage, _ in chunks}, cancel)
         unread = (why_unread(reader.pieces(strip.text), "text") for strip in strips if strip.score is None)
         return strips, next((refused or why for why in unread), "")
 
@@ -156,7 +157,7 @@ class CrossEncoderEvaluator:
         reason = f"answering {answering:.2f}, topical {topical:.2f}" if scores else "no text"
         reason += f", best of {len(scores)} windows" if len(scores) > 1 else ""
         score = fmean(value for name, value in parts if name in self.scored_by)
-        return Grade(passage.id, score, reason + (cut if scores else ""), parts)
+        return Grade(passage.id, score, reason + (cut if scores else ""), parts, coarse=False if scores else None)
 
 
 class CrossEncoderStripEvaluator(CrossEncoderEvaluator):
