@@ -53,7 +53,8 @@ def set_aside(policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade
     if not policy.reads_grades:
         return frozenset()
     ids = {passage.id for passage in passages}
-    scales = {grade.passage_id: grade.coarse for grade in grades or () if grade.passage_id in ids}
+    scored = (grade for grade in grades or () if grade.passage_id in ids and grade.score is not None)
+    scales = {grade.passage_id: grade.coarse for grade in scored}
     if False not in scales.values():
         return frozenset()
     return frozenset(id_ for id_, coarse in scales.items() if coarse)

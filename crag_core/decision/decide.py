@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import counted, readable
 from crag_core.base.types import ALWAYS, NO_RETRIEVAL, Action, Decision, Grade, Passage, Scores
 from crag_core.decision.aggregation import Overall, aggregate, effective_scores, set_aside
 from crag_core.decision.plan import Planner
@@ -46,6 +46,8 @@ def decide(
         action, reason = _compare(policy, overall)
         if action is Action.CORRECT and overall.topical is not None:  # the passage that answers settles it alone
             overall = replace(overall, deciding=overall.deciding[:1])
+        if policy.reads_grades:
+            reason = "; ".join((reason, *_cautions(grades or (), overall.deciding, aside)))
     else:
         action, reason = settled
         if rule:
@@ -71,12 +73,22 @@ def decide(
     )
 
 
-def chunk_action(policy: Policy, passage: Passage, grade: Grade | None) -> Action | None:
+def _cautions(grades: tuple[Grade, ...], deciding: Collection[str], aside: Collection[str]) -> Iterator[str]:
+    """What weakens the grades that decide, and what was kept out of the decision."""
+    yield from dict.fromkeys(grade.caution for grade in grades if grade.caution and grade.passage_id in deciding)
+    if aside:
+        yield f"{counted(len(aside), 'chunk')} with a coarse grade set aside"
+
+
+def chunk_action(
+    policy: Policy, passage: Passage, grade: Grade | None, aside: Collection[str] = ()
+) -> Action | None:
     """The action that this chunk's own score stands for (description 004); None where none of its scores counts.
 
-    None too where the policy compares no single chunk with its thresholds.
+    None too where the policy compares no single chunk with its thresholds. `aside`: ids of `set_aside`.
     """
-    if policy.aggregation not in _OF_SINGLE_CHUNKS or policy.fast_path.always or grade is None:
+    compares = policy.aggregation in _OF_SINGLE_CHUNKS and not policy.fast_path.always
+    if not compares or grade is None or passage.id in aside:
         return None
     score = policy.ungraded_score if grade.score is None else grade.score
     if score is None:

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Action, AnswerState, CorrectionKind, Grade, Passage, StepName, StepState, WebOutcome
+from crag_core.decision.aggregation import set_aside
 from crag_core.decision.decide import chunk_action
 from crag_core.decision.rounds import DecisionPath
 from crag_core.decision.signals import weigh
@@ -119,7 +120,8 @@ def summarize(trace: Trace) -> Summary:
 
 def _chunk_actions(trace: Trace, decision_path: DecisionPath) -> tuple[tuple[str, Action], ...]:
     policy = trace.settings.policy
-    found = ((one.id, chunk_action(policy, one, trace.grade_of(one.id))) for one in decision_path.looked_at)
+    aside = set_aside(policy, decision_path.looked_at, trace.grades)
+    found = ((one.id, chunk_action(policy, one, trace.grade_of(one.id), aside)) for one in decision_path.looked_at)
     return tuple((id_, action) for id_, action in found if action)
 
 

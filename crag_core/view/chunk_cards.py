@@ -9,6 +9,7 @@ from functools import cached_property
 
 from crag_core.base.text.display import counted
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, Scores, StripVerdict
+from crag_core.decision.aggregation import set_aside
 from crag_core.decision.decide import chunk_action
 from crag_core.decision.second_opinion import second_text
 from crag_core.trace.injection_scan import warnings
@@ -136,6 +137,7 @@ class _Cards:
     def make(self, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
         view, decision = self.view, self.view.routed.decision
         edits, looked_at = view.trace.edits, {one.id for one in view.routed.decision_path.looked_at}
+        aside = set_aside(view.policy, view.routed.decision_path.looked_at, view.changed.grades)
         if view.trace.web:
             looked_at |= {one.id for one in view.trace.web.evidence(view.policy.web_pages)}
         for passage in passages:
@@ -153,7 +155,7 @@ class _Cards:
                 compared=compared,
                 scores=scores,
                 reason=own_reason(grade) if grade and grade.score is not None else "",
-                action=None if is_web or is_dropped else chunk_action(view.policy, passage, counting),
+                action=None if is_web or is_dropped else chunk_action(view.policy, passage, counting, aside),
                 chips=tuple(self._chips(id_, decides)),
                 decides=decides,
                 edit=edit_text("dropped" if is_dropped else "pinned" if is_pinned else "", grade),

@@ -105,8 +105,8 @@ def language_of(text: str) -> str:
 
     "" where the text does not tell, or two are as likely.
     """
-    said, found = _count_common(text)
-    (best, count), (_, second) = found.most_common(2)
+    said = words(text)
+    (best, count), (_, second) = _count_common(said).most_common(2)
     if len(said) >= _LONG and count < _NONE * len(said):
         return "?"
     return best if _is_enough(count, said) and count > second else ""
@@ -117,18 +117,18 @@ def foreign_language(text: str) -> str:
 
     "another language" where two of them are as likely.
     """
-    said, found = _count_common(text)
-    (_, most), *_ = found.most_common(1)
+    said = [word for word in words(text) if len(word) > 1 or not word.isascii()]  # not the letters of a formula
+    found = _count_common(said)
+    most = max(found.values())
     if not _is_enough(most, said) or found["en"] >= most:
         return ""
     names = {LANGUAGE_NAMES[name] for name, count in found.items() if count == most}
     return names.pop() if len(names) == 1 else "another language"
 
 
-def _count_common(text: str) -> tuple[list[str], Counter[str]]:
-    """The words, and how many of them are common in each language."""
-    said = words(text)
-    return said, Counter({name: sum(word in common for word in said) for name, common in _LANGUAGES.items()})
+def _count_common(said: list[str]) -> Counter[str]:
+    """How many of the words are common in each language."""
+    return Counter({name: sum(word in common for word in said) for name, common in _LANGUAGES.items()})
 
 
 def _is_enough(count: int, said: list[str]) -> bool:

@@ -52,6 +52,7 @@ CHINESE, JAPANESE, BETWEEN_SCRIPTS = 0.0442, 0.0141, -0.0607
 VERSION = f"2 {SHA256} {ON_SUBJECT} {ANSWERS} {BEST_SENTENCE} {BEHIND} {CHINESE} {JAPANESE} {BETWEEN_SCRIPTS}"
 """Of what a coarse grade is made with, and how; 2: sentences by the chance that their chunk holds the answer."""
 
+CAUTION = "coarse grade by a multilingual embedding"
 _KANA = {"HIRAGANA", "KATAKANA"}
 
 
@@ -111,13 +112,14 @@ def _grade(unread: Grade, asked: Asked, text: str, scored_by: Sequence[str], can
         return unread
     answering, topical = judge(seen.cosine - level(asked.question, text)) if seen.windows else (0.0, 0.0)
     reason = (
-        f"coarse grade by a multilingual embedding: similarity {seen.cosine:.2f}, answering {answering:.2f}, "
+        f"{CAUTION}: similarity {seen.cosine:.2f}, answering {answering:.2f}, "
         f"topical {topical:.2f}{seen.cut}"
     )
     parts = ((ANSWERING, answering), (TOPICAL, topical))
     score = fmean(value for name, value in parts if name in scored_by)
-    reason = reason if seen.windows else "no text"
-    return replace(unread, score=score, reason=reason, parts=parts, cause="", coarse=bool(seen.windows) or None)
+    if not seen.windows:
+        return replace(unread, score=score, reason="no text", parts=parts, cause="")
+    return replace(unread, score=score, reason=reason, parts=parts, cause="", coarse=True, caution=CAUTION)
 
 
 def score_unread(
