@@ -80,9 +80,7 @@ def _cautions(grades: tuple[Grade, ...], deciding: Collection[str], aside: Colle
         yield f"{counted(len(aside), 'chunk')} with a coarse grade set aside"
 
 
-def chunk_action(
-    policy: Policy, passage: Passage, grade: Grade | None, aside: Collection[str] = ()
-) -> Action | None:
+def chunk_action(policy: Policy, passage: Passage, grade: Grade | None, aside: Collection[str] = ()) -> Action | None:
     """The action that this chunk's own score stands for (description 004); None where none of its scores counts.
 
     None too where the policy compares no single chunk with its thresholds. `aside`: ids of `set_aside`.

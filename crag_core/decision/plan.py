@@ -105,7 +105,9 @@ class Planner:
         if self.handling is Handling.DISCARD:
             why = f"{self.action}: none of the {len(self.passages)} chunks is used"
             return [Correction(CorrectionKind.DISCARD, why)] if self.passages else []
-        found = [Correction(CorrectionKind.DISCARD, NOT_COMPARABLE, one.id) for one in self.passages if one.id in self.aside]
+        found = [
+            Correction(CorrectionKind.DISCARD, NOT_COMPARABLE, one.id) for one in self.passages if one.id in self.aside
+        ]
         least = self.policy.drops_below(self.action)
         if least is None or self.path is None or self.route.passages is not self.handling:
             return found  # without any measure nothing has been found out against a passage

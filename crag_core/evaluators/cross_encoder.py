@@ -158,9 +158,7 @@ class CrossEncoderEvaluator:
         score = fmean(value for name, value in parts if name in self.scored_by)
         if not scores:
             return Grade(passage.id, score, reason, parts)
-        return Grade(
-            passage.id, score, reason + cut, parts, coarse=False, caution=less_sure(question, passage.text)
-        )
+        return Grade(passage.id, score, reason + cut, parts, coarse=False, caution=less_sure(question, passage.text))
 
 
 class CrossEncoderStripEvaluator(CrossEncoderEvaluator):

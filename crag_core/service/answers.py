@@ -127,9 +127,7 @@ def _correction(one: Correction) -> schemas.Correction:
     return schemas.Correction(kind=one.kind, reason=whole(one.reason), chunk=chunk, query=whole(one.query))
 
 
-def _chunk(
-    trace: Trace, policy: Policy, passage: Passage, kept: bool, aside: Collection[str]
-) -> schemas.Chunk:
+def _chunk(trace: Trace, policy: Policy, passage: Passage, kept: bool, aside: Collection[str]) -> schemas.Chunk:
     grade = trace.grade_of(passage.id)
     return schemas.Chunk(
         id=whole(passage.id),

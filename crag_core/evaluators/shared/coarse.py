@@ -111,10 +111,7 @@ def _grade(unread: Grade, asked: Asked, text: str, scored_by: Sequence[str], can
     if seen is None:
         return unread
     answering, topical = judge(seen.cosine - level(asked.question, text)) if seen.windows else (0.0, 0.0)
-    reason = (
-        f"{CAUTION}: similarity {seen.cosine:.2f}, answering {answering:.2f}, "
-        f"topical {topical:.2f}{seen.cut}"
-    )
+    reason = f"{CAUTION}: similarity {seen.cosine:.2f}, answering {answering:.2f}, topical {topical:.2f}{seen.cut}"
     parts = ((ANSWERING, answering), (TOPICAL, topical))
     score = fmean(value for name, value in parts if name in scored_by)
     if not seen.windows:
@@ -122,9 +119,7 @@ def _grade(unread: Grade, asked: Asked, text: str, scored_by: Sequence[str], can
     return replace(unread, score=score, reason=reason, parts=parts, cause="", coarse=True, caution=CAUTION)
 
 
-def score_unread(
-    question: str, strips: Sequence[Strip], texts: Mapping[str, str], cancel: Cancel
-) -> tuple[Strip, ...]:
+def score_unread(question: str, strips: Sequence[Strip], texts: Mapping[str, str], cancel: Cancel) -> tuple[Strip, ...]:
     """The strips, coarsely scored where none of their chunk has a score; as they are where there can be no score.
 
     A score is the chance that the chunk holds the answer, times that it stands in this strip then. Strips of a chunk

@@ -87,11 +87,12 @@ def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_gen
         key=f"answer_head_{view.trace.id}",
     ):
         more = offered is not None and view.routed.answer is not None and offered.reasons
+        what = "Grade" if offered and offered.grades else "Generate"
         missing = f" :small[:gray[Not run yet: {plain(', '.join(more))}]]" if more else ""
         st.markdown(f"#### :{colour}-badge[:material/{icon}: {ended}]{missing}", width="content")
         if offered and offered.reasons and on_generate:
             st.button(
-                f"Generate ({cost(offered)})",
+                f"{what} ({cost(offered)})",
                 "ask_carry_out",
                 on_click=on_generate,
                 args=(view,),
@@ -103,9 +104,11 @@ def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_gen
 def _draw_absent(view: RunView, offered: Offer | None) -> None:
     """As high as the answer was that stood here."""
     missing = ", ".join(offered.reasons) if offered and offered.reasons else "no answer is in this record"
-    _component(data={"blocks": [], "message": f"Not run yet: {missing}."}, key=f"answer_{view.trace.id}")
+    message = f"{view.not_graded_by}." if view.not_graded_by else f"Not run yet: {missing}."
+    _component(data={"blocks": [], "message": message}, key=f"answer_{view.trace.id}")
+    is_another = view.trace.answer and not view.not_graded_by
     with st.container(key=f"answer_foot_{view.trace.id}"):
-        st.caption("The recorded answer was written from other evidence." if view.trace.answer else "")
+        st.caption("The recorded answer was written from other evidence." if is_another else "")
 
 
 def _draw_text(blocks: AnswerBlocks) -> None:
