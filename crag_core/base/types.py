@@ -148,6 +148,8 @@ class Grade:
     `score` lies in 0..1, or is None when the passage could not be graded; then `cause` says why, `raw` holds the reply
     as it came, and `retryable` tells an outage (worth asking again, `error` names its type) from an unreadable reply.
     `from_cache`: an earlier run paid for it. `second` is what the policy's second evaluator said; None: not asked.
+    `coarse`: by the coarser of two scales that its evaluator has; None where it has but one. `caution` says in a few
+    words what makes the grade less sure than others of its evaluator.
     """
 
     passage_id: str
@@ -162,6 +164,8 @@ class Grade:
     from_cache: bool = False
     error: str = ""
     second: SecondGrade | None = None
+    coarse: bool | None = None
+    caution: str = ""
 
     def __post_init__(self) -> None:
         _check_score(self.score)

@@ -27,7 +27,8 @@ from crag_core.base.types import (
     WebOutcome,
     WebSearch,
 )
-from crag_core.decision.aggregation import effective_scores
+from crag_core.decision.aggregation import effective_scores, set_aside
+from crag_core.decision.plan import NOT_COMPARABLE
 from crag_core.decision.policy import Policy, StripOrder
 
 Keep = Callable[[Strip], str]
@@ -136,7 +137,8 @@ def _external(policy: Policy, web: WebSearch, notes: list[str]) -> Kept:
     found = web.evidence(policy.web_pages)
     looked_at = {passage.id for passage in found}
     strips = tuple(strip for strip in web.strips or () if strip.passage_id in looked_at)
-    off = _off_subject(policy, found, web.grades) if policy.web_on_subject else {}
+    off: dict[str | None, str] = dict.fromkeys(set_aside(policy, found, web.grades), NOT_COMPARABLE)
+    off |= _off_subject(policy, found, web.grades) if policy.web_on_subject else {}
     usable = tuple(passage for passage in found if passage.id not in off)
     if off and not usable:
         notes.append(f"The web answered, but none of its {len(off)} results is on the subject.")

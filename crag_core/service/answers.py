@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
 from crag_core.base.types import Correction, Decision, Excerpt, Origin, Passage
+from crag_core.decision.aggregation import set_aside
 from crag_core.decision.decide import chunk_action
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import flips
@@ -89,10 +91,11 @@ def _used(view: RunView) -> set[str]:
 def _decided(view: RunView, kept: set[str]) -> Fields:
     path, policy, trace = view.routed.decision_path, view.policy, view.changed
     chunks = {one.id: one for one in (*path.looked_at, *trace.web_passages)}
+    aside = set_aside(policy, path.looked_at, trace.grades)
     return {
         "id": whole(trace.id),
         "decision": _UNDECIDED if trace.asks_back else _decision(path.decision),
-        "chunks": [_chunk(trace, policy, one, one.id in kept) for one in chunks.values()],
+        "chunks": [_chunk(trace, policy, one, one.id in kept, aside) for one in chunks.values()],
         "flips": [
             schemas.Flip(**asdict(one))
             for one in (flips(view.stability, policy) if path.decision.verdict and not trace.asks_back else ())
@@ -124,7 +127,7 @@ def _correction(one: Correction) -> schemas.Correction:
     return schemas.Correction(kind=one.kind, reason=whole(one.reason), chunk=chunk, query=whole(one.query))
 
 
-def _chunk(trace: Trace, policy: Policy, passage: Passage, kept: bool) -> schemas.Chunk:
+def _chunk(trace: Trace, policy: Policy, passage: Passage, kept: bool, aside: Collection[str]) -> schemas.Chunk:
     grade = trace.grade_of(passage.id)
     return schemas.Chunk(
         id=whole(passage.id),
@@ -136,7 +139,7 @@ def _chunk(trace: Trace, policy: Policy, passage: Passage, kept: bool) -> schema
         parts={whole(name): value for name, value in (grade.parts if grade else ())},
         reason=whole(grade.reason) if grade else "",
         cause=whole(grade.cause) if grade else "not asked for",
-        action=chunk_action(policy, passage, grade) if passage.origin is Origin.CORPUS else None,
+        action=chunk_action(policy, passage, grade, aside) if passage.origin is Origin.CORPUS else None,
         kept=kept,
     )
 

@@ -204,6 +204,8 @@ def _answer(
     trace: Trace, policy: Policy, decision_path: DecisionPath, knowledge: Knowledge, missing: list[Missing]
 ) -> Answer | None:
     decision = decision_path.decision
+    if trace.grades is None and decision_path.ungraded:
+        return None  # nothing is decided, so nothing is answered
     key = key_of(trace, decision, knowledge)
     recorded = trace.answer.context_key if trace.answer else None
     writers = {trace.settings.writer, trace.answer.writer if trace.answer else ""}

@@ -17,6 +17,7 @@ from crag_core.base.types import (
     StepState,
     WebOutcome,
 )
+from crag_core.decision.aggregation import set_aside
 from crag_core.decision.decide import chunk_action
 from crag_core.decision.policy import Aggregation
 from crag_core.decision.rounds import DecisionPath
@@ -132,7 +133,8 @@ def summarize(trace: Trace) -> Summary:
 
 def _chunk_actions(trace: Trace, decision_path: DecisionPath) -> tuple[tuple[str, Action], ...]:
     policy = trace.settings.policy
-    found = ((one.id, chunk_action(policy, one, trace.grade_of(one.id))) for one in decision_path.looked_at)
+    aside = set_aside(policy, decision_path.looked_at, trace.grades)
+    found = ((one.id, chunk_action(policy, one, trace.grade_of(one.id), aside)) for one in decision_path.looked_at)
     return tuple((id_, action) for id_, action in found if action)
 
 

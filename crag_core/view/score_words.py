@@ -14,6 +14,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.run_view import evaluator_name
 
 NOT_GRADED = "not graded"
+NOT_COMPARED = "coarse, not compared"
 QUESTIONS = {ANSWERING: "does it hold the answer?", TOPICAL: "is it on the subject?"}
 TWO_IN_ORDER = (
     "CORRECT if best answering reaches upper. If not: INCORRECT if best topical is below lower, else AMBIGUOUS."

@@ -150,7 +150,7 @@ def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
     if then.name != policy.name:
         message.append(f"policy {policy.title} instead of {then.title}")
     if judge_of(trace.settings) != judge_of(taken.settings):
-        message.append(f"graded by {_evaluator(trace)} instead of {_evaluator(taken)}")
+        message.append(f"evaluator {_evaluator(trace)} instead of {_evaluator(taken)}")
     is_plain = policy.fast_path.always or then.fast_path.always  # which looks at no threshold
     message += [
         f"{name} {_instead(before, now)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from crag_core.view.answer.ending import AnswerEnding, ending
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types import Action, CorrectionKind, FollowUp, StepState, Turn
@@ -17,7 +18,6 @@ from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.standalone import ALONE, BY_RULE, LONGEST_ANSWER, MOST_TURNS, follow, turn_of
 from crag_core.trace.trace import Trace
-from crag_core.view.answer.ending import AnswerEnding, ending
 from crag_core.view.run_view import view_run
 from tests import builders
 from tests.fakes import Bench, FakeModel, passage, step_names

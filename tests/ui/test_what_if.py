@@ -80,11 +80,11 @@ def test_other_policy_and_evaluator_are_told_by_title() -> None:
     judged = replace(run, settings=replace(run.settings, evaluator=card, writer="ollama/small"))
     assert changes(run, judged, other) == (
         f"policy {other.title} instead of {chosen.title}",
-        "graded by llm judge (small) instead of by hand",
+        "evaluator llm judge (small) instead of by hand",
         "no sentence limit instead of 5",
     )
     another = replace(judged, settings=replace(judged.settings, writer="ollama/large"))
-    assert changes(judged, another, chosen) == ("graded by llm judge (large) instead of llm judge (small)",)
+    assert changes(judged, another, chosen) == ("evaluator llm judge (large) instead of llm judge (small)",)
 
 
 @pytest.mark.parametrize(

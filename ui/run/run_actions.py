@@ -18,7 +18,8 @@ from crag_core.trace.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.run.answer_card.card import ENDINGS
-from ui.run.answer_card.offer import offer
+from ui.run.answer_card.offer import Offer, offer, other_chunks
+from ui.run.opinions import calls_for
 from ui.session import app_state, current_run, run_job
 from ui.session.current_run import View
 from ui.shell.text import link, plain
@@ -26,15 +27,34 @@ from ui.shell.text import link, plain
 
 def generate(view: View) -> None:
     """For a callback: carry out what is on the page; the answer stands beside the first, if there is one."""
-    offered = offer(view.trace, view.routed, app_state.asked_choice(), app_state.settings_now())
-    known = replace(view.trace, web=None) if offered.searches else view.trace
-    if offered.searches:
+    made = offered(view)
+    if made is None:
+        return
+    if made.grades:
+        ask_opinion(st.session_state["evaluator"])
+    known = replace(view.trace, web=None) if made.searches else view.trace
+    if made.searches:
         app_state.pause().forget()  # this click asks for the search, however short ago the last one was
     if view.taken.answer is not None and view.is_changed:
         current_run.keep_first()
     with app_state.reporting():
         run_job.go_on(known, app_state.asked_choice())
     st.rerun()
+
+
+def offered(view: View) -> Offer | None:
+    """None for a run that did not come to its end, or whose question waits: it is continued first.
+
+    Where the evaluator of the sidebar has graded nothing of the run, its grades alone: they may bring another decision.
+    """
+    if view.taken.failure or view.taken.is_unsure:
+        return None
+    choice, now = app_state.asked_choice(), app_state.settings_now()
+    made = offer(view.trace, view.routed, choice, now, app_state.settings().support)
+    card = view.trace.settings.evaluator
+    if not view.not_graded_by or card.name == view.taken.settings.evaluator.name or other_chunks(view.taken, choice):
+        return made
+    return Offer((view.not_graded_by,), calls_for(view.taken, card), searches=False, grades=True)
 
 
 def ask_opinion(evaluator: str) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from crag_core.base.types import Edits, Passage
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import measured
-from crag_core.trace.opinions import judged_by
+from crag_core.trace.opinions import decided_by
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView
@@ -41,9 +41,20 @@ def view() -> View | None:
     if taken is None:
         return None
     policy = app_state.asked_policy()
-    judged = judged_by(taken, st.session_state["evaluator"], app_state.choice().model) or taken
-    trace = replace(judged, edits=edits())
+    trace = replace(_decided_now(taken), edits=edits())
     return view_of(taken, trace, policy)
+
+
+def _decided_now(taken: Trace) -> Trace:
+    """By the evaluator of the sidebar; plain RAG grades nothing, so there it is that of the record.
+
+    So it is as long as the thresholds are the record's own and its evaluator is not to be had here.
+    """
+    choice, known, own = app_state.asked_choice(), app_state.evaluators(), taken.settings
+    is_absent = own.evaluator.name not in known and choice.policy.thresholds == own.policy.thresholds
+    if choice.policy.fast_path.always or is_absent:
+        return taken
+    return decided_by(taken, known[choice.evaluator], choice.model)
 
 
 def view_of(taken: Trace, trace: Trace, policy: Policy) -> View:

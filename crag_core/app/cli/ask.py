@@ -16,6 +16,7 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
 from crag_core.base.text.display import clean
 from crag_core.base.types import Action, AnswerState, Step, WebPage
+from crag_core.decision.aggregation import set_aside
 from crag_core.decision.decide import chunk_action
 from crag_core.decision.policy import Doubtful
 from crag_core.decision.second_opinion import second_text
@@ -224,13 +225,14 @@ def _describe(trace: Trace) -> str:
         f"corrections: {made.strategy}; {made.model_calls} model calls, {made.retrieval_ms:.0f} ms to the context",
     ]
     lines.append("")
+    aside = set_aside(trace.settings.policy, trace.all_passages, trace.grades)
     for passage in trace.all_passages:
         grade = trace.grade_of(passage.id)
         score = f"{grade.score:.2f}" if grade and grade.score is not None else "  - "
         page = f", page {passage.page}" if passage.page else ""
         both = grade.two_signals if grade else None
         signals = "  (answering {:.2f}, topical {:.2f})".format(*both) if both else ""
-        alone = chunk_action(trace.settings.policy, passage, grade)
+        alone = chunk_action(trace.settings.policy, passage, grade, aside)
         second = second_text(trace.settings.policy, grade)
         lines.append(f"  {score}  {passage.source}{page}{signals}{f'  {alone}' if alone else ''}")
         lines += [f"        {second}"] if second else []

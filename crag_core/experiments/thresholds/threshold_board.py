@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from crag_core.base.types import Action, CorrectionKind, EvaluatorCard
-from crag_core.decision.aggregation import aggregate, effective_scores
+from crag_core.decision.aggregation import aggregate, effective_scores, set_aside
 from crag_core.decision.decide import match_rule, settle
 from crag_core.decision.plan import Planner
 from crag_core.decision.policy import Aggregation, Policy, WebUse
@@ -163,7 +163,9 @@ class Board:
     def _searches(self, case: Case, is_measured: bool) -> list[bool]:
         policy, passages = self.policy, case.scored.passages
         scores = effective_scores(policy, passages, case.scored.grades)
-        planners = (Planner(policy, action, passages, scores, () if is_measured else None) for action in ACTIONS)
+        aside = set_aside(policy, passages, case.scored.grades)
+        path = () if is_measured else None
+        planners = (Planner(policy, action, passages, scores, path, aside=aside) for action in ACTIONS)
         return [any(one.kind is CorrectionKind.WEB_SEARCH for one in planner.plan()) for planner in planners]
 
     @cached_property

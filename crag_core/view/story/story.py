@@ -100,6 +100,8 @@ def _told(view: RunView, about: str, web_note: str) -> Iterator[_Told]:
 def _broken(view: RunView) -> _Told:
     """The step that a run ends with which came to no decision."""
     failure = view.trace.failure
+    if view.not_graded_by and failure is None:
+        return "answer", "Not decided yet", f"{view.not_graded_by}.", AnswerPicture("", "", (), "plain"), ""
     why = " ".join(filter(None, (clean(failure.summary), clean(failure.hint)))) if failure else ""
     caption = "This run ended before anything was decided."
     return "answer", "Here the run ended", f"{caption} {why}".strip(), AnswerPicture("", why, (), "plain"), ""

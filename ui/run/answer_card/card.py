@@ -93,8 +93,9 @@ def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_gen
         more = f" :small[:gray[{plain(missing)}]]" if missing else ""
         st.markdown(f"#### :{colour}-badge[:material/{icon}: {said}]{more}", width="content")
         if offered and offered.reasons and on_generate:
+            what = "Try again" if offered.tried else "Grade" if offered.grades else "Generate"
             st.button(
-                f"{'Try again' if offered.tried else 'Generate'} ({cost(offered)})",
+                f"{what} ({cost(offered)})",
                 "ask_carry_out",
                 on_click=on_generate,
                 args=(view,),
@@ -106,9 +107,11 @@ def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_gen
 def _draw_absent(view: RunView, offered: Offer | None) -> None:
     """As high as the answer was that stood here."""
     missing = (offered.missing if offered else "") or "Not run yet: no answer is in this record"
-    _component(data={"blocks": [], "message": f"{missing}."}, key=f"answer_{view.trace.id}")
+    message = view.not_graded_by or missing
+    _component(data={"blocks": [], "message": f"{message}."}, key=f"answer_{view.trace.id}")
+    is_another = view.trace.answer and not view.not_graded_by
     with st.container(key=f"answer_foot_{view.trace.id}"):
-        st.caption("The recorded answer was written from other evidence." if view.trace.answer else "")
+        st.caption("The recorded answer was written from other evidence." if is_another else "")
 
 
 def _draw_text(blocks: AnswerBlocks) -> None:
