@@ -10,6 +10,9 @@ from crag_core.base.errors import UnknownName
 from crag_core.base.types import Action, EvaluatorCard, Handling, Scores
 from crag_core.decision import signals
 
+STAND_IN = "stand-in"
+"""Behind the name of an action by a rule that took the place of a language model, which nobody could ask."""
+
 
 class Aggregation(StrEnum):
     """How passage scores become the overall score.
@@ -49,7 +52,7 @@ class WebQuery(StrEnum):
 
 
 class Doubtful(StrEnum):
-    """What a doubtful ending shows: AMBIGUOUS where the web brought nothing.
+    """What a doubtful ending shows: chunks that were not judged CORRECT are used, and nothing better was found.
 
     `show`: the nearest sentences, or what the language model makes of them, headed as such. `abstain`: that the
     documents do not answer with enough certainty; no language model is asked.
@@ -116,6 +119,11 @@ class Route:
     keep_original_without_web: bool = False
     expand: bool = False
     re_retrieve: Again | None = None
+
+    @property
+    def name(self) -> str:
+        """The label without the mark of a stand-in."""
+        return self.label.removesuffix(f" {STAND_IN}")
 
 
 @dataclass(frozen=True)
@@ -207,7 +215,7 @@ class Policy:
     description 002, off by default: between the thresholds, variance <= 0.1 and score > 0.5 make CORRECT.
     `web_query` is what is sent to the web, `web_limit` how many results are asked for.
     `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that must lie between two searches of
-    one user; None: no such limit. `doubtful` is what becomes of an AMBIGUOUS question without evidence of the web.
+    one user; None: no such limit. `doubtful` is what becomes of chunks that are used and were not judged CORRECT.
     `second_opinion` None: nobody is asked a second time. `without_model` says in a sentence what the policy does where
     there is no language model, if it cannot then do what it is described for; "": it needs none. `context_judge` is how
     a language model is asked with aggregation `whole-context`. `group` is a heading under which the policy is listed,
@@ -359,6 +367,12 @@ class Policy:
         return moves_on and Strategy.WEB in self.loop.strategies
 
     @property
+    def needs_model(self) -> bool:
+        """Whether it cannot do what it is described for without a language model."""
+        reads = any(self.route(action).passages is Handling.DOCUMENTS for action in Action)
+        return self.judges_together or self.rounds_by_question or self.consolidate or reads
+
+    @property
     def reads_grades(self) -> bool:
         """Whether passage grades have any part in the overall score."""
         return not self.scores_the_set or any(name == signals.RERANK for name, _ in self.weights)
@@ -397,12 +411,18 @@ class Policy:
     def unaided(self) -> Policy:
         """This policy where there is no language model to ask.
 
-        The best chunk decides in place of the whole context, the chunks are used in place of whole documents, and
-        nothing is consolidated.
+        The best chunk decides in place of the whole context, a rule sorts the question, the chunks are used in place
+        of whole documents, and nothing is consolidated. Its names for actions say what a model found, so they are
+        "Correct stand-in" and so on then.
         """
+        if not self.needs_model:
+            return self
         aggregation = Aggregation.BEST if self.judges_together else self.aggregation
         alone: dict[str, Any] = {"aggregation": aggregation, "consolidate": False, "own_knowledge": 0}
-        return replace(self, **alone, **self._routes_on_chunks())
+        found = replace(self, **alone, **self._routes_on_chunks())
+        titles = {one: f"{one.capitalize()} {STAND_IN}" for one in Action}
+        named: dict[str, Any] = {one.lower(): replace(found.route(one), label=titles[one]) for one in Action}
+        return replace(found, **named)
 
     def _routes_on_chunks(self) -> dict[str, Any]:
         """The routes that read whole documents, with the chunks in their place."""

@@ -13,6 +13,7 @@ from crag_core.base.text.tokens import beginning
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import (
     TOPICAL,
+    Action,
     CorrectionKind,
     Decision,
     Excerpt,
@@ -26,7 +27,8 @@ from crag_core.base.types import (
     WebOutcome,
     WebSearch,
 )
-from crag_core.decision.aggregation import effective_scores
+from crag_core.decision.aggregation import effective_scores, set_aside
+from crag_core.decision.plan import NOT_COMPARABLE
 from crag_core.decision.policy import Policy, StripOrder
 
 Keep = Callable[[Strip], str]
@@ -73,10 +75,10 @@ def recompose(
         asked = web.outcome not in (WebOutcome.PENDING, WebOutcome.APPROVED)
         if asked and not external and policy.route(decision.action).keep_original_without_web and passages:
             internal, verdicts = _whole(passages, strips or (), policy.strips.token_budget, {}, notes)
-            notes.append(
-                "The web gave nothing, so the retrieved chunks are used after all; they were graded as irrelevant."
-            )
         verdicts += web_verdicts
+    if internal and decision.verdict is Action.INCORRECT:
+        why = "The web gave nothing" if web is not None and not external else "No more is retrieved"
+        notes.append(f"{why}, so the retrieved chunks are used after all; they were graded as irrelevant.")
     return Knowledge(internal, external, verdicts, tuple(notes))
 
 
@@ -138,7 +140,8 @@ def _external(policy: Policy, web: WebSearch, said: set[str], notes: list[str]) 
     found = web.evidence(policy.web_pages)
     looked_at = {passage.id for passage in found}
     strips = tuple(strip for strip in web.strips or () if strip.passage_id in looked_at)
-    off = _off_subject(policy, found, web.grades) if policy.web_on_subject else {}
+    off: dict[str | None, str] = dict.fromkeys(set_aside(policy, found, web.grades), NOT_COMPARABLE)
+    off |= _off_subject(policy, found, web.grades) if policy.web_on_subject else {}
     usable = tuple(passage for passage in found if passage.id not in off)
     if off and not usable:
         notes.append(f"The web answered, but none of its {len(off)} results is on the subject.")

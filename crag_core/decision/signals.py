@@ -22,6 +22,12 @@ SUFFICIENCY = "sufficiency"
 ROUNDS = "rounds"
 """How much has to be looked up for the question (arXiv 2403.14403): 0 nothing, 0.5 one retrieval, 1 several."""
 
+UNSURE = "unsure"
+"""1 where the question is two of a conversation, by which nothing is decided."""
+
+REPEATED = "repeated"
+"""1 where the best sentence speaks of what the question before asked for, and not of what this one does."""
+
 CLASSES = {"A": 0.0, "B": 0.5, "C": 1.0}
 """`ROUNDS` by the letter of the class."""
 

@@ -364,7 +364,7 @@ class OpenRun:
         if condense.is_open(self.trace):
             self.work(UNDERSTANDING)
         self.goes_on = self.goes_on and not condense.holds_back(self.trace)
-        asks = self.trace.settings.policy.rounds_by_question
+        asks = self.trace.settings.policy.rounds_by_question and not self.trace.is_unsure
         self.work(FIRST if asks else FIRST[1:])
 
     def take(self, found: Found) -> None:
@@ -385,7 +385,10 @@ class OpenRun:
         self.work(self._iteration())
 
     def correct(self) -> None:
-        """Up to the assembled context."""
+        """Up to the assembled context. By a question that nobody is sure of nothing is graded, and no web searched."""
+        if self.trace.is_unsure:
+            self.work((ITERATION[3], REFINING[0], LAST[-1]))
+            return
         looks_again = True
         while self.goes_on and looks_again:  # until no decision asks for another round
             rounds, grades = self.trace.rounds, self.trace.grades

@@ -40,11 +40,11 @@ def classify(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return None if told else Result({}, text, state=StepState.SKIPPED)
     asked = parts.prompts.classify(trace.question)
     reply = parts.model.complete(asked, run.cancel, replies.CLASS_SCHEMA)
-    found, usage, raw = parse_verdict(reply.text, replies.CLASSES), reply.usage, reply.text
+    found, usage, raw = parse_verdict(reply.text, replies.CLASSES_SAID), reply.usage, reply.text
     if found.verdict is None:
         again = parts.prompts.again(asked, reply.text, found.cause)
         reply = parts.model.complete(again, run.cancel, replies.CLASS_SCHEMA)
-        found, usage, raw = parse_verdict(reply.text, replies.CLASSES), usage + reply.usage, f"{raw}\n{reply.text}"
+        found, usage, raw = parse_verdict(reply.text, replies.CLASSES_SAID), usage + reply.usage, f"{raw}\n{reply.text}"
     label = (found.verdict or "").upper()
     meanings = {"A": "no document is needed", "B": "one retrieval", "C": "several rounds"}
     cause = "" if label else f"{found.cause} (asked twice)"

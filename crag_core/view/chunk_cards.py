@@ -9,6 +9,7 @@ from functools import cached_property
 
 from crag_core.base.text.display import counted
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, Scores, StripVerdict
+from crag_core.decision.aggregation import set_aside
 from crag_core.decision.decide import chunk_action
 from crag_core.decision.second_opinion import second_text
 from crag_core.trace.injection_scan import warnings
@@ -29,7 +30,7 @@ class ChunkCard:
     `action` is what its own score stands for, None where the policy compares no single chunk with its thresholds, and
     for snippets, which decide nothing. `chips` are (kind, words). `edit` is what the user did to it. `cited` are the
     numbers of its excerpts in the answer.
-    `is_asked_for`: the policy looks at it.
+    `is_asked_for`: the policy looks at it. `is_aside`: its grade is on another scale than those that decide.
     """
 
     passage: Passage
@@ -46,6 +47,7 @@ class ChunkCard:
     is_dropped: bool
     is_pinned: bool
     is_asked_for: bool
+    is_aside: bool
     cited: tuple[int, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -111,7 +113,7 @@ class _Cards:
     def verdicts(self) -> dict[str, tuple[StripVerdict, ...]]:
         """The strips of each passage, in its order."""
         found = defaultdict[str, list[StripVerdict]](list)
-        for verdict in self.view.routed.knowledge.verdicts:
+        for verdict in self.view.routed.knowledge.verdicts if not self.view.not_graded_by else ():
             found[verdict.strip.passage_id].append(verdict)
         return {id_: tuple(sorted(own, key=lambda one: one.strip.start)) for id_, own in found.items()}
 
@@ -119,7 +121,8 @@ class _Cards:
     def cited(self) -> dict[str, tuple[int, ...]]:
         """The numbers of the excerpts that each passage gave the answer."""
         found = defaultdict[str, tuple[int, ...]](tuple)
-        for number, excerpt in enumerate(self.view.routed.knowledge.excerpts, start=1):
+        used = () if self.view.not_graded_by else self.view.routed.knowledge.excerpts
+        for number, excerpt in enumerate(used, start=1):
             found[excerpt.passage.id] += (number,)
         return found
 
@@ -136,8 +139,11 @@ class _Cards:
     def make(self, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
         view, decision = self.view, self.view.routed.decision
         edits, looked_at = view.trace.edits, {one.id for one in view.routed.decision_path.looked_at}
-        if view.trace.web:
-            looked_at |= {one.id for one in view.trace.web.evidence(view.policy.web_pages)}
+        aside = set_aside(view.policy, view.routed.decision_path.looked_at, view.changed.grades)
+        if web := view.trace.web:
+            results = web.evidence(view.policy.web_pages)
+            looked_at |= {one.id for one in results}
+            aside |= set_aside(view.policy, results, web.grades)
         for passage in passages:
             id_, grade = passage.id, view.trace.grade_of(passage.id)
             counting = view.changed.grade_of(id_)
@@ -153,13 +159,14 @@ class _Cards:
                 compared=compared,
                 scores=scores,
                 reason=own_reason(grade) if grade and grade.score is not None else "",
-                action=None if is_web or is_dropped else chunk_action(view.policy, passage, counting),
+                action=None if is_web or is_dropped else chunk_action(view.policy, passage, counting, aside),
                 chips=tuple(self._chips(id_, decides)),
                 decides=decides,
                 edit=edit_text("dropped" if is_dropped else "pinned" if is_pinned else "", grade),
                 is_dropped=is_dropped,
                 is_pinned=is_pinned,
                 is_asked_for=is_dropped or id_ in looked_at,
+                is_aside=id_ in aside,
                 cited=self.cited.get(id_, ()),
                 notes=() if is_dropped else tuple(_web_notes(view, id_) if is_web else _notes(view, id_)),
                 warnings=warnings(view.trace, passage),

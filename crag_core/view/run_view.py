@@ -60,9 +60,16 @@ class RunView:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the run came far enough for a decision to mean anything."""
-        is_open = self.trace.decision is None and self.routed.decision_path.ungraded
-        return self.trace.passages is not None and not is_open
+        """Whether a decision means anything: the run came so far, and its evaluator has graded where grades decide."""
+        is_open = self.trace.decision is None or self.trace.grades is None
+        return self.trace.passages is not None and not (is_open and self.routed.decision_path.ungraded)
+
+    @property
+    def not_graded_by(self) -> str:
+        """ "Not graded by Embedding similarity yet", where that is why nothing is decided; "" otherwise."""
+        if self.is_decided or self.trace.passages is None:
+            return ""
+        return f"Not graded by {evaluator_name(self.trace.settings.evaluator, self.trace.settings.writer)} yet"
 
     @property
     def abstains(self) -> bool:

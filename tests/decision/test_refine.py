@@ -24,6 +24,7 @@ from crag_core.base.types import (
     WebSearch,
 )
 from crag_core.decision.decide import decide
+from crag_core.decision.plan import NOT_COMPARABLE
 from crag_core.decision.policy import Loop, Policy, StripOrder, StripRules
 from crag_core.decision.refine import REPEATED, as_passage, decompose, left_after_refinement, recompose
 from tests.builders import graded, kept, passage, policy, searched, strips_of, struck, web_page
@@ -617,6 +618,15 @@ def test_a_result_on_the_subject_without_a_sentence_to_keep_is_said_as_ever() ->
     assert knowledge.notes == (
         "The web answered, but no sentence is kept at the cut-off 0.95: the best scores 0.90.",
     ), "the best of those that could have been kept"
+
+
+def test_a_web_result_with_a_coarse_grade_is_left_out_beside_a_finer_one() -> None:
+    grades = (replace(_graded("on", (0.1, 0.9)), coarse=False), replace(_graded("off", (0.9, 1.0)), coarse=True))
+    knowledge = of_the_web(0.9, 0.9, grades=grades)
+    assert texts(knowledge) == ["A day ticket costs nine pounds."]
+    assert struck(knowledge.verdicts)["Buy our hats!"] == f"its chunk was discarded: {NOT_COMPARABLE}"
+    alone = of_the_web(0.9, 0.9, grades=tuple(replace(one, coarse=True) for one in grades))
+    assert texts(alone) == ["A day ticket costs nine pounds.", "Hats are back. Buy our hats!"]
 
 
 ONE_CHUNK = Extraction("p1", (2,))

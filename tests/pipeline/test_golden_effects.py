@@ -18,7 +18,10 @@ from crag_core.decision.policy import Doubtful
 from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.judges.llm_list import LLMListEvaluator
+from crag_core.llamaindex.synthesizer import metadata_of
 from crag_core.pipeline.run import WebMode
+from crag_core.service.answers import answered
+from crag_core.trace.summary import summarize
 from tests.builders import policy_file
 from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, passage, web_passage
 
@@ -142,7 +145,10 @@ def test_effects_worked_out_by_hand(case: Case) -> None:
         "searches": [limit for _, limit in bench.searcher.asked],
         "retrievals": bench.counts["retrieve"],
         "reads": read_by(model),
+        "ending": summarize(trace).ending.value,
     }
+    said = {metadata_of(trace)["crag_summary"]["ending"], answered(trace, kept=False, with_record=False).ending}
+    assert said == {found["ending"]}, "one ending, wherever it is said"
     assert {key: found[key] for key in case["expect"]} == case["expect"], case.get("working")
 
 

@@ -460,7 +460,7 @@ def test_a_run_judged_by_its_second_evaluator_says_by_whom_it_was_taken() -> Non
     swapped = judged_by(second_opinion(), "llm")
     assert swapped is not None
     told = page_of(swapped).all_told(".changed li")
-    assert told[0] == "Graded by language model (llama) instead of by hand."
+    assert told[0] == "Evaluator language model (llama) instead of by hand."
     assert told[1].startswith("The original run was CORRECT: best chunk 0.90")
 
 

@@ -349,7 +349,7 @@ def test_no_promise_and_one_that_cannot_be_made_are_told() -> None:
 
 def test_thresholds_that_make_no_difference_are_not_said_to_be_good() -> None:
     nothing = Objective(Costs(0, 0, 0, 0, 0, 0))
-    assert "Keep yours" in page_of(SEEN, recommend(SEEN, nothing)).told("#trust")
+    assert "Nothing better found: keep yours" in page_of(SEEN, recommend(SEEN, nothing)).told("#trust")
     ungraded = board(*(case(n, Expected.CORRECT if n % 2 else Expected.INCORRECT, None) for n in range(40)))
     told = page_of(ungraded, recommend(ungraded, COSTS)).told("#scores")
     assert "No question has a score, so there is nothing to draw and no threshold has a say." in told

@@ -28,6 +28,7 @@ from crag_core.experiments.thresholds.threshold_board import (
 from crag_core.report.thresholds.view import compared_scores, describe_effort, rate_figures
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, tune_state
+from ui.session.fragments import fragment
 from ui.session.tune_state import Seen
 from ui.shell.text import plain
 from ui.tune import charts
@@ -117,7 +118,7 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-@st.fragment(key=current_run.FIGURES)
+@fragment(current_run.FIGURES)
 def draw_figures(seen: Seen) -> None:
     """Everything here is computed from the recorded grades; no model is called."""
     board, policy = tune_state.board(seen), app_state.policy()
@@ -174,10 +175,11 @@ def _draw_rates(board: Board, actions: Array, rates: Rates) -> None:
             if one.name != "Ungraded" or board.ungraded.any():
                 _draw_metric(one.name, one.value or "–", one.interval, one.meaning)
         effort = describe_effort(rates, tune_state.prices())
-        calls = f"{rates.calls:.1f}".removesuffix(".0")
-        _draw_metric("Time", f"{rates.seconds:.1f} s", f"{calls} LLM calls", effort)
-    shares = answer_rates(board, actions)
-    answered, wrong = ("–" if one is None else f"{one.value:.1%}" for one in shares)
+        calls = f"{rates.calls:.1f}".removesuffix(".0") + " LLM calls"
+        _draw_metric("Time", f"{rates.seconds:.1f} s", calls if rates.timed else f"{calls}; grades cached", effort)
+    counts = int(board.answerable.sum()), int((~board.answerable).sum())
+    shares = zip(answer_rates(board, actions), counts, strict=True)
+    answered, wrong = ("–" if one is None else f"{one.value:.1%} of {count}" for one, count in shares)
     st.caption(f"If AMBIGUOUS counts as an answer too: answered {answered}, wrong {wrong}.")
 
 

@@ -17,10 +17,10 @@ from crag_core.app.cli.options import (
     Opened,
     add_choice,
     add_set,
-    check_collection,
     confidence,
     interruptible,
     open_set,
+    search_in,
     share,
     with_thresholds,
     write_file,
@@ -130,8 +130,9 @@ def tune(options: argparse.Namespace) -> int:
     for line in _watched(options.preset, graded):
         print(line)
     name = options.save or (options.out.stem if options.out else graded.opened.labelled.name)
-    told = options.objective.describe(options.confidence)
-    preset = _preset(name, graded, found, f"kept: nothing else was better by {told}" if found.keep else told)
+    if not found.keeps_limit:
+        return NOT_KEPT
+    preset = _preset(name, graded, found, found.reason(options.objective.describe(options.confidence)))
     if options.out:
         write_file(options.out, preset.to_toml(), "preset")
     if options.save:
@@ -156,10 +157,9 @@ def grade(options: argparse.Namespace) -> Graded:
         choice,
         policy=with_thresholds(choice.policy, options),
         top_k=options.top_k or choice.top_k,
-        collection=options.collection,
     )
     opened = open_set(options.set, workbench)
-    check_collection(options.collection, opened.workbench)
+    choice = replace(choice, collection=search_in(options.collection, opened.labelled, opened.workbench))
     pipeline = opened.workbench.engine(choice, observed=False)
     controls, questions = Controls(), opened.labelled.questions
     conditions = opened.workbench.conditions(pipeline, questions)
@@ -195,7 +195,7 @@ def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> Tuned
         created=created,
         reason=why,
         calibration=curve,
-        promise=found.guaranteed.limits if found.guaranteed else None,
+        promise=found.guaranteed.limits if found.guaranteed and not found.keep else None,
         scores=binned(graded.board.deciding().upper),
     )
 
@@ -254,7 +254,7 @@ def describe(name: str, board: Board, rates: Rates, table: Table, parting: Estim
         f"{name}: {len(board)} questions, policy {policy.name}, evaluator {board.judge.name}, "
         "lower {}, upper {}".format(*(readable(one)[0] for one in (policy.lower, policy.upper))),
         "",
-        f"{'expected':<14}" + "".join(f"{action:>12}" for action in ACTIONS),
+        f"{'label':<14}" + "".join(f"{action:>12}" for action in ACTIONS),
     ]
     lines += [
         f"{expected:<14}" + "".join(f"{count:>12}" for count in counts)
@@ -291,7 +291,8 @@ def plain(
 def advice(found: Recommendation) -> str:
     """Thresholds that are recommended, with how far they can be trusted."""
     lines = [
-        ("keep yours: " if found.keep else "") + "lower {}, upper {}".format(*readable(found.lower, found.upper)),
+        ("nothing better found, keep yours: " if found.keep else "nearest to the limit: " if found.misses else "")
+        + "lower {}, upper {}".format(*readable(found.lower, found.upper)),
         *recommendation_lines(found),
     ]
     if found.guaranteed:

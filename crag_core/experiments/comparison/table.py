@@ -5,6 +5,7 @@ Also as text for a terminal, as CSV and as JSON.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,13 +34,14 @@ class Cell:
     """A measure of one configuration; `gain` is over the first one, None for itself.
 
     `counted` questions have a part in it. `change` is the gain in relation to what the first one has: -0.2 is a fifth
-    less.
+    less. `is_same`: every question says the same under both.
     """
 
     found: Estimate | None
     counted: int
     gain: Estimate | None = None
     change: Estimate | None = None
+    is_same: bool = False
 
     @property
     def is_certain(self) -> bool:
@@ -126,12 +128,13 @@ class Table:
         if first is None:
             return Cell(found, ratio.counted)
         change = self._resamples.change(ratio, first) if measure.unit is not Unit.SCORE else None
-        return Cell(found, ratio.counted, self._resamples.difference(ratio, first), change)
+        is_same = bool((ratio.parts == first.parts).all() and (ratio.wholes == first.wholes).all())
+        return Cell(found, ratio.counted, self._resamples.difference(ratio, first), change, is_same)
 
     def _ratio(self, measure: Measure, name: str) -> Ratio:
         pairs = zip(self.questions, self._found[name], strict=True)
         counts = np.array([measure.counts(asked, found) or (0.0, 0.0) for asked, found in pairs], dtype=float)
-        return Ratio(counts[:, 0], counts[:, 1])
+        return Ratio(counts[:, 0], counts[:, 1], *measure.bounds)
 
     def _path(self, label: str, found: Sequence[Outcome], chosen: Sequence[bool]) -> Path:
         times = [outcome.seconds if one else np.nan for outcome, one in zip(found, chosen, strict=True)]
@@ -166,7 +169,7 @@ def to_data(table: Table) -> dict[str, Any]:
         "left_out": table.left_out,
         "configurations": list(table.names),
         "measures": [_row(table, row) for row in table.rows],
-        "paths": {name: [to_plain(path) for path in table.paths(name)] for name in table.names},
+        "paths": {name: [_plain(path) for path in table.paths(name)] for name in table.names},
         "confusion": {
             name: {expected.value: counts for expected, counts in table.confusion(name).items()} for name in table.names
         },
@@ -174,17 +177,18 @@ def to_data(table: Table) -> dict[str, Any]:
 
 
 def to_text(table: Table) -> str:
-    """For a terminal: values with intervals, and below each what it gains over the first where that is certain."""
-    width = max(20, *(len(name) + 2 for name in table.names))
+    """For a terminal: questions that count, values with intervals, and below each what it gains over the first where
+    that is certain."""
+    width = max(22, *(len(name) + 2 for name in table.names))
     lines = [f"{'':<44}" + "".join(f"{name:>{width}}" for name in table.names)]
     group = ""
     for row in table.rows:
         if row.measure.group != group:
             group = row.measure.group
             lines += ["", group]
-        lines.append(
-            f"{row.measure.title[:43]:<44}" + "".join(f"{_describe(row, cell):>{width}}" for cell in row.cells)
-        )
+        counts = "/".join(dict.fromkeys(str(cell.counted) for cell in row.cells))
+        cells = "".join(f"{_describe(row, cell):>{width}}" for cell in row.cells)
+        lines.append(f"{row.measure.title[: 41 - len(counts)]} ({counts})".ljust(44) + cells)
         if any(cell.is_certain for cell in row.cells):
             lines.append(f"{'':<44}" + "".join(f"{_gained(row, cell):>{width}}" for cell in row.cells))
     lines += ["", "Seconds from question to answer, half of them and 95 in 100 at most"]
@@ -204,8 +208,8 @@ def figure(value: float, unit: Unit, signed: bool = False) -> str:
 def _describe(row: Row, cell: Cell) -> str:
     if cell.found is None:
         return "–"
-    unit = row.measure.unit
-    return f"{figure(cell.found.value, unit)} ({figure(cell.found.low, unit)}–{figure(cell.found.high, unit)})"
+    value, *ends = (figure(one, row.measure.unit) for one in (cell.found.value, cell.found.low, cell.found.high))
+    return f"{value} ({'–'.join(ends)})" if cell.found.has_interval else value
 
 
 def _gained(row: Row, cell: Cell) -> str:
@@ -226,9 +230,19 @@ def _row(table: Table, row: Row) -> dict[str, Any]:
         "unit": measure.unit.value,
         "better": measure.better,
         "told": measure.description,
-        "cells": {name: to_plain(cell) for name, cell in zip(table.names, row.cells, strict=True)},
+        "cells": {name: _plain(cell) for name, cell in zip(table.names, row.cells, strict=True)},
     }
 
 
+def _plain(found: Cell | Path) -> dict[str, Any]:
+    """None for ends that the questions do not tell, which JSON has no number for."""
+    plain = to_plain(found)
+    for estimate in filter(lambda one: isinstance(one, dict), plain.values()):
+        estimate.update({name: one if math.isfinite(one) else None for name, one in estimate.items()})
+    return dict(plain)
+
+
 def _ends(found: Estimate | None) -> tuple[float | str, ...]:
-    return (found.value, found.low, found.high) if found else ("", "", "")
+    """Empty where there is none: ends that the questions do not tell are no numbers."""
+    numbers = (found.value, found.low, found.high) if found else ()
+    return tuple(one if math.isfinite(one) else "" for one in numbers) or ("", "", "")

@@ -115,13 +115,15 @@ def is_same(one: Pair, other: Pair) -> bool:
 def outcome(policy: Policy, action: Action) -> Outcome:
     route = policy.route(action)
     is_kept = route.passages is not Handling.DISCARD
+    is_settled = route.web is not WebUse.NEVER or policy.consolidate
     if route.expand or route.re_retrieve:
         name = "Searched for again in the documents" if is_kept else "Set aside, and searched for again"
         more = {WebUse.ALWAYS: ", the web asked too", WebUse.WHEN_FEW: ", the web asked where little is left"}
-    elif action is Action.AMBIGUOUS and policy.doubtful is Doubtful.ABSTAIN and route.web is WebUse.NEVER:
-        name, more = "Not answered: the policy abstains", {}
     elif route.passages is Handling.DOCUMENTS:
         name, more = "Answered from whole documents", {}
+    elif is_kept and (action is Action.INCORRECT or (action is Action.AMBIGUOUS and not is_settled)):
+        abstains = policy.doubtful is Doubtful.ABSTAIN
+        name, more = "Not answered: the policy abstains" if abstains else "Doubtful: the nearest sentences", {}
     elif is_kept:
         name = "Answered from the documents"
         more = {WebUse.ALWAYS: " and the web", WebUse.WHEN_FEW: ", and the web where little is left"}
@@ -198,9 +200,14 @@ def describe_rates(tuned: Tuned) -> str:
 
 
 def describe_effort(rates: Rates, prices: Prices) -> str:
+    measured = "as measured"
+    if rates.timed < rates.questions:
+        measured = f"as measured on the {rates.timed} of {rates.questions} questions without a grade from the cache"
+    if not rates.timed:
+        measured = "with grades from the cache, which take no time"
     return (
         f"A question is expected to take {rates.seconds:.1f} s and {rates.calls:.1f} model calls: retrieval and "
-        f"grading as measured, {prices.call_seconds:g} s assumed for every later call and {prices.web_seconds:g} s "
+        f"grading {measured}, {prices.call_seconds:g} s assumed for every later call and {prices.web_seconds:g} s "
         "for a web search."
     )
 
@@ -214,8 +221,9 @@ def recommendation_lines(found: Recommendation, is_own: bool = True) -> tuple[st
 
 
 def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
+    yield from limit_lines(found)
     if found.keep:
-        yield f"Keep yours, {describe_pair(found.lower, found.upper)}. {found.keep}"
+        yield f"Nothing better found: keep yours, {describe_pair(found.lower, found.upper)}. {found.keep}"
         return
     who = "These thresholds" if is_own else f"The recommended thresholds, {describe_pair(found.lower, found.upper)},"
     chosen, others = counted(found.chosen_on, "question"), counted(found.judged_on, "other question")
@@ -238,6 +246,14 @@ def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
         yield (
             "They search the web for nearly every question: at these costs no score of this evaluator is trusted alone."
         )
+
+
+def limit_lines(found: Recommendation) -> Iterator[str]:
+    """Which limit is broken by what, on the questions kept apart."""
+    if found.broken:
+        yield f"Your thresholds break the limit: {found.broken}."
+    if found.misses:
+        yield f"No pair that was found keeps the limit. This one comes nearest: {found.misses}."
 
 
 def _describe_plateau(found: Recommendation, plateau: Plateau) -> str:

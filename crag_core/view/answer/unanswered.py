@@ -94,8 +94,8 @@ def _nearest(view: RunView) -> Nearest | None:
     score, best = max(scored, key=lambda pair: pair[0])
     asked = "the policy abstains when in doubt" if view.abstains else "the writer had it, and found no answer in it"
     why = asked if best.kept else best.reason
-    if any(one.kind is CorrectionKind.DISCARD and one.passage_id is None for one in routed.decision.plan):
-        why = f"set aside with all others, since {routed.decision.reason}"
+    if not given and any(one.kind is CorrectionKind.DISCARD and one.passage_id is None for one in routed.decision.plan):
+        why = "set aside with all others"
     passage = passages[best.strip.passage_id]
     return Nearest(with_headers(best.strip, passage), passage, score, why)
 
