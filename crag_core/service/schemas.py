@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from crag_core.base.types import Action, AnswerState, CorrectionKind, Origin, StepState
-from crag_core.trace.ending import AnswerEnding
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.summary import Ending
 
 LONGEST_QUESTION = 1000

@@ -29,7 +29,7 @@ from crag_core.decision.rounds import DecisionPath, replay_rounds
 from crag_core.decision.second_opinion import in_doubt
 from crag_core.trace.consolidation import conflict_lines
 from crag_core.trace.edits import edited
-from crag_core.trace.ending import FROM_MEMORY, NOT_IN_EVIDENCE, AnswerEnding, ending_of, standing
+from crag_core.trace.grounding.ending import FROM_MEMORY, NOT_IN_EVIDENCE, AnswerEnding, ending_of, standing
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful, why_no_evidence
 from crag_core.trace.trace import Trace, context_key
 

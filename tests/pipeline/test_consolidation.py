@@ -16,8 +16,8 @@ from crag_core.evaluators.support.words import WordSupport
 from crag_core.llamaindex.synthesizer import metadata_of
 from crag_core.pipeline.run import WebMode
 from crag_core.service.answers import answered
-from crag_core.trace.ending import AnswerEnding
 from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace, as_compared, context_ids

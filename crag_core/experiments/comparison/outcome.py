@@ -17,8 +17,8 @@ from types import MappingProxyType
 from crag_core.base.text.words import estimate_tokens, fold, words
 from crag_core.base.types import Action, Origin, Passage, Usage
 from crag_core.experiments.labelled.questions import LabelledQuestion
-from crag_core.trace.ending import AnswerEnding
 from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import CITATION
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import best_score

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from crag_core.base.text.display import clean, readable, shortened
 from crag_core.base.types import ANSWERING, Answer, AnswerState, Origin, Passage, WebOutcome
 from crag_core.decision.policy import Policy
-from crag_core.trace.ending import AnswerEnding
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, citations, quotable
 from crag_core.trace.reroute import Missing
 from crag_core.view.answer.answer_blocks import sources_of
