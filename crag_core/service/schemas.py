@@ -187,6 +187,8 @@ class Flip(Given):
 
 
 class Chunk(Given):
+    number: int
+    """By which answer and sources cite it."""
     id: str
     source: str
     origin: Origin
@@ -233,7 +235,7 @@ class RouteResponse(Decided):
 
 
 class Excerpt(Given):
-    """Evidence that the answer may cite as [number]."""
+    """Evidence that the answer may cite as [number], that of its chunk."""
 
     number: int
     chunk: str

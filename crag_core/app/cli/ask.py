@@ -28,9 +28,9 @@ from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of
 from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful
-from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
 from crag_core.view.verdict_lines import chip
 
 
@@ -201,15 +201,16 @@ def _describe(trace: Trace) -> str:
         lines.append(f"{verdict.title}. {verdict.reason}")
     if trace.failure:
         lines.append(f"Broke off at {trace.failure.name}: {trace.failure.summary} {trace.failure.hint}")
-    routed = reroute(trace, trace.settings.policy)
+    view = view_run(trace)
+    routed = view.routed
     if trace.answer:
         if routed.is_doubtful and trace.answer.state is AnswerState.COMPLETE:
             lines += ["", doubtful_title(trace.answer.writer), why_doubtful(routed.decision, trace.web)]
-        lines += ["", trace.answer.text] if trace.answer.text else []
+        lines += ["", view.cited(trace.answer.text)] if trace.answer.text else []
         lines += ["", trace.answer.message] if trace.answer.state is not AnswerState.COMPLETE else []
         if not trace.answer.text and routed.is_doubtful:
             nearest = quote(routed.knowledge, trace.all_strips, nearest=True)
-            lines += ["", doubtful_title(EXTRACTIVE), nearest]
+            lines += ["", doubtful_title(EXTRACTIVE), view.cited(nearest)]
     if trace.decision:
         lines += [f"note: {note}" for note in routed.knowledge.notes]
     if found := routed.knowledge.consolidation:
@@ -230,7 +231,11 @@ def _describe(trace: Trace) -> str:
         signals = "  (answering {:.2f}, topical {:.2f})".format(*both) if both else ""
         alone = chunk_action(trace.settings.policy, passage, grade, aside)
         second = second_text(trace.settings.policy, grade)
-        lines.append(f"  {score}  {passage.source}{page}{signals}{f'  {alone}' if alone else ''}")
+        number = view.labels[passage.id].number
+        lines.append(f"  [{number}] {score}  {passage.source}{page}{signals}{f'  {alone}' if alone else ''}")
         lines += [f"        {second}"] if second else []
-    lines += [f"  web   {result.source}  {result.url}" for result in (trace.web.results if trace.web else ())]
+    lines += [
+        f"  [{view.labels[result.id].number}] web   {result.source}  {result.url}"
+        for result in (trace.web.results if trace.web else ())
+    ]
     return "\n".join(lines)

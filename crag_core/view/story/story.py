@@ -121,7 +121,7 @@ def _chunks(view: RunView, state: str = "") -> ChunksPicture:
 
 
 def _chunk(card: ChunkCard, state: str = "") -> Chunk:
-    return Chunk(card.label.number, clean(str(card.label.name)), _excerpt(card), state)
+    return Chunk(str(card.label.number), clean(str(card.label.name)), _excerpt(card), state)
 
 
 def _excerpt(card: ChunkCard) -> str:
@@ -249,7 +249,7 @@ def _answered(view: RunView) -> _Told:
     title = "No sure answer" if view.routed.is_doubtful else "The answer, and its source"
     if view.routed.decision.is_from_memory:
         title = "An answer without a source"
-    text = "\n".join(filter(None, (clean(line) for line in answer.text.splitlines())))
+    text = "\n".join(filter(None, (clean(line) for line in view.cited(answer.text).splitlines())))
     is_sure = not (view.routed.is_doubtful or view.routed.decision.is_from_memory)
     tone = "correct" if is_sure else "ambiguous"
     return "answer", title, caption, AnswerPicture(shortened(text, _LONGEST), "", sources, tone), ""
