@@ -188,6 +188,8 @@ class Flip(Given):
 
 
 class Chunk(Given):
+    number: int
+    """By which answer and sources cite it."""
     id: str
     source: str
     origin: Origin
@@ -234,7 +236,7 @@ class RouteResponse(Decided):
 
 
 class Excerpt(Given):
-    """Evidence that the answer may cite as [number]."""
+    """Evidence that the answer may cite as [number], that of its chunk."""
 
     number: int
     chunk: str

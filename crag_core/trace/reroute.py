@@ -153,7 +153,7 @@ def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
 
 def reroute(trace: Trace, policy: Policy) -> Reroute:
     """Decide `trace` again under `policy`, as its edits have it."""
-    pinned, trace = trace.edits.pinned, edited(trace)
+    known, pinned, trace = trace.numbers, trace.edits.pinned, edited(trace)
     without_model = policy.without_model if trace.settings.writer == EXTRACTIVE else ""
     policy = _possible(policy, trace)
     decision_path = decision_path_of(trace, policy)
@@ -167,7 +167,8 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
         knowledge = replace(knowledge, notes=(FROM_MEMORY,))
     consolidated = trace.consolidated(policy, knowledge.excerpts)
     if consolidated and not consolidated.cause:
-        notes = (*conflict_lines(consolidated), *knowledge.notes)
+        numbers = [known[excerpt.passage.id] for excerpt in knowledge.excerpts]
+        notes = (*conflict_lines(consolidated, numbers), *knowledge.notes)
         knowledge = replace(knowledge, consolidation=consolidated, notes=notes)
     elif consolidated:
         note = f"Not set beside the model's own knowledge: {consolidated.cause}."

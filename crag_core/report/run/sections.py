@@ -193,7 +193,7 @@ class Card:
 
     @property
     def is_open(self) -> bool:
-        return bool(self.view.cited or self.view.decides or self.view.edit)
+        return bool(self.view.is_used or self.view.decides or self.view.edit)
 
     @property
     def parts(self) -> list[tuple[str, float]]:

@@ -155,7 +155,7 @@ def _draw_unanswered(view: RunView, answer: Answer) -> None:
     found = unanswered(view)
     st.markdown(plain(answer.message))
     if says_more(answer.text):
-        st.markdown(f"Its words: “{plain(shortened(answer.text, _LONGEST))}”")
+        st.markdown(f"Its words: “{plain(shortened(view.cited(answer.text), _LONGEST))}”")
     for kind, note in AnswerBlocks(view, answer, ()).notes:
         if kind == "web":
             st.caption(_NOTES[kind].format(plain(note)))
