@@ -127,7 +127,7 @@ def summarize(trace: Trace) -> Summary:
         ending=routed.ending,
         answered=routed.ending.is_answer,
         doubtful=routed.is_doubtful,
-        from_memory=routed.is_from_memory,
+        from_memory=decision.is_from_memory or routed.ending is AnswerEnding.FROM_MEMORY,
     )
 
 
