@@ -57,6 +57,7 @@ def main() -> None:
     options.add_argument("--base", type=Path, required=True, help="folder of the base, made by training.base")
     options.add_argument("--sample", type=Path, required=True, help="the texts, drawn where the file does not exist")
     options.add_argument("--data", type=Path, default=data, help="folder of the shared data")
+    options.add_argument("--sets", default="", help="those that begin so, with | between; all")
     given = options.parse_args()
     torch.set_num_threads(1)
     if not given.sample.is_file():
@@ -65,6 +66,7 @@ def main() -> None:
             json.dump(items, file)
     with gzip.open(given.sample, "rt", encoding="utf-8") as file:
         items = json.load(file)
+    items = [item for item in items if item["set"].startswith(tuple(given.sets.split("|")))]
     tokenizer = _windows(given.base)
     for weights in given.weights:
         print(f"\n## {weights.name}\n", flush=True)
