@@ -139,7 +139,7 @@ def _check_effect(policy: Policy, data: Mapping[str, Any]) -> None:
 
     What switches a thing off (false) may always be said.
     """
-    tables: list[tuple[str, Any, Route, tuple[_Rule, ...]]] = [("", data, policy.correct, _OF_POLICIES)]
+    tables: list[tuple[str, Mapping[str, Any], Route, tuple[_Rule, ...]]] = [("", data, policy.correct, _OF_POLICIES)]
     tables += [(action.lower(), data[action.lower()], policy.route(action), _OF_ROUTES) for action in Action]
     for name, table, route, rules in tables:
         for rule in rules:

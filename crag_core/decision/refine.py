@@ -77,7 +77,7 @@ def recompose(
             internal, verdicts = _whole(passages, strips or (), policy.strips.token_budget, {}, notes)
         verdicts += web_verdicts
     if internal and decision.verdict is Action.INCORRECT:
-        why = "The web gave nothing" if web is not None and not external else "No more is retrieved"
+        why = "There are no web results" if web is not None and not external else "No more is retrieved"
         notes.append(f"{why}, so the retrieved chunks are used after all; they were graded as irrelevant.")
     return Knowledge(internal, external, verdicts, tuple(notes))
 

@@ -21,6 +21,8 @@ from crag_core.trace.standalone import (
     fold_space,
     is_said,
     lacks_subject,
+    own_words,
+    points_back,
     stands_alone,
     why_refused,
 )
@@ -34,9 +36,9 @@ def condense(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """Settles what a question of a conversation is understood as, asks back, or waits for the user's word.
 
     The model is asked once, or twice where its reply cannot be read, and only where the question may depend on what
-    came before. What it wrote is used where `why_refused` has nothing against it; else it asks back a word of the
-    question that the turns before do not explain, or the rule is used. A question that the rule cannot make either is
-    two questions: evidence is found by both, and nothing decided until the user's word.
+    came before. What it wrote is used where `why_refused` has nothing against it, else what the rule makes. Where that
+    makes none either, it asks back a word of the question that the turns before do not explain; or it is two questions:
+    evidence is found by both, and nothing decided until the user's word.
     """
     known = trace.follow_up
     if known is None or not is_open(trace):
@@ -48,29 +50,30 @@ def condense(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return _asks_back(known, back_question(known.asked, stop_words), BY_RULE)
     if not is_reply and stands_alone(known.asked, stop_words):
         return _settled(known, known.asked, "as it stands alone")
-    usage = Usage()
+    usage, said = Usage(), CondensedReply(None)
     if parts.model is not None:
-        by = f"written by {parts.model.name}"
         said, usage, why = _ask(parts.model, parts, known, run)
         if said.question is not None:
             why = why_refused(said.question, known.asked, known.history, stop_words)
             if not why:
-                return _settled(known, said.question, by, usage)
+                return _settled(known, said.question, f"written by {parts.model.name}", usage)
             why = f"{parts.model.name} {why}: “{said.question}”"
-        if said.missing and _asks_for(said.missing, known, stop_words):
-            return _asks_back(known, f"What does “{said.missing}” stand for?", by, usage)
         known = replace(known, note=why)
     made, is_one = by_rule(known.asked, known.history, stop_words)
+    if is_one and len(made) <= LONGEST_QUESTION:
+        return _settled(known, made, BY_RULE, usage)
+    if parts.model is not None and _asks_for(said.missing, known, stop_words):
+        return _asks_back(known, f"What does “{said.missing}” stand for?", f"written by {parts.model.name}", usage)
     if not made:
         return _asks_back(known, back_question(known.asked, stop_words), BY_RULE, usage)
-    if len(made) > LONGEST_QUESTION:
-        made, is_one = known.asked, False
-    return _settled(known, made, BY_RULE, usage) if is_one else _unsure(known, made, usage)
+    return _unsure(known, made if len(made) <= LONGEST_QUESTION else known.asked, usage)
 
 
 def _asks_for(missing: str, known: FollowUp, stop_words: frozenset[str]) -> bool:
     """Whether what a model misses stands in the question, and in no turn before: small ones miss what they made up."""
-    return set(words(missing)) <= set(words(known.asked)) and not is_said(missing, known.history, stop_words)
+    stands = set(words(missing)) <= set(words(known.asked))
+    names = bool(own_words(missing, stop_words) or points_back(missing, stop_words))
+    return stands and names and not is_said(missing, known.history, stop_words)
 
 
 def is_open(trace: Trace) -> bool:

@@ -119,8 +119,7 @@ class HybridRetriever:
                 f"Expected a query embedding of {own.size} finite numbers, by {embedder.name}, found {mean.size}.",
                 hint="Embed the query with the model of the index, or give texts in custom_embedding_strs.",
             )
-        unit: np.ndarray = mean / (np.linalg.norm(mean) or 1.0)
-        return unit
+        return np.asarray(mean / (np.linalg.norm(mean) or 1.0))
 
     def _read_file(self, document_id: str) -> Passage:
         pieces = self._store.passages_of(document_id)

@@ -42,7 +42,7 @@ def rerouted(trace: Trace, policy: Policy) -> schemas.RerouteResponse:
         **_decided(view, _used(view)),
         missing=[one.value for one in view.routed.missing],
         sources=_sources(view),
-        answer=None if answer is None else whole(answer.shown),
+        answer=None if answer is None else whole(view.cited(answer.shown)),
         ending=view.routed.ending,
         doubtful=view.routed.is_doubtful,
     )
@@ -58,7 +58,7 @@ def answered(trace: Trace, *, kept: bool, with_record: bool) -> schemas.QueryRes
         query=whole(trace.question),
         asked=whole(trace.asked),
         asks_back=whole(trace.asks_back),
-        answer=whole(answer.text) if answer and answer.shown == answer.text else "",
+        answer=whole(view.cited(answer.text)) if answer and answer.shown == answer.text else "",
         state=answer.state if answer else None,
         ending=view.routed.ending,
         doubtful=view.routed.is_doubtful,
@@ -95,7 +95,9 @@ def _decided(view: RunView, kept: set[str]) -> Fields:
     return {
         "id": whole(trace.id),
         "decision": _UNDECIDED if trace.asks_back else _decision(path.decision),
-        "chunks": [_chunk(trace, policy, one, one.id in kept, aside) for one in chunks.values()],
+        "chunks": [
+            _chunk(trace, policy, one, view.labels[one.id].number, one.id in kept, aside) for one in chunks.values()
+        ],
         "flips": [
             schemas.Flip(**asdict(one))
             for one in (flips(view.stability, policy) if path.decision.verdict and not trace.asks_back else ())
@@ -127,9 +129,12 @@ def _correction(one: Correction) -> schemas.Correction:
     return schemas.Correction(kind=one.kind, reason=whole(one.reason), chunk=chunk, query=whole(one.query))
 
 
-def _chunk(trace: Trace, policy: Policy, passage: Passage, kept: bool, aside: Collection[str]) -> schemas.Chunk:
+def _chunk(
+    trace: Trace, policy: Policy, passage: Passage, number: int, kept: bool, aside: Collection[str]
+) -> schemas.Chunk:
     grade = trace.grade_of(passage.id)
     return schemas.Chunk(
+        number=number,
         id=whole(passage.id),
         source=whole(passage.source),
         origin=passage.origin,
@@ -145,7 +150,9 @@ def _chunk(trace: Trace, policy: Policy, passage: Passage, kept: bool, aside: Co
 
 
 def _sources(view: RunView) -> list[schemas.Excerpt]:
-    return [_excerpt(number, one) for number, one in enumerate(view.routed.knowledge.excerpts, 1)]
+    return [
+        _excerpt(number, one) for number, one in zip(view.excerpt_numbers, view.routed.knowledge.excerpts, strict=True)
+    ]
 
 
 def _consolidation(view: RunView) -> schemas.Consolidation | None:
@@ -155,10 +162,14 @@ def _consolidation(view: RunView) -> schemas.Consolidation | None:
     return schemas.Consolidation(
         own_knowledge=[whole(text) for text in found.own],
         passages=[
-            schemas.ConsolidatedPassage(text=whole(one.text), sources=list(one.excerpts), from_memory=bool(one.memory))
+            schemas.ConsolidatedPassage(
+                text=whole(one.text),
+                sources=[view.excerpt_numbers[place - 1] for place in one.excerpts],
+                from_memory=bool(one.memory),
+            )
             for one in found.pieces
         ],
-        conflicts=list(conflict_lines(found)),
+        conflicts=list(conflict_lines(found, view.excerpt_numbers)),
     )
 
 

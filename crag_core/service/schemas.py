@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from crag_core.base.types import Action, AnswerState, CorrectionKind, Origin, StepState
-from crag_core.trace.ending import AnswerEnding
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.summary import Ending
 
 LONGEST_QUESTION = 1000
@@ -188,6 +188,8 @@ class Flip(Given):
 
 
 class Chunk(Given):
+    number: int
+    """By which answer and sources cite it."""
     id: str
     source: str
     origin: Origin
@@ -234,7 +236,7 @@ class RouteResponse(Decided):
 
 
 class Excerpt(Given):
-    """Evidence that the answer may cite as [number]."""
+    """Evidence that the answer may cite as [number], that of its chunk."""
 
     number: int
     chunk: str

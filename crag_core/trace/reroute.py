@@ -29,7 +29,7 @@ from crag_core.decision.rounds import DecisionPath, replay_rounds
 from crag_core.decision.second_opinion import in_doubt
 from crag_core.trace.consolidation import conflict_lines
 from crag_core.trace.edits import edited
-from crag_core.trace.ending import FROM_MEMORY, NOT_IN_EVIDENCE, AnswerEnding, ending_of, standing
+from crag_core.trace.grounding.ending import FROM_MEMORY, NOT_IN_EVIDENCE, AnswerEnding, ending_of, standing
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful, why_no_evidence
 from crag_core.trace.trace import Trace, context_key
 
@@ -153,7 +153,7 @@ def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
 
 def reroute(trace: Trace, policy: Policy) -> Reroute:
     """Decide `trace` again under `policy`, as its edits have it."""
-    pinned, trace = trace.edits.pinned, edited(trace)
+    known, pinned, trace = trace.numbers, trace.edits.pinned, edited(trace)
     without_model = policy.without_model if trace.settings.writer == EXTRACTIVE else ""
     policy = _possible(policy, trace)
     decision_path = decision_path_of(trace, policy)
@@ -167,7 +167,8 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
         knowledge = replace(knowledge, notes=(FROM_MEMORY,))
     consolidated = trace.consolidated(policy, knowledge.excerpts)
     if consolidated and not consolidated.cause:
-        notes = (*conflict_lines(consolidated), *knowledge.notes)
+        numbers = [known[excerpt.passage.id] for excerpt in knowledge.excerpts]
+        notes = (*conflict_lines(consolidated, numbers), *knowledge.notes)
         knowledge = replace(knowledge, consolidation=consolidated, notes=notes)
     elif consolidated:
         note = f"Not set beside the model's own knowledge: {consolidated.cause}."

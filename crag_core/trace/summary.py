@@ -23,7 +23,7 @@ from crag_core.decision.policy import Aggregation
 from crag_core.decision.rounds import DecisionPath
 from crag_core.decision.signals import weigh
 from crag_core.trace.edits import edited
-from crag_core.trace.ending import AnswerEnding
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 
@@ -61,7 +61,7 @@ class Summary:
     those of description 000, each in 0..1, None where it could not be measured. `retrieval_ms` covers everything but
     the answer. `score_after`: with a policy that weighs signals, the same sum over the evidence after an expansion.
     `chunk_actions`: the action of each chunk by its own score (description 004), with its id, () where the policy
-    compares no single chunk with its thresholds. `ending` is that of `trace.ending`, in its words. `answered`: there is
+    compares no single chunk with its thresholds. `ending`: the word of the answer card. `answered`: there is
     a whole answer with evidence behind it; `doubtful`: what there is, is no answer but the nearest sentences, or
     nothing where the policy abstains; `from_memory`: it is what the language model knows, which no document says.
     """
@@ -127,7 +127,7 @@ def summarize(trace: Trace) -> Summary:
         ending=routed.ending,
         answered=routed.ending.is_answer,
         doubtful=routed.is_doubtful,
-        from_memory=routed.is_from_memory,
+        from_memory=decision.is_from_memory or routed.ending is AnswerEnding.FROM_MEMORY,
     )
 
 

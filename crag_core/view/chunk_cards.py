@@ -28,8 +28,8 @@ class ChunkCard:
     `grade` is its own, `counted` the one that counts, another where it was pinned. `compared` are its scores (name,
     0..1) that the thresholds are held against, `scores` all that are shown; both are empty where it was not graded.
     `action` is what its own score stands for, None where the policy compares no single chunk with its thresholds, and
-    for snippets, which decide nothing. `chips` are (kind, words). `edit` is what the user did to it. `cited` are the
-    numbers of its excerpts in the answer.
+    for snippets, which decide nothing. `chips` are (kind, words). `edit` is what the user did to it. `is_used`: some
+    of it went into the answer.
     `is_asked_for`: the policy looks at it. `is_aside`: its grade is on another scale than those that decide.
     """
 
@@ -48,7 +48,7 @@ class ChunkCard:
     is_pinned: bool
     is_asked_for: bool
     is_aside: bool
-    cited: tuple[int, ...]
+    is_used: bool
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     verdicts: tuple[StripVerdict, ...]
@@ -57,7 +57,7 @@ class ChunkCard:
 
     @property
     def use(self) -> str:
-        if not self.cited:
+        if not self.is_used:
             return "not used"
         kept = sum(verdict.kept for verdict in self.verdicts)
         is_whole = kept == len(self.verdicts)
@@ -118,13 +118,10 @@ class _Cards:
         return {id_: tuple(sorted(own, key=lambda one: one.strip.start)) for id_, own in found.items()}
 
     @cached_property
-    def cited(self) -> dict[str, tuple[int, ...]]:
-        """The numbers of the excerpts that each passage gave the answer."""
-        found = defaultdict[str, tuple[int, ...]](tuple)
+    def used(self) -> frozenset[str]:
+        """The passages of which something went into the answer."""
         used = () if self.view.not_graded_by else self.view.routed.knowledge.excerpts
-        for number, excerpt in enumerate(used, start=1):
-            found[excerpt.passage.id] += (number,)
-        return found
+        return frozenset(excerpt.passage.id for excerpt in used)
 
     @cached_property
     def used_then(self) -> frozenset[str] | None:
@@ -167,7 +164,7 @@ class _Cards:
                 is_pinned=is_pinned,
                 is_asked_for=is_dropped or id_ in looked_at,
                 is_aside=id_ in aside,
-                cited=self.cited.get(id_, ()),
+                is_used=id_ in self.used,
                 notes=() if is_dropped else tuple(_web_notes(view, id_) if is_web else _notes(view, id_)),
                 warnings=warnings(view.trace, passage),
                 verdicts=self.verdicts.get(id_, ()),
@@ -184,8 +181,8 @@ class _Cards:
             yield "dropped", "dropped by you"
         if any(one.passage_id == id_ for one in self.view.trace.suspicions or ()):
             yield "gone", "possible prompt injection"
-        if self.used_then is not None and (id_ in self.cited) != (id_ in self.used_then):
-            yield ("new", "new") if id_ in self.cited else ("gone", "gone")
+        if self.used_then is not None and (id_ in self.used) != (id_ in self.used_then):
+            yield ("new", "new") if id_ in self.used else ("gone", "gone")
 
 
 def _decides(decision: Decision, id_: str, grade: Grade | None) -> str:

@@ -221,7 +221,7 @@ def _row(view: RunView, card: ChunkCard, lines: tuple[Line, ...], at: int) -> Ro
     label = card.label
     return Row(
         id=card.passage.id,
-        number=label.number,
+        number=str(label.number),
         title=label.title,
         name=str(label.name),
         anchor=label.anchor,

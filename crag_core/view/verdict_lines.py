@@ -186,10 +186,10 @@ def _instead(before: float, now: float) -> str:
 
 
 def _named(trace: Trace, ids: Iterable[str]) -> list[str]:
-    """ "passages 2 and 5" of the corpus, "web result 1" of the web; ids that the record does not hold are left out."""
-    chosen, message = set(ids), []
+    """ "chunks 2 and 5" of the corpus, "web result 7" of the web; ids that the record does not hold are left out."""
+    chosen, numbers, message = set(ids), trace.numbers, []
     for noun, passages in (("chunk", trace.all_passages), ("web result", trace.web_passages)):
-        ranks = [str(rank) for rank, passage in enumerate(passages, start=1) if passage.id in chosen]
+        ranks = [str(numbers[passage.id]) for passage in passages if passage.id in chosen]
         if ranks:
             listed = f"{', '.join(ranks[:-1])} and {ranks[-1]}" if len(ranks) > 1 else ranks[0]
             message.append(f"{noun if len(ranks) == 1 else f'{noun}s'} {listed}")

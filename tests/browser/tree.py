@@ -51,6 +51,8 @@ class Tree:
         kind = message.WhichOneof("type")
         if kind == "new_session":
             self._begin(message)
+        elif kind == "navigation":
+            self._page = message.navigation.page_script_hash
         elif kind == "script_finished" and message.script_finished in WHOLE:
             self._finish(message)
         elif kind == "delta" and message.delta.WhichOneof("type") in ("new_element", "add_block"):

@@ -531,7 +531,7 @@ def test_heuristic_falls_back_on_the_passages_with_a_warning(outcome: WebOutcome
     assert texts(knowledge) == [FARES.text, TIMES.text]
     assert kept(knowledge.verdicts) == [strip.text for strip in STRIPS]
     assert knowledge.notes == (
-        "The web gave nothing, so the retrieved chunks are used after all; they were graded as irrelevant.",
+        "There are no web results, so the retrieved chunks are used after all; they were graded as irrelevant.",
     )
 
 

@@ -244,7 +244,7 @@ def test_times_are_told_by_route() -> None:
     assert (web.label, web.count, web.calls) == ("Web", 10, 2.5)
     assert correct.p50 is not None and correct.p50.value == 10.0 and correct.p50.low < 10.0 < correct.p50.high
     assert correct.p95 is not None and correct.p95.value == 19.0 and not correct.p95.has_interval
-    assert web.p50 is not None and web.p95 is not None and (web.p50.value, web.p95.value) == (104.0, 109.0)
+    assert web.p50 is not None and web.p50.value == 104.0 and web.p95 is None, "of ten, the slowest is all there is"
     assert web.p50.low >= 100.0 and correct.p50.high <= 20.0, "each way by itself"
 
 
@@ -259,7 +259,7 @@ def test_all_ways_together_come_last() -> None:
     assert [path.label for path in paths] == ["Correct", "Perhaps", "Web", "all"]
     assert [path.count for path in paths] == [1, 1, 1, 3] and [path.calls for path in paths] == [0.0, 2.0, 4.0, 2.0]
     assert [path.p50.value if path.p50 else None for path in paths] == [1.0, 5.0, 9.0, 5.0]
-    assert paths[0].p95 == Estimate(1.0, -math.inf, math.inf), "one question tells no interval"
+    assert paths[0].p50 == Estimate(1.0, -math.inf, math.inf) and paths[0].p95 is None, "one question tells no interval"
 
 
 # --- of real runs ---------------------------------------------------------------------------------------------------

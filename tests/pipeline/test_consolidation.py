@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,17 +14,19 @@ from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types import AnswerState, Consolidated, Consolidation, Edits, StepState
 from crag_core.evaluators import shipped
 from crag_core.evaluators.support.words import WordSupport
-from crag_core.llamaindex.synthesizer import metadata_of
+from crag_core.llamaindex.synthesizer import metadata_of, shown
 from crag_core.pipeline.run import WebMode
+from crag_core.report import render
 from crag_core.service.answers import answered
-from crag_core.trace.ending import AnswerEnding
 from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.grounding.ending import NOT_IN_EVIDENCE, AnswerEnding
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace, as_compared, context_ids
 from crag_core.view.answer.consolidated import consolidated_view
 from crag_core.view.path.run_path import run_path
-from crag_core.view.run_view import view_run
+from crag_core.view.run_view import RunView, view_run
+from crag_core.view.story.story import tell
 from tests.builders import policy_file
 from tests.fakes import QUESTION, USEFUL, Bench, FakeModel
 
@@ -117,6 +120,25 @@ def test_where_retrieval_is_irrelevant_memory_answers_and_the_ending_says_so() -
     trace = made.pipeline.run(QUESTION)
     assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
     assert said_of(trace) == (AnswerEnding.FROM_MEMORY, False, True)
+    view = view_run(trace)
+    assert shown(trace) == f"{NOT_IN_EVIDENCE}\n\nAt ten (from the model's memory)."
+    assert NOT_IN_EVIDENCE in html.unescape(render(trace)) and not outcome_is_sure(view)
+    assert run_path(trace, view.routed).stage("answer").headline == "from memory, by fake-model"
+
+
+def outcome_is_sure(view: RunView) -> bool:
+    """Whether the story shows the answer as one with a source."""
+    return any(step.title == "The answer, and its source" for step in tell(view).steps)
+
+
+@pytest.mark.parametrize("refusal", ["CANNOT ANSWER", "The passages do not say."])
+def test_a_refusal_is_shown_as_a_sentence_wherever_it_is_said(refusal: str) -> None:
+    made, _ = bench(knows(KNOWN), pieces((KNOWN, ["M1"], [])), refusal)
+    trace = made.pipeline.run(QUESTION)
+    told = "fake-model found no answer in the 3 excerpts that it was given."
+    said = answered(trace, kept=False, with_record=False)
+    assert said_of(trace) == (AnswerEnding.UNANSWERED, False, False)
+    assert shown(trace) == told and (said.answer, said.message) == ("", told)
 
 
 def test_where_the_model_knows_nothing_the_evidence_is_consolidated_alone() -> None:

@@ -14,7 +14,7 @@ from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.llamaindex.synthesizer import metadata_of
 from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.run import WebMode
-from crag_core.trace.ending import AnswerEnding
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace

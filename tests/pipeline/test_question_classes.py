@@ -13,7 +13,7 @@ from crag_core.llamaindex.synthesizer import metadata_of, shown
 from crag_core.pipeline.call_budget import budget
 from crag_core.pipeline.run import WebMode
 from crag_core.report import render
-from crag_core.trace.ending import FROM_MEMORY, AnswerEnding
+from crag_core.trace.grounding.ending import FROM_MEMORY, AnswerEnding
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace

@@ -440,14 +440,15 @@ def assert_sound(page: Page) -> None:
     assert not re.search(r"url\(|@import|expression", sheet.get_text())
 
 
+NEAREST = "Doubtful: the nearest sentences"
 KEPT, BOTH = "Answered from the documents", "Answered from the documents and the web"
 WEB = "Documents set aside, the web asked instead"
 WAYS = {name: {KEPT, BOTH, WEB} for name in POLICIES} | {
     "rank-weighted": {KEPT, "Answered from the documents, and the web where little is left", WEB},
     "heuristic": {KEPT, "Searched for again in the documents", WEB},
     "adaptive-rag": {KEPT, "Searched for again in the documents"},
-    "astute-rag": {KEPT},
-    "self-route": {KEPT, "Answered from whole documents", "Documents set aside"},
+    "astute-rag": {KEPT, NEAREST},
+    "self-route": {KEPT, NEAREST, "Documents set aside"},
     "sufficient-context": {KEPT, "Not answered: the policy abstains", "Documents set aside"},
     "agentic": {KEPT, "Searched for again in the documents", "Set aside, and searched for again"},
 }

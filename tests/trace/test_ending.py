@@ -23,7 +23,7 @@ from crag_core.base.types import (
     WebOutcome,
 )
 from crag_core.decision.refine import decompose
-from crag_core.trace.ending import AnswerEnding, ending_of
+from crag_core.trace.grounding.ending import AnswerEnding, ending_of
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
 from crag_core.view.answer.answer_blocks import AnswerBlocks

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.types import Action, Decision, Excerpt, Knowledge, WebOutcome, WebSearch
-from crag_core.trace.grounding.quoted_answer import StreamedReply, citations, quote, why_no_evidence
+from crag_core.trace.grounding.quoted_answer import StreamedReply, citations, quote, renumbered, why_no_evidence
 from tests.builders import passage, strips_of
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half. Cats pay nothing.")
@@ -62,6 +62,21 @@ def test_of_a_passage_without_strips_the_beginning_is_quoted() -> None:
 def test_the_web_is_numbered_after_the_corpus() -> None:
     knowledge = Knowledge((Excerpt(FARES, "", ("p1#2",)),), (Excerpt(TIMES, "", ("p2#0",)),), ())
     assert quote(knowledge, STRIPS, nearest=True) == "“The ferry leaves at eight.” [2]\n\n“Cats pay nothing.” [1]"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Nine [1]. Ten [2].", "Nine [5]. Ten [2]."),
+        ("Both [1, 2]; all [2;3].", "Both [5, 2]; all [2;11]."),
+        ("Absent [4], [0] and [12].", "Absent [4], [0] and [12]."),
+        ("In `a[1]` and\n```\nb[1]\n```\n[1]", "In `a[1]` and\n```\nb[1]\n```\n[5]"),
+        ("", ""),
+    ],
+)
+def test_an_answer_is_shown_with_the_numbers_of_its_chunks(text: str, shown: str) -> None:
+    assert renumbered(text, (5, 2, 11)) == shown
+    assert renumbered(text, ()) == text
 
 
 def test_without_evidence_nothing_is_quoted() -> None:

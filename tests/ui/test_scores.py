@@ -195,10 +195,10 @@ def test_a_web_result_is_there_where_it_was_graded_and_never_decides() -> None:
     made = drawn(of, trace(of, passages=found, grades=grades, web=web))
     assert [(row.number, row.is_web, row.anchor) for row in made.rows] == [
         ("1", False, "passage-1"),
-        ("web 2", True, "web-2"),
-        ("web 3", True, "web-3"),
+        ("3", True, "web-3"),
+        ("4", True, "web-4"),
     ]
-    assert [row.title for row in made.rows[:2]] == ["Chunk 1, p1.txt", "Web result 2, b.example"]
+    assert [row.title for row in made.rows[:2]] == ["Chunk 1, p1.txt", "Web result 3, b.example"]
     assert told(made.lines[0]) == ["0.30", "0.95", "not graded"]
     assert made.lines[0].compared == 0.3 and dict(made.legend)["web"] == "web result: never decides the route"
     strict = policy("worst-chunk")

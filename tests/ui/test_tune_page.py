@@ -130,7 +130,7 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     assert thresholds(app) == (lower, upper)
     assert "Preset “careful”" in texts(app)
     ask(app, ANSWERED[0])
-    assert "of the questions that score like this were answerable" in texts(app)
+    assert "of the questions that score like this are answerable, by the curve fitted to 24 labelled ones" in texts(app)
 
 
 def test_what_is_kept_is_what_the_button_says(graded: AppTest, own: Path) -> None:

@@ -92,7 +92,7 @@ def test_other_policy_and_evaluator_are_told_by_title() -> None:
     [
         (Edits(dropped=("p2",)), ("chunk 2 dropped",)),
         (Edits(dropped=("p3", "p1")), ("chunks 1 and 3 dropped",)),
-        (Edits(dropped=("w1",), pinned=("p1", "p2", "p3")), ("web result 1 dropped", "chunks 1, 2 and 3 pinned")),
+        (Edits(dropped=("w1",), pinned=("p1", "p2", "p3")), ("web result 4 dropped", "chunks 1, 2 and 3 pinned")),
         (Edits(dropped=("nobody",)), ()),
     ],
 )

@@ -14,7 +14,7 @@ from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.condense import confirm
 from crag_core.pipeline.page_stages import approve_pages, refuse_pages
 from crag_core.pipeline.web_stages import approve, refuse
-from crag_core.trace.ending import AnswerEnding
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.run.answer_card.card import ENDINGS

@@ -188,13 +188,14 @@ def _draw_message(role: str, text: str) -> None:
 
 def _draw_corrections(trace: Trace) -> None:
     """What was really carried out, with the query where there was one."""
+    numbers = trace.numbers
     st.table(
         [
             {
                 "Correction": f"**{plain(one.kind.value)}**",
                 "Why": plain(one.reason),
                 "Query": plain(one.query) or "–",
-                "Chunk": plain(one.passage_id or "") or "all",
+                "Chunk": str(numbers.get(one.passage_id or "", "all")),
             }
             for one in trace.corrections or ()
         ],

@@ -32,7 +32,8 @@ class View(RunView):
     @property
     def is_changed(self) -> bool:
         """Whether anything but the record decides now."""
-        before = (self.taken.edits, self.taken.settings.evaluator, self.taken.settings.policy)
+        own = self.taken.decided_by(self.taken.settings.policy)
+        before = (self.taken.edits, self.taken.settings.evaluator, own)
         return before != (self.trace.edits, self.trace.settings.evaluator, self.policy)
 
 
@@ -59,7 +60,7 @@ def _decided_now(taken: Trace) -> Trace:
 
 def view_of(taken: Trace, trace: Trace, policy: Policy) -> View:
     was, routed = reroute(taken, taken.settings.policy), reroute(trace, policy)
-    return View(trace=trace, policy=policy, routed=routed, taken=taken, was=was)
+    return View(trace=trace, policy=trace.decided_by(policy), routed=routed, taken=taken, was=was)
 
 
 def is_any() -> bool:

@@ -178,6 +178,7 @@ def _draw_presets(policy: Policy, described: tuple[Preset, ...], tuned: tuple[Tu
 
 
 def _draw_legend(policy: Policy) -> None:
+    policy = policy.unaided() if st.session_state["model"] == EXTRACTIVE else policy
     above = "above" if policy.upper_is_exclusive else "from"
     below = "up to" if policy.lower_is_inclusive else "below"
     between = "between"
@@ -187,12 +188,12 @@ def _draw_legend(policy: Policy) -> None:
         between = f"· else topical {reached} {low}"
         above, below = f"· answering {above}", f"· topical {below}"
     texts = (f"{above} {high}", between, f"{below} {low}")
-    if policy.judges_together and policy.lower == 0.0 and st.session_state["model"] != EXTRACTIVE:
+    if policy.judges_together and policy.lower == 0.0:
         texts = ("· enough together", "· not enough", "· nothing retrieved")
     st.caption(
-        f":green[:material/check_circle: {plain(policy.correct.label)}] {texts[0]}  \n"
-        f":orange[:material/help: {plain(policy.ambiguous.label)}] {texts[1]}  \n"
-        f":red[:material/cancel: {plain(policy.incorrect.label)}] {texts[2]}"
+        f":green[:material/check_circle: {plain(policy.correct.name)}] {texts[0]}  \n"
+        f":orange[:material/help: {plain(policy.ambiguous.name)}] {texts[1]}  \n"
+        f":red[:material/cancel: {plain(policy.incorrect.name)}] {texts[2]}"
     )
 
 

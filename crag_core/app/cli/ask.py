@@ -28,9 +28,10 @@ from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of
 from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote
-from crag_core.trace.reroute import caution, reroute
+from crag_core.trace.reroute import caution
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
 from crag_core.view.verdict_lines import chip
 
 
@@ -202,18 +203,19 @@ def _describe(trace: Trace) -> str:
         lines.append(f"{verdict.title}. {verdict.reason}")
     if trace.failure:
         lines.append(f"Broke off at {trace.failure.name}: {trace.failure.summary} {trace.failure.hint}")
-    routed, why = reroute(trace, trace.settings.policy), ""
+    view, why = view_run(trace), ""
+    routed = view.routed
     if trace.answer:
         lines.append(f"Ending: {routed.ending}")
         if trace.answer.state is AnswerState.COMPLETE:
             title, why = caution(trace, routed)
             lines += ["", *filter(None, (title, why))] if why else []
-        lines += ["", trace.answer.shown]
+        lines += ["", view.cited(trace.answer.shown)]
         if trace.answer.state in (AnswerState.STOPPED, AnswerState.FAILED) and trace.answer.text:
             lines += ["", trace.answer.message]
         if not trace.answer.text and routed.is_doubtful:
             nearest = quote(routed.knowledge, trace.all_strips, nearest=True)
-            lines += ["", doubtful_title(EXTRACTIVE), nearest]
+            lines += ["", doubtful_title(EXTRACTIVE), view.cited(nearest)]
     if trace.decision:
         lines += [f"note: {note}" for note in routed.knowledge.notes if note != why]
     if found := routed.knowledge.consolidation:
@@ -234,7 +236,11 @@ def _describe(trace: Trace) -> str:
         signals = "  (answering {:.2f}, topical {:.2f})".format(*both) if both else ""
         alone = chunk_action(trace.settings.policy, passage, grade, aside)
         second = second_text(trace.settings.policy, grade)
-        lines.append(f"  {score}  {passage.source}{page}{signals}{f'  {alone}' if alone else ''}")
+        number = view.labels[passage.id].number
+        lines.append(f"  [{number}] {score}  {passage.source}{page}{signals}{f'  {alone}' if alone else ''}")
         lines += [f"        {second}"] if second else []
-    lines += [f"  web   {result.source}  {result.url}" for result in (trace.web.results if trace.web else ())]
+    lines += [
+        f"  [{view.labels[result.id].number}] web   {result.source}  {result.url}"
+        for result in (trace.web.results if trace.web else ())
+    ]
     return "\n".join(lines)

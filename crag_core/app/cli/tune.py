@@ -44,7 +44,7 @@ from crag_core.experiments.thresholds.recommend import Recommendation, recommend
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Rates, confusion, rate
 from crag_core.experiments.thresholds.watch import watch
 from crag_core.pipeline.run import now
-from crag_core.report.thresholds.view import recommendation_lines
+from crag_core.report.thresholds.view import describe_saved, recommendation_lines
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 NOT_KEPT = 3
@@ -261,7 +261,7 @@ def describe(name: str, board: Board, rates: Rates, table: Table, parting: Estim
         for expected, counts in zip(Expected, table, strict=True)
         if any(counts)
     ]
-    lines += ["", *(f"{share.replace('_', ' '):<20}{describe_share(getattr(rates, share))}" for share in SHARES)]
+    lines += ["", *(f"{share.replace('_', ' '):<20}{describe_share(rates, share)}" for share in SHARES)]
     lines += [f"{'macro-F1':<20}{'–' if rates.macro_f1 is None else f'{rates.macro_f1:.3f}'}"]
     lines += [f"{'tells apart, AUROC':<20}{parting or '–'}", f"{'model calls':<20}{rates.calls:.2f} a question"]
     return "\n".join(lines)
@@ -302,8 +302,8 @@ def advice(found: Recommendation) -> str:
         f"{f'on {found.judged_on} other questions':<24}{'lower':>7}{'upper':>7}{'cost':>8}  confidently wrong",
     ]
     for one in found.compared:
-        saved = f"  {one.saved.value:+.3f} ({one.saved.low:+.3f} to {one.saved.high:+.3f})" if one.saved else ""
-        wrong = describe_share(one.rates.confidently_wrong)
+        saved = f"  {describe_saved(one.saved, 3)}" if one.saved else ""
+        wrong = describe_share(one.rates, "confidently_wrong")
         lines.append(f"{one.name:<24}{one.lower:>7.3f}{one.upper:>7.3f}{one.cost:>8.3f}  {wrong}{saved}")
     return "\n".join(lines)
 
@@ -328,5 +328,8 @@ class Progress:
         print(f"{self._done} {scoring.done} of {scoring.total}{failed}{left}   ", end=end, file=sys.stderr, flush=True)
 
 
-def describe_share(found: Estimate | None) -> str:
-    return "–" if found is None else f"{found.value:.1%} ({found.low:.1%}–{found.high:.1%})"
+def describe_share(rates: Rates, name: str) -> str:
+    found, among = getattr(rates, name), rates.among(name)
+    if found is None:
+        return "–"
+    return f"{found.value:.1%} ({found.low:.1%}–{found.high:.1%}), {round(found.value * among)} of {among}"

@@ -17,8 +17,8 @@ from types import MappingProxyType
 from crag_core.base.text.words import estimate_tokens, fold, words
 from crag_core.base.types import Action, Origin, Passage, Usage
 from crag_core.experiments.labelled.questions import LabelledQuestion
-from crag_core.trace.ending import AnswerEnding
 from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.grounding.ending import AnswerEnding, ending_of
 from crag_core.trace.grounding.quoted_answer import CITATION
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import best_score
@@ -180,7 +180,8 @@ def outcome_of(trace: Trace, asked: LabelledQuestion, judged: Mapping[str, int] 
     excerpts = routed.knowledge.excerpts
     answer = trace.answer
     # What is said from memory is an answer to whoever asked, and may be a wrong one.
-    is_answered = routed.ending.is_answer or routed.ending is AnswerEnding.FROM_MEMORY
+    ending = routed.ending if routed.answer else ending_of(routed.decision, routed.knowledge, answer)  # as it was taken
+    is_answered = ending.is_answer or ending is AnswerEnding.FROM_MEMORY
     text = answer.text if answer and is_answered else ""
     known = tuple(sorted(of_documents(asked, judged).values(), reverse=True)) or None
     standings = [standing(one.score) for one in trace.support or ()] if is_answered else []

@@ -23,6 +23,8 @@ from crag_core.experiments.statistics.intervals import Estimate, Ratio, Resample
 
 Outcomes = Mapping[str, Outcome]
 """By the key of the question."""
+FEWEST_P95 = 20
+"""Questions from which on a 95th percentile says more than the slowest one."""
 CSV_COLUMNS = (
     *("group", "measure", "title", "unit", "better", "configuration", "value", "low", "high", "questions"),
     *("gain", "gain_low", "gain_high", "change", "change_low", "change_high"),
@@ -59,7 +61,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Path:
-    """What became of the questions that one configuration sent one way; seconds from question to answer."""
+    """What became of the questions that one configuration sent one way; seconds from question to answer.
+
+    `p95` None: of fewer than `FEWEST_P95` questions.
+    """
 
     label: str
     count: int
@@ -141,7 +146,7 @@ class Table:
         calls = [outcome.usage.calls for outcome, one in zip(found, chosen, strict=True) if one]
         seconds = np.array(times)
         p50, p95 = (self._resamples.quantile(seconds, share) for share in (0.5, 0.95))
-        return Path(label, len(calls), p50, p95, sum(calls) / len(calls))
+        return Path(label, len(calls), p50, p95 if len(calls) >= FEWEST_P95 else None, sum(calls) / len(calls))
 
 
 def _is_done(found: Outcomes, asked: LabelledQuestion) -> bool:
@@ -191,7 +196,7 @@ def to_text(table: Table) -> str:
         lines.append(f"{row.measure.title[: 41 - len(counts)]} ({counts})".ljust(44) + cells)
         if any(cell.is_certain for cell in row.cells):
             lines.append(f"{'':<44}" + "".join(f"{_gained(row, cell):>{width}}" for cell in row.cells))
-    lines += ["", "Seconds from question to answer, half of them and 95 in 100 at most"]
+    lines += ["", "Seconds from question to answer: half of them at most, and of 20 or more 95 in 100"]
     for name in table.names:
         lines += [f"  {name}: " + "; ".join(_path(path) for path in table.paths(name))]
     return "\n".join(lines)
@@ -213,7 +218,10 @@ def _describe(row: Row, cell: Cell) -> str:
 
 
 def _gained(row: Row, cell: Cell) -> str:
-    return figure(cell.gain.value, row.measure.unit, signed=True) if cell.gain and cell.is_certain else ""
+    if cell.gain is None or not cell.is_certain:
+        return ""
+    gained = figure(cell.gain.value, row.measure.unit, signed=True)
+    return f"{gained.removesuffix('%')} points" if row.measure.unit is Unit.SHARE else gained
 
 
 def _path(path: Path) -> str:

@@ -223,7 +223,7 @@ class Rates:
     `needless_web`: of the answerable ones, those for which it is. `discarded`: of the answerable ones, those that are
     INCORRECT. `ungraded`: of all, those with a passage that counts and has no grade. `right`: of all, those that took
     an expected route. `web`: of all, those that search the web. `calls` and `seconds` are means of a question.
-    `timed` of the questions were graded without a cache.
+    `timed` of the questions were graded without a cache, `answerable` are answerable.
     """
 
     questions: int
@@ -239,6 +239,13 @@ class Rates:
     seconds: float
     macro_f1: float | None
     timed: int = 0
+    answerable: int = 0
+
+    def among(self, name: str) -> int:
+        """Of how many questions the share of this name is."""
+        if name in ("answered", "needless_web", "discarded"):
+            return self.answerable
+        return self.questions - self.answerable if name in ("confidently_wrong", "missed_web") else self.questions
 
 
 def rate(board: Board, actions: Array, prices: Prices = Prices()) -> Rates:
@@ -261,6 +268,7 @@ def rate(board: Board, actions: Array, prices: Prices = Prices()) -> Rates:
         seconds=float(seconds(board, actions, prices).mean()) if n else 0.0,
         macro_f1=macro_f1(confusion(board, actions)),
         timed=int((~board.from_cache).sum()),
+        answerable=int(answered.sum()),
     )
 
 
@@ -312,13 +320,15 @@ def _share(hits: Array, among: Array) -> Estimate | None:
 @dataclass(frozen=True, eq=False)
 class SentenceCurve:
     """By cut-off, in hundredths from 0 to 1: the share of the characters, and of the sentences with an answer, that
-    score above it. `best` is the highest cut-off that keeps `KEPT` of the answers, 0 where none does."""
+    score above it, `holding` having an answer. `best` is the highest cut-off that keeps `KEPT` of the answers, 0 where
+    none does."""
 
     cutoffs: Array
     text: Array
     answers: Array
     sentences: int
     best: float
+    holding: int = 0
 
 
 def sentence_curve(cases: Sequence[Case]) -> SentenceCurve | None:
@@ -334,4 +344,5 @@ def sentence_curve(cases: Sequence[Case]) -> SentenceCurve | None:
     text = (above * lengths[:, None]).sum(axis=0) / lengths.sum()
     answers = above[answering].mean(axis=0)
     enough = np.flatnonzero(answers >= KEPT)
-    return SentenceCurve(cutoffs, text, answers, len(strips), float(cutoffs[enough[-1]]) if enough.size else 0.0)
+    best = float(cutoffs[enough[-1]]) if enough.size else 0.0
+    return SentenceCurve(cutoffs, text, answers, len(strips), best, int(answering.sum()))

@@ -166,12 +166,8 @@ def describe_web(tuned: Tuned) -> str:
 
 def rate_figures(board: Board, rates: Rates) -> tuple[RateFigure, ...]:
     """Without those of the web under a policy that never searches it."""
-    answerable = int(board.answerable.sum())
-    unanswerable = len(board) - answerable
-    among = dict.fromkeys(("answered", "needless_web", "discarded"), answerable)
-    among |= dict.fromkeys(("ungraded", "web"), len(board))
     return tuple(
-        _rate(name, meaning, getattr(rates, field), among.get(field, unanswerable))
+        _rate(name, meaning, getattr(rates, field), rates.among(field))
         for field, name, meaning in _RATES
         if board.web.any() or not len(board) or "web" not in field
     )
@@ -310,14 +306,23 @@ def compared_rows(found: Recommendation) -> tuple[tuple[str, ...], ...]:
             *(one.name, *readable(one.lower, one.upper)),
             *(_share(getattr(one.rates, field)) for field in fields),
             f"{one.cost:.2f}",
-            f"{one.saved.value:+.2f} ({one.saved.low:+.2f} to {one.saved.high:+.2f})" if one.saved else "–",
+            describe_saved(one.saved, 2) if one.saved else "–",
         )
         for one in found.compared
     )
 
 
+def describe_saved(saved: Estimate, digits: int) -> str:
+    """Without an interval where every question costs the same under both."""
+    value, *ends = (f"{one:+z.{digits}f}" for one in (saved.value, saved.low, saved.high))
+    return f"{value} ({' to '.join(ends)})" if saved.has_interval else value
+
+
 def compared_on(found: Recommendation) -> str:
-    return f"on {counted(found.judged_on, 'held-out question')}, with 95% intervals"
+    if not found.compared:
+        return ""
+    rates = found.compared[0].rates
+    return f"on {counted(found.judged_on, 'held-out question')}, {rates.answerable} of them answerable; 95% intervals"
 
 
 def describe_costs(objective: Objective) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from crag_core.base.text.markdown import ROW, cells, heads_above, lines_of, paired, without_marks
 from crag_core.base.text.refusals import is_refusal, may_become_refusal
@@ -13,6 +14,7 @@ EXTRACTIVE = "extractive"
 
 CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """[1], or [1, 2]; its group holds the numbers."""
+_CITED = re.compile(rf"```[\s\S]*?(?:```|\Z)|`[^`\n]*`|(?P<cited>{CITATION.pattern})")
 
 _QUOTES = 3
 _CLOSE = 0.05
@@ -83,6 +85,16 @@ def cited_in(text: str) -> tuple[int, ...]:
     """The numbers that a text cites, each once, in order; also those that no excerpt has."""
     found = [int(number) for match in CITATION.finditer(text) for number in re.findall(r"\d+", match.group(1))]
     return tuple(dict.fromkeys(found))
+
+
+def renumbered(text: str, numbers: Sequence[int]) -> str:
+    """`text`, which cites excerpts by their place from 1, with `numbers` in place of these; code and others stay."""
+
+    def number(place: re.Match[str]) -> str:
+        at = int(place[0])
+        return str(numbers[at - 1]) if 1 <= at <= len(numbers) else place[0]
+
+    return _CITED.sub(lambda one: re.sub(r"\d+", number, one[0]) if one["cited"] else one[0], text)
 
 
 class StreamedReply:

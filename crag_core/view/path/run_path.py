@@ -10,8 +10,8 @@ from crag_core.base.text.display import clean, counted
 from crag_core.base.types import AnswerState, StepName, StepState, WebOutcome
 from crag_core.trace.consolidation import in_brief
 from crag_core.trace.edits import edited
-from crag_core.trace.ending import AnswerEnding
 from crag_core.trace.grounding.citation_check import WORDS, Standing, standing
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import Trace, context_ids

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from crag_core.base.text.display import clean, readable, shortened
 from crag_core.base.types import ANSWERING, Answer, AnswerState, Origin, Passage, WebOutcome
 from crag_core.decision.policy import Policy
-from crag_core.trace.ending import AnswerEnding
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, citations, quotable
 from crag_core.trace.reroute import Missing
 from crag_core.view.answer.answer_blocks import sources_of
@@ -121,7 +121,7 @@ def _chunks(view: RunView, state: str = "") -> ChunksPicture:
 
 
 def _chunk(card: ChunkCard, state: str = "") -> Chunk:
-    return Chunk(card.label.number, clean(str(card.label.name)), _excerpt(card), state)
+    return Chunk(str(card.label.number), clean(str(card.label.name)), _excerpt(card), state)
 
 
 def _excerpt(card: ChunkCard) -> str:
@@ -248,7 +248,7 @@ def _answered(view: RunView) -> _Told:
     caption = words.answer_caption(view, tuple(one.name for one in sources), from_web)
     ending = view.routed.ending
     title = _TITLES.get(ending, "The answer, and its source")
-    text = "\n".join(filter(None, (clean(line) for line in answer.text.splitlines())))
+    text = "\n".join(filter(None, (clean(line) for line in view.cited(answer.text).splitlines())))
     tone = "correct" if ending.is_answer else "ambiguous"
     return "answer", title, caption, AnswerPicture(shortened(text, _LONGEST), "", sources, tone), ""
 

@@ -16,7 +16,7 @@ from crag_core.base.types import (
     WebOutcome,
 )
 from crag_core.decision.policy import STAND_IN, Aggregation, Policy
-from crag_core.trace.ending import AnswerEnding
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations
 from crag_core.trace.reroute import Missing
 from crag_core.view.path.stages import describe_web

@@ -12,7 +12,7 @@ from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted, shortened
 from crag_core.base.text.refusals import says_more
 from crag_core.base.types import Answer, AnswerState
-from crag_core.trace.ending import AnswerEnding
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote
 from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of
 from crag_core.view.answer.unanswered import Nearest, Unanswered, unanswered
@@ -155,7 +155,7 @@ def _draw_unanswered(view: RunView, answer: Answer) -> None:
     found = unanswered(view)
     st.markdown(plain(answer.message))
     if says_more(answer.text):
-        st.markdown(f"Its words: “{plain(shortened(answer.text, _LONGEST))}”")
+        st.markdown(f"Its words: “{plain(shortened(view.cited(answer.text), _LONGEST))}”")
     for kind, note in AnswerBlocks(view, answer, ()).notes:
         if kind == "web":
             st.caption(_NOTES[kind].format(plain(note)))
