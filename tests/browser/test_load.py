@@ -11,7 +11,7 @@ from playwright.sync_api import Page, WebSocketRoute, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from tests.browser import crowd
-from tests.browser.conftest import ROOT, ask, find_port, serve
+from tests.browser.conftest import PATIENCE, ROOT, ask, find_port, serve
 from tests.browser.crowd import Asked, Tally
 from tests.matrix import mostly
 from tests.stand_ins.engines import ScriptedModel
@@ -66,6 +66,8 @@ def test_a_page_whose_ticks_have_stopped_is_drawn_anew(page: Page, tmp_path: Pat
     ):
         page.goto(url)
         question, stop = page.get_by_label("Your question"), page.get_by_role("button", name="Stop")
+        expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
+        expect(page.get_by_role("progressbar")).to_have_count(0, timeout=5 * PATIENCE)  # the documents are in
         for asked, typed in (
             ("When does the first boat leave?", "Who founded it?"),
             ("Which vessels are there?", "Why?"),
