@@ -42,7 +42,7 @@ def draw_choosing(seen: tune_state.Seen) -> None:
     objective, confidence = draw_objective(seen)
     found = tune_state.advice(seen, objective, confidence)
     with st.container(border=True, key="tune_recommended"):
-        draw_recommended(found)
+        draw_recommended(found, objective)
         draw_preset(seen, objective, confidence, found)
     with st.container(key="tune_map"):
         draw_map(seen, objective, found)

@@ -12,7 +12,6 @@ from crag_core.pipeline.call_budget import JUDGING
 from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.standalone import MOST_TURNS
 from crag_core.trace.trace import Trace
-from crag_core.view.answer.ending import ending
 from crag_core.view.run_view import view_run
 from ui.run import share
 from ui.run.answer_card.card import ENDINGS
@@ -40,7 +39,7 @@ def draw_conversation() -> None:
         for number, turn in enumerate(turns, start=1):
             kept = known.get(turn.run)
             label = plain(shortened(kept.asked if kept else turn.question, _LONGEST_TURN))
-            colour, icon = ENDINGS[ending(view_run(kept))] if kept else ("gray", "chevron_right")
+            colour, icon = ENDINGS[view_run(kept).routed.ending] if kept else ("gray", "chevron_right")
             st.button(
                 f":{colour}[:material/{icon}:] {label}",
                 key=f"turn_{number}_{turn.run}",

@@ -9,9 +9,11 @@ import streamlit as st
 
 from crag_core.app.configuration_text import Configuration
 from crag_core.base.text.display import counted, readable, sentence
+from crag_core.decision.policy import STAND_IN
 from crag_core.evaluators.policies import PLAIN, known_card
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import model_name
@@ -71,10 +73,12 @@ def _describe(one: Configuration) -> tuple[str, ...]:
     judge = known_card(choice.evaluator).title
     web = "no web" if choice.web is WebMode.OFF else "web search"
     doubtful = app_state.DOUBTFUL_TITLES[choice.policy.doubtful].lower()
+    is_stand_in = choice.model == EXTRACTIVE and choice.policy.needs_model
     return (
         f"Lower {readable(lower)[0]}, upper {readable(upper)[0]}, cut-off {cutoff:.2f}",
         f"{judge}, {counted(choice.top_k, 'chunk')}, {web}",
         f"{_writer(choice.model)}, {doubtful} if doubtful",
+        *([f"{STAND_IN.capitalize()}: {choice.policy.without_model}"] if is_stand_in else []),
     )
 
 

@@ -31,7 +31,8 @@ def draw_next_steps(found: Imported) -> None:
                 "Compare configurations", on_click=_use, args=(labelled, _COMPARE), icon=":material/difference:",
                 key="log_compare",
             )  # fmt: skip
-            st.caption(plain(", ".join(f"{count} {word(one)}" for one, count in labelled.counts.items())))
+            labels = ", ".join(f"{count} {word(one)}" for one, count in labelled.counts.items())
+            st.caption(plain(f"Labels, by what the chunks hold: {labels}"))
         if found.unlabelled and access.may(Right.TUNE):
             count, most = len(found.unlabelled), labelling_state.ROUND
             st.button(

@@ -10,7 +10,7 @@ import streamlit as st
 from crag_core.base.types import Edits, Passage
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import measured
-from crag_core.trace.opinions import judged_by
+from crag_core.trace.opinions import decided_by
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView
@@ -32,7 +32,8 @@ class View(RunView):
     @property
     def is_changed(self) -> bool:
         """Whether anything but the record decides now."""
-        before = (self.taken.edits, self.taken.settings.evaluator, self.taken.settings.policy)
+        own = self.taken.decided_by(self.taken.settings.policy)
+        before = (self.taken.edits, self.taken.settings.evaluator, own)
         return before != (self.trace.edits, self.trace.settings.evaluator, self.policy)
 
 
@@ -41,14 +42,25 @@ def view() -> View | None:
     if taken is None:
         return None
     policy = app_state.asked_policy()
-    judged = judged_by(taken, st.session_state["evaluator"], app_state.choice().model) or taken
-    trace = replace(judged, edits=edits())
+    trace = replace(_decided_now(taken), edits=edits())
     return view_of(taken, trace, policy)
+
+
+def _decided_now(taken: Trace) -> Trace:
+    """By the evaluator of the sidebar; plain RAG grades nothing, so there it is that of the record.
+
+    So it is as long as the thresholds are the record's own and its evaluator is not to be had here.
+    """
+    choice, known, own = app_state.asked_choice(), app_state.evaluators(), taken.settings
+    is_absent = own.evaluator.name not in known and choice.policy.thresholds == own.policy.thresholds
+    if choice.policy.fast_path.always or is_absent:
+        return taken
+    return decided_by(taken, known[choice.evaluator], choice.model)
 
 
 def view_of(taken: Trace, trace: Trace, policy: Policy) -> View:
     was, routed = reroute(taken, taken.settings.policy), reroute(trace, policy)
-    return View(trace=trace, policy=policy, routed=routed, taken=taken, was=was)
+    return View(trace=trace, policy=trace.decided_by(policy), routed=routed, taken=taken, was=was)
 
 
 def is_any() -> bool:

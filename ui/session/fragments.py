@@ -53,7 +53,7 @@ def ticking(every: float = _EVERY) -> Callable[[Callable[_P, None]], Callable[_P
                 draw(*args, **kwargs)
 
             tick.__qualname__ = f"{draw.__qualname__} {uuid.uuid4().hex}"  # of which Streamlit makes its id
-            st.session_state[_TICKING].append((st.container(), st.fragment(tick, run_every=every)))
+            st.session_state.setdefault(_TICKING, []).append((st.container(), st.fragment(tick, run_every=every)))
 
         return draw_boxed
 
@@ -67,7 +67,7 @@ def begin() -> None:
 
 def start_ticks() -> None:
     """For app.py, at the end of a full run."""
-    for box, tick in st.session_state.pop(_TICKING):
+    for box, tick in st.session_state.pop(_TICKING, ()):
         with box:
             tick()
 

@@ -11,7 +11,7 @@ from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import readable
 from crag_core.base.types import Action, EvaluatorCard, WebOutcome
-from crag_core.decision.policy import Aggregation, Doubtful, Policy
+from crag_core.decision.policy import Aggregation, Doubtful, Policy, Preset
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -94,8 +94,10 @@ def _draw_thresholds() -> None:
     presets.draw_in_use(policy)
     with st.container(horizontal=True):
         tuned = presets.kept_for(policy.name)
-        if policy.presets or tuned:
-            _draw_presets(policy, tuned)
+        # Those of the policy's file are for scores of the evaluator that it was described with.
+        described = policy.presets if st.session_state["evaluator"] == policy.evaluator else ()
+        if described or tuned:
+            _draw_presets(policy, described, tuned)
         if (policy.thresholds, policy.strips.top) != (start.thresholds, start.strips.top):
             st.button(
                 "Back to the defaults", on_click=_set_thresholds, args=(start,), type="tertiary", icon=":material/undo:"
@@ -153,7 +155,7 @@ def _set_thresholds(at: Policy) -> None:
     st.rerun()
 
 
-def _draw_presets(policy: Policy, tuned: tuple[TunedPreset, ...]) -> None:
+def _draw_presets(policy: Policy, described: tuple[Preset, ...], tuned: tuple[TunedPreset, ...]) -> None:
     with st.popover("Presets", icon=":material/bookmarks:", type="tertiary"):
         for mine in tuned:
             st.button(
@@ -164,7 +166,7 @@ def _draw_presets(policy: Policy, tuned: tuple[TunedPreset, ...]) -> None:
                 icon=":material/bookmark:",
             )
             st.caption(plain(f"Tuned with {mine.questions} questions of {mine.labelled}: {mine.reason}."))
-        for preset in policy.presets:
+        for preset in described:
             name, at = preset.name.replace("-", " ").capitalize(), readable(preset.lower, preset.upper)
             st.button(
                 f"{plain(name)}: {' and '.join(at)}",
@@ -176,6 +178,7 @@ def _draw_presets(policy: Policy, tuned: tuple[TunedPreset, ...]) -> None:
 
 
 def _draw_legend(policy: Policy) -> None:
+    policy = policy.unaided() if st.session_state["model"] == EXTRACTIVE else policy
     above = "above" if policy.upper_is_exclusive else "from"
     below = "up to" if policy.lower_is_inclusive else "below"
     between = "between"
@@ -185,12 +188,12 @@ def _draw_legend(policy: Policy) -> None:
         between = f"· else topical {reached} {low}"
         above, below = f"· answering {above}", f"· topical {below}"
     texts = (f"{above} {high}", between, f"{below} {low}")
-    if policy.judges_together and policy.lower == 0.0 and st.session_state["model"] != EXTRACTIVE:
+    if policy.judges_together and policy.lower == 0.0:
         texts = ("· enough together", "· not enough", "· nothing retrieved")
     st.caption(
-        f":green[:material/check_circle: {plain(policy.correct.label)}] {texts[0]}  \n"
-        f":orange[:material/help: {plain(policy.ambiguous.label)}] {texts[1]}  \n"
-        f":red[:material/cancel: {plain(policy.incorrect.label)}] {texts[2]}"
+        f":green[:material/check_circle: {plain(policy.correct.name)}] {texts[0]}  \n"
+        f":orange[:material/help: {plain(policy.ambiguous.name)}] {texts[1]}  \n"
+        f":red[:material/cancel: {plain(policy.incorrect.name)}] {texts[2]}"
     )
 
 
@@ -248,7 +251,7 @@ def _draw_web_mode() -> None:
 
 def _draw_doubtful() -> None:
     st.segmented_control(
-        "AMBIGUOUS without web evidence",
+        "If doubtful",
         list(Doubtful),
         format_func=lambda one: app_state.DOUBTFUL_TITLES[Doubtful(one)],
         default=app_state.policies()[st.session_state["policy"]].doubtful,
