@@ -73,9 +73,8 @@ def test_a_page_whose_ticks_have_stopped_is_drawn_anew(page: Page, tmp_path: Pat
             ask(page, asked)
             expect(stop).to_be_visible()
             question.fill(typed)
-            expect(page.get_by_role("heading", name="Retrieval:")).to_be_visible(
-                timeout=5 * PATIENCE
-            )  # first, documents
+            # The first one waits for the documents.
+            expect(page.get_by_role("heading", name="Retrieval:")).to_be_visible(timeout=5 * PATIENCE)
             expect(stop).to_have_count(0)
         expect(question).to_be_focused()
         question.press("Enter")
