@@ -98,7 +98,8 @@ def run(options: argparse.Namespace, at_once: int) -> list[str]:
             late = crowd.lateness(tally, home)
             print(told(str(at_once), tally, late, clock, before, size_of(process)), flush=True)
         frozen = [f"a run was shown {seconds:.1f} s after its end" for seconds in late if seconds > LATE]
-        print(f"{tally.late_ticks} late ticks, {len(frozen)} of {len(late)} ends late", file=sys.stderr)
+        missed = f"{tally.late['ask']} ticks were missed, {tally.late['redraw']} of them lost"
+        print(f"{missed}; {len(frozen)} of {len(late)} ends late", file=sys.stderr)
         tally.asked += warm.asked
         wrong = crowd.problems(tally, home) + warm.errors + frozen
     return wrong if is_idle else [*wrong, "somebody still waits in line"]

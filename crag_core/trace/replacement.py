@@ -332,7 +332,8 @@ def with_name(question: str, pointing: str, before: str, stop_words: frozenset[s
     found = _only([one for one in things if one.placing != "of" and old.is_plural(one) == (word in _PLURAL)])
     if found is None or found in old.asked or not (found.article or found.kind is _Kind.NAME):
         return ""
-    if found.article in ("any", "some") or _DONE.fullmatch(old.bare[found.end - 1]):
+    is_done = found.kind is _Kind.THING and _DONE.fullmatch(old.bare[found.end - 1])
+    if is_done or found.article in ("any", "some"):
         return ""
     article = ["the"] if found.article in _ONE else [found.article] if found.article else []
     end = next((one.end for one in things if one.placing == "of" and one.start == found.end), found.end)

@@ -187,6 +187,10 @@ def why_refused(said: str, asked: str, history: Sequence[Turn], stop_words: froz
         return f"left out “{', '.join(lost)}”"
     if len(split(said)) > len(split(asked)):
         return "asked two questions in one"
+    made, is_one = by_rule(asked, history, stop_words)
+    before = [terms_of(" ".join(own_words(turn.question, stop_words))) for turn in history]
+    if is_one and any(terms <= kept and not terms <= terms_of(made) for terms in before):
+        return "kept what the new thing replaces"
     return "" if stands_alone(said, stop_words) else "left it depending on what came before"
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -49,7 +50,8 @@ class Tally:
     errors: list[str] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     script_runs: int = 0
-    late_ticks: int = 0
+    late: Counter[str] = field(default_factory=Counter)
+    """As of `Visitor`."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ async def _visitor(url: str, tag: str, tally: Tally) -> AsyncIterator[Visitor]:
         tally.errors += [f"{tag}: {error}" for error in visitor.errors]
         tally.places += visitor.places
         tally.script_runs += visitor.runs
-        tally.late_ticks += visitor.late
+        tally.late += visitor.late
 
 
 async def _ask(visitor: Visitor, question: str, ending: str, slides: bool) -> Asked:

@@ -31,17 +31,22 @@ async def visit(url: str, count: int, questions: Sequence[str], tally: Tally, un
         await browser.close()
 
 
+async def _open(page: Page, url: str) -> None:
+    await page.goto(url, timeout=NEVER * 10)
+    await page.get_by_label("Your question").wait_for(timeout=NEVER * 10)
+
+
 async def _stay(tag: str, page: Page, url: str, questions: Sequence[str], tally: Tally, until: float) -> None:
     page.on("pageerror", lambda error: tally.errors.append(f"{tag}: {error}"))
     page.set_default_timeout(PATIENCE)
-    await page.goto(url)
+    await _open(page, url)
     turn = 0
     while time.monotonic() < until:
         turn += 1
         problem = await _ask(tag, page, f"{questions[turn % len(questions)]} ({tag} {turn})", tally)
         if problem:
             tally.errors.append(f"{tag}, question {turn}: {problem}")
-            await page.goto(url)
+            await _open(page, url)
 
 
 async def _ask(tag: str, page: Page, question: str, tally: Tally) -> str:

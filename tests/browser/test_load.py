@@ -11,7 +11,7 @@ from playwright.sync_api import Page, WebSocketRoute, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from tests.browser import crowd
-from tests.browser.conftest import ROOT, ask, find_port, serve
+from tests.browser.conftest import PATIENCE, ROOT, ask, find_port, serve
 from tests.browser.crowd import Asked, Tally
 from tests.matrix import mostly
 from tests.stand_ins.engines import ScriptedModel
@@ -73,7 +73,8 @@ def test_a_page_whose_ticks_have_stopped_is_drawn_anew(page: Page, tmp_path: Pat
             ask(page, asked)
             expect(stop).to_be_visible()
             question.fill(typed)
-            expect(page.get_by_role("heading", name="Retrieval:")).to_be_visible()
+            # The first one waits for the documents.
+            expect(page.get_by_role("heading", name="Retrieval:")).to_be_visible(timeout=5 * PATIENCE)
             expect(stop).to_have_count(0)
         expect(question).to_be_focused()
         question.press("Enter")

@@ -42,7 +42,8 @@ class Tree:
         self._root = Node(children=[Node() for _ in range(4)])
         self._run = ""
         self._fragments: frozenset[str] = frozenset()
-        self._page: str | None = None
+        self.page: str | None = None
+        """Its hash."""
 
     def elements(self) -> Iterator[Node]:
         return (node for node in self._root.walk() if node.element is not None)
@@ -52,15 +53,15 @@ class Tree:
         if kind == "new_session":
             self._begin(message)
         elif kind == "navigation":
-            self._page = message.navigation.page_script_hash
+            self.page = message.navigation.page_script_hash
         elif kind == "script_finished" and message.script_finished in WHOLE:
             self._finish(message)
         elif kind == "delta" and message.delta.WhichOneof("type") in ("new_element", "add_block"):
             self._put(message)
 
     def _begin(self, message: ForwardMsg) -> None:
-        known, self._page = self._page, message.new_session.page_script_hash
-        if known not in (None, self._page):
+        known, self.page = self.page, message.new_session.page_script_hash
+        if known not in (None, self.page):
             for part in self._root.children:
                 _keep_of(part, message.new_session.main_script_hash)
         self._run = message.metadata.run.script_run_id

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -24,7 +26,7 @@ PATIENCE = 300.0
 _TAG = re.compile(rb"V\d\d\dR\d\d\d")
 _IN_LINE = re.compile(r"In line: (?:(\d+) runs? before|yours)")
 _MARK = re.compile(r'data-tick="(\d+)" data-every="([\d.]+)"')
-_LATE = 3.0
+_PATIENCE = 1.0
 """Seconds beyond its interval after which ui/parts/ticks.js misses a tick."""
 
 
@@ -43,8 +45,8 @@ class Visitor:
         """Of the script, whole ones and those of fragments."""
         self.places: list[int] = []
         """How many runs were before its own, each time that the page told it."""
-        self.late = 0
-        """How often ticks did not come."""
+        self.late: Counter[str] = Counter()
+        """How often the page asked for ticks that did not come, and for itself."""
         self._url = url
         self._tree = Tree()
         self._widgets: dict[str, WidgetState] = {}
@@ -257,24 +259,6 @@ class Visitor:
     def _fragment_of(self, widget: str) -> str:
         return next((node.fragment for node in self._tree.elements() if _id_of(node) == widget), "")
 
-    async def _miss_ticks(self) -> None:
-        """As ui/parts/ticks.js does."""
-        waits: dict[str, tuple[float, float]] = {}
-        while True:
-            await asyncio.sleep(0.5)
-            now = asyncio.get_running_loop().time()
-            marks = [found for one in self.elements("html") if (found := _MARK.search(one.body))]
-            waits = {one[1]: waits.get(one[1]) or (_LATE, now + float(one[2]) + _LATE) for one in marks}
-            late = {tick: (2 * wait, now + 2 * wait) for tick, (wait, due) in waits.items() if due < now}
-            waits |= late
-            watch = next((one for one in self.elements("bidi_component") if one.component_name == "ticks"), None)
-            if watch and late:
-                self.late += 1
-                events = json.dumps([{"event": "late", "value": True}])
-                state = WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{watch.id}__events", json_trigger_value=events)
-                with suppress(ConnectionClosed):
-                    await self._rerun(state, fragment=self._fragment_of(watch.id), is_auto=True)
-
     async def _tick(self, fragment: str, seconds: float) -> None:
         with suppress(ConnectionClosed):
             while True:
@@ -285,6 +269,46 @@ class Visitor:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+
+    async def _miss_ticks(self) -> None:
+        """As ui/parts/ticks.js does."""
+        waits: dict[str, _Wait] = {}
+        while True:
+            await asyncio.sleep(0.25)
+            now = asyncio.get_running_loop().time()
+            marks = [found for one in self.elements("html") if (found := _MARK.search(one.body))]
+            waits = {one[1]: waits.get(one[1]) or _Wait(now + float(one[2]) + _PATIENCE) for one in marks}
+            watch = next((one for one in self.elements("bidi_component") if one.component_name == "ticks"), None)
+            wanted = max((wait.look(now, watch.json) for wait in waits.values()), default="") if watch else ""
+            if watch and wanted:
+                waits = {} if wanted == "redraw" else waits
+                self.late[wanted] += 1
+                events = json.dumps([{"event": "late", "value": wanted}])
+                state = WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{watch.id}__events", json_trigger_value=events)
+                with suppress(ConnectionClosed):
+                    await self._rerun(state, fragment=self._fragment_of(watch.id), is_auto=True)
+
+
+@dataclass
+class _Wait:
+    """For the tick after one."""
+
+    due: float
+    patience: float = _PATIENCE
+    asked: str | None = None
+    is_answered: bool = False
+
+    def look(self, now: float, answer: str) -> str:
+        """What is wanted, the strongest last in the order of letters."""
+        if self.is_answered:
+            return "redraw"
+        if self.asked is not None and self.asked != answer:
+            self.is_answered = True
+        elif self.due < now:
+            self.asked, self.patience = answer, 2 * self.patience
+            self.due = now + self.patience
+            return "ask"
+        return ""
 
 
 def _id_of(node: Node) -> str:

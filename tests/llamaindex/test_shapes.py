@@ -89,7 +89,7 @@ class SentenceTransformerRerank(Gives):
 
 
 def cross_encoder(layer: object, *scores: float) -> SentenceTransformerRerank:
-    made = SentenceTransformerRerank(scores=scores)
+    made = SentenceTransformerRerank(scores=list(scores))
     made._model = type("CrossEncoder", (), {"activation_fn": layer})
     return made
 
@@ -204,8 +204,8 @@ def test_hyde_retrieves_what_its_document_is_close_to_and_the_record_says_so() -
         def predict(self, *arguments: Any, **named: Any) -> str:
             return "Bread, bread and bread."
 
-    dreaming = TransformQueryEngine(engine, HyDEQueryTransform(llm=Dreams()))
-    found = [Trace.from_dict(one.query(QUESTION).metadata["crag"]) for one in (engine, dreaming)]
+    dreaming = TransformQueryEngine(engine, HyDEQueryTransform(llm=Dreams(max_tokens=None)))
+    found = [Trace.from_dict((one.query(QUESTION).metadata or {})["crag"]) for one in (engine, dreaming)]
     assert [[one.id for one in trace.passages or ()] for trace in found] == [["n0"], ["n1"]]
     assert [trace.question for trace in found] == [QUESTION, QUESTION]
     assert found[1].steps[0].summary == "1 chunks from 1 documents, asked with the texts that came with the query"
@@ -271,9 +271,9 @@ def test_a_stock_synthesizer_in_our_engine_is_not_taken_for_an_answer_where_noth
     of: str, model: FakeModel | None, nodes: Sequence[str], said: str
 ) -> None:
     corrects = CRAGPostprocessor(of, Words(), llm=model)
-    response = CRAGQueryEngine(Fixed(texts(*nodes)), corrects, get_response_synthesizer(llm=NeverAsked())).query(
-        QUESTION
-    )
+    response = CRAGQueryEngine(
+        Fixed(texts(*nodes)), corrects, get_response_synthesizer(llm=NeverAsked(max_tokens=None))
+    ).query(QUESTION)
     trace = Trace.from_dict((response.metadata or {})["crag"])
     assert said in str(response) and trace.answer is not None and trace.answer.writer != "CompactAndRefine"
     assert (trace.answer.state is AnswerState.COMPLETE) is (of == "adaptive-rag")

@@ -222,6 +222,8 @@ def test_a_reply_takes_the_place_of_what_was_asked_for() -> None:
         ("And for kids?", "what does the ferry cost for an adult ?", "asked an earlier question once more"),
         ("And the Tystie?", "When was the Grey Plover built, and where?", "left out “Tystie”"),
         ("And the Tystie?", "When was the Grey Plover built? And the Tystie?", "asked two questions in one"),
+        ("And the Tystie?", "When were the Grey Plover and the Tystie built?", "kept what the new thing replaces"),
+        ("And in winter?", "When was the Grey Plover built in winter?", ""),
         ("And when is it inspected?", "And when is it inspected?", "left it depending on what came before"),
     ],
 )

@@ -95,7 +95,7 @@ class Tab:
         return [text.body for text in self.elements("text")]
 
     def ask(self, fragment: str = "", page: str = "", *widgets: WidgetState) -> None:
-        asked = ClientState(fragment_id=fragment, page_script_hash=self.pages.get(page, ""))
+        asked = ClientState(fragment_id=fragment, page_script_hash=self.pages.get(page, self._tree.page or ""))
         asked.context_info.url = "http://localhost"
         asked.widget_states.widgets.extend(widgets)
         self._session.request_rerun(asked)

@@ -96,18 +96,19 @@ def _draw_question(trace: Trace, known: FollowUp) -> None:
         question = st.text_input(
             "Understood as",
             known.asked if trace.is_unsure else known.question,
-            key=f"ask_understood_{trace.id}",
+            key=(typed := f"ask_understood_{trace.id}"),
             max_chars=_LONGEST,
             label_visibility="collapsed",
         ).strip()
         with st.container(horizontal=True, vertical_alignment="center"):
-            if st.button("Ask this", type="primary", icon=":material/send:", disabled=not question):
-                _go_on(confirm(trace, question))
+            st.button(
+                "Ask this", type="primary", icon=":material/send:", disabled=not question,
+                on_click=lambda: _go_on(confirm(trace, st.session_state[typed])),
+            )  # fmt: skip
             if trace.is_unsure:
                 st.caption("Write it as one question. What was found for both is below, not graded.", width="content")
                 return
-            if st.button("Ask as typed"):
-                _go_on(confirm(trace))
+            st.button("Ask as typed", on_click=_go_on, args=(confirm(trace),))
             st.caption(f"{plain(known.by).capitalize()}, not searched yet.", width="content")
             st.checkbox("Do not wait next time", key=AT_ONCE, persist_state="session")
 
@@ -118,8 +119,7 @@ def _draw_asked_back(trace: Trace, known: FollowUp) -> None:
         st.markdown(f"#### :{colour}-badge[:material/{icon}: {AnswerEnding.ASKS_BACK}]")
         st.markdown(plain(known.asks))
         with st.container(horizontal=True, vertical_alignment="center"):
-            if st.button("Ask anyway", icon=":material/play_arrow:"):
-                _go_on(confirm(trace))
+            st.button("Ask anyway", icon=":material/play_arrow:", on_click=_go_on, args=(confirm(trace),))
             st.caption("Reply in the box above. Nothing was searched yet.", width="content")
 
 
@@ -184,12 +184,15 @@ def draw_failure(trace: Trace) -> None:
         )
     own, now = run_job.own_choice(trace), app_state.asked_choice()
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Continue from here", icon=":material/play_arrow:", key="ask_continue"):
-            _go_on(trace)
+        st.button(
+            "Continue from here", icon=":material/play_arrow:", key="ask_continue", on_click=_go_on, args=(trace,)
+        )
         if (own.policy.name, own.evaluator, own.model) == (now.policy.name, now.evaluator, now.model):
             return
-        if st.button("Continue with the sidebar's choice", type="tertiary", key="ask_continue_otherwise"):
-            _go_on(trace, now)
+        st.button(
+            "Continue with the sidebar's choice", type="tertiary", key="ask_continue_otherwise",
+            on_click=lambda: _go_on(trace, app_state.asked_choice()),
+        )  # fmt: skip
         message, other = _describe(own, trace.settings.evaluator.title), _describe(now, known_card(now.evaluator).title)
         st.caption(f"The run goes on as it was begun: {message}. The sidebar has: {other}.")
 

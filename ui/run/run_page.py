@@ -59,7 +59,7 @@ def _draw_story() -> None:
     draw_rounds(view)
     _draw_anchor("scores")
     draw_scores(view, current_run.move)
-    if view.is_decided and not _asks_for_approval(view):
+    if view.is_decided and not (_asks_for_approval(view) or view.taken.is_unsure):
         draw_feedback(view)
 
 
