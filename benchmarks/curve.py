@@ -15,7 +15,6 @@ import json
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -58,6 +57,7 @@ def main() -> None:
     options.add_argument("--base", type=Path, required=True, help="folder of the base, made by training.base")
     options.add_argument("--sample", type=Path, required=True, help="the texts, drawn where the file does not exist")
     options.add_argument("--data", type=Path, default=data, help="folder of the shared data")
+    options.add_argument("--sets", default="", help="those that begin so, with | between; all")
     given = options.parse_args()
     torch.set_num_threads(1)
     if not given.sample.is_file():
@@ -66,11 +66,15 @@ def main() -> None:
             json.dump(items, file)
     with gzip.open(given.sample, "rt", encoding="utf-8") as file:
         items = json.load(file)
+    items = [item for item in items if item["set"].startswith(tuple(given.sets.split("|")))]
+    tokenizer = _windows(given.base)
     for weights in given.weights:
-        started = time.perf_counter()
-        points = {name: f"{told}" for name, told in report(items, score(weights, given.base, items)).items()}
-        print(f"\n## {weights.name}, {time.perf_counter() - started:.0f} s\n")
-        print("\n".join(f"{name:<44} {told}" for name, told in points.items()), flush=True)
+        print(f"\n## {weights.name}\n", flush=True)
+        session = open_graph(weights, given.base)
+        for name in dict.fromkeys(item["set"] for item in items):
+            some = [item for item in items if item["set"] == name]
+            for title, told in report(some, score(session, tokenizer, some)).items():
+                print(f"{title:<48} {told}", flush=True)
 
 
 def draw_sets(dev: Path) -> Iterator[Item]:
@@ -153,16 +157,19 @@ def _item(name: str, kind: str, label: bool, question: str, texts: Sequence[str]
     }
 
 
-def score(weights: Path, base: Path, items: Sequence[Item]) -> list[list[float]]:
-    """The *answering* logit of every text of every item, of a long one its best window's."""
+def open_graph(weights: Path, base: Path) -> Any:
+    """On one thread."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     with tempfile.TemporaryDirectory() as folder:
         graph = weights if weights.suffix == ".onnx" else _graph(weights, base, Path(folder))
-        session = onnxruntime.InferenceSession(graph.read_bytes(), options, providers=["CPUExecutionProvider"])
-    tokenizer = _windows(base)
+        return onnxruntime.InferenceSession(graph.read_bytes(), options, providers=["CPUExecutionProvider"])
+
+
+def score(session: Any, tokenizer: Any, items: Sequence[Item]) -> list[list[float]]:
+    """The *answering* logit of every text of every item, of a long one its best window's."""
     known: dict[tuple[str, str], float] = {}
     found = []
     for item in items:

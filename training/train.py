@@ -6,12 +6,16 @@ Stopped, the same command goes on from what it saved.
 from __future__ import annotations
 
 import atexit
-import pickle
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from training.encoding import BATCH_TOKENS, Batch, batches, counter, encode, load_tokenizer
 from training.everyday import FOLDER, is_kept_apart, read_everyday, read_near_misses
@@ -62,7 +66,7 @@ def build_ahead(epoch: Epoch, builders: int) -> Epoch:
     global _epoch
     _epoch = epoch
     pool = ProcessPoolExecutor(builders, get_context("fork"))
-    under_way: dict[int, Future[bytes]] = {}
+    under_way: dict[int, Future[list[dict[str, Any]]]] = {}
 
     def order(first: int) -> None:
         for number in range(first, first + builders + 2):
@@ -71,7 +75,11 @@ def build_ahead(epoch: Epoch, builders: int) -> Epoch:
 
     def built(number: int) -> Iterator[Batch]:
         order(number)
-        yield from pickle.loads(under_way.pop(number).result())
+        for batch in under_way.pop(number).result():
+            made: dict[str, Any] = {
+                name: torch.from_numpy(one) if isinstance(one, np.ndarray) else one for name, one in batch.items()
+            }
+            yield Batch(**made)
 
     # Now, before anything is put on a GPU, which a process that is forked off then cannot use.
     order(0)
@@ -83,9 +91,12 @@ def build_ahead(epoch: Epoch, builders: int) -> Epoch:
 _epoch: Epoch
 
 
-def _build(number: int) -> bytes:
-    """In bytes, since tensors would be sent as one open file each."""
-    return pickle.dumps([*_epoch(number)])
+def _build(number: int) -> list[dict[str, Any]]:
+    """As arrays, since tensors would be sent as one open file each."""
+    return [
+        {name: one.numpy() if isinstance(one, Tensor) else one for name, one in vars(batch).items()}
+        for batch in _epoch(number)
+    ]
 
 
 def read_training_rows(data: Path) -> list[Row]:

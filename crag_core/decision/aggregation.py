@@ -33,18 +33,31 @@ def effective_scores(
 ) -> EffectiveScores:
     """What each passage counts as: its grade; `policy.ungraded_score` if grading failed; None if never graded.
 
-    `part` names a part score that counts instead, where the grade has it.
+    `part` names a part score that counts instead, where the grade has it. None too for a grade that is `set_aside`.
     """
     by_id = {grade.passage_id: grade for grade in grades or ()}
+    aside = set_aside(policy, passages, grades)
     scores: EffectiveScores = {}
     for passage in passages:
         grade = by_id.get(passage.id)
         grade = counted(policy, grade) if grade else None
-        if grade is None or grade.score is None:
-            scores[passage.id] = policy.ungraded_score if grade else None
+        if grade is None or grade.score is None or passage.id in aside:
+            scores[passage.id] = policy.ungraded_score if grade and passage.id not in aside else None
         else:
             scores[passage.id] = grade.part(part) if part else grade.score
     return scores
+
+
+def set_aside(policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None) -> frozenset[str]:
+    """The passages that are graded on the coarse scale beside others on the fine one: the two cannot be compared."""
+    if not policy.reads_grades:
+        return frozenset()
+    ids = {passage.id for passage in passages}
+    scored = (grade for grade in grades or () if grade.passage_id in ids and grade.score is not None)
+    scales = {grade.passage_id: grade.coarse for grade in scored}
+    if False not in scales.values():
+        return frozenset()
+    return frozenset(id_ for id_, coarse in scales.items() if coarse)
 
 
 def aggregate(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import counted, readable
 from crag_core.base.types import ALWAYS, NO_RETRIEVAL, Action, Decision, Grade, Passage, Scores
-from crag_core.decision.aggregation import Overall, aggregate, effective_scores
+from crag_core.decision.aggregation import Overall, aggregate, effective_scores, set_aside
 from crag_core.decision.plan import Planner
 from crag_core.decision.policy import Aggregation, FastPath, Policy
 from crag_core.decision.signals import CLASSES, REPEATED, ROUNDS, UNSURE, variance
@@ -41,25 +41,28 @@ def decide(
     rule = None if is_unsure or is_seen else match_rule(policy, passages, path, signals)
     if rule and rule[0] == NO_RETRIEVAL:
         passages = ()
-    overall = Overall(None)
+    overall, aside = Overall(None), set_aside(policy, passages, grades)
     settled = settle(policy, passages, grades, rule, signals)
     if settled is None:
         overall = aggregate(policy, passages, grades, signals)
         action, reason = _compare(policy, overall)
         if action is Action.CORRECT and overall.topical is not None:  # the passage that answers settles it alone
             overall = replace(overall, deciding=overall.deciding[:1])
+        if policy.reads_grades:
+            reason = "; ".join((reason, *_cautions(grades or (), overall.deciding, aside)))
     else:
         action, reason = settled
         if rule:
             score = None if rule[0] == NO_RETRIEVAL else 1.0
             overall = Overall(score, "rule", deciding=tuple(passage.id for passage in passages))
             scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
+            aside = frozenset()
     if action is Action.CORRECT and passages and REPEATED in dict(signals) and not (rule and rule[0] == ALWAYS):
         action, reason = Action.AMBIGUOUS, f"{reason}, but the best sentence is about what was asked before"
         is_last = True  # every round was made before any sentence was scored
     is_plain = policy.fast_path.always and not passages  # no rule speaks of nothing, and nothing was judged either
     measured = not is_unsure and (bool(overall.name) or not passages or policy.web_when_ungraded)
-    planner = Planner(policy, action, passages, scores, path if measured else None, left, is_last)
+    planner = Planner(policy, action, passages, scores, path if measured else None, left, is_last, aside)
     return Decision(
         action=action,
         label="No retrieval" if rule and rule[0] == NO_RETRIEVAL else policy.route(action).label,
@@ -75,12 +78,20 @@ def decide(
     )
 
 
-def chunk_action(policy: Policy, passage: Passage, grade: Grade | None) -> Action | None:
+def _cautions(grades: tuple[Grade, ...], deciding: Collection[str], aside: Collection[str]) -> Iterator[str]:
+    """What weakens the grades that decide, and what was kept out of the decision."""
+    yield from dict.fromkeys(grade.caution for grade in grades if grade.caution and grade.passage_id in deciding)
+    if aside:
+        yield f"{counted(len(aside), 'chunk')} with a coarse grade set aside"
+
+
+def chunk_action(policy: Policy, passage: Passage, grade: Grade | None, aside: Collection[str] = ()) -> Action | None:
     """The action that this chunk's own score stands for (description 004); None where none of its scores counts.
 
-    None too where the policy compares no single chunk with its thresholds.
+    None too where the policy compares no single chunk with its thresholds. `aside`: ids of `set_aside`.
     """
-    if policy.aggregation not in _OF_SINGLE_CHUNKS or policy.fast_path.always or grade is None:
+    compares = policy.aggregation in _OF_SINGLE_CHUNKS and not policy.fast_path.always
+    if not compares or grade is None or passage.id in aside:
         return None
     score = policy.ungraded_score if grade.score is None else grade.score
     if score is None:
@@ -102,7 +113,7 @@ def settle(
     if passages and UNSURE in dict(signals):
         return Action.AMBIGUOUS, "no rule makes one question of this and the one before, so nothing was graded"
     if passages and policy.rounds_by_question and ROUNDS not in dict(signals):
-        return Action.AMBIGUOUS, "nobody has sorted the question"
+        return Action.AMBIGUOUS, "question not classified"
     if not passages:
         return Action.INCORRECT, "nothing was retrieved"
     if rule:
@@ -149,7 +160,7 @@ def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
         best, least = readable(max(overall.counted), lower)
         return Action.INCORRECT, f"no chunk reaches lower {least}, the best scores {best}"
     if score is None:
-        whole = "nobody has judged whether all chunks together are enough"
+        whole = "sufficiency not judged"
         return Action.AMBIGUOUS, whole if policy.judges_together else "no signal of this policy could be measured"
     topical = score if overall.topical is None else overall.topical
     is_good = score > upper or (score == upper and not policy.upper_is_exclusive)

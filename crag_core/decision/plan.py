@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from crag_core.base.text.display import readable
@@ -13,6 +14,7 @@ EffectiveScores = dict[str, float | None]
 
 EXPAND, REFINE = "expand", Again.REFINE.value
 """Names of rounds, besides those of `Strategy`."""
+NOT_COMPARABLE = "graded on the coarse scale, which cannot be compared with the other grades"
 DOCUMENTS = Handling.DOCUMENTS.value
 """The round that reads the documents of the chunks whole."""
 WIDENING = (EXPAND, DOCUMENTS)
@@ -33,6 +35,7 @@ class Planner:
     """What an action does here. `path` None: nothing could be measured, and then no more evidence is looked for.
 
     `left`: of how many passages refinement leaves something, None: not known yet. `is_last`: no round is to follow.
+    `aside`: passages whose grades cannot be compared with the others.
     """
 
     policy: Policy
@@ -42,6 +45,7 @@ class Planner:
     path: tuple[str, ...] | None
     left: int | None = None
     is_last: bool = False
+    aside: Collection[str] = ()
 
     @property
     def route(self) -> Route:
@@ -101,12 +105,16 @@ class Planner:
         if self.handling is Handling.DISCARD:
             why = f"{self.action}: none of the {len(self.passages)} chunks is used"
             return [Correction(CorrectionKind.DISCARD, why)] if self.passages else []
+        found = [
+            Correction(CorrectionKind.DISCARD, NOT_COMPARABLE, one.id) for one in self.passages if one.id in self.aside
+        ]
         least = self.policy.drops_below(self.action)
         if least is None or self.path is None or self.route.passages is not self.handling:
-            return []  # without any measure nothing has been found out against a passage
-        found = []
+            return found  # without any measure nothing has been found out against a passage
         for place, passage in enumerate(self.passages):
             score = self.scores[passage.id]
+            if passage.id in self.aside:
+                continue
             if self.policy.grade_top is not None and place >= self.policy.grade_top:
                 why = f"only the first {self.policy.grade_top} are judged"
                 found.append(Correction(CorrectionKind.DISCARD, why, passage.id))

@@ -278,8 +278,9 @@ def _place(part: _Phrase, new: _Text, old: _Text, free: list[_Phrase], is_cased:
         return _thing(part, new, old, kin)
     if kin:
         found = _only(kin)
-        is_fit = found and (part.kind is _Kind.TIME or {part.placing, found.placing} <= _WHERE)
-        return found if is_fit and not (old.is_german and found.placing and not part.placing) else None
+        if found is None or not (part.kind is _Kind.TIME or {part.placing, found.placing} <= _WHERE):
+            return None
+        return None if old.is_german and found.placing and not part.placing else found
     is_other_time = part.kind is _Kind.TIME and any(_TIME.fullmatch(word) for word in old.bare)
     return None if is_other_time or part.placing in ("", "for", "of", "by", "as") else _added(part, old)
 

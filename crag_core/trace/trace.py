@@ -248,6 +248,11 @@ class Trace:
         return self.all_passages + self.web_passages
 
     @property
+    def numbers(self) -> dict[str, int]:
+        """The number that each chunk and snippet has wherever it is shown or cited, by id, from 1."""
+        return {passage.id: number for number, passage in enumerate(self.every_passage, start=1)}
+
+    @property
     def all_grades(self) -> tuple[Grade, ...]:
         """Of corpus and web."""
         return (self.grades or ()) + ((self.web.grades if self.web else None) or ())

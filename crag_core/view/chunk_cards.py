@@ -9,6 +9,7 @@ from functools import cached_property
 
 from crag_core.base.text.display import counted
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, Scores, StripVerdict
+from crag_core.decision.aggregation import set_aside
 from crag_core.decision.decide import chunk_action
 from crag_core.decision.second_opinion import second_text
 from crag_core.trace.injection_scan import warnings
@@ -27,9 +28,9 @@ class ChunkCard:
     `grade` is its own, `counted` the one that counts, another where it was pinned. `compared` are its scores (name,
     0..1) that the thresholds are held against, `scores` all that are shown; both are empty where it was not graded.
     `action` is what its own score stands for, None where the policy compares no single chunk with its thresholds, and
-    for snippets, which decide nothing. `chips` are (kind, words). `edit` is what the user did to it. `cited` are the
-    numbers of its excerpts in the answer.
-    `is_asked_for`: the policy looks at it.
+    for snippets, which decide nothing. `chips` are (kind, words). `edit` is what the user did to it. `is_used`: some
+    of it went into the answer.
+    `is_asked_for`: the policy looks at it. `is_aside`: its grade is on another scale than those that decide.
     """
 
     passage: Passage
@@ -46,7 +47,8 @@ class ChunkCard:
     is_dropped: bool
     is_pinned: bool
     is_asked_for: bool
-    cited: tuple[int, ...]
+    is_aside: bool
+    is_used: bool
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     verdicts: tuple[StripVerdict, ...]
@@ -55,7 +57,7 @@ class ChunkCard:
 
     @property
     def use(self) -> str:
-        if not self.cited:
+        if not self.is_used:
             return "not used"
         kept = sum(verdict.kept for verdict in self.verdicts)
         is_whole = kept == len(self.verdicts)
@@ -111,17 +113,15 @@ class _Cards:
     def verdicts(self) -> dict[str, tuple[StripVerdict, ...]]:
         """The strips of each passage, in its order."""
         found = defaultdict[str, list[StripVerdict]](list)
-        for verdict in self.view.routed.knowledge.verdicts:
+        for verdict in self.view.routed.knowledge.verdicts if not self.view.not_graded_by else ():
             found[verdict.strip.passage_id].append(verdict)
         return {id_: tuple(sorted(own, key=lambda one: one.strip.start)) for id_, own in found.items()}
 
     @cached_property
-    def cited(self) -> dict[str, tuple[int, ...]]:
-        """The numbers of the excerpts that each passage gave the answer."""
-        found = defaultdict[str, tuple[int, ...]](tuple)
-        for number, excerpt in enumerate(self.view.routed.knowledge.excerpts, start=1):
-            found[excerpt.passage.id] += (number,)
-        return found
+    def used(self) -> frozenset[str]:
+        """The passages of which something went into the answer."""
+        used = () if self.view.not_graded_by else self.view.routed.knowledge.excerpts
+        return frozenset(excerpt.passage.id for excerpt in used)
 
     @cached_property
     def used_then(self) -> frozenset[str] | None:
@@ -136,8 +136,11 @@ class _Cards:
     def make(self, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
         view, decision = self.view, self.view.routed.decision
         edits, looked_at = view.trace.edits, {one.id for one in view.routed.decision_path.looked_at}
-        if view.trace.web:
-            looked_at |= {one.id for one in view.trace.web.evidence(view.policy.web_pages)}
+        aside = set_aside(view.policy, view.routed.decision_path.looked_at, view.changed.grades)
+        if web := view.trace.web:
+            results = web.evidence(view.policy.web_pages)
+            looked_at |= {one.id for one in results}
+            aside |= set_aside(view.policy, results, web.grades)
         for passage in passages:
             id_, grade = passage.id, view.trace.grade_of(passage.id)
             counting = view.changed.grade_of(id_)
@@ -153,14 +156,15 @@ class _Cards:
                 compared=compared,
                 scores=scores,
                 reason=own_reason(grade) if grade and grade.score is not None else "",
-                action=None if is_web or is_dropped else chunk_action(view.policy, passage, counting),
+                action=None if is_web or is_dropped else chunk_action(view.policy, passage, counting, aside),
                 chips=tuple(self._chips(id_, decides)),
                 decides=decides,
                 edit=edit_text("dropped" if is_dropped else "pinned" if is_pinned else "", grade),
                 is_dropped=is_dropped,
                 is_pinned=is_pinned,
                 is_asked_for=is_dropped or id_ in looked_at,
-                cited=self.cited.get(id_, ()),
+                is_aside=id_ in aside,
+                is_used=id_ in self.used,
                 notes=() if is_dropped else tuple(_web_notes(view, id_) if is_web else _notes(view, id_)),
                 warnings=warnings(view.trace, passage),
                 verdicts=self.verdicts.get(id_, ()),
@@ -177,8 +181,8 @@ class _Cards:
             yield "dropped", "dropped by you"
         if any(one.passage_id == id_ for one in self.view.trace.suspicions or ()):
             yield "gone", "possible prompt injection"
-        if self.used_then is not None and (id_ in self.cited) != (id_ in self.used_then):
-            yield ("new", "new") if id_ in self.cited else ("gone", "gone")
+        if self.used_then is not None and (id_ in self.used) != (id_ in self.used_then):
+            yield ("new", "new") if id_ in self.used else ("gone", "gone")
 
 
 def _decides(decision: Decision, id_: str, grade: Grade | None) -> str:

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import counted, readable
 from crag_core.base.types import Action, Grade
-from crag_core.trace.opinions import Disagreement, Suited, Verdict, disagreement
+from crag_core.trace.opinions import Disagreement, Row, Suited, Verdict, disagreement
 from crag_core.view.run_view import Label, RunView, evaluator_name
 from crag_core.view.score_words import NOT_GRADED
 
 
 @dataclass(frozen=True)
 class Side:
-    """One evaluator with the thresholds that it is read by."""
+    """One evaluator with the thresholds that it is read by; `is_decided`: it has graded what it decides by."""
 
     name: str
     thresholds: str
     verdict: Verdict
+    is_decided: bool
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def comparisons(view: RunView, suited: Suited) -> tuple[Comparison, ...]:
 
 
 def _comparison(view: RunView, found: Disagreement) -> Comparison:
-    sides = _side(found.main), _side(found.other)
+    sides = _side(found.main, found.rows, 0), _side(found.other, found.rows, 1)
     rows = tuple(
         OpinionRow(
             view.labels[row.passage.id],
@@ -70,9 +71,10 @@ def _comparison(view: RunView, found: Disagreement) -> Comparison:
     return Comparison(sides, " ".join(_summary(found, sides)), rows)
 
 
-def _side(verdict: Verdict) -> Side:
+def _side(verdict: Verdict, rows: tuple[Row, ...], which: int) -> Side:
     low, high = readable(verdict.policy.lower, verdict.policy.upper)
-    return Side(evaluator_name(verdict.evaluator, verdict.writer), f"lower {low}, upper {high}", verdict)
+    is_decided = not verdict.ungraded or any(row.grades[which] for row in rows)
+    return Side(evaluator_name(verdict.evaluator, verdict.writer), f"lower {low}, upper {high}", verdict, is_decided)
 
 
 def _cell(grade: Grade | None, band: Action | None) -> Cell:
@@ -88,7 +90,8 @@ def _summary(found: Disagreement, sides: tuple[Side, Side]) -> Iterator[str]:
     same = found.main.decision.action is found.other.decision.action
     route = "same route" if same else "different route"
     marked = " (≠)" if found.apart else ""
-    yield f"{found.apart} of {counted(found.compared, 'chunk')} in different bands{marked}; {route}."
+    if all(side.is_decided for side in sides):
+        yield f"{found.apart} of {counted(found.compared, 'chunk')} in different bands{marked}; {route}."
     if found.correlation is not None:
         yield f"Rank correlation {found.correlation:.2f}."
     for side in sides:

@@ -14,6 +14,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.run_view import evaluator_name
 
 NOT_GRADED = "not graded"
+NOT_COMPARED = "coarse, not compared"
 QUESTIONS = {ANSWERING: "does it hold the answer?", TOPICAL: "is it on the subject?"}
 TWO_IN_ORDER = (
     "CORRECT if best answering reaches upper. If not: INCORRECT if best topical is below lower, else AMBIGUOUS."
@@ -48,7 +49,7 @@ def describe(value: float, *limits: float) -> str:
 
 
 def marks_of(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mark, Mark]:
-    under, over = policy.incorrect.label, policy.correct.label
+    under, over = policy.incorrect.name, policy.correct.name
     lower = f"{under} {'at or below' if policy.lower_is_inclusive else 'below'} it"
     upper = f"{over} {'above it' if policy.upper_is_exclusive else 'from it up'}"
     return (

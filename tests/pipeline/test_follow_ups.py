@@ -14,10 +14,10 @@ from crag_core.llms.model import CallLimit
 from crag_core.pipeline.condense import EDITED, confirm, holds_back
 from crag_core.pipeline.model_calls import NotedModel
 from crag_core.pipeline.run import Run, WebMode
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.reroute import reroute
 from crag_core.trace.standalone import ALONE, BY_RULE, LONGEST_ANSWER, MOST_TURNS, follow, turn_of
 from crag_core.trace.trace import Trace
-from crag_core.view.answer.ending import AnswerEnding, ending
 from crag_core.view.run_view import view_run
 from tests import builders
 from tests.fakes import Bench, FakeModel, passage, step_names
@@ -111,7 +111,7 @@ def test_two_questions_decide_nothing_under_any_policy(name: str) -> None:
         routed = reroute(unsure, builders.policy(other))
         assert routed.decision.verdict is Action.AMBIGUOUS and "no rule makes one question" in routed.decision.reason
         assert not routed.decision.wants(CorrectionKind.WEB_SEARCH) and not routed.decision.wants(CorrectionKind.EXPAND)
-    assert ending(view_run(unsure)) in (AnswerEnding.DOUBTFUL, AnswerEnding.UNANSWERED)
+    assert view_run(unsure).routed.ending in (AnswerEnding.DOUBTFUL, AnswerEnding.UNANSWERED)
     assert Trace.from_json(unsure.to_json()) == unsure
     assert confirm(unsure, unsure.question) == unsure, "both together are no question to go on with"
     for question, by in (("Why does the ferry leave?", EDITED), ("", ALONE)):
@@ -259,6 +259,6 @@ def test_the_answer_before_is_not_given_again() -> None:
         assert run.decision is not None and run.decision.verdict is Action.AMBIGUOUS
         assert "is about what was asked before" in run.decision.reason
         assert reroute(run, run.settings.policy).decision == run.decision
-        assert ending(view_run(run)) is wanted and view_run(run).stability.upper.above is None
+        assert view_run(run).routed.ending is wanted and view_run(run).stability.upper.above is None
         other = engine.run("And what do full-time staff receive in leave days?", after=first)
         assert other.decision is not None and other.decision.verdict is Action.CORRECT, "it asks for the same"

@@ -96,7 +96,7 @@ def _draw_card(card: ChunkCard, run_id: str, actions: CardActions | None, is_ope
 
     `is_open` is how it starts.
     """
-    key, rank = f"{run_id}_{card.label.anchor}", card.label.rank
+    key, rank = f"{run_id}_{card.label.anchor}", card.label.number
     if card.is_dropped:
         _draw_dropped(card, key, actions)
         return
@@ -118,13 +118,13 @@ def _draw_head(card: ChunkCard, key: str, is_open: bool) -> bool:
     """Whether the card below is open now; `is_open` is how it starts. The browser keeps it under `key`."""
     data = {
         "anchor": card.label.anchor,
-        "rank": card.label.rank,
+        "rank": card.label.number,
         "title": str(card.label.name),
         "scores": card.compared,
         "ungraded": ["not graded"] if card.ungraded else [],
         "action": [(COLOURS[card.action], card.action.value)] if card.action else [],
         "use": card.use,
-        "used": bool(card.cited),
+        "used": card.is_used,
         "chips": card.chips,
         "open": is_open,
     }
@@ -142,8 +142,6 @@ def _describe(card: ChunkCard) -> str:
     badges = [f":blue-badge[{card.decides}]"] if card.decides else []
     if card.action:
         badges.append(f":{COLOURS[card.action]}-badge[{card.action} by its own score]")
-    if card.cited:
-        badges.append(f":gray-badge[source {plain(' '.join(f'[{number}]' for number in card.cited))}]")
     last = " ".join([*badges, f":small[:gray[{plain(card.found)}]]" if card.found else ""])
     return "  \n".join(filter(None, [*lines, last.strip()]))
 
@@ -187,7 +185,7 @@ def _draw_record(grade: Grade) -> None:
 def _draw_dropped(card: ChunkCard, key: str, actions: CardActions | None) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         name = plain(str(card.label.name))
-        st.markdown(f":gray[{card.label.rank} · ~~{name}~~ · **dropped by you**]", width="content")
+        st.markdown(f":gray[{card.label.number} · ~~{name}~~ · **dropped by you**]", width="content")
         if actions:
             act, args = actions.on_drop, (card.passage.id,)
             st.button("Put back", f"back_{key}", icon=":material/undo:", type="tertiary", on_click=act, args=args)

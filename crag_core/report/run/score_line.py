@@ -26,7 +26,7 @@ class Point:
 
     @property
     def number(self) -> str:
-        return self.row.number.replace("web ", "w")
+        return self.row.number
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Verdict:
 def verdict_of(view: RunView) -> Verdict:
     decision = view.routed.decision
     if not view.is_decided:
-        return Verdict("open", "NOT DECIDED", "", _why_open(view.trace), "", _costs(view.trace), (), ())
+        return Verdict("open", "NOT DECIDED", "", _why_open(view), "", _costs(view.trace), (), ())
     suspicious, is_plain = remark(view.trace), decision.verdict is None
     return Verdict(
         tone="open" if is_plain else decision.action.lower(),
@@ -75,7 +75,10 @@ def verdict_of(view: RunView) -> Verdict:
     )
 
 
-def _why_open(trace: Trace) -> str:
+def _why_open(view: RunView) -> str:
+    if view.not_graded_by and view.trace.decision:
+        return f"{view.not_graded_by}."
+    trace = view.trace
     where = f" at the step “{trace.failure.name}”" if trace.failure else ""
     after = "the chunks were graded" if trace.passages is not None else "anything was retrieved"
     return f"The run ended{where} before {after}."
@@ -93,7 +96,7 @@ def _costs(trace: Trace) -> tuple[Figure, ...]:
 
 def changes_of(view: RunView) -> tuple[str, ...]:
     """What was changed since the run was taken, and what that does; () when nothing was."""
-    before, own = _as_taken(view.trace), view.trace.settings.policy
+    before, own = _as_taken(view.trace), view.trace.decided_by(view.trace.settings.policy)
     found = [sentence(one) for one in changes(before, view.trace, view.policy)]
     if view.policy != own and (view.policy.name, view.policy.thresholds) == (own.name, own.thresholds):
         found.append("The policy has changed since the run.")
@@ -190,7 +193,7 @@ class Card:
 
     @property
     def is_open(self) -> bool:
-        return bool(self.view.cited or self.view.decides or self.view.edit)
+        return bool(self.view.is_used or self.view.decides or self.view.edit)
 
     @property
     def parts(self) -> list[tuple[str, float]]:
