@@ -58,7 +58,7 @@ def decide(
             scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
             aside = frozenset()
     if action is Action.CORRECT and passages and REPEATED in dict(signals) and not (rule and rule[0] == ALWAYS):
-        action, reason = Action.AMBIGUOUS, f"{reason}, but the best sentence speaks of what was asked before"
+        action, reason = Action.AMBIGUOUS, f"{reason}, but the best sentence is about what was asked before"
         is_last = True  # every round was made before any sentence was scored
     is_plain = policy.fast_path.always and not passages  # no rule speaks of nothing, and nothing was judged either
     measured = not is_unsure and (bool(overall.name) or not passages or policy.web_when_ungraded)

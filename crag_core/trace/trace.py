@@ -158,7 +158,7 @@ class Trace:
 
     @property
     def _repeats(self) -> bool:
-        """Whether the sentence with the best score speaks of what was asked before, and not of what is asked now."""
+        """Whether the sentence with the best score is about what was asked before, and not of what is asked now."""
         best = max(self.strips or (), key=lambda strip: strip.score or 0.0, default=None)
         return best is not None and any(
             speaks_of_before(best.text, turn.question, self.question) for turn in self._turns if not turn.asks_back

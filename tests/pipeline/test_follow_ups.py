@@ -257,7 +257,7 @@ def test_the_answer_before_is_not_given_again() -> None:
         run = engine.run("And part-time staff?", after=first)
         assert run.question == "How many days of leave do part-time staff receive?"
         assert run.decision is not None and run.decision.verdict is Action.AMBIGUOUS
-        assert "speaks of what was asked before" in run.decision.reason
+        assert "is about what was asked before" in run.decision.reason
         assert reroute(run, run.settings.policy).decision == run.decision
         assert view_run(run).routed.ending is wanted and view_run(run).stability.upper.above is None
         other = engine.run("And what do full-time staff receive in leave days?", after=first)
