@@ -53,6 +53,7 @@ class Summary:
     `chunk_actions`: the action of each chunk by its own score (description 004), with its id, () where the policy
     compares no single chunk with its thresholds. `answered`: there is a whole answer; `doubtful`: what there is, is no
     answer but the nearest sentences, or nothing where the policy abstains. `from_memory`: no document was read.
+    `reason` is that of the decision, with what makes its grades less sure.
     """
 
     decision: str
@@ -80,6 +81,7 @@ class Summary:
     answered: bool = False
     doubtful: bool = False
     from_memory: bool = False
+    reason: str = ""
 
 
 def summarize(trace: Trace) -> Summary:
@@ -115,6 +117,7 @@ def summarize(trace: Trace) -> Summary:
         answered=trace.answer is not None and trace.answer.state is AnswerState.COMPLETE and not routed.is_doubtful,
         doubtful=routed.is_doubtful,
         from_memory=decision.is_from_memory,
+        reason=decision.reason,
     )
 
 
