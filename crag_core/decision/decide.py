@@ -10,7 +10,7 @@ from crag_core.base.types import ALWAYS, NO_RETRIEVAL, Action, Decision, Grade, 
 from crag_core.decision.aggregation import Overall, aggregate, effective_scores, set_aside
 from crag_core.decision.plan import Planner
 from crag_core.decision.policy import Aggregation, FastPath, Policy
-from crag_core.decision.signals import CLASSES, ROUNDS, variance
+from crag_core.decision.signals import CLASSES, REPEATED, ROUNDS, UNSURE, variance
 
 ONE_RETRIEVAL = "one_retrieval"
 _OF_SINGLE_CHUNKS = (Aggregation.BEST, Aggregation.WORST, Aggregation.TWO_SIGNAL)
@@ -36,7 +36,9 @@ def decide(
     the same decision.
     """
     scores = effective_scores(policy, passages, grades)
-    rule = None if any(passage.id in seen for passage in passages) else match_rule(policy, passages, path, signals)
+    is_unsure = UNSURE in dict(signals)
+    is_seen = any(passage.id in seen for passage in passages)
+    rule = None if is_unsure or is_seen else match_rule(policy, passages, path, signals)
     if rule and rule[0] == NO_RETRIEVAL:
         passages = ()
     overall, aside = Overall(None), set_aside(policy, passages, grades)
@@ -55,8 +57,11 @@ def decide(
             overall = Overall(score, "rule", deciding=tuple(passage.id for passage in passages))
             scores = dict.fromkeys(overall.deciding, 1.0)  # description 001: what a rule approves counts as 1.0
             aside = frozenset()
+    if action is Action.CORRECT and passages and REPEATED in dict(signals) and not (rule and rule[0] == ALWAYS):
+        action, reason = Action.AMBIGUOUS, f"{reason}, but the best sentence speaks of what was asked before"
+        is_last = True  # every round was made before any sentence was scored
     is_plain = policy.fast_path.always and not passages  # no rule speaks of nothing, and nothing was judged either
-    measured = bool(overall.name) or not passages or policy.web_when_ungraded
+    measured = not is_unsure and (bool(overall.name) or not passages or policy.web_when_ungraded)
     planner = Planner(policy, action, passages, scores, path if measured else None, left, is_last, aside)
     return Decision(
         action=action,
@@ -105,8 +110,10 @@ def settle(
     """The action with its reason where no threshold has a say in it; `rule` is what `match_rule` found."""
     if rule and rule[0] == NO_RETRIEVAL:
         return Action.CORRECT, f"rule {rule[0]}: {rule[1]}"
+    if passages and UNSURE in dict(signals):
+        return Action.AMBIGUOUS, "no rule makes one question of this and the one before, so nothing was graded"
     if passages and policy.rounds_by_question and ROUNDS not in dict(signals):
-        return Action.AMBIGUOUS, "nobody has sorted the question"
+        return Action.AMBIGUOUS, "question not classified"
     if not passages:
         return Action.INCORRECT, "nothing was retrieved"
     if rule:
@@ -153,7 +160,7 @@ def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
         best, least = against(max(overall.counted), lower)
         return Action.INCORRECT, f"no chunk reaches lower {least}, the best scores {best}"
     if score is None:
-        whole = "nobody has judged whether all chunks together are enough"
+        whole = "sufficiency not judged"
         return Action.AMBIGUOUS, whole if policy.judges_together else "no signal of this policy could be measured"
     topical = score if overall.topical is None else overall.topical
     is_good = score > upper or (score == upper and not policy.upper_is_exclusive)

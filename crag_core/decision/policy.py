@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from crag_core.base.errors import BadRecord, UnknownName
-from crag_core.base.serialization import from_plain
+from crag_core.base.errors import UnknownName
 from crag_core.base.types import Action, EvaluatorCard, Handling, Scores
 from crag_core.decision import signals
+
+STAND_IN = "stand-in"
+"""Behind the name of an action by a rule that took the place of a language model, which nobody could ask."""
 
 
 class Aggregation(StrEnum):
@@ -51,7 +52,7 @@ class WebQuery(StrEnum):
 
 
 class Doubtful(StrEnum):
-    """What a doubtful ending shows: AMBIGUOUS where the web brought nothing.
+    """What a doubtful ending shows: chunks that were not judged CORRECT are used, and nothing better was found.
 
     `show`: the nearest sentences, or what the language model makes of them, headed as such. `abstain`: that the
     documents do not answer with enough certainty; no language model is asked.
@@ -118,6 +119,11 @@ class Route:
     keep_original_without_web: bool = False
     expand: bool = False
     re_retrieve: Again | None = None
+
+    @property
+    def name(self) -> str:
+        """The label without the mark of a stand-in."""
+        return self.label.removesuffix(f" {STAND_IN}")
 
 
 @dataclass(frozen=True)
@@ -209,7 +215,7 @@ class Policy:
     description 002, off by default: between the thresholds, variance <= 0.1 and score > 0.5 make CORRECT.
     `web_query` is what is sent to the web, `web_limit` how many results are asked for.
     `web_seconds` is the longest wait for the web step, `web_cooldown` the seconds that must lie between two searches of
-    one user; None: no such limit. `doubtful` is what becomes of an AMBIGUOUS question without evidence of the web.
+    one user; None: no such limit. `doubtful` is what becomes of chunks that are used and were not judged CORRECT.
     `second_opinion` None: nobody is asked a second time. `without_model` says in a sentence what the policy does where
     there is no language model, if it cannot then do what it is described for; "": it needs none. `context_judge` is how
     a language model is asked with aggregation `whole-context`. `group` is a heading under which the policy is listed,
@@ -355,6 +361,18 @@ class Policy:
         return self.aggregation is Aggregation.WHOLE_CONTEXT
 
     @property
+    def retrieves_from_web(self) -> bool:
+        """Whether the web is a way in which some action retrieves again."""
+        moves_on = any(self.route(action).re_retrieve is Again.NEXT_STRATEGY for action in Action)
+        return moves_on and Strategy.WEB in self.loop.strategies
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether it cannot do what it is described for without a language model."""
+        reads = any(self.route(action).passages is Handling.DOCUMENTS for action in Action)
+        return self.judges_together or self.rounds_by_question or self.consolidate or reads
+
+    @property
     def reads_grades(self) -> bool:
         """Whether passage grades have any part in the overall score."""
         return not self.scores_the_set or any(name == signals.RERANK for name, _ in self.weights)
@@ -378,21 +396,33 @@ class Policy:
         raise UnknownName.among(f"preset of policy {self.name!r}", name, [preset.name for preset in self.presets])
 
     def without_retrieval(self) -> Policy:
-        """This policy where only the given passages are at hand: no second retrieval is asked for."""
+        """This policy where only the given passages are at hand: no second retrieval is asked for.
+
+        Where the web is a way to retrieve again, it is the only one that is left.
+        """
         chunks = replace(self, **self._routes_on_chunks())
         routes: dict[str, Any] = {action.lower(): replace(chunks.route(action), expand=False) for action in Action}
         loop = replace(self.loop, max_iterations=1)
+        if self.retrieves_from_web and self.loop.max_iterations > 1:
+            loop = Loop(2, (Strategy.WEB,))
+            routes = {name: _as_last_round(route) for name, route in routes.items()}
         return replace(self, loop=loop, rounds_by_question=False, **routes)
 
     def unaided(self) -> Policy:
         """This policy where there is no language model to ask.
 
-        The best chunk decides in place of the whole context, the chunks are used in place of whole documents, and
-        nothing is consolidated.
+        The best chunk decides in place of the whole context, a rule sorts the question, the chunks are used in place
+        of whole documents, and nothing is consolidated. Its names for actions say what a model found, so they are
+        "Correct stand-in" and so on then.
         """
+        if not self.needs_model:
+            return self
         aggregation = Aggregation.BEST if self.judges_together else self.aggregation
         alone: dict[str, Any] = {"aggregation": aggregation, "consolidate": False, "own_knowledge": 0}
-        return replace(self, **alone, **self._routes_on_chunks())
+        found = replace(self, **alone, **self._routes_on_chunks())
+        titles = {one: f"{one.capitalize()} {STAND_IN}" for one in Action}
+        named: dict[str, Any] = {one.lower(): replace(found.route(one), label=titles[one]) for one in Action}
+        return replace(found, **named)
 
     def _routes_on_chunks(self) -> dict[str, Any]:
         """The routes that read whole documents, with the chunks in their place."""
@@ -402,7 +432,8 @@ class Policy:
 
     def for_grading(self) -> Policy:
         """This policy where every retrieved passage is graded once, by one evaluator: no rule, no limit, no rounds."""
-        return replace(self.without_retrieval(), fast_path=FastPath(), grade_top=None, second_opinion=None)
+        loop = replace(self.loop, max_iterations=1)
+        return replace(self.without_retrieval(), loop=loop, fast_path=FastPath(), grade_top=None, second_opinion=None)
 
     def suited_to(self, card: EvaluatorCard, strip_card: EvaluatorCard) -> Policy:
         """This policy with the thresholds to start from for `card`, and the strip cut-off for `strip_card`.
@@ -422,12 +453,9 @@ class Policy:
         return self.with_thresholds(lower, upper, strip_card.strip_cutoff if own is None else own)
 
 
-def parse_policy(text: str, name: str) -> Policy:
-    """Read a policy from TOML; `BadRecord` names the file, the key and what was expected."""
-    try:
-        data = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # besides syntax errors: numbers and nesting without end
-        raise BadRecord(f"Policy {name!r} is not valid TOML: {error}.") from error
-    if "name" in data:
-        raise BadRecord(f"policy {name}.name: unknown key.", hint="A policy has the name of its file.")
-    return from_plain(Policy, data | {"name": name}, f"policy {name}")
+def _as_last_round(route: Route) -> Route:
+    """A route that can retrieve more of the same no more: it uses what there is."""
+    if route.re_retrieve is not Again.REFINE:
+        return route
+    handling = Handling.WHOLE if route.passages is Handling.DISCARD else route.passages
+    return replace(route, re_retrieve=None, passages=handling)

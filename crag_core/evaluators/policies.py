@@ -9,7 +9,8 @@ from typing import Protocol
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.types import EvaluatorCard
-from crag_core.decision.policy import FastPath, Policy, parse_policy
+from crag_core.decision.policy import FastPath, Policy
+from crag_core.decision.policy_file import parse_policy
 from crag_core.evaluators import cards
 from crag_core.evaluators.named.names import is_named, uncalibrated_card
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -86,9 +87,11 @@ def find_policy(name: str, settings: AgentSettings | None = None) -> Policy:
 
 
 def read_policy(path: Path) -> Policy:
-    """A policy of a file of one's own; raises `BadRecord`."""
+    """A policy of a file of one's own; raises `BadRecord`, which names the file."""
     try:
         return parse_policy(path.read_text("utf-8"), path.stem)
+    except BadRecord as error:
+        raise BadRecord(f"In {path}: {error.message}", hint=error.hint) from error
     except (OSError, UnicodeError) as error:
         raise BadRecord(f"The policy {path} cannot be read: {error}.", hint="Give the path of a TOML file.") from error
 

@@ -15,7 +15,7 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.stability import flips
 from crag_core.service import schemas
 from crag_core.trace.consolidation import conflict_lines
-from crag_core.trace.grounding.quoted_answer import why_doubtful
+from crag_core.trace.reroute import caution
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView, view_run
@@ -37,31 +37,31 @@ def routed(trace: Trace, seconds: float, *, kept: bool, with_record: bool) -> sc
 
 def rerouted(trace: Trace, policy: Policy) -> schemas.RerouteResponse:
     view = view_run(trace, policy)
-    answer, doubtful = view.routed.answer, view.routed.is_doubtful
+    answer = view.routed.answer
     return schemas.RerouteResponse(
         **_decided(view, _used(view)),
         missing=[one.value for one in view.routed.missing],
         sources=_sources(view),
-        answer=None if answer is None else whole(view.cited(answer.text) or answer.message),
-        doubtful=doubtful,
+        answer=None if answer is None else whole(view.cited(answer.shown)),
+        ending=view.routed.ending,
+        doubtful=view.routed.is_doubtful,
     )
 
 
 def answered(trace: Trace, *, kept: bool, with_record: bool) -> schemas.QueryResponse:
     """Of a run that came to its end."""
     view = view_run(trace)
-    answer, doubtful = trace.answer, view.routed.is_doubtful
-    message = answer.message if answer else ""
-    if doubtful and not message:
-        message = why_doubtful(view.routed.decision, trace.web)
+    answer = trace.answer
+    message = (answer.message if answer else "") or caution(trace, view.routed)[1]
     return schemas.QueryResponse(
         **_decided(view, _used(view)),
         query=whole(trace.question),
         asked=whole(trace.asked),
         asks_back=whole(trace.asks_back),
-        answer=whole(view.cited(answer.text)) if answer else "",
+        answer=whole(view.cited(answer.text)) if answer and answer.shown == answer.text else "",
         state=answer.state if answer else None,
-        doubtful=doubtful,
+        ending=view.routed.ending,
+        doubtful=view.routed.is_doubtful,
         message=whole(message),
         sources=_sources(view),
         consolidation=_consolidation(view),

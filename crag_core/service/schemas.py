@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from crag_core.base.types import Action, AnswerState, CorrectionKind, Origin, StepState
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.summary import Ending
 
 LONGEST_QUESTION = 1000
@@ -298,6 +299,8 @@ class QueryResponse(Decided):
     answer: str
     """Empty where there is none; `message` says why. One that is `doubtful` is no answer but the nearest sentences."""
     state: AnswerState | None
+    ending: AnswerEnding
+    """As the page heads the answer. Only Answered and From the web have evidence behind them."""
     doubtful: bool
     message: str
     sources: list[Excerpt]
@@ -316,6 +319,7 @@ class RerouteResponse(Decided):
     sources: list[Excerpt]
     answer: str | None
     """The recorded answer if it was written from exactly this evidence, or quotations of it; null: generate it."""
+    ending: AnswerEnding
     doubtful: bool
 
 

@@ -178,7 +178,7 @@ def _lines(view: RunView, cards: Sequence[ChunkCard]) -> tuple[Line, ...]:
 
 
 def _band(policy: Policy, action: Action, low: str, high: str) -> Band:
-    return Band(action, clean(policy.route(action).label), low, high)
+    return Band(action, clean(policy.route(action).name), low, high)
 
 
 def _points(view: RunView, cards: Sequence[ChunkCard], part: str = "", best: float | None = None) -> tuple[Point, ...]:

@@ -70,7 +70,7 @@ def signals_of(grade: Grade) -> tuple[Number, ...]:
 
 
 def marks_of(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mark, Mark]:
-    under, over = policy.incorrect.label, policy.correct.label
+    under, over = policy.incorrect.name, policy.correct.name
     lower = f"{under} {'at or below' if policy.lower_is_inclusive else 'below'} it"
     upper = f"{over} {'above it' if policy.upper_is_exclusive else 'from it up'}"
     return (

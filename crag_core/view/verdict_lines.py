@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import against, counted, limit_text, readable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.policy import STAND_IN, Aggregation, Policy
 from crag_core.decision.stability import flips, is_settled
 from crag_core.trace.opinions import judge_of
 from crag_core.trace.trace import Trace
@@ -58,6 +58,12 @@ def headline(decision: Decision) -> str:
 
 
 def own_name(decision: Decision) -> str:
+    """What the policy calls the action, "stand-in" where a rule decided in place of a model; or that nobody judged."""
+    is_unjudged = decision.score is None and decision.rule is None
+    if is_unjudged and decision.action is Action.AMBIGUOUS:
+        return "not judged"
+    if decision.label.endswith(STAND_IN):
+        return "" if is_unjudged else STAND_IN  # of nothing, no model would have been asked
     return "" if decision.label.upper() == decision.action else decision.label
 
 

@@ -402,7 +402,7 @@ def test_a_doubtful_ending_is_printed_as_no_answer(indexed: Path, capsys: Output
     middle = ["ask", QUESTION, "--lower", "0", "--upper", "1"]
     assert main(middle) == 0
     shown = capsys.readouterr().out
-    assert "Nearest sentences\nNot certain enough for an answer" in shown
+    assert "Nearest sentences\nNot certain enough for an answer" in shown and "\nEnding: Doubtful\n" in shown
     assert main([*middle, "--doubtful", "abstain"]) == 0
     withheld = capsys.readouterr().out
     assert withheld.index("Not certain enough for an answer") < withheld.index("Nearest sentences\n“")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page, WebSocketRoute, expect
+from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from tests.browser import crowd
-from tests.browser.conftest import ROOT, find_port, serve
+from tests.browser.conftest import PATIENCE, ROOT, ask, find_port, serve
 from tests.browser.crowd import Asked, Tally
 from tests.matrix import mostly
 from tests.stand_ins.engines import ScriptedModel
@@ -44,6 +47,38 @@ def test_a_crowd_with_a_slow_model_that_stops_reloads_and_leaves_loses_nothing(t
         assert max(tally.places) > 0, "the line was seen, with places"
         assert after.now < ALLOWED * before.now, (before, after)
         assert server.active == 0 and server.chat_calls > 0
+
+
+def test_a_page_whose_ticks_have_stopped_is_drawn_anew(page: Page, tmp_path: Path) -> None:
+    """Nothing that Streamlit's own timers send gets through; the question that was typed meanwhile does."""
+
+    def pass_on(route: WebSocketRoute) -> None:
+        server = route.connect_to_server()
+        route.on_message(lambda sent: None if is_tick(sent) else server.send(sent))
+
+    def is_tick(sent: str | bytes) -> bool:
+        return isinstance(sent, bytes) and BackMsg.FromString(sent).rerun_script.is_auto_rerun
+
+    page.route_web_socket(re.compile("_stcore/stream"), pass_on)
+    with (
+        OllamaServer(ScriptedModel(lambda messages: "It leaves at nine [1].", delay_s=0.5)) as server,
+        serve(tmp_path, OLLAMA_HOST=server.url, CRAG_MODEL=f"ollama/{MODEL}") as url,
+    ):
+        page.goto(url)
+        question, stop = page.get_by_label("Your question"), page.get_by_role("button", name="Stop")
+        for asked, typed in (
+            ("When does the first boat leave?", "Who founded it?"),
+            ("Which vessels are there?", "Why?"),
+        ):
+            ask(page, asked)
+            expect(stop).to_be_visible()
+            question.fill(typed)
+            # The first one waits for the documents.
+            expect(page.get_by_role("heading", name="Retrieval:")).to_be_visible(timeout=5 * PATIENCE)
+            expect(stop).to_have_count(0)
+        expect(question).to_be_focused()
+        question.press("Enter")
+        expect(stop).to_be_visible()
 
 
 def test_what_a_crowd_should_never_see_is_found(tmp_path: Path) -> None:

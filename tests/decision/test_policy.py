@@ -23,8 +23,8 @@ from crag_core.decision.policy import (
     StripRules,
     WebQuery,
     WebUse,
-    parse_policy,
 )
+from crag_core.decision.policy_file import parse_policy
 from crag_core.evaluators.policies import known_card, suit
 from tests.builders import CARD, POLICIES, POLICY_FILES, policy_file
 
@@ -102,7 +102,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
         "context_judge": ContextJudge.ANSWER,
         "lower": 0.0,
         "doubtful": Doubtful.SHOW,
-        "strips": StripRules(order=StripOrder.RANK, token_budget=6000),
+        "strips": StripRules(token_budget=6000),
         "ungraded_score": None,
     },
     "sufficient-context": {
@@ -192,17 +192,17 @@ def test_two_signals_do_what_paper_does_but_for_the_way_to_decide_and_what_it_ta
 
 
 TOGETHER = ("sufficient-context", "self-route")
-AS_ASKED = ("heuristic", "rank-weighted", "signals", *TOGETHER, "adaptive-rag", "astute-rag")
+AS_ASKED = ("heuristic", "rank-weighted", "signals")
 QUERIES = {
     "paper": (WebQuery.PHRASES, 3),
     "two-signal": (WebQuery.PHRASES, 3),
     "worst-chunk": (WebQuery.REWRITTEN, 10),
-    "agentic": (WebQuery.REWRITTEN, 10),
+    "agentic": (WebQuery.REWRITTEN, 10),  # the others ask no web
     **dict.fromkeys(AS_ASKED, (WebQuery.QUESTION, 0)),
 }
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", QUERIES)
 def test_what_is_sent_to_the_web_is_what_the_description_sends(name: str) -> None:
     of = policy_file(name)
     length = {WebQuery.PHRASES: of.web_query_phrases, WebQuery.REWRITTEN: of.web_query_words}
@@ -264,13 +264,14 @@ def test_an_unknown_preset_lists_the_known_ones() -> None:
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_policy_without_retrieval_differs_in_nothing_else(name: str) -> None:
     of, given = policy_file(name), policy_file(name).without_retrieval()
-    assert given.loop.max_iterations == 1
+    loop = replace(of.loop, max_iterations=1)
     assert not any(given.route(action).expand for action in Action)
     unexpanding: dict[str, Any] = {str(a).lower(): replace(of.route(a), expand=False) for a in Action}
     assert not given.rounds_by_question
     if name == "self-route":
         unexpanding["ambiguous"] = replace(of.ambiguous, passages=WHOLE)
-    loop = replace(of.loop, max_iterations=1)
+    if name == "agentic":  # the web is the one way that is left
+        loop, unexpanding["ambiguous"] = Loop(2, (Strategy.WEB,)), replace(of.ambiguous, re_retrieve=None)
     assert given == replace(of, loop=loop, rounds_by_question=False, **unexpanding)
 
 
@@ -361,6 +362,48 @@ def test_a_wrong_line_is_refused_by_name(line: str, message: str) -> None:
     with pytest.raises(BadRecord) as refusal:
         parse_policy(f"{line}\n{kept}", "mine")
     assert message in str(refusal.value)
+
+
+AS_THEY_ARE = TOML.replace("[strips]\ncutoff = 0.30\n", "").replace('"refine"\nweb = "always"', '"whole"')
+NO_WEB = AS_THEY_ARE.replace('web = "always"', "")
+
+
+@pytest.mark.parametrize(
+    ("text", "after", "line", "said"),
+    [
+        (TOML, "[ambiguous]", "web_below_results = 3", "ambiguous.web_below_results: no effect, since web is not"),
+        (TOML, "[ambiguous]", "web_below_results = 3", 'It counts with web = "when-few": set that'),
+        (TOML, "[correct]", "keep_original_without_web = true", "correct.keep_original_without_web: no effect"),
+        (TOML, "[incorrect]", "drop_below = 0.4", "incorrect.drop_below: no effect"),
+        (AS_THEY_ARE, "", "strips.cutoff = 0.3", "strips.cutoff: no effect, since no action refines"),
+        (AS_THEY_ARE, "", "strips.top = 5", "strips.top: no effect"),
+        (
+            AS_THEY_ARE,
+            "",
+            'presets = [{name = "x", lower = 0.1, upper = 0.2, cutoff = 0.3}]',
+            "presets.cutoff: no effect",
+        ),
+        (TOML.replace("cutoff = 0.30", ""), "[strips]", 'scorer = "embedding"', "strips.scorer: no effect"),
+        (NO_WEB, "", "web_limit = 3", "mine.web_limit: no effect, since no action asks the web"),
+        (TOML, "", "web_query_phrases = 2", "web_query_phrases: no effect"),
+        (TOML, "", 'web_query = "question"\nweb_query_words = 9', "web_query_words: no effect"),
+        (TOML, "", 'context_judge = "answer"', "context_judge: no effect"),
+        (TOML, "", "weights.agreement = 1.0", "weights: no effect"),
+        (TOML, "", "loop.max_iterations = 2", "loop: no effect, since no action retrieves again"),
+        (TOML, "", "expansion.vocabulary = 2", "expansion: no effect"),
+    ],
+)
+def test_a_key_that_changes_nothing_is_refused_with_what_would_make_it_count(
+    text: str, after: str, line: str, said: str
+) -> None:
+    changed = text.replace(after, f"{after}\n{line}", 1) if after else f"{line}\n{text}"
+    with pytest.raises(BadRecord) as refusal:
+        parse_policy(changed, "mine")
+    assert said in str(refusal.value) and "or leave the key out" in refusal.value.hint
+
+
+def test_what_is_off_may_be_said_where_it_changes_nothing() -> None:
+    assert parse_policy(f"{NO_WEB}\nkeep_original_without_web = false", "mine") == parse_policy(NO_WEB, "mine")
 
 
 def test_a_wrong_line_in_a_table_is_refused_by_name() -> None:

@@ -6,7 +6,8 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from crag_core.decision.policy import Again, Aggregation, Doubtful, Handling, Policy, Strategy, WebUse, parse_policy
+from crag_core.decision.policy import Again, Aggregation, Doubtful, Handling, Policy, Strategy, WebUse
+from crag_core.decision.policy_file import parse_policy
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import load_policies
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types import Grade, StepState
+from crag_core.decision.policy import FastPath, Loop
 from crag_core.observability.logs import WITHHELD, RunLog, redact, show_logs
 from crag_core.observability.metrics import Metrics
 from crag_core.pipeline.run import Run, WebMode
@@ -74,6 +76,18 @@ def test_a_failed_step_is_a_warning_with_type_and_message(capsys: Output) -> Non
     (broken,) = [line for line in lines(capsys) if line["level"] == "WARNING"]
     assert (broken["step"], broken["state"], broken["error"]) == ("answer", "failed", "ModelUnavailable")
     assert broken["told"] == "The server at http://…@models:8000/v1 does not answer."
+
+
+@pytest.mark.parametrize(("best", "warns"), [(0.9, False), (0.5, False), (0.1, True)])
+def test_chunks_that_are_used_though_irrelevant_are_a_warning(best: float, warns: bool, capsys: Output) -> None:
+    show_logs("json")
+    judged = replace(builders.policy("agentic"), fast_path=FastPath(), loop=Loop(max_iterations=1))
+    bench_with(policy=judged, best=best, web=WebMode.OFF).pipeline.run(QUESTION)
+    told = lines(capsys)
+    warnings = [(line["step"], line["told"]) for line in told if line["level"] == "WARNING"]
+    said = ("assemble", "chunks graded as irrelevant are used, since nothing better was found")
+    assert warnings == ([said] if warns else [])
+    assert told[-1]["answer"] == ("complete" if best == 0.9 else "doubtful")
 
 
 @pytest.mark.parametrize("form", ["json", "text"])

@@ -10,7 +10,8 @@ from llama_index.core.schema import NodeWithScore, TextNode
 
 from crag_core.base.errors import BadRecord, ModelUnavailable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Grade, SecondGrade, StepName
-from crag_core.decision.policy import Policy, SecondOpinion, parse_policy
+from crag_core.decision.policy import Policy, SecondOpinion
+from crag_core.decision.policy_file import parse_policy
 from crag_core.decision.second_opinion import counted, in_doubt, on_first_scale, second_text
 from crag_core.decision.stability import stability
 from crag_core.evaluators.policies import OWN_JUDGE

@@ -252,6 +252,13 @@ def test_a_suggested_question_runs_once(start: Start) -> None:
     assert app.session_state["trace"] is first
 
 
+def test_a_question_that_is_sent_with_a_moved_slider_is_asked(start: Start) -> None:
+    """As when the page is late: the redraw that the slider asks for takes the place of the form's."""
+    app = put_thresholds(ask(start(), PRICE), (0.2, 0.8))
+    ask(app, "What does the crane lift?")
+    assert app.session_state["trace"].question == "What does the crane lift?" and not app.exception
+
+
 def test_an_empty_question_starts_nothing(start: Start) -> None:
     app = start()
     next(button for button in app.button if button.label == "Ask").click()

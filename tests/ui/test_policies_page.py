@@ -89,7 +89,7 @@ def test_details_of_a_policy_are_shown_when_it_is_chosen(start: Start) -> None:
     assert not app.exception
     assert "discard 1 chunk: score 0.25" in text
     assert "web: only 2 of at least 3 chunks remain, up to 5 results" in text
-    assert "no web evidence: show nearest" in text
+    assert "if doubtful: show nearest" in text
     assert "Confidence 0.67. LLM calls: 2." in text and "Source: " in text
     assert "Not in this run" not in text, "there is no run"
     app.selectbox(key="policies_details").select("agentic").run()

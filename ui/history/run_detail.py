@@ -211,7 +211,7 @@ def _policies(first: Policy, second: Policy) -> list[Differing]:
     if limits[0] != limits[1]:
         found.append(Differing("Sentence limit", *limits))
     if first.doubtful is not second.doubtful:
-        found.append(Differing("AMBIGUOUS without web evidence", first.doubtful, second.doubtful))
+        found.append(Differing("If doubtful", first.doubtful, second.doubtful))
     bare = (policy.with_thresholds(0.0, 1.0, 0.0).with_limit(None) for policy in (first, second))
     rules = [replace(policy, presets=(), doubtful=second.doubtful) for policy in bare]
     has_same_rules = rules[0] == rules[1]

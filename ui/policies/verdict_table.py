@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import streamlit as st
 
 from crag_core.base.text.display import against, clean, counted, readable, sentence
-from crag_core.base.types import Action, CorrectionKind, Decision
+from crag_core.base.types import Action, CorrectionKind, Decision, Handling
 from crag_core.decision.policy import Policy
 from crag_core.view.verdict_lines import ONE_FOR_BOTH, is_one_for_both, own_name
 from ui import PARTS
@@ -183,6 +183,7 @@ def _plan(decision: Decision, policy: Policy) -> list[str]:
         if one not in single:
             name = _EFFECTS.get(one.kind, one.kind.value)
             lines.append(f":material/{_ICONS[one.kind]}: {name}: {plain(one.reason)}")
-    if decision.verdict is Action.AMBIGUOUS:
-        lines.append(f":material/help: no web evidence: {app_state.DOUBTFUL_TITLES[policy.doubtful].lower()}")
+    is_kept = decision.handling is not Handling.DISCARD or policy.incorrect.keep_original_without_web
+    if decision.verdict is Action.AMBIGUOUS or (decision.verdict is Action.INCORRECT and is_kept):
+        lines.append(f":material/help: if doubtful: {app_state.DOUBTFUL_TITLES[policy.doubtful].lower()}")
     return lines

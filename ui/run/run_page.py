@@ -29,6 +29,7 @@ from ui.run.run_actions import ask_opinion, draw_approval, draw_failure, draw_un
 from ui.run.verdict import draw_scores, draw_verdict, headline, verdict_row
 from ui.session import app_state, current_run, named_evaluators
 from ui.session.current_run import View
+from ui.session.fragments import fragment
 from ui.shell.text import literal, plain
 
 
@@ -37,12 +38,11 @@ def draw_run(view: View) -> None:
     draw_understanding(view.taken)
     if view.taken.passages is None:
         return
-    for key, draw in ((current_run.STORY, _draw_story), (current_run.EVIDENCE, _draw_evidence)):
-        current_run.mark_drawn(key)
-        draw()
+    _draw_story()
+    _draw_evidence()
 
 
-@st.fragment(key=current_run.STORY)
+@fragment(current_run.STORY)
 def _draw_story() -> None:
     """Answer, verdict, path and scores on one screen."""
     view = current_run.view()
@@ -59,7 +59,7 @@ def _draw_story() -> None:
     draw_rounds(view)
     _draw_anchor("scores")
     draw_scores(view, current_run.move)
-    if view.is_decided and not _asks_for_approval(view):
+    if view.is_decided and not (_asks_for_approval(view) or view.taken.is_unsure):
         draw_feedback(view)
 
 
@@ -85,7 +85,7 @@ def _draw_answers(view: View) -> None:
         draw_answer(view, offered(view), generate)
 
 
-@st.fragment(key=current_run.EVIDENCE)
+@fragment(current_run.EVIDENCE)
 def _draw_evidence() -> None:
     """Every chunk, the web, other evaluators, and the record."""
     view = current_run.view()

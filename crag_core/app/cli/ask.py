@@ -27,7 +27,8 @@ from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, che
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of
 from crag_core.trace.grounding.checkers import asks_language_model
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote
+from crag_core.trace.reroute import caution
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
@@ -41,7 +42,7 @@ def add_commands(commands: Any) -> None:
     add_choice(query)
     query.add_argument("--plain", action="store_true", help="plain RAG: what is retrieved is used as it is, ungraded")
     query.add_argument("--web", default="off", choices=[mode.value for mode in WebMode], help="ask: confirm each query")
-    shown = "AMBIGUOUS without the web: show the nearest sentences, or abstain; default: that of the policy"
+    shown = "where nothing was judged CORRECT: show the nearest sentences, or abstain; default: that of the policy"
     query.add_argument("--doubtful", choices=[one.value for one in Doubtful], help=shown)
     query.add_argument("--pin", action="append", default=[], metavar="FILE", help="read this indexed file whole")
     query.add_argument("--search-too", action="store_true", help="search the other documents as well")
@@ -194,7 +195,8 @@ def _approval_of_pages(trace: Trace, pages: Sequence[WebPage]) -> Trace:
 def _describe(trace: Trace) -> str:
     lines = []
     if trace.follow_up and trace.follow_up.is_changed:
-        lines.append(f"Understood as: {clean(trace.question)} ({clean(trace.follow_up.by)})")
+        how = "; ".join(filter(None, (trace.follow_up.by, trace.follow_up.note)))
+        lines.append(f"Understood as: {clean(trace.question)} ({clean(how)})")
     if trace.asks_back:
         return "\n".join((*lines, f"Asks back: {clean(trace.asks_back)}"))
     if trace.decision:
@@ -202,18 +204,21 @@ def _describe(trace: Trace) -> str:
         lines.append(f"{verdict.title}. {verdict.reason}")
     if trace.failure:
         lines.append(f"Broke off at {trace.failure.name}: {trace.failure.summary} {trace.failure.hint}")
-    view = view_run(trace)
+    view, why = view_run(trace), ""
     routed = view.routed
     if trace.answer:
-        if routed.is_doubtful and trace.answer.state is AnswerState.COMPLETE:
-            lines += ["", doubtful_title(trace.answer.writer), why_doubtful(routed.decision, trace.web)]
-        lines += ["", view.cited(trace.answer.text)] if trace.answer.text else []
-        lines += ["", trace.answer.message] if trace.answer.state is not AnswerState.COMPLETE else []
+        lines.append(f"Ending: {routed.ending}")
+        if trace.answer.state is AnswerState.COMPLETE:
+            title, why = caution(trace, routed)
+            lines += ["", *filter(None, (title, why))] if why else []
+        lines += ["", view.cited(trace.answer.shown)]
+        if trace.answer.state in (AnswerState.STOPPED, AnswerState.FAILED) and trace.answer.text:
+            lines += ["", trace.answer.message]
         if not trace.answer.text and routed.is_doubtful:
             nearest = quote(routed.knowledge, trace.all_strips, nearest=True)
             lines += ["", doubtful_title(EXTRACTIVE), view.cited(nearest)]
     if trace.decision:
-        lines += [f"note: {note}" for note in routed.knowledge.notes]
+        lines += [f"note: {note}" for note in routed.knowledge.notes if note != why]
     if found := routed.knowledge.consolidation:
         lines += [f"the model's own knowledge: {clean(text)}" for text in found.own]
         lines += [f"only the model's own knowledge says: {clean(one.text)}" for one in found.from_memory_alone]

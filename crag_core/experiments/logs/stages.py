@@ -32,7 +32,7 @@ class Stage(StrEnum):
     GRADED_LOW = "retrieved, graded low"
     STRUCK_OUT = "graded, struck out"
     NOT_USED = "kept, not used in the answer"
-    BEYOND = "answered beyond the evidence"
+    BEYOND = "answer goes beyond the evidence"
     NONE = "no fault found"
 
 
@@ -41,7 +41,7 @@ TITLES = {
     Stage.GRADED_LOW: "Graded low",
     Stage.STRUCK_OUT: "Struck out",
     Stage.NOT_USED: "Not used",
-    Stage.BEYOND: "Beyond evidence",
+    Stage.BEYOND: "Beyond the evidence",
     Stage.NONE: "No fault found",
 }
 """Each stage in two words, as a heading."""

@@ -96,7 +96,7 @@ def _costs(trace: Trace) -> tuple[Figure, ...]:
 
 def changes_of(view: RunView) -> tuple[str, ...]:
     """What was changed since the run was taken, and what that does; () when nothing was."""
-    before, own = _as_taken(view.trace), view.trace.settings.policy
+    before, own = _as_taken(view.trace), view.trace.decided_by(view.trace.settings.policy)
     found = [sentence(one) for one in changes(before, view.trace, view.policy)]
     if view.policy != own and (view.policy.name, view.policy.thresholds) == (own.name, own.thresholds):
         found.append("The policy has changed since the run.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from crag_core.base.protocols import Piece
@@ -31,13 +31,11 @@ from crag_core.trace.grounding.quoted_answer import (
     CITATION,
     EXTRACTIVE,
     citations,
-    doubtful_title,
     left_out,
     quotable,
-    why_doubtful,
     with_headers,
 )
-from crag_core.trace.reroute import FROM_MEMORY
+from crag_core.trace.reroute import caution
 from crag_core.view.path.stages import PLACES, web_failure
 from crag_core.view.run_view import Label, RunView
 
@@ -168,8 +166,9 @@ class AnswerBlocks:
         return self.view.routed.knowledge.excerpts
 
     @property
-    def is_doubtful(self) -> bool:
-        return self.view.routed.is_doubtful
+    def _caution(self) -> tuple[str, str]:
+        """Of this answer, which need not be the one of the view."""
+        return caution(self.view.trace, replace(self.view.routed, answer=self.answer))
 
     @property
     def is_quoted(self) -> bool:
@@ -177,7 +176,7 @@ class AnswerBlocks:
 
     @property
     def title(self) -> str:
-        return doubtful_title(clean(self.answer.writer)) if self.is_doubtful else "Answer"
+        return clean(self._caution[0]) or "Answer"
 
     @property
     def sum(self) -> str:
@@ -206,11 +205,9 @@ class AnswerBlocks:
 
     def _notes(self) -> Iterator[tuple[str, str]]:
         answer, trace = self.answer, self.view.trace
-        is_from_memory = self.view.routed.decision.is_from_memory
-        if is_from_memory:
-            yield "doubtful", FROM_MEMORY
-        if self.is_doubtful:
-            yield "doubtful", why_doubtful(self.view.routed.decision, trace.web)
+        is_from_memory = self.view.routed.is_from_memory
+        if why := self._caution[1]:
+            yield "doubtful", why
         if answer.state is AnswerState.STOPPED:
             yield "stopped", f"{answer.message or 'Stopped.'} This is what was written until then, unchecked."
         elif answer.state is AnswerState.FAILED:

@@ -146,7 +146,7 @@ def retrieve(trace: Trace, routed: Reroute) -> Stage:
     pinned = sum("read_file" in passage.found_by for passage in found)
     files, rest = counted(pinned, "pinned file"), counted(len(found) - pinned, "chunk")
     message = (f"{files}, {rest}" if len(found) > pinned else f"{files}, whole") if pinned else rest
-    of = _sorted(trace) + f"from {counted(len({passage.source for passage in found}), 'document')}" if found else ""
+    of = _sorted(trace) + f"from {counted(len({passage.stems_from for passage in found}), 'document')}" if found else ""
     return stage("retrieve", StageState.TAKEN, message if found else "nothing found", of)
 
 
@@ -361,15 +361,19 @@ def describe_page(page: WebPage) -> str:
     return f"{came} ({duration(page.seconds)})" if page.seconds else came
 
 
-_FAILED = (WebOutcome.FAILED, WebOutcome.TIMED_OUT, WebOutcome.RATE_LIMITED)
+FAILED = (WebOutcome.FAILED, WebOutcome.TIMED_OUT, WebOutcome.RATE_LIMITED)
 
 
 def web_failure(trace: Trace, routed: Reroute) -> str:
     """Why the web search that the route asks for brought nothing, if it failed; "" otherwise."""
     web = trace.web
-    if web is None or web.outcome not in _FAILED or not routed.decision.wants(CorrectionKind.WEB_SEARCH):
+    if web is None or web.outcome not in FAILED or not routed.decision.wants(CorrectionKind.WEB_SEARCH):
         return ""
-    return f"Web search failed ({web.outcome}). {web.message}".strip()
+    return f"{search_failed(web.outcome)}. {web.message}".strip()
+
+
+def search_failed(outcome: WebOutcome | None) -> str:
+    return "Web search failed" if outcome is WebOutcome.FAILED else f"Web search failed ({outcome})"
 
 
 def _outcome(web: WebSearch) -> str:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.types import ANSWERING, Answer, AnswerState, Origin, Passage, WebOutcome
 from crag_core.decision.policy import Policy
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, citations, quotable
 from crag_core.trace.reroute import Missing
 from crag_core.view.answer.answer_blocks import sources_of
@@ -35,7 +36,6 @@ from crag_core.view.story.steps import (
     WebPicture,
 )
 
-RECORDED, LIVE = "recorded", "live"
 _WAY = ("Question", "Search", "Grade", "Decide", "Documents", "Web", "Answer")
 _AT = {
     "question": "Question",
@@ -48,6 +48,7 @@ _AT = {
     "policies": "Decide",
     "bar": "Decide",
 }
+_TITLES = {AnswerEnding.DOUBTFUL: "No sure answer", AnswerEnding.FROM_MEMORY: "An answer without a source"}
 _MOST_CHUNKS, _MOST_LINES = 6, 7
 _EXCERPT, _SENTENCE, _LONGEST = 170, 260, 900  # characters
 _Told = tuple[str, str, str, Picture, str]
@@ -59,7 +60,6 @@ def tell(
     title: str = "",
     notes: Mapping[str, str] = MappingProxyType({}),
     about: str = "",
-    badge: str = LIVE,
     move: Move | None = None,
     other: Policy | None = None,
     web_note: str = "",
@@ -77,7 +77,7 @@ def tell(
         for id_, heading, caption, picture, small in told
     )
     question = shortened(clean(view.trace.question), _LONGEST)
-    return Story(clean(view.trace.id), clean(title) or "A run of your own", question, badge, steps)
+    return Story(clean(view.trace.id), clean(title) or "A run of your own", question, steps)
 
 
 def _told(view: RunView, about: str, web_note: str) -> Iterator[_Told]:
@@ -248,12 +248,10 @@ def _answered(view: RunView) -> _Told:
     )
     from_web = bool(sources) and all(one.is_web for one in sources)
     caption = words.answer_caption(view, tuple(one.name for one in sources), from_web)
-    title = "No sure answer" if view.routed.is_doubtful else "The answer, and its source"
-    if view.routed.decision.is_from_memory:
-        title = "An answer without a source"
+    ending = view.routed.ending
+    title = _TITLES.get(ending, "The answer, and its source")
     text = "\n".join(filter(None, (clean(line) for line in view.cited(answer.text).splitlines())))
-    is_sure = not (view.routed.is_doubtful or view.routed.decision.is_from_memory)
-    tone = "correct" if is_sure else "ambiguous"
+    tone = "correct" if ending.is_answer else "ambiguous"
     return "answer", title, caption, AnswerPicture(shortened(text, _LONGEST), "", sources, tone), ""
 
 

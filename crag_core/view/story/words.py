@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from crag_core.base.text.display import against, clean, sentence
+from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.types import (
     ANSWERING,
     TOPICAL,
     Action,
+    Answer,
     AnswerState,
     CorrectionKind,
     Decision,
     Handling,
+    Origin,
     WebOutcome,
 )
-from crag_core.decision.policy import Aggregation, Policy
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.decision.policy import STAND_IN, Aggregation, Policy
+from crag_core.trace.grounding.ending import AnswerEnding
+from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations
 from crag_core.trace.reroute import Missing
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView, model_name
@@ -22,6 +25,7 @@ from crag_core.view.story.steps import Outcome, Verdict
 
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 ASKS = {ANSWERING: "Does it hold the answer?", TOPICAL: "Is it on the subject?", "": "Does it fit the question?"}
+_QUOTED = 90  # characters
 _JUDGED = {
     Action.CORRECT: "Good evidence",
     Action.AMBIGUOUS: "Doubtful evidence",
@@ -70,7 +74,7 @@ def found_caption(view: RunView) -> str:
         return "The documents are not searched."
     if not found:
         return "The search of the documents finds nothing."
-    sources = len({passage.source for passage in found})
+    sources = len({passage.stems_from for passage in found})
     close = "They come closest to the question, which" if len(found) > 1 else "It comes closest to the question, which"
     return (
         f"The search returns {many(len(found), 'chunk')}: short pieces of {many(sources, 'document')}. "
@@ -106,9 +110,9 @@ def decision_caption(view: RunView, graded: int) -> str:
         return "Plain RAG has no check: what the search found is used as it is."
     if decision.rule or decision.score is None:
         return f"{sentence(clean(decision.reason))} So no score was compared with a bar."
-    if decision.topical is not None:
-        return _by_two(decision, policy, graded)
-    return _by_one(decision, policy, graded)
+    told = _by_one if decision.topical is None else _by_two
+    stand_in = f" A stand-in, since there was no language model: {policy.without_model}"
+    return told(decision, policy, graded) + (stand_in if decision.label.endswith(STAND_IN) else "")
 
 
 def _by_two(decision: Decision, policy: Policy, graded: int) -> str:
@@ -182,12 +186,12 @@ def _web(view: RunView) -> str:
     decision, web = view.routed.decision, view.trace.web
     if not decision.may_search:
         return "not asked"
+    if view.trace.settings.web_mode == "off" or (web and web.outcome is WebOutcome.OFF):
+        return "would be asked, but is switched off"
     if web is None:
         return "would be asked (not in this recording)"
     if web.outcome is WebOutcome.USED:
         return f"asked, {many(len(web.results), 'snippet')} found"
-    if web.outcome is WebOutcome.OFF:
-        return "would be asked, but is switched off"
     return f"asked, nothing came of it ({web.outcome})"
 
 
@@ -197,7 +201,23 @@ def _answer(view: RunView) -> str:
         return "the one before no longer counts" if taken and taken.text else "not written yet"
     if answer.state is AnswerState.CANNOT_ANSWER:
         return "none: not certain enough"
-    return "doubtful, the nearest sentences" if view.routed.is_doubtful else "as shown before"
+    if view.routed.ending is AnswerEnding.DOUBTFUL:
+        return "doubtful, the nearest sentences"
+    if view.routed.ending is AnswerEnding.FROM_MEMORY:
+        return "from the model's memory"
+    if taken and taken.text == answer.text:
+        return f"as shown before{_cited_from(view, answer)}"
+    first = next(filter(None, (CITATION.sub("", line).strip() for line in answer.text.splitlines())), "")
+    another = "another than before" if taken and taken.text else "quoted"
+    said = shortened(clean(first).strip("“” "), _QUOTED)
+    return f"{another}{_cited_from(view, answer)}: “{said}”"
+
+
+def _cited_from(view: RunView, answer: Answer) -> str:
+    excerpts = view.routed.knowledge.excerpts
+    are_web = {excerpts[number - 1].passage.origin is Origin.WEB for number in citations(answer.text, len(excerpts))}
+    places = [name for name, is_web in (("the documents", False), ("the web", True)) if is_web in are_web]
+    return f", from {' and '.join(places)}" if places else ""
 
 
 def documents_caption(view: RunView) -> str:
@@ -244,11 +264,12 @@ def answer_caption(view: RunView, cited: tuple[str, ...], from_web: bool) -> str
         if trace.failure:
             return f"No answer was written. {clean(trace.failure.summary)}"
         return "No answer was written in this run."
-    if view.routed.decision.is_from_memory and answer.state is not AnswerState.FAILED:
-        return "This is what the language model says from memory. No document was read, and nothing stands behind it."
     if answer.state is AnswerState.CANNOT_ANSWER:
         return "The evidence does not hold the answer, so none is made up. That is an answer too."
-    if view.routed.is_doubtful:
+    if view.routed.ending is AnswerEnding.FROM_MEMORY:
+        read = "No document was read" if view.routed.decision.is_from_memory else "The documents do not say so"
+        return f"This is what the language model says from memory. {read}, and nothing stands behind it."
+    if view.routed.ending is AnswerEnding.DOUBTFUL:
         return "Nothing found is certain enough to be called an answer. These sentences come nearest."
     if answer.state is not AnswerState.COMPLETE:
         return "The answer broke off. This is what was written until then."

@@ -16,6 +16,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import same_judge
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import RunSettings, Trace
+from crag_core.view.path.stages import FAILED, search_failed
 from crag_core.view.run_view import model_name
 
 _ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY)
@@ -26,14 +27,23 @@ class Offer:
     """What "carry it out" means now; no `reasons`: the record holds everything under this choice.
 
     `calls` is what it costs in model calls, if no reply must be asked for twice; and one a sentence of the answer comes
-    to them where a model `judges` it. `grades`: the chunks are graded, and nothing else is done before that is seen.
+    to them where a model `judges` it. `tried` says what became of the search that is all that is missing; "": it was
+    not made, or more is missing. `is_outdated`: other chunks or grades would come of it than the recorded answer has.
+    `grades`: the chunks are graded, and nothing else is done before that is seen.
     """
 
     reasons: tuple[str, ...]
     calls: int
     searches: bool
     judges: bool = False
+    tried: str = ""
+    is_outdated: bool = False
     grades: bool = False
+
+    @property
+    def missing(self) -> str:
+        """ "Not run yet: web search, answer", "Web search failed (timed out)"; "" where nothing is."""
+        return self.tried or (f"Not run yet: {', '.join(self.reasons)}" if self.reasons else "")
 
 
 def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None, support: str = WORDS) -> Offer:
@@ -53,7 +63,16 @@ def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None
         ),
         searches=Missing.WEB in needs,
         judges=asks_language_model(support),
+        tried=_tried(trace) if set(needs) <= {Missing.WEB, Missing.ANSWER} and Missing.WEB in needs else "",
+        is_outdated=Missing.GRADES in needs,
     )
+
+
+def _tried(trace: Trace) -> str:
+    outcome = trace.web.outcome if trace.web else None
+    if outcome is WebOutcome.REFUSED:
+        return "Web search refused"
+    return search_failed(outcome) if outcome in FAILED else ""
 
 
 def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None) -> dict[Missing, str]:
@@ -95,7 +114,7 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
             needs.setdefault(item, item.value.partition(":")[0])
     answered = trace.web is not None and trace.web.outcome in _ANSWERED
     if routed.decision.may_search and choice.web is not WebMode.OFF and not answered:
-        needs[Missing.WEB] = "web search"
+        needs[Missing.WEB] = "another web search" if _tried(trace) else "web search"
     elif Missing.PAGES in routed.missing and choice.web is not WebMode.OFF:
         needs[Missing.PAGES] = "the pages found"
     if needs or Missing.ANSWER in routed.missing:
