@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from crag_core.base.text.display import counted, readable
+from crag_core.base.text.display import against, counted
 from crag_core.base.types import ALWAYS, NO_RETRIEVAL, Action, Decision, Grade, Passage, Scores
 from crag_core.decision.aggregation import Overall, aggregate, effective_scores, set_aside
 from crag_core.decision.plan import Planner
@@ -157,7 +157,7 @@ def match_rule(
 def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
     score, lower, upper = overall.score, policy.lower, policy.upper
     if score is None and overall.name:
-        best, least = readable(max(overall.counted), lower)
+        best, least = against(max(overall.counted), lower)
         return Action.INCORRECT, f"no chunk reaches lower {least}, the best scores {best}"
     if score is None:
         whole = "sufficiency not judged"
@@ -167,7 +167,7 @@ def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
     is_fair = topical > lower or (topical == lower and not policy.lower_is_inclusive)
     spread = variance(overall.counted)
     if policy.low_variance_promotes and is_fair and not is_good and score > 0.5 and spread <= 0.1:
-        value, half = readable(score, 0.5)
+        value, half = against(score, 0.5)
         message = f"{value} > {half} and the scores agree (variance {spread:.2f})"
         return Action.CORRECT, f"{overall.name} {message}"
     # An answering passage that looks off topic contradicts itself; the answer in it counts (docs/policies.md).
@@ -181,10 +181,10 @@ def _compare(policy: Policy, overall: Overall) -> tuple[Action, str]:
 
 
 def _against_both(policy: Policy, score: float, action: Action) -> str:
-    value, low, high = readable(score, policy.lower, policy.upper)
+    value, low, high = against(score, policy.lower, policy.upper)
     if policy.lower > policy.upper:
-        against = _against_upper(policy, score, action is Action.CORRECT)
-        return f"{against}; with one score, lower {low} above upper decides nothing"
+        compared = _against_upper(policy, score, action is Action.CORRECT)
+        return f"{compared}; with one score, lower {low} above upper decides nothing"
     if action is Action.AMBIGUOUS:
         return f"{value} between lower {low} and upper {high}"
     if action is Action.CORRECT:
@@ -193,12 +193,12 @@ def _against_both(policy: Policy, score: float, action: Action) -> str:
 
 
 def _against_upper(policy: Policy, score: float, passes: bool) -> str:
-    value, limit = readable(score, policy.upper)
+    value, limit = against(score, policy.upper)
     signs = (">", "≤") if policy.upper_is_exclusive else ("≥", "<")
     return f"{value} {signs[0] if passes else signs[1]} upper {limit}"
 
 
 def _against_lower(policy: Policy, score: float, passes: bool) -> str:
-    value, limit = readable(score, policy.lower)
+    value, limit = against(score, policy.lower)
     signs = (">", "≤") if policy.lower_is_inclusive else ("≥", "<")
     return f"{value} {signs[0] if passes else signs[1]} lower {limit}"

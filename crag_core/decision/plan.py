@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import against
 from crag_core.base.types import Action, Correction, CorrectionKind, Handling, Passage
 from crag_core.decision.policy import Again, Policy, Route, Strategy, WebQuery, WebUse
 
@@ -119,7 +119,7 @@ class Planner:
                 why = f"only the first {self.policy.grade_top} are judged"
                 found.append(Correction(CorrectionKind.DISCARD, why, passage.id))
             elif score is None or score < least:
-                why = "not graded" if score is None else "score {} < {}".format(*readable(score, least))
+                why = "not graded" if score is None else "score {} < {}".format(*against(score, least))
                 found.append(Correction(CorrectionKind.DISCARD, why, passage.id))
         return found
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from itertools import groupby
 
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import against
 from crag_core.base.text.sentences import split
 from crag_core.base.text.tokens import beginning
 from crag_core.base.text.words import estimate_tokens
@@ -166,7 +166,7 @@ def _off_subject(
 ) -> dict[str | None, str]:
     """Why results are left out that would not have been on the subject as retrieved passages either."""
     scores = effective_scores(policy, results, grades, TOPICAL)
-    found = ((id_, readable(score, policy.lower)) for id_, score in scores.items() if score is not None)
+    found = ((id_, against(score, policy.lower)) for id_, score in scores.items() if score is not None)
     low = {id_ for id_, score in scores.items() if score is not None and score < policy.lower}
     return {id_: f"topical {value} < lower {limit}" for id_, (value, limit) in found if id_ in low}
 
@@ -188,7 +188,7 @@ def _keep_scored(cutoff: float) -> Keep:
     def why_struck(strip: Strip) -> str:
         if strip.score is None:
             return "not graded"
-        value, limit = readable(strip.score, cutoff)
+        value, limit = against(strip.score, cutoff)
         return "" if strip.score > cutoff else f"score {value} ≤ cut-off {limit}"
 
     return why_struck
@@ -363,7 +363,7 @@ def _nothing_left(policy: Policy, strips: tuple[Strip, ...]) -> str:
     best = max((strip.score for strip in strips if strip.score is not None), default=None)
     if best is None:
         return f"No sentence is kept at the cut-off {policy.cutoff:.2f}: none was graded."
-    value, limit = readable(best, policy.cutoff)
+    value, limit = against(best, policy.cutoff)
     ungraded = sum(strip.score is None for strip in strips)
     others = f", {ungraded} could not be graded" if ungraded else ""
     return f"No sentence is kept at the cut-off {limit}: the best scores {value}{others}."

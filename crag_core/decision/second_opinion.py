@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crag_core.base.text.display import clean
+from crag_core.base.text.display import against, clean
 from crag_core.base.types import ANSWERING, Grade, Passage, SecondGrade
 from crag_core.decision.policy import Aggregation, Policy
 
@@ -62,10 +62,12 @@ def second_text(policy: Policy, grade: Grade | None) -> str:
         return ""
     if second.score is None:
         return f"second opinion by {clean(second.called)}: not graded; first score kept"
-    text = f"second opinion by {clean(second.called)}: {second.score:.2f}"
+    said, *_ = against(second.score, second.lower, second.upper)
+    text = f"second opinion by {clean(second.called)}: {said}"
     if counted(policy, grade) is grade:
         return f"{text}, not counted: first score outside the band"
-    return f"{text}, counts as {on_first_scale(policy, second):.2f}"
+    counts, *_ = against(on_first_scale(policy, second), policy.lower, policy.upper)
+    return f"{text}, counts as {counts}"
 
 
 def _first_score(policy: Policy, grade: Grade) -> float | None:

@@ -76,9 +76,11 @@ class Reroute:
     """`answer` is the recorded one only if it was written from exactly this action and knowledge.
 
     Where a policy abstains, a doubtful ending has the answer that says so. A run that answers in quotations, which cost
-    no model call, is quoted anew from the present knowledge. `asks_back`: the question was not understood.
+    no model call, is quoted anew from the present knowledge. `policy` is the one that decided, as it can here.
+    `asks_back`: the question was not understood.
     """
 
+    policy: Policy
     decision_path: DecisionPath
     knowledge: Knowledge
     missing: tuple[Missing, ...]
@@ -179,7 +181,7 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
     answer = _answer(trace, policy, decision_path, knowledge, missing)
     if answer is None:
         missing.append(Missing.ANSWER)
-    return Reroute(decision_path, knowledge, tuple(missing), answer, bool(trace.asks_back))
+    return Reroute(policy, decision_path, knowledge, tuple(missing), answer, bool(trace.asks_back))
 
 
 def _possible(policy: Policy, trace: Trace) -> Policy:

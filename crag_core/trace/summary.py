@@ -64,6 +64,7 @@ class Summary:
     compares no single chunk with its thresholds. `ending`: the word of the answer card. `answered`: there is
     a whole answer with evidence behind it; `doubtful`: what there is, is no answer but the nearest sentences, or
     nothing where the policy abstains; `from_memory`: it is what the language model knows, which no document says.
+    `reason` is that of the decision, with what makes its grades less sure.
     """
 
     decision: str
@@ -92,6 +93,7 @@ class Summary:
     answered: bool = False
     doubtful: bool = False
     from_memory: bool = False
+    reason: str = ""
 
 
 def summarize(trace: Trace) -> Summary:
@@ -128,6 +130,7 @@ def summarize(trace: Trace) -> Summary:
         answered=routed.ending.is_answer,
         doubtful=routed.is_doubtful,
         from_memory=decision.is_from_memory or routed.ending is AnswerEnding.FROM_MEMORY,
+        reason=decision.reason,
     )
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crag_core.base.text.display import counted
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, Scores, StripVerdict
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, StripVerdict
 from crag_core.decision.aggregation import set_aside
 from crag_core.decision.decide import chunk_action
 from crag_core.decision.second_opinion import second_text
 from crag_core.trace.injection_scan import warnings
 from crag_core.view.run_view import Label, RunView
-from crag_core.view.score_words import edit_text, own_reason
+from crag_core.view.score_words import Number, edit_text, numbers_of, own_reason, signals_of
 from crag_core.view.sentences import SentenceList, deciding_cutoff, list_sentences
 
 _RETRIEVERS = {"keyword": "keyword (BM25)", "rrf": "rank fusion", "provider": "the provider's own score"}
@@ -25,8 +25,8 @@ _DIGITS = {"rrf": 4}  # 1 / (60 + rank), which two decimals would make equal
 class ChunkCard:
     """A chunk, or a snippet of the web.
 
-    `grade` is its own, `counted` the one that counts, another where it was pinned. `compared` are its scores (name,
-    0..1) that the thresholds are held against, `scores` all that are shown; both are empty where it was not graded.
+    `grade` is its own, `counted` the one that counts, another where it was pinned. `compared` are its scores that the
+    thresholds are held against, `scores` all that are shown; both are empty where it was not graded.
     `action` is what its own score stands for, None where the policy compares no single chunk with its thresholds, and
     for snippets, which decide nothing. `chips` are (kind, words). `edit` is what the user did to it. `is_used`: some
     of it went into the answer.
@@ -37,8 +37,8 @@ class ChunkCard:
     label: Label
     grade: Grade | None
     counted: Grade | None
-    compared: Scores
-    scores: Scores
+    compared: tuple[Number, ...]
+    scores: tuple[Number, ...]
     reason: str
     action: Action | None
     chips: tuple[tuple[str, str], ...]
@@ -147,14 +147,15 @@ class _Cards:
             is_dropped, is_pinned = id_ in edits.dropped, id_ in edits.pinned
             is_web = passage in view.trace.web_passages
             decides = _decides(decision, id_, counting) if view.is_decided else ""
-            compared, scores = _scores(grade, has_two=decision.topical is not None)
+            has_two = decision.topical is not None
+            compared = numbers_of(grade, view.policy, has_two=has_two)
             yield ChunkCard(
                 passage=passage,
                 label=view.labels[id_],
                 grade=grade,
                 counted=counting or grade,
                 compared=compared,
-                scores=scores,
+                scores=compared if has_two or not grade else (*compared, *signals_of(grade)),
                 reason=own_reason(grade) if grade and grade.score is not None else "",
                 action=None if is_web or is_dropped else chunk_action(view.policy, passage, counting, aside),
                 chips=tuple(self._chips(id_, decides)),
@@ -194,16 +195,6 @@ def _decides(decision: Decision, id_: str, grade: Grade | None) -> str:
     of_topical = decision.action is not Action.CORRECT and grade.part(TOPICAL) == decision.topical
     best = [ANSWERING] * (grade.part(ANSWERING) == decision.score) + [TOPICAL] * of_topical
     return f"decides: best {' and '.join(best)}" if best else "decides"
-
-
-def _scores(grade: Grade | None, has_two: bool) -> tuple[Scores, Scores]:
-    """What is compared with the thresholds, and all: both signals, and the score only where it is what is compared."""
-    if grade is None or grade.score is None:
-        return (), ()
-    both = tuple(zip((ANSWERING, TOPICAL), grade.two_signals or (), strict=False))
-    if both and has_two:
-        return both, both
-    return (("score", grade.score),), (("score", grade.score), *both)
 
 
 def _notes(view: RunView, id_: str) -> Iterator[str]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import counted, readable
 from crag_core.base.types import Action, Grade
+from crag_core.decision.policy import Aggregation, Policy
 from crag_core.trace.opinions import Disagreement, Row, Suited, Verdict, disagreement
 from crag_core.view.run_view import Label, RunView, evaluator_name
-from crag_core.view.score_words import NOT_GRADED
+from crag_core.view.score_words import NOT_GRADED, numbers_of, own_reason
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,16 @@ def comparisons(view: RunView, suited: Suited) -> tuple[Comparison, ...]:
 
 def _comparison(view: RunView, found: Disagreement) -> Comparison:
     sides = _side(found.main, found.rows, 0), _side(found.other, found.rows, 1)
+    has_two = view.policy.aggregation is Aggregation.TWO_SIGNAL
+    policies = [side.verdict.policy for side in sides]
     rows = tuple(
         OpinionRow(
             view.labels[row.passage.id],
             "≠" if row.is_apart else "",
             row.grades,
-            tuple(_cell(grade, band) for grade, band in zip(row.grades, row.bands, strict=True)),
+            tuple(
+                _cell(grade, band, of, has_two) for grade, band, of in zip(row.grades, row.bands, policies, strict=True)
+            ),
             "–" if row.gap is None else f"{row.gap:.2f}",
         )
         for row in found.rows
@@ -77,12 +82,14 @@ def _side(verdict: Verdict, rows: tuple[Row, ...], which: int) -> Side:
     return Side(evaluator_name(verdict.evaluator, verdict.writer), f"lower {low}, upper {high}", verdict, is_decided)
 
 
-def _cell(grade: Grade | None, band: Action | None) -> Cell:
+def _cell(grade: Grade | None, band: Action | None, policy: Policy, has_two: bool) -> Cell:
     if grade is None:
         return Cell("–", None, "")
     if grade.score is None:
         return Cell(NOT_GRADED, band, grade.cause)
-    return Cell(f"{grade.score:.2f}", band, grade.reason)
+    numbers = numbers_of(grade, policy, has_two=has_two)
+    said = numbers[0].text if len(numbers) == 1 else ", ".join(f"{one.name} {one.text}" for one in numbers)
+    return Cell(said, band, own_reason(grade) if len(numbers) > 1 else grade.reason)
 
 
 def _summary(found: Disagreement, sides: tuple[Side, Side]) -> Iterator[str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from crag_core.base.text.display import clean
+from crag_core.base.text.display import against, clean
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Grade, Origin
 from crag_core.decision.policy import Aggregation, Policy
 from crag_core.trace.trace import Trace
 from crag_core.view import score_words
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
 from crag_core.view.run_view import RunView
-from crag_core.view.score_words import NOT_COMPARED, NOT_GRADED, Mark, describe, evaluators, marks_of, sentences
+from crag_core.view.score_words import NOT_COMPARED, NOT_GRADED, Mark, evaluators, marks_of, sentences
 
 _HOW = {
     Aggregation.BEST: "the best",
@@ -137,8 +137,10 @@ def _cards(view: RunView) -> tuple[ChunkCard, ...]:
     return (*judged, *web)
 
 
-def _describe(policy: Policy, value: float | None) -> str:
-    return NOT_GRADED if value is None else describe(value, policy.lower, policy.upper)
+def _describe(policy: Policy, value: float | None, part: str = "") -> str:
+    """Beside the thresholds that it is compared with."""
+    limits = {ANSWERING: (policy.upper,), TOPICAL: (policy.lower,)}.get(part, (policy.lower, policy.upper))
+    return NOT_GRADED if value is None else against(value, *limits)[0]
 
 
 def _said(value: float | None) -> str:
@@ -164,7 +166,9 @@ def _lines(view: RunView, cards: Sequence[ChunkCard]) -> tuple[Line, ...]:
     unsettled = Band(None, f"{TOPICAL} decides", "zero", "upper")
 
     def line(part: str, best: float, mark: str, bands: tuple[Band, ...]) -> Line:
-        return Line(part, (mark,), bands, _points(view, cards, part, best), best, f"best {_describe(policy, best)}")
+        return Line(
+            part, (mark,), bands, _points(view, cards, part, best), best, f"best {_describe(policy, best, part)}"
+        )
 
     first = line(ANSWERING, decision.score, "upper", (unsettled, correct))
     then = line(TOPICAL, decision.topical, "lower", (incorrect, replace(ambiguous, high="one")))
@@ -186,7 +190,7 @@ def _points(view: RunView, cards: Sequence[ChunkCard], part: str = "", best: flo
     for card in cards:
         value = _value(card.counted, part)
         decides = card.passage.id in deciding and (best is None or value == best)
-        message = score_words.ungraded_text(card.counted, policy, card.passage) or _describe(policy, value)
+        message = score_words.ungraded_text(card.counted, policy, card.passage) or _describe(policy, value, part)
         if card.is_aside:
             value, message = None, f"{message}, {NOT_COMPARED}"
         points.append(Point(value, message, decides))

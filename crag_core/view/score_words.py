@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from crag_core.base.text.display import clean, readable, shortened
+from crag_core.base.text.display import against, clean, shortened
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Origin, Passage
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import Flip, Interval, Stability, flips_of
@@ -43,9 +44,29 @@ class Mark:
     text: str
 
 
-def describe(value: float, *limits: float) -> str:
-    """With as many decimals as it takes to see on which side of each limit it lies."""
-    return max((readable(value, limit)[0] for limit in limits), key=len)
+class Number(NamedTuple):
+    """A score with its name, and as it is shown beside the thresholds."""
+
+    name: str
+    value: float
+    text: str
+
+
+def numbers_of(grade: Grade | None, policy: Policy, *, has_two: bool) -> tuple[Number, ...]:
+    """What a grade is compared by: both signals, or the one score; () where it was not graded."""
+    if grade is None or grade.score is None:
+        return ()
+    both = grade.two_signals if has_two else None
+    if both is None:
+        return (Number("score", grade.score, against(grade.score, policy.lower, policy.upper)[0]),)
+    named = ((ANSWERING, both[0], policy.upper), (TOPICAL, both[1], policy.lower))
+    return tuple(Number(name, value, against(value, limit)[0]) for name, value, limit in named)
+
+
+def signals_of(grade: Grade) -> tuple[Number, ...]:
+    """Both signals, for beside the one number that is compared; () where the evaluator does not tell them apart."""
+    both = zip((ANSWERING, TOPICAL), grade.two_signals or (), strict=False)
+    return tuple(Number(name, value, against(value)[0]) for name, value in both)
 
 
 def marks_of(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mark, Mark]:
@@ -122,7 +143,8 @@ def ungraded_text(grade: Grade | None, policy: Policy, passage: Passage) -> str:
     if grade is None or grade.score is not None:
         return "" if grade else NOT_GRADED
     is_counted = policy.ungraded_score is not None and passage.origin is Origin.CORPUS
-    return NOT_GRADED + (f", counts as {policy.ungraded_score:.2f}" if is_counted else "")
+    counted, *_ = against(policy.ungraded_score or 0.0, policy.lower, policy.upper)
+    return NOT_GRADED + (f", counts as {counted}" if is_counted else "")
 
 
 def edit_text(kind: str, own: Grade | None) -> str:

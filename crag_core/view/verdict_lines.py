@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from crag_core.base.text.display import counted, limit_text, readable
+from crag_core.base.text.display import against, counted, limit_text, readable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision
 from crag_core.decision.policy import STAND_IN, Aggregation, Policy
 from crag_core.decision.stability import flips, is_settled
@@ -91,17 +91,17 @@ def _scores(policy: Policy, decision: Decision) -> Iterator[Figure]:
     confidence = "Nothing to compare." if sure is None else f"Confidence in {decision.action}: {sure:.2f}."
     if decision.score is None or decision.topical is None:
         limits = (policy.lower, policy.upper)
-        value, low, high = ("–", *readable(*limits)) if decision.score is None else readable(decision.score, *limits)
+        value, low, high = ("–", *readable(*limits)) if decision.score is None else against(decision.score, *limits)
         yield Figure("Overall score", value, hint=f"lower {low}, upper {high}. {confidence}")
         return
-    for name, best, threshold, against, then in (
+    for name, best, threshold, called, then in (
         (ANSWERING, decision.score, policy.upper, "upper", "CORRECT if it reaches upper."),
         (TOPICAL, decision.topical, policy.lower, "lower", "If not CORRECT: INCORRECT if it is below lower."),
     ):
-        value, limit = readable(best, threshold)
+        value, limit = against(best, threshold)
         side = "below" if best < threshold else "above" if best > threshold else "at"
         hint = f"Of all chunks: {QUESTIONS[name]} {then} {confidence}"
-        yield Figure(f"Best {name}", value, f"{side} {against} {limit}", hint)
+        yield Figure(f"Best {name}", value, f"{side} {called} {limit}", hint)
 
 
 def _kept(view: RunView) -> Figure:

@@ -108,10 +108,10 @@ def test_a_line_says_scores_use_and_what_decides() -> None:
     )
     run = trace(policy("two-signal"), passages=found, grades=grades)
     one, two, three = parts(cards((run, policy("two-signal"))), "passage_head")
-    assert (one["title"], one["scores"]) == ("p1.txt, page 3", [["answering", 0.7], ["topical", 0.9]])
+    assert (one["title"], one["scores"]) == ("p1.txt, page 3", [["answering", 0.7, "0.70"], ["topical", 0.9, "0.90"]])
     assert one["chips"] == [["decides", "decides"]] and two["chips"] == []
     compared = parts(cards((run, policy("paper"))), "passage_head")
-    assert compared[0]["scores"] == [["score", 0.8]], "the number that this policy compares"
+    assert compared[0]["scores"] == [["score", 0.8, "0.80"]], "the number that this policy compares"
     assert three["scores"] == [] and three["ungraded"] == ["not graded"], "never a made-up number"
 
 
@@ -257,7 +257,7 @@ def test_pinned_passage_says_so_and_keeps_its_grade() -> None:
     app = cards((replace(run, edits=Edits(pinned=("p1",))), chosen), acts=[], unfolded=True)
     head = parts(app, "passage_head")[0]
     assert ["pinned", "pinned by you"] in head["chips"]
-    assert head["scores"] == [["score", 0.5]], "what was graded stays a fact"
+    assert head["scores"] == [["score", 0.5, "0.50"]], "what was graded stays a fact"
     assert "Pinned by you: counts as 1.00, graded 0.50." in said(app)
     assert {row["score_text"].rstrip("†") for row in rows(app)} == {"1.00"}
     assert [button.label for button in app.button if "in" in button.label and "Show" not in button.label] == [

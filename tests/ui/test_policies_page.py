@@ -83,6 +83,7 @@ def test_a_row_says_the_score_its_thresholds_what_follows_and_the_calls(start: S
 def test_details_of_a_policy_are_shown_when_it_is_chosen(start: Start) -> None:
     app = start("pages/policies.py")
     assert "Source:" not in shown(app)
+    assert "Rank-weighted" in app.selectbox(key="policies_details").options, "options are text, not Markdown"
     app.selectbox(key="policies_details").select("rank-weighted").run()
     text = shown(app)
     assert not app.exception

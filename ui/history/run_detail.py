@@ -125,10 +125,8 @@ def _draw_side(letter: str, run: KeptRun, trace: Trace, has_question: bool) -> N
     _draw_verdict(trace)
     decision = trace.decision
     if decision is not None:
-        score = "–" if decision.score is None else f"{decision.score:.2f}"
-        graded = sum(grade.score is not None for grade in trace.grades or ())
-        message = f"Score {score}, {counted(graded, 'graded chunk')}"
-        st.caption(message if decision.verdict else f"{plain(decision.label)}: nothing graded")
+        graded = counted(sum(grade.score is not None for grade in trace.grades or ()), "graded chunk")
+        st.caption(graded if decision.verdict else f"{plain(decision.label)}: nothing graded")
     draw_answer(trace)
     draw_cost(trace, f"history_open_{letter}")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import streamlit as st
 
-from crag_core.base.text.display import clean, counted, readable, sentence
+from crag_core.base.text.display import against, clean, counted, readable, sentence
 from crag_core.base.types import Action, CorrectionKind, Decision, Handling
 from crag_core.decision.policy import Policy
 from crag_core.view.verdict_lines import ONE_FOR_BOTH, is_one_for_both, own_name
@@ -127,10 +127,7 @@ def _scale_html(scale: Scale) -> str:
 
 
 def _value(score: float, limits: Sequence[float]) -> str:
-    """Two decimals, or as many more as it takes to be on its side of each threshold."""
-    value = f"{score:.2f}"
-    is_told = all((float(value) > one) == (score > one) and (float(value) < one) == (score < one) for one in limits)
-    return value if is_told else readable(score, *limits)[0]
+    return against(score, *limits)[0]
 
 
 def _effects_html(decision: Decision) -> Iterator[str]:
@@ -157,7 +154,7 @@ def draw_details(verdicts: Sequence[Verdict]) -> None:
     chosen = st.selectbox(
         "Details", list(by_name), index=None, placeholder="Details", key="policies_details", width=300,
         label_visibility="collapsed",
-        format_func=lambda name: plain(by_name[name].policy.title) if name in by_name else name,
+        format_func=lambda name: clean(by_name[name].policy.title) if name in by_name else name,
     )  # fmt: skip
     if chosen in by_name:
         with st.container(border=True, gap="small"):

@@ -38,7 +38,7 @@ def draw_running() -> None:
         ):
             st.markdown(f":shimmer[{plain(_doing(job))}]")
             _draw_stop(job, "ask_stop")
-        st.markdown(paragraphs(run.text) if run.text else "")
+        st.markdown(paragraphs(view_run(run.trace).cited(run.text)) if run.text else "")
     if job.ticket and job.ticket.before is not None:
         return  # nothing has happened yet, and many may wait here
     view = view_run(run.trace)

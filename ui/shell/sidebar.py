@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import clean, readable
 from crag_core.base.types import Action, EvaluatorCard, WebOutcome
 from crag_core.decision.policy import Aggregation, Doubtful, Policy, Preset
 from crag_core.experiments.thresholds.preset import TunedPreset
@@ -207,7 +207,7 @@ def _draw_collection() -> None:
     st.selectbox(
         "Search in",
         list(dict.fromkeys(("", *names, chosen))),
-        format_func=lambda name: plain(name) if name else "All collections",
+        format_func=lambda name: clean(name) if name else "All collections",
         key="collection",
         persist_state="session",
         help="Documents are put into collections on the Documents page. The next run searches there.",

@@ -32,6 +32,7 @@ from crag_core.trace.reroute import caution
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
+from crag_core.view.score_words import numbers_of, signals_of
 from crag_core.view.verdict_lines import chip
 
 
@@ -230,14 +231,14 @@ def _describe(trace: Trace) -> str:
     aside = set_aside(trace.settings.policy, trace.all_passages, trace.grades)
     for passage in trace.all_passages:
         grade = trace.grade_of(passage.id)
-        score = f"{grade.score:.2f}" if grade and grade.score is not None else "  - "
+        of, has_two = trace.settings.policy, routed.decision.topical is not None
+        numbers = numbers_of(grade, of, has_two=has_two) + (signals_of(grade) if grade and not has_two else ())
+        scores = ", ".join(f"{one.name} {one.text}" for one in numbers) or "not graded"
         page = f", page {passage.page}" if passage.page else ""
-        both = grade.two_signals if grade else None
-        signals = "  (answering {:.2f}, topical {:.2f})".format(*both) if both else ""
         alone = chunk_action(trace.settings.policy, passage, grade, aside)
         second = second_text(trace.settings.policy, grade)
         number = view.labels[passage.id].number
-        lines.append(f"  [{number}] {score}  {passage.source}{page}{signals}{f'  {alone}' if alone else ''}")
+        lines.append(f"  [{number}] {passage.source}{page}  {scores}{f'  {alone}' if alone else ''}")
         lines += [f"        {second}"] if second else []
     lines += [
         f"  [{view.labels[result.id].number}] web   {result.source}  {result.url}"

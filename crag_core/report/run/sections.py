@@ -203,7 +203,7 @@ class Card:
 
     @cached_property
     def lines(self) -> tuple[TextLine, ...]:
-        return text_lines("", self.view.passage.text, self.view.verdicts, "", self.view.sentences.signs)
+        return text_lines("", self.view.passage.text, self.view.verdicts, "", self.view.sentences)
 
 
 def cards_of(view: RunView, cards: tuple[ChunkCard, ...]) -> tuple[Card, ...]:
@@ -213,11 +213,10 @@ def cards_of(view: RunView, cards: tuple[ChunkCard, ...]) -> tuple[Card, ...]:
 def _bars(policy: Policy, card: ChunkCard) -> Iterator[Bar]:
     """What the decision compares with the thresholds; a weighted sum leaves a passage's own score without any."""
     limits = {"score": (policy.lower, policy.upper), ANSWERING: (policy.upper,), TOPICAL: (policy.lower,)}
-    for name, value in card.scores:
-        is_compared = (name, value) in card.compared and not policy.scores_the_set
-        is_compared &= not policy.fast_path.always
-        thresholds = tuple(round(100 * one, 1) for one in limits[name]) if is_compared else ()
-        yield Bar(name, f"{value:.2f}", round(100 * value, 1), thresholds)
+    for number in card.scores:
+        is_compared = number in card.compared and not (policy.scores_the_set or policy.fast_path.always)
+        thresholds = tuple(round(100 * one, 1) for one in limits[number.name]) if is_compared else ()
+        yield Bar(number.name, number.text, round(100 * number.value, 1), thresholds)
 
 
 # --- what is absent -------------------------------------------------------------------------------------------------

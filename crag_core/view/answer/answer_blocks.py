@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from crag_core.base.protocols import Piece
-from crag_core.base.text.display import clean, sentence, shortened
+from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.text.markdown import without_marks
 from crag_core.base.types import Answer, AnswerState, Excerpt, Strip, Support
 from crag_core.trace.grounding.checkers import Checker, checker_of
@@ -311,10 +311,10 @@ class AnswerBlocks:
         if one.score is None:
             return ""
         if not self.judge:
-            return f", score {one.score:.2f}"
+            return f", score {_support(one.score)}"
         if not self._is_opinion(one):
             return ", word for word"
-        score = "" if self.checker is Checker.LANGUAGE_MODEL else f"score {one.score:.2f}, "
+        score = "" if self.checker is Checker.LANGUAGE_MODEL else f"score {_support(one.score)}, "
         return f", {score}judged by {self.judge}"
 
     def _is_opinion(self, one: Support) -> bool:
@@ -372,7 +372,7 @@ class AnswerBlocks:
             return "It stands in the evidence word for word, so no model was asked:"
         message = f"Judged by {self.judge}: {stands}."
         if self.checker is not Checker.LANGUAGE_MODEL:  # a score, and no evidence named
-            message = f"Score {one.score:.2f}, judged by {self.judge}: {stands}.{self._unsupported(one)}"
+            message = f"Score {_support(one.score or 0.0)}, judged by {self.judge}: {stands}.{self._unsupported(one)}"
             return f"{message} Nearest in the evidence:" if quotes else message
         if stands is Standing.NONE:
             return message
@@ -386,7 +386,7 @@ class AnswerBlocks:
     def _head(self, one: Support, stands: Standing) -> str:
         if stands is Standing.UNCHECKED:
             return _WHY_UNCHECKED
-        score = f"{one.score:.2f}"
+        score = _support(one.score or 0.0)
         if stands is Standing.NONE:
             return f"Score {score}: less than {WEAK:.2f}, so nothing in the evidence supports this. {self._lacks(one)}"
         rest = "" if stands is Standing.SUPPORTED else f" {SUPPORTED:.2f} would count as supported. {self._lacks(one)}"
@@ -415,6 +415,11 @@ def sources_of(view: RunView, cited: tuple[int, ...] = ()) -> tuple[Source, ...]
     return tuple(
         Source(label.number, label, shortened(said(one), _SOURCE), place in cited) for place, one, label in labelled
     )
+
+
+def _support(score: float) -> str:
+    """Beside what counts as supported."""
+    return against(score, WEAK, SUPPORTED)[0]
 
 
 def _lines(text: str) -> Iterator[Support]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from crag_core.base.text.display import clean, counted, duration, readable
+from crag_core.base.text.display import against, clean, counted, duration
 from crag_core.base.types import (
     Action,
     CorrectionKind,
@@ -174,7 +174,8 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
     scores = [grade.score for grade in grades if grade.score is not None]
     count = f"{len(scores)}" if len(scores) == len(grades) else f"{len(scores) or 'none'} of {len(grades)}"
     # Where two signals decide, the combined score is none of the numbers that the route tells.
-    best = f", best {readable(max(scores))[0]}" if scores and routed.decision.topical is None else ""
+    limits = (routed.policy.lower, routed.policy.upper)
+    best = f", best {against(max(scores), *limits)[0]}" if scores and routed.decision.topical is None else ""
     by = f"by {trace.settings.evaluator.title}"
     detail = ". Second opinion: ".join(filter(None, (by, _second_opinion(trace, grades))))
     if judged := trace.judgement(trace.settings.policy):
@@ -197,16 +198,17 @@ def _second_opinion(trace: Trace, grades: list[Grade]) -> str:
 
 
 def route(trace: Trace, routed: Reroute) -> Stage:
-    decision = routed.decision
+    decision, policy = routed.decision, routed.policy
     message = decision.reason
     if decision.verdict is None:
         message = decision.label.lower()
     elif decision.rule:
         message = f"by rule {decision.rule}"
     elif decision.score is not None and decision.topical is not None:
-        message = "answering {}, topical {}".format(*readable(decision.score, decision.topical))
+        (first, _), (then, _) = against(decision.score, policy.upper), against(decision.topical, policy.lower)
+        message = f"answering {first}, topical {then}"
     elif decision.score is not None:
-        message = f"overall {readable(decision.score)[0]}"
+        message = f"overall {against(decision.score, policy.lower, policy.upper)[0]}"
     own = decision.label.upper() != decision.action
     detail = f"{decision.label}: {decision.reason}" if own else decision.reason
     return replace(stage("route", StageState.TAKEN, message, detail), action=decision.verdict)
@@ -326,7 +328,8 @@ def _grade_web(web: WebSearch, routed: Reroute) -> Stage:
     if web.grades is None and web.strips is None:
         return stage("grade_web", StageState.WOULD_BE)
     scores = [grade.score for grade in web.grades or () if grade.score is not None]
-    best = f"best {readable(max(scores))[0]}" if scores else ""
+    limits = (routed.policy.lower, routed.policy.upper)
+    best = f"best {against(max(scores), *limits)[0]}" if scores else ""
     external = routed.knowledge.external
     if external and not any(excerpt.strip_ids for excerpt in external):
         summary = f"{counted(len(external), 'result')} as {'it is' if len(external) == 1 else 'they are'}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from crag_core.base.text.display import clean, readable, shortened
+from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.types import ANSWERING, Answer, AnswerState, Origin, Passage, WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.ending import AnswerEnding
@@ -149,7 +149,9 @@ def _decided(view: RunView) -> Iterator[_Told]:
     shown = () if decision.rule or decision.score is None else tuple(map(shortened_scale, asked_scales(view)))
     title = f"Retrieval: {verdict.action}" if decision.verdict else "No check"
     is_off = decision.may_search and view.trace.web is not None and view.trace.web.outcome is WebOutcome.OFF
-    note = "In this run the web is switched off." if is_off else ""
+    grades = map(view.changed.grade_of, decision.deciding)
+    notes = dict.fromkeys(sentence(clean(one.caution)) for one in grades if one and one.caution)
+    note = " ".join((*notes, *(["In this run the web is switched off."] if is_off else [])))
     yield "decided", title, words.decision_caption(view, graded), ScoresPicture(shown, verdict), note
 
 
@@ -174,15 +176,15 @@ def _corrected(view: RunView, web_note: str) -> Iterator[_Told]:
         picture = WebPicture(
             query,
             tuple(_chunk(card, "" if card.passage.id in is_used else "aside") for card in cards[:_MOST_CHUNKS]),
-            tuple(_score(card) for card in cards[:_MOST_CHUNKS]),
+            tuple(_score(view, card) for card in cards[:_MOST_CHUNKS]),
             web_note if query else "",
         )
         yield "web", "Ask the web" if query else "The web", words.web_caption(view, best, len(is_used)), picture, ""
 
 
-def _score(card: ChunkCard) -> str:
+def _score(view: RunView, card: ChunkCard) -> str:
     value = card.grade.part(ANSWERING) if card.grade else None
-    return "" if value is None else f"{value:.2f}"
+    return "" if value is None else against(value, view.policy.lower, view.policy.upper)[0]
 
 
 def _sentences(view: RunView) -> Picture:
@@ -198,7 +200,7 @@ def _sentences(view: RunView) -> Picture:
         Line(
             shortened(_without_headings(row.lines), _SENTENCE),
             bool(row.kept),
-            "" if row.score is None else readable(row.score)[0],
+            "" if row.score is None else against(row.score, view.policy.cutoff)[0],
         )
         for row in card.sentences.rows
     ]

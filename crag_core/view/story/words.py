@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crag_core.base.text.display import clean, readable, sentence, shortened
+from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.types import (
     ANSWERING,
     TOPICAL,
@@ -89,14 +89,15 @@ def graded_caption(view: RunView, best: tuple[float, ...], count: int, ungraded:
         return f"An evaluator was to read each chunk and score it. It could grade none of the {many(count, 'chunk')}."
     lost = f" {capital(many(ungraded, 'chunk'))} could not be graded." if ungraded else ""
     if len(best) == 2:
-        first, then = (readable(one)[0] for one in best)
+        (first, _), (then, _) = against(best[0], view.policy.upper), against(best[1], view.policy.lower)
         return (
             "Before anything is answered, an evaluator reads each chunk and gives it two scores from 0 to 1: does it "
             f"hold the answer, and is it on the subject? The best of {many(graded, 'chunk')}: {first} and {then}.{lost}"
         )
+    value, *_ = against(best[0], view.policy.lower, view.policy.upper)
     return (
         "Before anything is answered, an evaluator reads each chunk and scores from 0 to 1 how well it fits the "
-        f"question. The best of {many(graded, 'chunk')} scores {readable(best[0])[0]}.{lost}"
+        f"question. The best of {many(graded, 'chunk')} scores {value}.{lost}"
     )
 
 
@@ -116,8 +117,8 @@ def decision_caption(view: RunView, graded: int) -> str:
 
 def _by_two(decision: Decision, policy: Policy, graded: int) -> str:
     score, topical = decision.score or 0.0, decision.topical or 0.0
-    value, upper = readable(score, policy.upper)
-    subject, lower = readable(topical, policy.lower)
+    value, upper = against(score, policy.upper)
+    subject, lower = against(topical, policy.lower)
     best = f"The best of {many(graded, 'chunk')} scores {value}"
     if decision.action is Action.CORRECT:
         return f"{best}: it counts as an answer, for the bar is at {upper}."
@@ -130,7 +131,7 @@ def _by_two(decision: Decision, policy: Policy, graded: int) -> str:
 
 def _by_one(decision: Decision, policy: Policy, graded: int) -> str:
     score = decision.score or 0.0
-    value, lower, upper = readable(score, policy.lower, policy.upper)
+    value, lower, upper = against(score, policy.lower, policy.upper)
     how = capital(_HOW[policy.aggregation].format(many(graded, "chunk")))
     if decision.action is Action.CORRECT:
         return f"{how} {value}, and the upper bar is at {upper}. That counts as enough to answer from."
@@ -250,7 +251,8 @@ def web_caption(view: RunView, best: float | None, used: int) -> str:
     if web is None or web.outcome is not WebOutcome.USED:
         return describe_web(view.trace, view.routed)
     found = many(len(web.results), "snippet")
-    graded = f" Graded like the chunks, the best scores {readable(best)[0]}." if best is not None else ""
+    limits = (view.policy.lower, view.policy.upper)
+    graded = f" Graded like the chunks, the best scores {against(best, *limits)[0]}." if best is not None else ""
     kept = "" if used else " None of them is used."
     return f"A web search for the question returns {found}.{graded}{kept}"
 
