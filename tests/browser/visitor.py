@@ -31,7 +31,8 @@ _PATIENCE = 1.0
 
 
 class Visitor:
-    """One browser tab. `errors` holds what should never be: exceptions on the page, a broken one, tags of others.
+    """One browser tab. `errors` holds what should never be seen: exceptions on the page, tags of other visitors. A page
+    that is broken ends the visit: from then on `until` and `settled` raise `BrokenTree`.
 
     Everything that comes is searched for tags, which look like V007R012: a visitor sees those that begin with its own
     `tag` only.
@@ -49,6 +50,7 @@ class Visitor:
         """How often the page asked for ticks that did not come, and for itself."""
         self._url = url
         self._tree = Tree()
+        self._broken: BrokenTree | None = None
         self._widgets: dict[str, WidgetState] = {}
         self._timers: dict[str, asyncio.Task[None]] = {}
         self._ticking: set[str] = set()
@@ -64,7 +66,7 @@ class Visitor:
 
     async def open(self) -> None:
         """Load the page, as a new tab or after a reload with what stands in the address bar."""
-        self._tree = Tree()
+        self._tree, self._broken = Tree(), None
         self._widgets.clear()
         address = self._url.replace("http://", "ws://") + "/_stcore/stream"
         self._socket = await connect(address, subprotocols=["streamlit"], max_size=None, open_timeout=PATIENCE)  # type: ignore[list-item]
@@ -158,15 +160,22 @@ class Visitor:
         """Wait for something to be seen when the script has run; raises TimeoutError with what is there."""
         try:
             async with asyncio.timeout(patience):
+                self._stand()
                 while not is_so():
                     self._changed.clear()
                     await self._changed.wait()
+                    self._stand()
         except TimeoutError:
             raise TimeoutError(f"{self.tag}: not seen within {patience:.0f} s; there is\n{self.text[:2000]}") from None
 
     async def settled(self) -> None:
         """Wait until the script has run to its end for what was done last; a tick in between is no end."""
         await asyncio.wait_for(self._is_idle.wait(), PATIENCE)
+        self._stand()
+
+    def _stand(self) -> None:
+        if self._broken:
+            raise self._broken
 
     # --- the protocol
 
@@ -204,7 +213,9 @@ class Visitor:
         try:
             self._tree.take(message)
         except BrokenTree as error:
-            self.errors.append(f"the page is broken: {error}")
+            self._broken = self._broken or BrokenTree(f"{self.tag}: {error}")
+            self._is_idle.set()
+            self._changed.set()
         if kind == "new_session":
             self._begin(message)
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
