@@ -40,10 +40,9 @@ def is_text(scored: NodeWithScore) -> bool:
 def to_passage(scored: NodeWithScore, score_name: str = "retriever") -> Passage:
     """A passage from any retriever's node; its score becomes the score `score_name`.
 
-    "retriever" is on that retriever's own scale; "cosine" says that it is a cosine, which signals and rules can use, and
+    "retriever" is on that retriever's own scale; "cosine" says that it is a cosine, which signals and rules use, and
     of dense retrieval, unless the node says what found it. Raises `BadRecord` for a cosine that is none. A node that
-    `to_node` made gives back the passage that it was made from; metadata of others under the same names count where
-    they have the same shape.
+    `to_node` made gives back the passage that it was made from; metadata of others count where they have that shape.
     """
     node, metadata = scored.node, scored.node.metadata
     text = node.get_content()
