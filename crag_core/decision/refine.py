@@ -347,8 +347,8 @@ def _sentences(excerpts: tuple[Excerpt, ...], strips: tuple[Strip, ...]) -> set[
 
 
 def _as_words(text: str) -> str:
-    """What makes two sentences the same: everything but white space."""
-    return " ".join(text.split())
+    """What makes two sentences the same: everything but white space, capitals, and quotes and full stops around it."""
+    return " ".join(text.split()).casefold().strip(" .…\"'“”„«»")
 
 
 def _beginning(passage: Passage, text: str, strips: tuple[Strip, ...]) -> Excerpt:
