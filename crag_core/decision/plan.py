@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from crag_core.base.text.display import against
+from crag_core.base.text.display import against, readable
 from crag_core.base.types import Action, Correction, CorrectionKind, Handling, Passage
 from crag_core.decision.policy import Again, Policy, Route, Strategy, WebQuery, WebUse
 
@@ -127,7 +127,7 @@ class Planner:
         if not remaining or self.handling is Handling.DOCUMENTS:
             return []
         if self.handling is Handling.REFINE:
-            why = f"keep the sentences of {remaining} chunks that score above {self.policy.cutoff:.2f}"
+            why = f"keep the sentences of {remaining} chunks that score above {readable(self.policy.cutoff)[0]}"
             return [Correction(CorrectionKind.REFINE, why + self._on_condition)]
         if self.handling is Handling.EXTRACT:
             why = f"extract the relevant sentences of {remaining} chunks word for word"
