@@ -75,6 +75,8 @@ def _hints(kind: Hashable) -> dict[str, Any]:
 
 
 def _convert(hint: Any, value: Any, path: str) -> Any:
+    if hint is Any:  # of a step, whose argument `decision.steps` checks
+        return tuple(value) if isinstance(value, list) else value
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
         options = [option for option in typing.get_args(hint) if option is not type(None)]

@@ -298,7 +298,7 @@ class Strip:
 class Handling(StrEnum):
     """What becomes of the retrieved passages; `documents`: their documents are read whole in their place."""
 
-    WHOLE = "whole"
+    KEEP = "keep"
     REFINE = "refine"
     EXTRACT = "extract"
     DISCARD = "discard"
@@ -357,7 +357,7 @@ class Decision:
     plan: tuple[Correction, ...]
     deciding: tuple[str, ...] = ()
     rule: str | None = None
-    handling: Handling = Handling.WHOLE
+    handling: Handling = Handling.KEEP
     next_round: str | None = None
     topical: float | None = None
     web_below: int | None = None

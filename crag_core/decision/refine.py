@@ -111,7 +111,7 @@ def _internal(
     discarded = {c.passage_id: c.reason for c in decision.plan if c.kind is CorrectionKind.DISCARD}
     handling = decision.handling
     usable = () if None in discarded else tuple(p for p in passages if p.id not in discarded)
-    if handling in (Handling.WHOLE, Handling.DOCUMENTS):
+    if handling in (Handling.KEEP, Handling.DOCUMENTS):
         return _whole(usable, strips or (), policy.strips.token_budget, discarded, notes)
     extracted = handling is Handling.EXTRACT and extractions is not None
     if not extracted and (unread := _unread(usable, strips or ())):

@@ -25,7 +25,7 @@ def test_whatever_was_found_is_correct_by_rule_whatever_its_grades(scores: tuple
     found, grades = graded(*scores)
     decision = decide(plain_rag(), found, grades)
     assert (decision.action, decision.rule, decision.score) == (Action.CORRECT, "always", 1.0)
-    assert decision.handling is Handling.WHOLE and not decision.wants(CorrectionKind.WEB_SEARCH)
+    assert decision.handling is Handling.KEEP and not decision.wants(CorrectionKind.WEB_SEARCH)
     assert decision.deciding == tuple(one.id for one in found)
     assert decision.reason == "rule always: this policy uses what is retrieved as it is; no grade was looked at"
 

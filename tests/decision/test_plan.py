@@ -238,7 +238,7 @@ def test_the_last_iteration_answers_from_what_there_is(
 ) -> None:
     decision = decide(looping(3), *graded(*scores), (), ("keyword", "refine"))
     reasons = {step.kind: step.reason for step in decision.plan}
-    assert (decision.next_round, decision.handling) == (None, Handling.WHOLE)
+    assert (decision.next_round, decision.handling) == (None, Handling.KEEP)
     assert reasons[KEEP] == f"iteration 3 of 3, no more retrieval: {kept}"
     assert tuple(discards(decision.plan)) == dropped
     assert not decision.wants(RE_RETRIEVE) and not decision.wants(WEB)

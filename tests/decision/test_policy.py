@@ -114,7 +114,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
     },
 }
 
-WHOLE, REFINE, EXTRACT, DISCARD = Handling.WHOLE, Handling.REFINE, Handling.EXTRACT, Handling.DISCARD
+WHOLE, REFINE, EXTRACT, DISCARD = Handling.KEEP, Handling.REFINE, Handling.EXTRACT, Handling.DISCARD
 DOCUMENTS = Handling.DOCUMENTS
 NEVER, ALWAYS, WHEN_FEW = WebUse.NEVER, WebUse.ALWAYS, WebUse.WHEN_FEW
 

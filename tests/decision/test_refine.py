@@ -47,7 +47,7 @@ def ruling(
 
 
 CORRECT = ruling(Action.CORRECT, Handling.REFINE)
-AS_IT_IS = ruling(Action.CORRECT, Handling.WHOLE)
+AS_IT_IS = ruling(Action.CORRECT, Handling.KEEP)
 AMBIGUOUS = ruling(Action.AMBIGUOUS, Handling.REFINE, *WEB)
 EXTRACTING = ruling(Action.AMBIGUOUS, Handling.EXTRACT, *WEB)
 INCORRECT = ruling(Action.INCORRECT, Handling.DISCARD, CorrectionKind.DISCARD, *WEB)
@@ -302,7 +302,7 @@ def test_whole_passages_go_in_as_they_are_in_rank_order() -> None:
 
 
 def test_whole_passages_without_the_dropped_ones() -> None:
-    dropping = ruling(Action.CORRECT, Handling.WHOLE, discarded={"p1": "score 0.20 < 0.30"})
+    dropping = ruling(Action.CORRECT, Handling.KEEP, discarded={"p1": "score 0.20 < 0.30"})
     knowledge = recompose(policy("agentic"), dropping, FOUND, STRIPS, None, None)
     assert texts(knowledge) == [TIMES.text]
     assert set(struck(knowledge.verdicts).values()) == {"its chunk was discarded: score 0.20 < 0.30"}

@@ -327,12 +327,12 @@ def test_refining_uses_up_iterations_too() -> None:
     refined = tuple(round_of(" ".join(["refine"] * times)) for times in range(1, 9))
     decision_path = way(HALF, *refined, of=limited(5))
     assert len(decision_path.iterations) == 5
-    assert (decision_path.decision.next_round, decision_path.decision.handling) == (None, Handling.WHOLE)
+    assert (decision_path.decision.next_round, decision_path.decision.handling) == (None, Handling.KEEP)
 
 
 def test_the_last_iteration_keeps_all_that_it_found_where_none_is_worth_keeping() -> None:
     decision_path = way(LOW | {"p4": 0.1, "p5": 0.2}, round_of("keyword", *named("p4 p5")), of=limited(2))
-    assert (decision_path.decision.action, decision_path.decision.handling) == (INCORRECT, Handling.WHOLE)
+    assert (decision_path.decision.action, decision_path.decision.handling) == (INCORRECT, Handling.KEEP)
     assert ids(decision_path.kept) == "p4 p5"
 
 

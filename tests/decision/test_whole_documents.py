@@ -46,7 +46,7 @@ def test_documents_that_could_not_be_read_leave_the_chunks_as_they_are() -> None
     unmade = Round(("documents",), (), "d1 is not indexed.")
     path = replay_rounds(POLICY, found, grades, DECLINED, (unmade,))
     assert (path.evidence, path.wanted, path.not_made) == (found, None, "d1 is not indexed.")
-    assert path.decision.handling is Handling.WHOLE
+    assert path.decision.handling is Handling.KEEP
     assert kinds(path.decision) == (CorrectionKind.KEEP, CorrectionKind.GENERATE)
 
 
@@ -59,12 +59,12 @@ def test_documents_that_an_answered_question_does_not_need_are_left_aside() -> N
 def test_where_nobody_said_whether_it_can_be_answered_nothing_is_read() -> None:
     found, grades = graded(0.9, 0.2)
     decision = decide(POLICY, found, grades, ())
-    assert (decision.next_round, decision.handling) == (None, Handling.WHOLE)
+    assert (decision.next_round, decision.handling) == (None, Handling.KEEP)
 
 
 def test_unaided_the_best_chunk_decides_and_no_document_is_read() -> None:
     unaided = POLICY.unaided()
-    assert unaided.aggregation is Aggregation.BEST and unaided.ambiguous.passages is Handling.WHOLE
+    assert unaided.aggregation is Aggregation.BEST and unaided.ambiguous.passages is Handling.KEEP
     assert replace(unaided, aggregation=POLICY.aggregation, ambiguous=POLICY.ambiguous) == POLICY
     assert unaided.unaided() == unaided
     for name in ("paper", "agentic", "heuristic"):

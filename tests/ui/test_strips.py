@@ -73,7 +73,7 @@ def test_what_else_strikes_out_is_told() -> None:
 def test_where_whole_passages_are_used_no_cutoff_is_claimed() -> None:
     run, chosen = a_run(1)
     whole = chosen.with_thresholds(0.1, 0.2, 0.35)
-    assert reroute(run, whole).decision.handling is Handling.WHOLE
+    assert reroute(run, whole).decision.handling is Handling.KEEP
     app = opened(run, whole)
     assert "The cut-off decides nothing here." in said(app)
     assert "cut-off" not in json.dumps(figure(app)["layout"])

@@ -30,7 +30,7 @@ RUN = trace(
     ),
     web=searched(PAGE, strips=strips_of(PAGE, ("Fares rose.", 0.4))),
 )
-WHOLE = replace(PAPER, correct=replace(PAPER.correct, passages=Handling.WHOLE))
+WHOLE = replace(PAPER, correct=replace(PAPER.correct, passages=Handling.KEEP))
 TAKEN = reroute(RUN, PAPER)
 
 

@@ -72,7 +72,7 @@ class Stage:
 
 
 _HANDLINGS = {
-    Handling.WHOLE: "Use whole",
+    Handling.KEEP: "Use whole",
     Handling.DOCUMENTS: "Read whole",
     Handling.EXTRACT: "Extract",
     Handling.DISCARD: "Discard",
@@ -256,7 +256,7 @@ def refine(trace: Trace, routed: Reroute) -> Stage:
         return replace(message, state=StageState.WOULD_BE)
     if handling is Handling.DOCUMENTS:
         return replace(message, headline=counted(whole, "document"))
-    if handling is Handling.WHOLE or whole:
+    if handling is Handling.KEEP or whole:
         return replace(message, headline=f"{counted(whole, 'chunk')} as {'it is' if whole == 1 else 'they are'}")
     count = kept(knowledge.verdicts, decision_path.evidence)
     if Missing.EXTRACTION not in routed.missing:

@@ -28,7 +28,7 @@ _JUDGED = {
     Action.INCORRECT: "Poor evidence",
 }
 _DONE = {
-    Handling.WHOLE: "use the chunks as they are",
+    Handling.KEEP: "use the chunks as they are",
     Handling.DOCUMENTS: "read their documents whole",
     Handling.REFINE: "keep the best sentences",
     Handling.EXTRACT: "keep the best sentences",
@@ -167,7 +167,7 @@ def _documents(view: RunView) -> str:
     if not knowledge.internal:
         return f"{many(found, 'chunk')} set aside"
     verdicts = [one for one in knowledge.verdicts if one.strip.passage_id in _ids(view)]
-    if decision.handling is Handling.WHOLE or not any(excerpt.strip_ids for excerpt in knowledge.internal):
+    if decision.handling is Handling.KEEP or not any(excerpt.strip_ids for excerpt in knowledge.internal):
         noun = "document" if decision.handling is Handling.DOCUMENTS else "chunk"
         return f"{many(len(knowledge.internal), noun)} used whole"
     return f"{sum(one.kept for one in verdicts)} of {len(verdicts)} sentences kept"

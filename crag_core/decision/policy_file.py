@@ -1,0 +1,166 @@
+"""Reads policies from TOML and from records, in the present form or an earlier one, and writes the present form."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+from crag_core.base.errors import BadRecord
+from crag_core.base.serialization import from_plain
+from crag_core.decision.policy import Policy
+from crag_core.decision.steps import DISCARD, EXTRACT, REFINE, read_steps, write_steps
+
+ACTIONS = ("correct", "ambiguous", "incorrect")
+_WEB = {f"web_{name}": name for name in ("query", "limit", "pages", "on_subject", "seconds", "cooldown")} | {
+    "web_query_words": "words",
+    "web_query_phrases": "phrases",
+    "refine_web": "refine",
+}
+_RENAMED = {"ungraded_score": "ungraded", "grade_top": "top"}
+_SCORES = {"two-signal": "two_signals"}
+_HANDLING = {"whole": "keep"}
+_GONE = ("second_opinion", "web_when_ungraded", "without_model")
+"""Keys of the earlier form that have no successor here; `evaluators.cascade` reads twice."""
+
+
+def parse_policy(text: str, name: str) -> Policy:
+    """Read a policy from TOML; `BadRecord` names the file, the key and what was expected."""
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # besides syntax errors: numbers and nesting without end
+        raise BadRecord(f"Policy {name!r} is not valid TOML: {error}.") from error
+    if "name" in data:
+        raise BadRecord(f"policy {name}.name: unknown key.", hint="A policy has the name of its file.")
+    policy = from_plain(Policy, upgrade(data) | {"name": name}, f"policy {name}")
+    if problem := next(_without_effect(policy, data), None):
+        raise BadRecord(f"policy {name}.{problem}", hint="Leave it out, or add the step that it is for.")
+    return policy
+
+
+def upgrade(data: dict[str, Any]) -> dict[str, Any]:
+    """A policy in the present form; one with `aggregation` is of the form before, with a table an action."""
+    if "aggregation" not in data:
+        return data | {key: read_steps(data[key]) for key in (*ACTIONS, "skip") if key in data}
+    routes = {key: data[key] for key in ACTIONS if isinstance(data.get(key), dict)}
+    known = {key: value for key, value in data.items() if key not in (*routes, *_GONE)}
+    score = known.pop("aggregation")
+    found: dict[str, Any] = {"score": _SCORES.get(score, score.replace("-", "_") if isinstance(score, str) else score)}
+    for old, new in _RENAMED.items():
+        if old in known:
+            found[new] = known.pop(old)
+    if known.pop("upper_is_exclusive", False):
+        found["at_upper"] = "AMBIGUOUS"
+    if known.pop("lower_is_inclusive", False):
+        found["at_lower"] = "INCORRECT"
+    web = {new: known.pop(old) for old, new in _WEB.items() if old in known}
+    strips, expansion, loop = (known.pop(name, None) or {} for name in ("strips", "expansion", "loop"))
+    found |= {"web": web} if web else {}
+    found |= {"refinement": {("budget" if k == "token_budget" else k): v for k, v in strips.items()}} if strips else {}
+    found |= (
+        {"expansion": {("max_chunks" if k == "max_passages" else k): v for k, v in expansion.items()}}
+        if expansion
+        else {}
+    )
+    if "max_iterations" in loop:
+        found["max_rounds"] = loop["max_iterations"]
+    fast, classes = known.pop("fast_path", None) or {}, known.pop("rounds_by_question", False)
+    skip = [(name, None) for name in ("no_retrieval", "one_retrieval") if classes]
+    found["skip"] = skip + [
+        (key, None if value is True else value) for key, value in fast.items() if value not in (None, False)
+    ]
+    found["labels"] = [routes.get(key, {}).get("label", key.capitalize()) for key in ACTIONS]
+    own, consolidates = known.pop("own_knowledge", 0), known.pop("consolidate", False)
+    abstains = known.pop("doubtful", "show") == "abstain"
+    for key, route in routes.items():
+        consolidate = own if consolidates and key != "incorrect" else None
+        found[key] = _steps_of(route, loop, consolidate, abstains and key == "ambiguous")
+    return known | found
+
+
+def _steps_of(route: dict[str, Any], loop: dict[str, Any], own: int | None, abstains: bool) -> list[tuple[str, Any]]:
+    chunks = _HANDLING.get(route.get("passages", ""), route.get("passages", ""))
+    steps: list[tuple[str, Any]] = [(chunks, None)]
+    if route.get("drop_below") is not None and chunks != DISCARD:
+        steps.append(("drop", route["drop_below"]))
+    if route.get("web") == "always" or (route.get("web") == "when-few" and chunks == DISCARD):
+        steps.append(("web", None))
+    elif route.get("web") == "when-few":
+        steps.append(("web_if_fewer", route.get("web_below_results", 3)))
+    again = {
+        "refine": None,
+        "next-strategy": tuple(loop.get("strategies", ("keyword", "rewritten", "expanded", "web"))),
+    }
+    if route.get("expand"):
+        steps.append(("expand", None))
+    elif isinstance(kind := route.get("re_retrieve"), str) and kind in again:
+        steps.append(("again", again[kind]))
+    if route.get("keep_original_without_web") and chunks == DISCARD and (len(steps) > 1):
+        steps.append(("keep_if_nothing", None))
+    steps += [("consolidate", own)] if own is not None else []
+    return steps + ([("abstain", None)] if abstains else [])
+
+
+def _without_effect(policy: Policy, data: dict[str, Any]) -> Iterator[str]:
+    """Keys of a present-form file that nothing reads under its steps."""
+    if "aggregation" in data:
+        return
+    refines = policy.has(REFINE, EXTRACT) or policy.web.refine
+    searches = policy.has("web", "web_if_fewer") or any("web" in (s.get("again") or ()) for s in policy.routes.values())
+    tables = {
+        "refinement": (data.get("refinement", {}), {"cutoff", "top", "order", "scorer"}, refines, "no step refines"),
+        "web": (data.get("web", {}), set(data.get("web", {})), searches, "no step searches the web"),
+        "expansion": (
+            data.get("expansion", {}),
+            set(data.get("expansion", {})),
+            policy.has("expand"),
+            "no step expands",
+        ),
+    }
+    for table, (given, keys, has_effect, why) in tables.items():
+        yield from (f"{table}.{key}: has no effect, since {why}." for key in given if key in keys and not has_effect)
+    own = {"words": "rewritten", "phrases": "phrases"}
+    for key in data.get("web", {}):
+        if key in own and policy.web.query != own[key]:
+            yield f"web.{key}: has no effect with query = {policy.web.query.value!r}."
+    if "weights" in data and policy.score != "signals":
+        yield f"weights: has no effect, since the score is {policy.score.value!r}, not 'signals'."
+    if "max_rounds" in data and not policy.has("again"):
+        yield "max_rounds: has no effect, since no step retrieves again."
+
+
+def write_policy(policy: dict[str, Any]) -> str:
+    """TOML of a policy in the present form, as `upgrade` gives it."""
+    plain = {
+        key: value for key, value in policy.items() if not isinstance(value, dict) and key not in ("name", "presets")
+    }
+    lines = [
+        f"{key} = {_toml(write_steps(value) if key in (*ACTIONS, 'skip') else value)}" for key, value in plain.items()
+    ]
+    for key, table in policy.items():
+        if isinstance(table, dict):
+            lines += [
+                "",
+                f"[{key}]",
+                *(f"{name} = {_toml(value)}" for name, value in table.items() if value is not None),
+            ]
+    for preset in policy.get("presets", ()):
+        lines += [
+            "",
+            "[[presets]]",
+            *(f"{name} = {_toml(value)}" for name, value in preset.items() if value is not None),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        escaped = "".join(f"\\u{ord(c):04x}" if ord(c) < 32 or c in '"\\\x7f' else c for c in value)
+        return f'"{escaped}"'
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_toml(one)}' for key, one in value.items())} }}"
+    return repr(value)
