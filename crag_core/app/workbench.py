@@ -32,7 +32,6 @@ from crag_core.evaluators.policies import (
     find_policy,
     known_card,
     load_policies,
-    second_card,
 )
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
@@ -101,7 +100,6 @@ class Choice:
             len(self.pinned) + searched,
             writer=self.model != EXTRACTIVE,
             searches=self.web is not WebMode.OFF,
-            second=second_card(self.policy, self.evaluator, writer=self.model != EXTRACTIVE),
             condenses=condenses,
         )
 
@@ -393,7 +391,6 @@ class Workbench:
 
         model = self.servers.model(choice.model)
         listeners = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
-        second = second_card(choice.policy, choice.evaluator, writer=model is not None)
         judge = evaluator or by_name(choice.evaluator)
         return CRAGPostprocessor(
             choice.policy,
@@ -405,7 +402,6 @@ class Workbench:
             pause=pause,
             page_reader=None if choice.web is WebMode.OFF else self.page_reader,
             prompts=self.prompts,
-            second_evaluator=by_name(second.name) if second else None,
             sentence_scorer=_sentence_scorer(judge, embedder.name),
             settings={
                 "writer": choice.model,

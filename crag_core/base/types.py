@@ -109,45 +109,12 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class SecondGrade:
-    """What the policy's second evaluator said of one passage, on its own scale; `score` and `cause` as in `Grade`.
-
-    `title`, `lower` and `upper` are those of its card; `writer` is the language model that it asked.
-    """
-
-    evaluator: str
-    lower: float
-    upper: float
-    score: float | None
-    reason: str = ""
-    parts: Scores = ()
-    raw: str | None = None
-    cause: str = ""
-    retryable: bool = False
-    seconds: float = 0.0
-    usage: Usage = field(default_factory=Usage)
-    from_cache: bool = False
-    writer: str = ""
-    title: str = ""
-
-    def __post_init__(self) -> None:
-        _check_score(self.score)
-        if not 0.0 <= self.lower <= self.upper <= 1.0:
-            raise ValueError(f"expected 0 <= lower <= upper <= 1, found {self.lower} and {self.upper}")
-
-    @property
-    def called(self) -> str:
-        """The evaluator by its title, or by its name in a record that has no title."""
-        return self.title or self.evaluator
-
-
-@dataclass(frozen=True)
 class Grade:
     """What an evaluator said of one passage.
 
     `score` lies in 0..1, or is None when the passage could not be graded; then `cause` says why, `raw` holds the reply
     as it came, and `retryable` tells an outage (worth asking again, `error` names its type) from an unreadable reply.
-    `from_cache`: an earlier run paid for it. `second` is what the policy's second evaluator said; None: not asked.
+    `from_cache`: an earlier run paid for it.
     """
 
     passage_id: str
@@ -161,7 +128,6 @@ class Grade:
     usage: Usage = field(default_factory=Usage)
     from_cache: bool = False
     error: str = ""
-    second: SecondGrade | None = None
 
     def __post_init__(self) -> None:
         _check_score(self.score)
@@ -743,7 +709,6 @@ class StepName(StrEnum):
     CLASSIFY = "classify"
     RETRIEVE = "retrieve"
     GRADE = "grade"
-    SECOND_READING = "second reading"
     JUDGE_TOGETHER = "judge together"
     ROUTE = "route"
     RETRIEVE_AGAIN = "retrieve again"

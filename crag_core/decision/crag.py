@@ -107,8 +107,7 @@ def score(policy: Routing, seen: Evidence) -> Scored:
     grades, topical = counted(policy, judged), counted(policy, judged, "topical")
     found, weights = None, dict.fromkeys(ids, 1.0)
     if policy.score in OF_ALL:
-        best = {"rerank_top3": fmean(sorted(grades.values())[-3:])} if grades else {}
-        found = mean({**seen.signals, **best}, dict(policy.weights) or {"sufficiency": 1.0})
+        found = mean(signals_with_rerank(policy, seen), dict(policy.weights) or {"sufficiency": 1.0})
     elif any(one.grade is not None for one in judged):
         weights = WEIGHTS[policy.score](grades, ids, policy.lower)
         found = mean(grades, weights)
@@ -121,6 +120,11 @@ def score(policy: Routing, seen: Evidence) -> Scored:
         return Scored("score", found, topical[nearest], tuple(dict.fromkeys((*weights, nearest))))
     agrees = policy.low_variance_promotes and found > 0.5 and pvariance(grades.values()) <= 0.1
     return Scored("score", found, by=tuple(weights), agrees=agrees)
+
+
+def signals_with_rerank(policy: Routing, seen: Evidence) -> dict[str, float]:
+    best = sorted(counted(policy, seen.chunks[: policy.top]).values())[-3:]
+    return {**seen.signals, **({"rerank_top3": fmean(best)} if best else {})}
 
 
 def counted(policy: Routing, chunks: tuple[Chunk, ...], part: str = "grade") -> dict[str, float]:

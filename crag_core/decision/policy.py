@@ -49,7 +49,7 @@ class ContextJudge(StrEnum):
 
 
 class StripOrder(StrEnum):
-    """Sentences by their place in the documents, by their score, or by the rank of their chunks, each from its start."""
+    """Sentences by place in the documents, by score, or by the rank of their chunks, each from its start."""
 
     DOCUMENT = "document"
     RELEVANCE = "relevance"
@@ -59,6 +59,8 @@ class StripOrder(StrEnum):
 PAPER_CUTOFF = 0.25
 """The paper keeps strips above -0.5 on its scale of -1 to 1."""
 
+CLASS_RULES = ("no_retrieval", "one_retrieval")
+"""Rules that read the class of the question (arXiv 2403.14403)."""
 WITHOUT_MODEL: dict[str, tuple[str | None, str]] = {
     "no_retrieval": (
         "no_retrieval",
@@ -73,7 +75,7 @@ WITHOUT_MODEL: dict[str, tuple[str | None, str]] = {
 
 @dataclass(frozen=True)
 class Refinement:
-    """Which sentences reach the answer: those that score above the cut-off, until `budget` tokens (words x 1.3) are full.
+    """Which sentences reach the answer: those above the cut-off, until `budget` tokens (words x 1.3) are full.
 
     `cutoff` holds for the scores of `scorer`, the evaluator that it was chosen for; None: whoever scores the sentences
     brings its own. `budget` None: nothing but the context of the language model bounds the evidence. `top`: at most so
@@ -95,10 +97,10 @@ class Refinement:
 class WebRules:
     """How the web is searched. `query` is what is sent, `limit` how many results are asked for.
 
-    `pages`: the pages of so many results are read, and their chunks used in place of their snippets. `refine`: web text
-    goes through the same filter of sentences as chunks. `on_subject`: results whose topical score (or only one) is below
-    `lower` are left out. `seconds` is the longest wait, `cooldown` the seconds that must lie between two searches of one
-    user; None: no such limit.
+    `pages`: the pages of so many results are read, and their chunks used in place of their snippets. `refine`: web
+    text goes through the same filter of sentences as chunks. `on_subject`: results whose topical score (or only one)
+    is below `lower` are left out. `seconds` is the longest wait, `cooldown` the seconds that must lie between two
+    searches of one user; None: no such limit.
     """
 
     query: WebQuery = WebQuery.REWRITTEN
@@ -249,11 +251,11 @@ class Policy(Routing):
     @property
     def classifies(self) -> bool:
         """Whether the question is classified before anything is retrieved (arXiv 2403.14403)."""
-        return bool({"no_retrieval", "one_retrieval"} & dict(self.skip).keys())
+        return any(name in CLASS_RULES for name, _ in self.skip)
 
     @property
     def own_knowledge(self) -> int | None:
-        """So many passages at most a model writes from memory, to consolidate them with the evidence; None: it does not."""
+        """How many passages a model may write from memory to consolidate with the evidence; None: it does not."""
         return next((steps["consolidate"] for steps in self.routes.values() if "consolidate" in steps), None)
 
     @property
@@ -262,7 +264,7 @@ class Policy(Routing):
 
     @property
     def without_model(self) -> str:
-        """What the policy does without a language model, if it cannot then do what it is described for; "": it needs none."""
+        """What the policy does where there is no language model; "": what it is described for."""
         needed = [name for name in WITHOUT_MODEL if name == self.score or self.has(name) or name in dict(self.skip)]
         said = "; ".join(WITHOUT_MODEL[name][1] for name in needed)
         return f"{said[:1].upper()}{said[1:]}." if said else ""
@@ -291,8 +293,11 @@ class Policy(Routing):
 
     def without_retrieval(self) -> Policy:
         """This policy where only the given chunks are at hand: no second retrieval is asked for."""
-        rules = tuple(rule for rule in self.skip if rule[0] not in ("no_retrieval", "one_retrieval"))
-        return replace(self._becoming({"documents": KEEP, "expand": None}), max_rounds=1, skip=rules)
+        return replace(self._becoming({"documents": KEEP, "expand": None}).once_classified(), max_rounds=1)
+
+    def once_classified(self) -> Policy:
+        """This policy for a question that takes several rounds, which is the one that thresholds decide."""
+        return replace(self, skip=tuple(rule for rule in self.skip if rule[0] not in CLASS_RULES))
 
     def without_language_model(self) -> Policy:
         """This policy as `WITHOUT_MODEL` says."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain
-from crag_core.decision.policy import Policy
-from crag_core.decision.steps import DISCARD, EXTRACT, REFINE, read_steps, write_steps
+from crag_core.decision.policy import CLASS_RULES, Policy
+from crag_core.decision.steps import DISCARD, EXPAND, EXTRACT, KEEP, REFINE, WAYS, read_steps, write_steps
 
 ACTIONS = ("correct", "ambiguous", "incorrect")
 _WEB = {f"web_{name}": name for name in ("query", "limit", "pages", "on_subject", "seconds", "cooldown")} | {
@@ -19,7 +19,7 @@ _WEB = {f"web_{name}": name for name in ("query", "limit", "pages", "on_subject"
 }
 _RENAMED = {"ungraded_score": "ungraded", "grade_top": "top"}
 _SCORES = {"two-signal": "two_signals"}
-_HANDLING = {"whole": "keep"}
+_TABLES = ("strips", "expansion", "loop")
 _GONE = ("second_opinion", "web_when_ungraded", "without_model")
 """Keys of the earlier form that have no successor here; `evaluators.cascade` reads twice."""
 
@@ -42,63 +42,60 @@ def upgrade(data: dict[str, Any]) -> dict[str, Any]:
     """A policy in the present form; one with `aggregation` is of the form before, with a table an action."""
     if "aggregation" not in data:
         return data | {key: read_steps(data[key]) for key in (*ACTIONS, "skip") if key in data}
-    routes = {key: data[key] for key in ACTIONS if isinstance(data.get(key), dict)}
-    known = {key: value for key, value in data.items() if key not in (*routes, *_GONE)}
-    score = known.pop("aggregation")
-    found: dict[str, Any] = {"score": _SCORES.get(score, score.replace("-", "_") if isinstance(score, str) else score)}
-    for old, new in _RENAMED.items():
-        if old in known:
-            found[new] = known.pop(old)
-    if known.pop("upper_is_exclusive", False):
-        found["at_upper"] = "AMBIGUOUS"
-    if known.pop("lower_is_inclusive", False):
-        found["at_lower"] = "INCORRECT"
-    web = {new: known.pop(old) for old, new in _WEB.items() if old in known}
-    strips, expansion, loop = (known.pop(name, None) or {} for name in ("strips", "expansion", "loop"))
-    found |= {"web": web} if web else {}
-    found |= {"refinement": {("budget" if k == "token_budget" else k): v for k, v in strips.items()}} if strips else {}
-    found |= (
-        {"expansion": {("max_chunks" if k == "max_passages" else k): v for k, v in expansion.items()}}
-        if expansion
-        else {}
-    )
-    if "max_iterations" in loop:
-        found["max_rounds"] = loop["max_iterations"]
-    fast, classes = known.pop("fast_path", None) or {}, known.pop("rounds_by_question", False)
-    skip = [(name, None) for name in ("no_retrieval", "one_retrieval") if classes]
-    found["skip"] = skip + [
-        (key, None if value is True else value) for key, value in fast.items() if value not in (None, False)
+    known = {key: value for key, value in data.items() if key not in _GONE}
+    routes = {key: _table(known, key) for key in ACTIONS}
+    score, strips, expansion, loop = known.pop("aggregation"), *(_table(known, name) for name in _TABLES)
+    found: dict[str, Any] = {"score": _SCORES.get(str(score), str(score).replace("-", "_"))}
+    found |= {new: known.pop(old) for old, new in _RENAMED.items() if old in known}
+    found |= {"at_upper": "AMBIGUOUS"} if known.pop("upper_is_exclusive", False) else {}
+    found |= {"at_lower": "INCORRECT"} if known.pop("lower_is_inclusive", False) else {}
+    found["web"] = {new: known.pop(old) for old, new in _WEB.items() if old in known}
+    found["refinement"] = {"budget" if key == "token_budget" else key: value for key, value in strips.items()}
+    found["expansion"] = {"max_chunks" if key == "max_passages" else key: value for key, value in expansion.items()}
+    found |= {"max_rounds": loop["max_iterations"]} if "max_iterations" in loop else {}
+    rules = dict.fromkeys(CLASS_RULES, True) if known.pop("rounds_by_question", False) else {}
+    rules |= _table(known, "fast_path")
+    found["skip"] = [
+        (key, None if value is True else value) for key, value in rules.items() if value not in (None, False)
     ]
-    found["labels"] = [routes.get(key, {}).get("label", key.capitalize()) for key in ACTIONS]
-    own, consolidates = known.pop("own_knowledge", 0), known.pop("consolidate", False)
+    found["labels"] = [str(routes[key].get("label", key.capitalize())) for key in ACTIONS]
+    own = known.pop("own_knowledge", 0) if known.pop("consolidate", False) else None
     abstains = known.pop("doubtful", "show") == "abstain"
     for key, route in routes.items():
-        consolidate = own if consolidates and key != "incorrect" else None
-        found[key] = _steps_of(route, loop, consolidate, abstains and key == "ambiguous")
-    return known | found
+        found[key] = _steps_of(key, route, loop)
+        found[key] += [("consolidate", own)] if own is not None and key != "incorrect" else []
+        found[key] += [("abstain", None)] if abstains and key == "ambiguous" else []
+    return known | {key: value for key, value in found.items() if value != {}}
 
 
-def _steps_of(route: dict[str, Any], loop: dict[str, Any], own: int | None, abstains: bool) -> list[tuple[str, Any]]:
-    chunks = _HANDLING.get(route.get("passages", ""), route.get("passages", ""))
+def _table(data: dict[str, Any], key: str) -> dict[str, Any]:
+    found = data.pop(key, None)
+    if not isinstance(found, dict | None):
+        raise BadRecord(f"policy.{key}: expected a table, found {type(found).__name__}.")
+    return found or {}
+
+
+def _steps_of(action: str, route: dict[str, Any], loop: dict[str, Any]) -> list[tuple[str, Any]]:
+    chunks = KEEP if route.get("passages") == "whole" else str(route.get("passages", ""))
     steps: list[tuple[str, Any]] = [(chunks, None)]
     if route.get("drop_below") is not None and chunks != DISCARD:
         steps.append(("drop", route["drop_below"]))
-    if route.get("web") == "always" or (route.get("web") == "when-few" and chunks == DISCARD):
+    web = route.get("web")
+    if web == "always" or (web == "when-few" and chunks == DISCARD):
         steps.append(("web", None))
-    elif route.get("web") == "when-few":
+    elif web == "when-few":
         steps.append(("web_if_fewer", route.get("web_below_results", 3)))
-    again = {
-        "refine": None,
-        "next-strategy": tuple(loop.get("strategies", ("keyword", "rewritten", "expanded", "web"))),
-    }
+    again = route.get("re_retrieve")
     if route.get("expand"):
-        steps.append(("expand", None))
-    elif isinstance(kind := route.get("re_retrieve"), str) and kind in again:
-        steps.append(("again", again[kind]))
-    if route.get("keep_original_without_web") and chunks == DISCARD and (len(steps) > 1):
+        steps.append((EXPAND, None))
+    elif again == "refine" or (again is True and action == "ambiguous"):  # true or false in the first schema
+        steps.append(("again", None))
+    elif again == "next-strategy" or (again is True and action == "incorrect"):
+        steps.append(("again", tuple(loop.get("strategies", WAYS))))
+    is_with_web = any(name == "web" or (name == "again" and "web" in (ways or ())) for name, ways in steps)
+    if route.get("keep_original_without_web") and chunks == DISCARD and is_with_web:
         steps.append(("keep_if_nothing", None))
-    steps += [("consolidate", own)] if own is not None else []
-    return steps + ([("abstain", None)] if abstains else [])
+    return steps
 
 
 def _without_effect(policy: Policy, data: dict[str, Any]) -> Iterator[str]:
@@ -119,12 +116,11 @@ def _without_effect(policy: Policy, data: dict[str, Any]) -> Iterator[str]:
     }
     for table, (given, keys, has_effect, why) in tables.items():
         yield from (f"{table}.{key}: has no effect, since {why}." for key in given if key in keys and not has_effect)
-    own = {"words": "rewritten", "phrases": "phrases"}
-    for key in data.get("web", {}):
-        if key in own and policy.web.query != own[key]:
+    for key, query in {"words": "rewritten", "phrases": "phrases"}.items():
+        if key in data.get("web", {}) and policy.web.query != query and not (key == "words" and policy.has("again")):
             yield f"web.{key}: has no effect with query = {policy.web.query.value!r}."
     if "weights" in data and policy.score != "signals":
-        yield f"weights: has no effect, since the score is {policy.score.value!r}, not 'signals'."
+        yield f"weights: has no effect, since the score is {policy.score!r}, not 'signals'."
     if "max_rounds" in data and not policy.has("again"):
         yield "max_rounds: has no effect, since no step retrieves again."
 

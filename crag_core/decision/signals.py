@@ -65,7 +65,7 @@ class SignalMeter:
         ]
 
 
-def rounds_by_rule(question: str) -> float:
+def class_by_rule(question: str) -> float:
     """`CLASS` without a language model: several where there is more than one question mark or interrogative, else one.
 
     Interrogatives are those of English; nothing is ever answered without a document.

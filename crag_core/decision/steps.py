@@ -11,6 +11,10 @@ from crag_core.decision.crag import OF_ALL, SKIP, Routing, Steps
 
 KEEP, REFINE, EXTRACT, DISCARD, DOCUMENTS = CHUNKS = ("keep", "refine", "extract", "discard", "documents")
 """What happens to the chunks; the first step of every action is one of these."""
+EXPAND = "expand"
+"""The round that retrieves with an expanded question too, and fuses both."""
+WIDENING = (EXPAND, DOCUMENTS)
+"""Rounds that change the evidence after the decision, which stands."""
 WAYS = ("keyword", "rewritten", "expanded", "web")
 """Ways to retrieve again, in the words of the policy files; the first retrieval is always hybrid."""
 

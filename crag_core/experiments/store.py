@@ -19,7 +19,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.experiments.comparison.outcome import MEANING, Outcome
-from crag_core.experiments.comparison.setups import KeptSetup, Setup
+from crag_core.experiments.comparison.setups import KeptSetup, Setup, read_setup
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion
 from crag_core.experiments.labelled.questions import LabelledSet, UnlabelledQuestion
@@ -398,7 +398,7 @@ class ExperimentFolder:
         found = []
         for fingerprint, (kept, keys) in kept_conditions(self._folder / OUTCOMES).items():
             try:
-                found.append(KeptSetup(from_plain(Setup, json.loads(kept), "setup"), fingerprint, keys))
+                found.append(KeptSetup(read_setup(json.loads(kept)), fingerprint, keys))
             except (BadRecord, ValueError, RecursionError):
                 continue
         titled = sorted(found, key=lambda one: one.setup.settings.policy.title)

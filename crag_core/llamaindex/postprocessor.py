@@ -21,7 +21,7 @@ from crag_core.base.errors import WrongUse
 from crag_core.base.prompts.messages import Prompts, shipped
 from crag_core.base.protocols import Evaluator, LanguageModel, PageReader, StripEvaluator, SupportMeter, WebSearcher
 from crag_core.decision.policy import Policy
-from crag_core.evaluators.policies import DEFAULT, default_evaluator, second_card
+from crag_core.evaluators.policies import DEFAULT, default_evaluator
 from crag_core.evaluators.shipped import signal_meter, strip_evaluator, synonyms
 from crag_core.llamaindex import parts
 from crag_core.llamaindex.nodes import is_text, kept_nodes, to_passages
@@ -81,7 +81,6 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         pause: Cooldown | None = None,
         page_reader: PageReader | None = None,
         prompts: Prompts | None = None,
-        second_evaluator: Evaluator | None = None,
         sentence_scorer: StripEvaluator | None = None,
         settings: Mapping[str, Any] | None = None,
         callback_manager: CallbackManager | None = None,
@@ -94,13 +93,11 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         if evaluator in (None, ""):
             evaluator = default_evaluator(chosen, EXTRACTIVE if model is None else model.name)
         judge = parts.evaluator_of(evaluator, model, prompts)
-        asked = second_card(chosen, judge.card.name, writer=model is not None)
-        second = second_evaluator or (parts.evaluator_of(asked.name, model, prompts) if asked else None)
         strips = sentence_scorer or strip_evaluator()
         wording = prompts or shipped()
         if not isinstance(policy, Policy):
             chosen = chosen.suited_to(judge.card, strips.card)
-        elif chosen.strips.cutoff is None:
+        elif chosen.refinement.cutoff is None:
             chosen = chosen.with_thresholds(cutoff=strips.card.strip_cutoff)
         super().__init__(  # type: ignore[call-arg]
             policy=str(policy) if isinstance(policy, str | Path) else chosen.name,
@@ -135,7 +132,6 @@ class CRAGPostprocessor(BaseNodePostprocessor):
                 support=support,
                 prompts=wording,
                 page_reader=page_reader,
-                second_evaluator=second,
             ),
             replace(made, **settings or {}),
             clock=time.perf_counter,

@@ -52,7 +52,7 @@ def consolidate(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """
     policy = trace.settings.policy
     excerpts = reroute(trace, policy).knowledge.excerpts
-    if not policy.consolidate or not excerpts or edited(trace).consolidated(policy, excerpts):
+    if policy.own_knowledge is None or not excerpts or edited(trace).consolidated(policy, excerpts):
         return None
     if parts.model is None:
         text = "no language model to ask; the evidence is used as it is"

@@ -30,7 +30,6 @@ _UNTIL_DECIDED = (
     StepName.CLASSIFY,
     StepName.RETRIEVE,
     StepName.GRADE,
-    StepName.SECOND_READING,
     StepName.JUDGE_TOGETHER,
     StepName.ROUTE,
     StepName.RETRIEVE_AGAIN,

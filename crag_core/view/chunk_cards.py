@@ -10,7 +10,6 @@ from functools import cached_property
 from crag_core.base.text.display import counted
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, Scores, StripVerdict
 from crag_core.decision.decide import chunk_action
-from crag_core.decision.second_opinion import second_text
 from crag_core.trace.injection_scan import warnings
 from crag_core.view.run_view import Label, RunView
 from crag_core.view.score_words import edit_text, own_reason
@@ -137,7 +136,7 @@ class _Cards:
         view, decision = self.view, self.view.routed.decision
         edits, looked_at = view.trace.edits, {one.id for one in view.routed.decision_path.looked_at}
         if view.trace.web:
-            looked_at |= {one.id for one in view.trace.web.evidence(view.policy.web_pages)}
+            looked_at |= {one.id for one in view.trace.web.evidence(view.policy.web.pages)}
         for passage in passages:
             id_, grade = passage.id, view.trace.grade_of(passage.id)
             counting = view.changed.grade_of(id_)
@@ -204,8 +203,6 @@ def _scores(grade: Grade | None, has_two: bool) -> tuple[Scores, Scores]:
 
 def _notes(view: RunView, id_: str) -> Iterator[str]:
     path = view.routed.decision_path
-    second = second_text(view.policy, view.trace.grade_of(id_))
-    yield from [second] if second else []
     if id_ not in {one.id for one in view.trace.passages or ()}:
         found = next((one.path for one in view.trace.rounds if id_ in _ids(one)), ())
         yield from [f"found by a later retrieval: {' → '.join(found)}"] if found else []
@@ -217,7 +214,7 @@ def _notes(view: RunView, id_: str) -> Iterator[str]:
 
 def _web_notes(view: RunView, id_: str) -> Iterator[str]:
     web = view.trace.web
-    if web and id_ not in {one.id for one in web.evidence(view.policy.web_pages)}:
+    if web and id_ not in {one.id for one in web.evidence(view.policy.web.pages)}:
         is_snippet = id_ in {one.id for one in web.results}
         yield "chunks of its page are used in its place" if is_snippet else "this policy does not read this page"
 

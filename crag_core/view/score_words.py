@@ -48,9 +48,9 @@ def describe(value: float, *limits: float) -> str:
 
 
 def marks_of(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mark, Mark]:
-    under, over = policy.incorrect.label, policy.correct.label
-    lower = f"{under} {'at or below' if policy.lower_is_inclusive else 'below'} it"
-    upper = f"{over} {'above it' if policy.upper_is_exclusive else 'from it up'}"
+    under, over = policy.label(Action.INCORRECT), policy.label(Action.CORRECT)
+    lower = f"{under} {'at or below' if policy.at_lower is Action.INCORRECT else 'below'} it"
+    upper = f"{over} {'above it' if policy.at_upper is Action.AMBIGUOUS else 'from it up'}"
     return (
         _mark("lower", policy.lower, clean(lower), stable.lower, decision.action),
         _mark("upper", policy.upper, clean(upper), stable.upper, decision.action),
@@ -120,8 +120,8 @@ def ungraded_text(grade: Grade | None, policy: Policy, passage: Passage) -> str:
     """ "not graded", and what the policy counts that as; "" where it was graded."""
     if grade is None or grade.score is not None:
         return "" if grade else NOT_GRADED
-    is_counted = policy.ungraded_score is not None and passage.origin is Origin.CORPUS
-    return NOT_GRADED + (f", counts as {policy.ungraded_score:.2f}" if is_counted else "")
+    is_counted = policy.ungraded is not None and passage.origin is Origin.CORPUS
+    return NOT_GRADED + (f", counts as {policy.ungraded:.2f}" if is_counted else "")
 
 
 def edit_text(kind: str, own: Grade | None) -> str:

@@ -30,7 +30,7 @@ def draw(policy: Policy) -> None:
     )
     if known[evaluator].calls_model and st.session_state["model"] == EXTRACTIVE:
         st.caption(":orange[:material/warning:] Needs a language model: choose one below.")
-    elif not (policy.unaided() if st.session_state["model"] == EXTRACTIVE else policy).reads_grades:
+    elif not (policy.without_language_model() if st.session_state["model"] == EXTRACTIVE else policy).reads_grades:
         st.caption("This policy scores the whole set; the grades of single chunks decide nothing.")
     is_calibrated = is_named(evaluator) and _draw_calibration(evaluator)
     with st.container(horizontal=True):

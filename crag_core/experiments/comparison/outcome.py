@@ -16,7 +16,6 @@ from types import MappingProxyType
 
 from crag_core.base.text.words import estimate_tokens, fold, words
 from crag_core.base.types import ANSWERING, Action, AnswerState, Origin, Passage, Usage
-from crag_core.decision.policy import Aggregation
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from crag_core.trace.grounding.citation_check import Standing, standing
 from crag_core.trace.grounding.quoted_answer import CITATION
@@ -231,6 +230,6 @@ def _evidence(found: Iterable[tuple[Passage, str]], asked: LabelledQuestion, jud
 
 def _best(trace: Trace, passages: Iterable[Passage]) -> float | None:
     """By the part that decides where two signals do."""
-    name = ANSWERING if trace.settings.policy.aggregation is Aggregation.TWO_SIGNAL else ""
+    name = ANSWERING if trace.settings.policy.score == "two_signals" else ""
     grades = (trace.grade_of(passage.id) for passage in passages)
     return max((score for grade in grades if grade and (score := grade.part(name)) is not None), default=None)

@@ -13,7 +13,7 @@ from crag_core.base.types import (
     Handling,
     WebOutcome,
 )
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing
 from crag_core.view.path.stages import describe_web
@@ -35,13 +35,13 @@ _DONE = {
     Handling.DISCARD: "set the chunks aside",
 }
 _HOW = {
-    Aggregation.BEST: "The best of {} scores",
-    Aggregation.TWO_SIGNAL: "The best of {} scores",
-    Aggregation.WORST: "The worst of {} scores",
-    Aggregation.RANK_WEIGHTED: "{} together, the first counting most, score",
-    Aggregation.SIGNALS: "What the search found scores as a whole",
-    Aggregation.WHOLE_CONTEXT: "A language model reads {} together. Whether they are enough scores",
-    Aggregation.MEAN_OF_KEPT: "The chunks that are kept score on average",
+    "best": "The best of {} scores",
+    "two_signals": "The best of {} scores",
+    "worst": "The worst of {} scores",
+    "rank_weighted": "{} together, the first counting most, score",
+    "signals": "What the search found scores as a whole",
+    "whole_context": "A language model reads {} together. Whether they are enough scores",
+    "mean_of_kept": "The chunks that are kept score on average",
 }
 
 
@@ -127,7 +127,7 @@ def _by_two(decision: Decision, policy: Policy, graded: int) -> str:
 def _by_one(decision: Decision, policy: Policy, graded: int) -> str:
     score = decision.score or 0.0
     value, lower, upper = readable(score, policy.lower, policy.upper)
-    how = capital(_HOW[policy.aggregation].format(many(graded, "chunk")))
+    how = capital(_HOW[policy.score].format(many(graded, "chunk")))
     if decision.action is Action.CORRECT:
         return f"{how} {value}, and the upper bar is at {upper}. That counts as enough to answer from."
     if decision.action is Action.INCORRECT:

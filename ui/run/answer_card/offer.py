@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import model_calls
 from crag_core.base.types import WebOutcome
-from crag_core.evaluators.policies import known_card, second_card
+from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.call_budget import calls_needed
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.checkers import asks_language_model
@@ -48,7 +48,6 @@ def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None
             passages,
             judge,
             writer=choice.model != EXTRACTIVE,
-            second=second_card(choice.policy, choice.evaluator, writer=choice.model != EXTRACTIVE),
         ),
         searches=Missing.WEB in needs,
         judges=asks_language_model(support),
@@ -60,7 +59,7 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
     made = trace.settings
     needs: dict[Missing, str] = {}
     card = known_card(choice.evaluator)
-    is_plain = choice.policy.fast_path.always or made.policy.fast_path.always  # then whoever is named grades nothing
+    is_plain = choice.policy.is_plain or made.policy.is_plain  # then whoever is named grades nothing
     is_searched = trace.logged is None  # the chunks of a log stay, whatever would be retrieved here
     if is_searched and (choice.pinned, choice.search_too) != (made.pinned, made.search_too):
         needs[Missing.GRADES] = "other pinned files"
@@ -79,7 +78,6 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         Missing.CHUNKS,
         Missing.GRADES,
         Missing.SUFFICIENCY,
-        Missing.SECOND_OPINION,
         Missing.STRIPS,
         Missing.EXTRACTION,
         Missing.EXPANSION,
@@ -87,10 +85,6 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         Missing.RE_RETRIEVAL,
         Missing.CONSOLIDATION,
     ):
-        if item is Missing.SECOND_OPINION and not second_card(
-            choice.policy, card.name, writer=choice.model != EXTRACTIVE
-        ):
-            continue
         if item in (Missing.SUFFICIENCY, Missing.QUESTION_CLASS, Missing.CONSOLIDATION) and choice.model == EXTRACTIVE:
             continue
         if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
