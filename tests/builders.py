@@ -27,7 +27,8 @@ from crag_core.base.types import (
     WebOutcome,
     WebSearch,
 )
-from crag_core.decision.policy import Policy, parse_policy
+from crag_core.decision.policy import Policy
+from crag_core.decision.policy_file import parse_policy
 from crag_core.decision.signals import SUFFICIENCY
 from crag_core.trace.trace import RunSettings, Trace
 

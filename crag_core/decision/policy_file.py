@@ -55,7 +55,8 @@ def upgrade(data: dict[str, Any]) -> dict[str, Any]:
     found |= {"max_rounds": loop["max_iterations"]} if "max_iterations" in loop else {}
     rules = dict.fromkeys(CLASS_RULES, True) if known.pop("rounds_by_question", False) else {}
     rules |= _table(known, "fast_path")
-    found["skip"] = [
+    rules = {key: value for key, value in rules.items() if value not in (None, False)}
+    found["skip"] = [(key, None if value is True else value) for key, value in rules.items()]
         (key, None if value is True else value) for key, value in rules.items() if value not in (None, False)
     ]
     found["labels"] = [str(routes[key].get("label", key.capitalize())) for key in ACTIONS]

@@ -216,7 +216,7 @@ def test_settings_of_the_agent_reach_the_policy_agentic_and_no_other() -> None:
     found, _ = load_policies(settings=config.load(environment))
     plain, _ = load_policies()
     agent, rules = found["agentic"], found["agentic"].fast_path
-    assert (agent.loop.max_iterations, rules.few_context, rules.high_vector_score) == (5, 4, 0.65)
+    assert (agent.max_rounds, rules.few_context, rules.high_vector_score) == (5, 4, 0.65)
     assert rules.read_file, "the rule for pinned files has no setting"
     assert agent.loop.strategies == plain["agentic"].loop.strategies
     assert {**found, "agentic": None} == {**plain, "agentic": None}

@@ -131,7 +131,7 @@ def records_of(kind: type) -> st.SearchStrategy[Any]:
     return policies(fields) if kind is Policy else st.builds(kind, **fields)
 
 
-OF_THE_SET = (Aggregation.SIGNALS, Aggregation.WHOLE_CONTEXT)
+OF_THE_SET = ("signals", "whole_context")
 """Need no chunk's own score, and so no second opinion and no other retrieval."""
 
 
@@ -335,7 +335,7 @@ def test_every_setting_is_part_of_the_fingerprint() -> None:
     changes: dict[str, Any] = {
         "lower": 0.31,
         "upper": 0.71,
-        "aggregation": Aggregation.BEST,
+        "aggregation": "best",
         "upper_is_exclusive": True,
         "ungraded_score": 0.5,
         "web_limit": 6,

@@ -94,7 +94,7 @@ def test_policies_of_before_the_rule_are_still_read() -> None:
     for name in ("paper", "agentic"):
         written = json.loads(json.dumps(to_plain(policy(name))))
         del written["fast_path"]["always"]
-        assert from_plain(Policy, written) == policy(name) and not policy(name).fast_path.always
+        assert from_plain(Policy, written) == policy(name) and not policy(name).is_plain
 
 
 def test_it_takes_no_part_in_grading_a_set_and_survives_given_passages() -> None:
@@ -107,4 +107,4 @@ def test_it_stands_beside_the_policies_and_not_among_them() -> None:
     assert plain.name == PLAIN and PLAIN not in load_policies()[0]
     assert plain.title == "Plain RAG" and plain.loop.strategies == tuple(Strategy)
     assert all(not plain.route(action).expand and plain.route(action).re_retrieve is None for action in Action)
-    assert not any(policy.fast_path.always for policy in load_policies()[0].values())
+    assert not any(policy.is_plain for policy in load_policies()[0].values())

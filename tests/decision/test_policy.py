@@ -29,10 +29,10 @@ from crag_core.evaluators.policies import known_card, suit
 from tests.builders import CARD, POLICIES, POLICY_FILES, policy_file
 
 DESCRIBED: dict[str, dict[str, Any]] = {
-    "paper": {"aggregation": Aggregation.BEST, "refine_web": True, "ungraded_score": None},
+    "paper": {"aggregation": "best", "refine_web": True, "ungraded_score": None},
     "worst-chunk": {
         "evaluator": "llm",
-        "aggregation": Aggregation.WORST,
+        "aggregation": "worst",
         "lower": 0.3,
         "upper": 0.7,
         "ungraded_score": 0.5,
@@ -41,7 +41,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
     },
     "rank-weighted": {
         "evaluator": "llm-batch",
-        "aggregation": Aggregation.RANK_WEIGHTED,
+        "aggregation": "rank_weighted",
         "lower": 0.3,
         "upper": 0.7,
         "lower_is_inclusive": True,
@@ -51,7 +51,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
     },
     "heuristic": {
         "evaluator": "heuristic",
-        "aggregation": Aggregation.SIGNALS,
+        "aggregation": "signals",
         "lower": 0.5,
         "upper": 0.75,
         "upper_is_exclusive": True,
@@ -61,7 +61,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
         "expansion": Expansion(synonyms_per_term=2, vocabulary=4, max_passages=20),
     },
     "signals": {
-        "aggregation": Aggregation.SIGNALS,
+        "aggregation": "signals",
         "lower": 0.3,
         "upper": 0.7,
         "lower_is_inclusive": True,
@@ -71,17 +71,17 @@ DESCRIBED: dict[str, dict[str, Any]] = {
     },
     "agentic": {
         "evaluator": "llm-list",
-        "aggregation": Aggregation.MEAN_OF_KEPT,
+        "aggregation": "mean_of_kept",
         "lower": 0.3,
         "upper": 0.7,
         "ungraded_score": 0.5,
         "fast_path": FastPath(read_file=True, few_context=2, high_vector_score=0.8),
         "loop": Loop(3, (Strategy.KEYWORD, Strategy.REWRITTEN, Strategy.EXPANDED, Strategy.WEB)),
     },
-    "two-signal": {"aggregation": Aggregation.TWO_SIGNAL, "refine_web": True, "ungraded_score": None},
+    "two-signal": {"aggregation": "two_signals", "refine_web": True, "ungraded_score": None},
     "adaptive-rag": {
         "evaluator": "cross-encoder",
-        "aggregation": Aggregation.BEST,
+        "aggregation": "best",
         "rounds_by_question": True,
         "lower": 0.0,
         "loop": Loop(3),
@@ -89,7 +89,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
     },
     "astute-rag": {
         "evaluator": "cross-encoder",
-        "aggregation": Aggregation.BEST,
+        "aggregation": "best",
         "consolidate": True,
         "own_knowledge": 1,
         "lower": 0.0,
@@ -98,7 +98,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
     },
     "self-route": {
         "evaluator": "cross-encoder",
-        "aggregation": Aggregation.WHOLE_CONTEXT,
+        "aggregation": "whole_context",
         "context_judge": ContextJudge.ANSWER,
         "lower": 0.0,
         "doubtful": Doubtful.SHOW,
@@ -107,7 +107,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
     },
     "sufficient-context": {
         "evaluator": "cross-encoder",
-        "aggregation": Aggregation.WHOLE_CONTEXT,
+        "aggregation": "whole_context",
         "lower": 0.0,
         "doubtful": Doubtful.ABSTAIN,
         "ungraded_score": None,
@@ -178,7 +178,7 @@ def test_options_that_were_not_described_are_off(name: str) -> None:
     if name != "signals":
         assert (of.web_seconds, of.web_cooldown) == (None, None)
     if name not in ("paper", "two-signal"):
-        assert of.strips.top is None
+        assert of.refinement.top is None
 
 
 def test_two_signals_do_what_paper_does_but_for_the_way_to_decide_and_what_it_takes_of_the_web() -> None:
@@ -187,7 +187,7 @@ def test_two_signals_do_what_paper_does_but_for_the_way_to_decide_and_what_it_ta
     told = {name: getattr(paper, name) for name in ("name", "title", "summary", "source", "evaluator", "presets")}
     thresholds = {"lower": paper.lower, "upper": paper.upper, "strips": replace(ours.strips, cutoff=0.0)}
     assert (paper.web_pages, ours.web_pages) == (3, 0)
-    alike = replace(ours, aggregation=Aggregation.BEST, web_on_subject=False, web_pages=3, **told, **thresholds)
+    alike = replace(ours, aggregation="best", web_on_subject=False, web_pages=3, **told, **thresholds)
     assert alike == replace(paper, strips=replace(paper.strips, cutoff=0.0))
 
 
@@ -214,7 +214,7 @@ def test_the_finer_points_of_single_policies() -> None:
     assert (ambiguous.drop_below, ambiguous.web_below_results) == (0.4, 3)
     assert policy_file("heuristic").ambiguous.expand
     assert policy_file("heuristic").incorrect.keep_original_without_web
-    assert policy_file("heuristic").strips.token_budget == 8000
+    assert policy_file("heuristic").refinement.budget == 8000
     strips = policy_file("signals").strips
     assert (strips.cutoff, strips.order, strips.token_budget) == (0.5, StripOrder.RELEVANCE, 4096)
     strips = policy_file("paper").strips
@@ -264,7 +264,7 @@ def test_an_unknown_preset_lists_the_known_ones() -> None:
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_policy_without_retrieval_differs_in_nothing_else(name: str) -> None:
     of, given = policy_file(name), policy_file(name).without_retrieval()
-    assert given.loop.max_iterations == 1
+    assert given.max_rounds == 1
     assert not any(given.route(action).expand for action in Action)
     unexpanding: dict[str, Any] = {str(a).lower(): replace(of.route(a), expand=False) for a in Action}
     assert not given.rounds_by_question
@@ -315,9 +315,9 @@ web = "always"
 
 def test_what_a_file_leaves_out_takes_its_default() -> None:
     of = parse_policy(TOML, "mine")
-    assert (of.name, of.lower, of.upper, of.strips.token_budget) == ("mine", 0.3, 0.7, None)
+    assert (of.name, of.lower, of.upper, of.refinement.budget) == ("mine", 0.3, 0.7, None)
     assert (of.correct.web, of.ungraded_score, of.web_limit) == (WebUse.NEVER, None, 5)
-    assert (of.strips.top, of.web_seconds, of.web_cooldown, of.presets) == (None, None, None, ())
+    assert (of.refinement.top, of.web_seconds, of.web_cooldown, of.presets) == (None, None, None, ())
     assert (of.loop, of.expansion, of.ambiguous.re_retrieve) == (Loop(3, tuple(Strategy)), Expansion(2, 4, 20), None)
 
 
@@ -472,7 +472,7 @@ def test_description_003_keeps_its_own_cut_off_for_sentences() -> None:
 
 def test_the_limit_of_sentences_is_one_of_the_rules_and_may_be_lifted() -> None:
     of = policy_file("paper")
-    assert of.with_limit(8).strips == replace(of.strips, top=8) and of.with_limit(None).strips.top is None
+    assert of.with_limit(8).strips == replace(of.strips, top=8) and of.with_limit(None).refinement.top is None
     assert of.with_limit(8).thresholds == of.thresholds
     with pytest.raises(ValueError, match=r"strips\.top must be 1 or more, found 0"):
         of.with_limit(0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.types import Action, CorrectionKind, Engine, Grade, Handling, Passage, Retrieval, Round
-from crag_core.decision.plan import EXPAND
+from crag_core.decision.steps import EXPAND
 from crag_core.decision.policy import Again, Aggregation, FastPath, Loop, Policy, Strategy
 from crag_core.decision.rounds import DecisionPath, replay_rounds
 from tests.builders import POLICIES, even, grade, graded, passage, passages, policy, round_of
@@ -352,7 +352,7 @@ def test_the_web_may_be_the_first_strategy() -> None:
 
 
 def test_a_policy_of_ones_own_may_look_again_by_its_best_passage() -> None:
-    of = replace(AGENTIC, aggregation=Aggregation.BEST)
+    of = replace(AGENTIC, aggregation="best")
     decision_path = way(LOW | {"p4": 0.9, "p5": 0.1}, round_of("keyword", *named("p4 p5")), of=of)
     assert (decision_path.decision.action, decision_path.decision.score, ids(decision_path.kept)) == (
         CORRECT,

@@ -118,7 +118,7 @@ def test_a_flip_may_come_from_a_later_round() -> None:
 def test_thresholds_of_a_policy_of_ones_own_hold_across_rounds_too() -> None:
     # Rank-weighted 0.50 first; above that the round by keyword decides, whose own score is 0.55.
     of = replace(
-        policy("agentic"), aggregation=Aggregation.RANK_WEIGHTED, fast_path=FastPath(), ungraded_score=None
+        policy("agentic"), aggregation="rank_weighted", fast_path=FastPath(), ungraded_score=None
     ).with_thresholds(0.2, 0.6)
     assert_exact_on_a_grid(of, all_around((0.3, 0.9), (0.4, 0.85)))
 

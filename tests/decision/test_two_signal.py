@@ -412,7 +412,7 @@ def test_a_run_keeps_both_numbers_through_json() -> None:
     again = Trace.from_json(run.to_json())
     assert again == run
     assert again.decision is not None and again.decision.topical == 0.82
-    assert again.settings.policy.aggregation is Aggregation.TWO_SIGNAL
+    assert again.settings.policy.aggregation is "two_signals"
 
 
 def test_a_run_recorded_before_there_were_two_signals_is_read() -> None:

@@ -63,12 +63,12 @@ def test_where_nobody_said_whether_it_can_be_answered_nothing_is_read() -> None:
 
 
 def test_unaided_the_best_chunk_decides_and_no_document_is_read() -> None:
-    unaided = POLICY.unaided()
-    assert unaided.aggregation is Aggregation.BEST and unaided.ambiguous.passages is Handling.KEEP
+    unaided = POLICY.without_language_model()
+    assert unaided.aggregation is "best" and unaided.ambiguous.passages is Handling.KEEP
     assert replace(unaided, aggregation=POLICY.aggregation, ambiguous=POLICY.ambiguous) == POLICY
-    assert unaided.unaided() == unaided
+    assert unaided.without_language_model() == unaided
     for name in ("paper", "agentic", "heuristic"):
-        assert policy_file(name).unaided() == policy_file(name)
+        assert policy_file(name).without_language_model() == policy_file(name)
 
 
 # --- as much of a document as there is room for ---------------------------------------------------------------------

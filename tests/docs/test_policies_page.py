@@ -17,7 +17,7 @@ EXAMPLE = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[0]
 
 def test_the_example_is_a_policy() -> None:
     policy = parse_policy(EXAMPLE, "careful")
-    assert (policy.title, policy.grade_top, policy.loop.max_iterations) == ("Careful", 3, 2)
+    assert (policy.title, policy.grade_top, policy.max_rounds) == ("Careful", 3, 2)
     assert policy.preset("strict").upper == 0.75
 
 

@@ -222,6 +222,6 @@ def test_a_write_that_breaks_off_leaves_the_old_file_whole(
 
 def test_a_preset_keeps_the_limit_of_sentences() -> None:
     kept = parse_preset(replace(PRESET, sentences=8).to_toml(), "careful")
-    assert kept.applied_to(policy("paper")).strips.top == 8
-    assert replace(kept, sentences=0).applied_to(policy("paper")).strips.top is None
-    assert parse_preset(PRESET.to_toml(), "careful").applied_to(policy("paper")).strips.top == 5, "as the policy has it"
+    assert kept.applied_to(policy("paper")).refinement.top == 8
+    assert replace(kept, sentences=0).applied_to(policy("paper")).refinement.top is None
+    assert parse_preset(PRESET.to_toml(), "careful").applied_to(policy("paper")).refinement.top == 5, "as the policy has it"

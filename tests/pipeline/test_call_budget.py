@@ -130,7 +130,7 @@ def ends(of: Policy, judge: EvaluatorCard, writer: bool, searches: bool) -> Iter
         return -(-passages // judge.batch) if judge.calls_model else 0
 
     sorting = int(writer and of.rounds_by_question)
-    of = of if writer else of.unaided()
+    of = of if writer else of.without_language_model()
     several = ((ROUNDS, 1.0),)
 
     def walk(path: tuple[str, ...], spent: int) -> Iterator[tuple[Action, int]]:

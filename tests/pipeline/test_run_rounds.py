@@ -10,7 +10,7 @@ import pytest
 
 from crag_core.base.errors import DocumentMissing, ModelUnavailable, StoreUnavailable
 from crag_core.base.types import Action, AnswerState, CorrectionKind, Engine, Grade, Handling, Passage, StepState, Usage
-from crag_core.decision.plan import EXPAND
+from crag_core.decision.steps import EXPAND
 from crag_core.decision.policy import Again, Policy
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import Run, WebMode

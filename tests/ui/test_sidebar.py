@@ -111,7 +111,7 @@ def test_the_limit_of_sentences_is_seen_moved_and_decides_again_at_once(start: S
     app = ask(start(), PRICE)
     trace = app.session_state["trace"]
     slider = app.select_slider(key="sentences")
-    assert slider.label == "Sentences kept, at most" and slider.value == trace.settings.policy.strips.top == 5
+    assert slider.label == "Sentences kept, at most" and slider.value == trace.settings.policy.refinement.top == 5
     slider.set_value(1).run()
     assert not app.exception and app.session_state["trace"] is trace
     assert "Changed: at most 1 sentence instead of 5" in popovers(app)
