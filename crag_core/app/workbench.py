@@ -23,6 +23,7 @@ from crag_core.base.types import Action, EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
 from crag_core.evaluators.cached import CachedEvaluator
+from crag_core.evaluators.cascade import Cascade, cascade_card, parse_cascade
 from crag_core.evaluators.named.evaluator import Calibrated, NamedEvaluator, NamedStripEvaluator
 from crag_core.evaluators.named.names import PRUNER, is_named, parse_name
 from crag_core.evaluators.policies import (
@@ -249,6 +250,12 @@ class Workbench:
 
         `writer` names the model for the cache, as a `Choice` does. `embedder` None: that of the index.
         """
+        if pair := parse_cascade(name):
+            first, second = (
+                self.evaluator(one, model, writer, cached=cached, embedder=embedder)
+                for one in (pair.first, pair.second)
+            )
+            return Cascade(self.card(name), first, second, (pair.low, pair.high))
         card = known_card(name)
         embedder = embedder or self.embedder
         parts = EvaluatorParts(embedder, self.meter, shipped.EVALUATOR_FOLDER, model, self.prompts)
@@ -268,10 +275,12 @@ class Workbench:
     def card(self, name: str) -> EvaluatorCard:
         """With the thresholds of its calibration, where there is one; raises `UnknownName`."""
         made = self._calibrated(name)
-        return named_evaluator(name, made).card if made else known_card(name)
+        return named_evaluator(name, made).card if made else cascade_card(name, self.card) or known_card(name)
 
     def strip_card(self, evaluator: str) -> EvaluatorCard:
         """Of who scores the sentences where `evaluator` grades: itself where it can, else ours."""
+        pair = parse_cascade(evaluator)
+        evaluator = pair.first if pair else evaluator
         made = self._calibrated(evaluator)
         return self.card(evaluator) if made and made.interface == PRUNER else known_card(OWN_JUDGE)
 

@@ -226,8 +226,9 @@ class EvaluatorCard:
     """What an evaluator declares of itself; thresholds belong to evaluator and corpus, so it brings its own.
 
     `lower` and `upper` are its default thresholds, `strip_cutoff` the default for strips it scores. `batch` is how many
-    passages one model call grades, where it calls a model. `version` tells evaluators of one name from each other whose
-    grades differ, such as a model before and after it was trained again.
+    passages one model call grades, where it calls a model; `spares_calls`: it asks about some of them, or none.
+    `version` tells evaluators of one name from each other whose grades differ, such as a model before and after it was
+    trained again.
     """
 
     name: str
@@ -240,6 +241,7 @@ class EvaluatorCard:
     cost: str
     batch: int = 1
     version: str = ""
+    spares_calls: bool = False
 
 
 @dataclass(frozen=True)

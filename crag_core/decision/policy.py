@@ -329,7 +329,8 @@ class Policy(Routing):
         judgement is 0 or 1 whatever `upper` is, so that one serves the best chunk where nobody can judge. In the same
         way its cut-off of sentences holds for the scorer it was chosen for.
         """
-        if self.score == "signals" or card.name == self.evaluator:
+        is_own = self.evaluator in (card.name, card.name.partition("+")[0])  # the first of two keeps its scale
+        if self.score == "signals" or is_own:
             lower, upper = self.lower, self.upper
         elif self.judges_together:
             lower, upper = min(self.lower, card.upper), card.upper

@@ -57,8 +57,6 @@ def upgrade(data: dict[str, Any]) -> dict[str, Any]:
     rules |= _table(known, "fast_path")
     rules = {key: value for key, value in rules.items() if value not in (None, False)}
     found["skip"] = [(key, None if value is True else value) for key, value in rules.items()]
-        (key, None if value is True else value) for key, value in rules.items() if value not in (None, False)
-    ]
     found["labels"] = [str(routes[key].get("label", key.capitalize())) for key in ACTIONS]
     own = known.pop("own_knowledge", 0) if known.pop("consolidate", False) else None
     abstains = known.pop("doubtful", "show") == "abstain"

@@ -12,6 +12,7 @@ from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.decision.policy_file import parse_policy
 from crag_core.evaluators import cards
+from crag_core.evaluators.cascade import cascade_card, parse_cascade
 from crag_core.evaluators.named.names import is_named, uncalibrated_card
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
@@ -106,13 +107,20 @@ def suit(policy: Policy, evaluator: str) -> Policy:
 
 
 def default_evaluator(policy: Policy, model: str) -> str:
-    """The evaluator that the policy was described with; our own when that one needs a model and none is there."""
-    return policy.evaluator if model != EXTRACTIVE or not known_card(policy.evaluator).calls_model else OWN_JUDGE
+    """The evaluator that the policy was described with; where that needs a model and none is there, the first of two
+    that does not, or our own."""
+    pair = parse_cascade(policy.evaluator)
+    for name in (policy.evaluator, *((pair.first,) if pair else ())):
+        if model != EXTRACTIVE or not known_card(name).calls_model:
+            return name
+    return OWN_JUDGE
 
 
 def known_card(name: str) -> EvaluatorCard:
     """What is known of an evaluator wherever it is: of one by name not its thresholds, which a home keeps; raises
     `UnknownName`."""
+    if made := cascade_card(name, known_card):
+        return made
     if is_named(name):
         return uncalibrated_card(name)
     known = cards()

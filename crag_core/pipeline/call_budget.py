@@ -82,7 +82,8 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
     together = int(writer and policy.judges_together)  # of nothing, nobody is asked
     sorting = int(writer and policy.classifies)
     is_skipped = bool(policy.skip) and not policy.is_plain and action is Action.CORRECT
-    least = 0 if is_skipped else graded + together * (action is not Action.INCORRECT)
+    surely_graded = 0 if judge.spares_calls else graded
+    least = 0 if is_skipped else surely_graded + together * (action is not Action.INCORRECT)
     rounds = policy.max_rounds - 1 if policy.has("again") else 0
     most = graded + together + rounds * (graded + writer)
     extracting = passages * writer if "extract" in steps else 0
