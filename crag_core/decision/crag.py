@@ -115,10 +115,10 @@ def score(policy: Routing, seen: Evidence) -> Scored:
             return Scored("none kept", by=tuple(grades), settled=Action.INCORRECT)
     if found is None:  # nothing is known of the evidence: use it, in doubt, and look for no more
         return Scored("ungraded", settled=Action.AMBIGUOUS)
+    agrees = bool(policy.low_variance_promotes and grades and found > 0.5 and pvariance(grades.values()) <= 0.1)
     if policy.score == "two_signals" and any(one.topical is not None for one in judged):
         nearest = max(topical, key=topical.__getitem__)
-        return Scored("score", found, topical[nearest], tuple(dict.fromkeys((*weights, nearest))))
-    agrees = policy.low_variance_promotes and found > 0.5 and pvariance(grades.values()) <= 0.1
+        return Scored("score", found, topical[nearest], tuple(dict.fromkeys((*weights, nearest))), agrees=agrees)
     return Scored("score", found, by=tuple(weights), agrees=agrees)
 
 

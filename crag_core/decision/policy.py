@@ -10,7 +10,7 @@ from typing import Any
 from crag_core.base.errors import UnknownName
 from crag_core.base.types import Action, EvaluatorCard
 from crag_core.decision import signals
-from crag_core.decision.crag import OF_ALL, Routing
+from crag_core.decision.crag import OF_ALL, WEIGHTS, Routing
 from crag_core.decision.steps import KEEP, check_rules, check_steps
 
 
@@ -59,6 +59,7 @@ class StripOrder(StrEnum):
 PAPER_CUTOFF = 0.25
 """The paper keeps strips above -0.5 on its scale of -1 to 1."""
 
+SCORES = (*WEIGHTS, *OF_ALL)
 CLASS_RULES = ("no_retrieval", "one_retrieval")
 """Rules that read the class of the question (arXiv 2403.14403)."""
 WITHOUT_MODEL: dict[str, tuple[str | None, str]] = {
@@ -169,6 +170,8 @@ class Policy(Routing):
     presets: tuple[Preset, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.score not in SCORES:
+            raise ValueError(f"score: expected one of {', '.join(SCORES)}, found {self.score[:60]!r}")
         for name in ("lower", "upper", "ungraded"):
             _check_share(name, getattr(self, name))
         if not self.allows(self.lower, self.upper):

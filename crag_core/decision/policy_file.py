@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator
 from typing import Any
@@ -33,14 +34,15 @@ def parse_policy(text: str, name: str) -> Policy:
     if "name" in data:
         raise BadRecord(f"policy {name}.name: unknown key.", hint="A policy has the name of its file.")
     policy = from_plain(Policy, upgrade(data) | {"name": name}, f"policy {name}")
-    if problem := next(_without_effect(policy, data), None):
-        raise BadRecord(f"policy {name}.{problem}", hint="Leave it out, or add the step that it is for.")
+    for table, key, why in () if _is_old(data) else _without_effect(policy, data):
+        place = f"{table}.{key}" if table else key
+        raise BadRecord(f"policy {name}.{place}: has no effect, since {why}.", hint="Leave it out, or add the step.")
     return policy
 
 
 def upgrade(data: dict[str, Any]) -> dict[str, Any]:
     """A policy in the present form; one with `aggregation` is of the form before, with a table an action."""
-    if "aggregation" not in data:
+    if not _is_old(data):
         return data | {key: read_steps(data[key]) for key in (*ACTIONS, "skip") if key in data}
     known = {key: value for key, value in data.items() if key not in _GONE}
     routes = {key: _table(known, key) for key in ACTIONS}
@@ -65,6 +67,10 @@ def upgrade(data: dict[str, Any]) -> dict[str, Any]:
         found[key] += [("consolidate", own)] if own is not None and key != "incorrect" else []
         found[key] += [("abstain", None)] if abstains and key == "ambiguous" else []
     return known | {key: value for key, value in found.items() if value != {}}
+
+
+def _is_old(data: dict[str, Any]) -> bool:
+    return "aggregation" in data
 
 
 def _table(data: dict[str, Any], key: str) -> dict[str, Any]:
@@ -97,65 +103,46 @@ def _steps_of(action: str, route: dict[str, Any], loop: dict[str, Any]) -> list[
     return steps
 
 
-def _without_effect(policy: Policy, data: dict[str, Any]) -> Iterator[str]:
-    """Keys of a present-form file that nothing reads under its steps."""
-    if "aggregation" in data:
-        return
+def _without_effect(policy: Policy, data: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(table, key, why) of what stands in a present-form file and is read by none of its steps."""
     refines = policy.has(REFINE, EXTRACT) or policy.web.refine
     searches = policy.has("web", "web_if_fewer") or any("web" in (s.get("again") or ()) for s in policy.routes.values())
-    tables = {
-        "refinement": (data.get("refinement", {}), {"cutoff", "top", "order", "scorer"}, refines, "no step refines"),
-        "web": (data.get("web", {}), set(data.get("web", {})), searches, "no step searches the web"),
-        "expansion": (
-            data.get("expansion", {}),
-            set(data.get("expansion", {})),
-            policy.has("expand"),
-            "no step expands",
-        ),
+    read = {
+        "refinement": {"budget"} if not refines else None,
+        "web": None if searches else {"words"} if policy.has("again") else set(),
+        "expansion": None if policy.has("expand", "again") else set(),
     }
-    for table, (given, keys, has_effect, why) in tables.items():
-        yield from (f"{table}.{key}: has no effect, since {why}." for key in given if key in keys and not has_effect)
+    why = {"refinement": "no step refines", "web": "no step searches the web", "expansion": "no step expands"}
+    for table, keys in read.items():
+        yield from ((table, key, why[table]) for key in data.get(table, {}) if keys is not None and key not in keys)
     for key, query in {"words": "rewritten", "phrases": "phrases"}.items():
-        if key in data.get("web", {}) and policy.web.query != query and not (key == "words" and policy.has("again")):
-            yield f"web.{key}: has no effect with query = {policy.web.query.value!r}."
+        is_read = policy.web.query == query or (key == "words" and policy.has("again"))
+        if searches and key in data.get("web", {}) and not is_read:
+            yield "web", key, f"query is {policy.web.query.value!r}"
     if "weights" in data and policy.score != "signals":
-        yield f"weights: has no effect, since the score is {policy.score!r}, not 'signals'."
+        yield "", "weights", f"the score is {policy.score!r}, not 'signals'"
     if "max_rounds" in data and not policy.has("again"):
-        yield "max_rounds: has no effect, since no step retrieves again."
+        yield "", "max_rounds", "no step retrieves again"
 
 
-def write_policy(policy: dict[str, Any]) -> str:
-    """TOML of a policy in the present form, as `upgrade` gives it."""
-    plain = {
-        key: value for key, value in policy.items() if not isinstance(value, dict) and key not in ("name", "presets")
-    }
-    lines = [
-        f"{key} = {_toml(write_steps(value) if key in (*ACTIONS, 'skip') else value)}" for key, value in plain.items()
-    ]
-    for key, table in policy.items():
-        if isinstance(table, dict):
-            lines += [
-                "",
-                f"[{key}]",
-                *(f"{name} = {_toml(value)}" for name, value in table.items() if value is not None),
-            ]
-    for preset in policy.get("presets", ()):
-        lines += [
-            "",
-            "[[presets]]",
-            *(f"{name} = {_toml(value)}" for name, value in preset.items() if value is not None),
-        ]
+def present_form(text: str) -> str:
+    """The TOML of a policy that `parse_policy` reads, without its comments, in the present form."""
+    policy = upgrade(tomllib.loads(text))
+    for table, key, _ in tuple(_without_effect(from_plain(Policy, policy | {"name": "policy"}), policy)):
+        del (policy[table] if table else policy)[key]
+    policy |= {key: write_steps(policy[key]) for key in (*ACTIONS, "skip") if policy.get(key)}
+    plain = {key: value for key, value in policy.items() if value not in ([], {}, "") and key != "presets"}
+    tables = [(f"[{key}]", value) for key, value in plain.items() if isinstance(value, dict)]
+    tables += [("[[presets]]", preset) for preset in policy.get("presets", ())]
+    lines = [f"{key} = {_toml(value)}" for key, value in policy.items() if key in plain and not isinstance(value, dict)]
+    for head, content in tables:
+        lines += ["", head, *(f"{key} = {_toml(value)}" for key, value in content.items())]
     return "\n".join(lines) + "\n"
 
 
 def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        escaped = "".join(f"\\u{ord(c):04x}" if ord(c) < 32 or c in '"\\\x7f' else c for c in value)
-        return f'"{escaped}"'
-    if isinstance(value, list | tuple):
+    if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{key} = {_toml(one)}' for key, one in value.items())} }}"
-    return repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

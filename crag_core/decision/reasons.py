@@ -74,7 +74,7 @@ def reason(policy: Policy, seen: Evidence, action: Action, found: Scored, *, is_
     if found.topical is None:
         return f"{_name(policy, found)} {_against_both(policy, found.score, action)}"
     is_fair = _reaches_lower(policy, found.topical)
-    first = f"best answering {_against_upper(policy, found.score, action is Action.CORRECT)}"
+    first = f"{_name(policy, found)} {_against_upper(policy, found.score, action is Action.CORRECT)}"
     second = f"best topical {_against_lower(policy, found.topical, is_fair)}"
     if action is Action.CORRECT:  # an answering chunk that looks off topic contradicts itself; the answer counts
         return first if is_fair else f"{first}, although {second}"
@@ -82,7 +82,7 @@ def reason(policy: Policy, seen: Evidence, action: Action, found: Scored, *, is_
 
 
 def _name(policy: Policy, found: Scored) -> str:
-    return _SCORES[policy.score].format(by=len(found.by))
+    return "best answering" if found.topical is not None else _SCORES[policy.score].format(by=len(found.by))
 
 
 def _reaches_upper(policy: Policy, score: float) -> bool:

@@ -110,10 +110,8 @@ def default_evaluator(policy: Policy, model: str) -> str:
     """The evaluator that the policy was described with; where that needs a model and none is there, the first of two
     that does not, or our own."""
     pair = parse_cascade(policy.evaluator)
-    for name in (policy.evaluator, *((pair.first,) if pair else ())):
-        if model != EXTRACTIVE or not known_card(name).calls_model:
-            return name
-    return OWN_JUDGE
+    names: tuple[str, ...] = (policy.evaluator, *((pair.first,) if pair else ()))
+    return next((name for name in names if model != EXTRACTIVE or not known_card(name).calls_model), OWN_JUDGE)
 
 
 def known_card(name: str) -> EvaluatorCard:
