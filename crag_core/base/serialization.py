@@ -1,4 +1,4 @@
-"""Frozen dataclasses to JSON values and back, checked against their annotations.
+"""Frozen dataclasses to JSON values and back, checked by pydantic against their annotations.
 
 Traces, policies and shared files all pass through here, so hostile or mistyped input is refused in one place.
 """
@@ -8,12 +8,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
+import re
 import reprlib
-import sys
-import types
 import typing
-from collections.abc import Hashable
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
@@ -22,9 +19,7 @@ from typing import Any, TypeVar
 from crag_core.base.errors import BadRecord
 
 Record = TypeVar("Record")
-
-_SHORT = reprlib.Repr()  # stops at six levels, where repr() fails on what nests too deep
-_SHORT.maxstring = _SHORT.maxother = 60
+_HALF = re.compile(r"(?<!\\)((?:\\\\)*)(\\ud[89ab]..(?!\\ud[c-f])|(?<!\\ud[89ab]..)\\ud[c-f]..)")  # of a surrogate pair
 
 
 def to_plain(value: Any) -> Any:
@@ -33,34 +28,42 @@ def to_plain(value: Any) -> Any:
         return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, tuple | list):
         return [to_plain(item) for item in value]
-    if isinstance(value, StrEnum):
-        return value.value
-    return value
+    return value.value if isinstance(value, StrEnum) else value
 
 
 def from_plain(kind: type[Record], data: Any, path: str = "") -> Record:
-    """Build `kind` from plain values.
+    """Build `kind` from JSON values.
 
     Missing keys take the field's default; unknown keys, wrong types and non-finite numbers raise `BadRecord`
-    naming the path.
+    naming the path. Half a surrogate pair becomes U+FFFD.
     """
-    if not isinstance(data, dict):
-        raise BadRecord(f"{path or kind.__name__}: expected a table of fields, found {_describe(data)}.")
-    hints = _hints(typing.cast(Hashable, kind))
-    for key in data:
-        if key not in hints:
-            near = get_close_matches(str(key), hints, n=1)
-            guess = f"Did you mean {near[0]!r}? " if near else ""
-            raise BadRecord(f"{_join(path, str(key))}: unknown key.", hint=f"{guess}Known keys: {', '.join(hints)}.")
-    values = {key: _convert(hints[key], value, _join(path, key)) for key, value in data.items()}
-    for field in dataclasses.fields(typing.cast(Any, kind)):
-        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if required and field.name not in values:
-            raise BadRecord(f"{_join(path, field.name)}: missing, and it has no default.")
+    from pydantic import ValidationError
+
     try:
-        return kind(**values)
-    except ValueError as error:
-        raise BadRecord(f"{path or kind.__name__}: {error}") from error
+        text = _HALF.sub(r"\1\\ufffd", json.dumps(data, default=str))
+        return typing.cast(Record, _adapter(kind).validate_json(text, strict=True))
+    except RecursionError as error:
+        raise BadRecord(f"{path or kind.__name__}: nested too deep.") from error
+    except ValidationError as error:
+        found = error.errors(include_url=False)[0]
+        raise _refusal(found, path or ("" if found["loc"] else kind.__name__), kind) from error
+
+
+def _refusal(found: Any, path: str, kind: type) -> BadRecord:
+    place = re.sub(
+        r"^\.|(?<=\[)\.", "", path + "".join(f"[{n}]" if isinstance(n, int) else f".{n}" for n in found["loc"])
+    )
+    if found["type"] == "unexpected_keyword_argument":
+        names = {field.name for one in _records_in(kind, set()) for field in dataclasses.fields(one)}
+        near = get_close_matches(str(found["loc"][-1]), sorted(names), n=1)
+        return BadRecord(f"{place}: unknown key.", hint=f"Did you mean {near[0]!r}?" if near else "")
+    if found["type"] == "missing":
+        return BadRecord(f"{place}: missing, and it has no default.")
+    if found["type"] == "value_error":
+        return BadRecord(f"{place}: {found['ctx']['error']}")
+    value = reprlib.repr(found["input"])[:60]
+    wanted = found["msg"].replace("Input should be", "expected")
+    return BadRecord(f"{place}: {wanted}, found {type(found['input']).__name__} {value}.")
 
 
 def fingerprint(value: Any) -> str:
@@ -70,54 +73,19 @@ def fingerprint(value: Any) -> str:
 
 
 @cache
-def _hints(kind: Hashable) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+def _adapter(kind: type) -> Any:
+    from pydantic import ConfigDict, TypeAdapter
+
+    for one in _records_in(kind, set()):
+        one.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+    return TypeAdapter(kind)
 
 
-def _convert(hint: Any, value: Any, path: str) -> Any:
-    if hint is Any:  # of a step, whose argument `decision.steps` checks
-        return tuple(value) if isinstance(value, list) else value
-    origin = typing.get_origin(hint)
-    if origin in (typing.Union, types.UnionType):
-        options = [option for option in typing.get_args(hint) if option is not type(None)]
-        return None if value is None else _convert(options[0], value, path)
-    if origin is tuple:
-        return _convert_tuple(typing.get_args(hint), value, path)
-    if dataclasses.is_dataclass(hint):
-        return from_plain(typing.cast(type, hint), value, path)
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
-        if value not in list(hint):
-            raise BadRecord(f"{path}: expected one of {', '.join(hint)}, found {_describe(value)}.")
-        return hint(value)
-    return _convert_scalar(hint, value, path)
-
-
-def _convert_tuple(items: tuple[Any, ...], value: Any, path: str) -> tuple[Any, ...]:
-    if isinstance(value, dict):  # a TOML table of name = number reads better than a list of pairs
-        value = list(value.items())
-    if not isinstance(value, list | tuple):
-        raise BadRecord(f"{path}: expected a list, found {_describe(value)}.")
-    if len(items) == 2 and items[1] is Ellipsis:
-        return tuple(_convert(items[0], item, f"{path}[{i}]") for i, item in enumerate(value))
-    if len(items) != len(value):
-        raise BadRecord(f"{path}: expected {len(items)} values, found {len(value)}.")
-    return tuple(_convert(kind, item, f"{path}[{i}]") for i, (kind, item) in enumerate(zip(items, value, strict=True)))
-
-
-def _convert_scalar(hint: Any, value: Any, path: str) -> Any:
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value) if abs(value) <= sys.float_info.max else math.inf
-    if not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):
-        raise BadRecord(f"{path}: expected {hint.__name__}, found {_describe(value)}.")
-    if hint is float and not math.isfinite(value):
-        raise BadRecord(f"{path}: expected a finite number, found {value}.")
-    return value
-
-
-def _join(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
-
-
-def _describe(value: Any) -> str:
-    text = _SHORT.repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+def _records_in(hint: Any, known: set[type]) -> set[type]:
+    if dataclasses.is_dataclass(hint) and hint not in known:
+        known.add(typing.cast(type, hint))
+        for inner in typing.get_type_hints(hint).values():
+            _records_in(inner, known)
+    for inner in typing.get_args(hint):
+        _records_in(inner, known)
+    return known

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from crag_core.base.types import Action
 
-Steps = tuple[tuple[str, Any], ...]  # steps or rules by name, with their arguments; None where one takes none
+Steps = tuple[tuple[str, int | float | tuple[str, ...] | None], ...]  # steps or rules by name, with their arguments
 
 
 class Chunk(NamedTuple):

@@ -33,11 +33,17 @@ def parse_policy(text: str, name: str) -> Policy:
         raise BadRecord(f"Policy {name!r} is not valid TOML: {error}.") from error
     if "name" in data:
         raise BadRecord(f"policy {name}.name: unknown key.", hint="A policy has the name of its file.")
-    policy = from_plain(Policy, upgrade(data) | {"name": name}, f"policy {name}")
+    policy = _policy(upgrade(data) | {"name": name}, f"policy {name}")
     for table, key, why in () if _is_old(data) else _without_effect(policy, data):
         place = f"{table}.{key}" if table else key
         raise BadRecord(f"policy {name}.{place}: has no effect, since {why}.", hint="Leave it out, or add the step.")
     return policy
+
+
+def _policy(data: dict[str, Any], path: str) -> Policy:
+    """`weights` may be a table of names and numbers."""
+    weights = data.get("weights")
+    return from_plain(Policy, data | ({"weights": list(weights.items())} if isinstance(weights, dict) else {}), path)
 
 
 def upgrade(data: dict[str, Any]) -> dict[str, Any]:
@@ -128,7 +134,7 @@ def _without_effect(policy: Policy, data: dict[str, Any]) -> Iterator[tuple[str,
 def present_form(text: str) -> str:
     """The TOML of a policy that `parse_policy` reads, without its comments, in the present form."""
     policy = upgrade(tomllib.loads(text))
-    for table, key, _ in tuple(_without_effect(from_plain(Policy, policy | {"name": "policy"}), policy)):
+    for table, key, _ in tuple(_without_effect(_policy(policy | {"name": "policy"}, "policy"), policy)):
         del (policy[table] if table else policy)[key]
     policy |= {key: write_steps(policy[key]) for key in (*ACTIONS, "skip") if policy.get(key)}
     plain = {key: value for key, value in policy.items() if value not in ([], {}, "") and key != "presets"}
