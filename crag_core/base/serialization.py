@@ -41,7 +41,7 @@ def from_plain(kind: type[Record], data: Any, path: str = "") -> Record:
 
     try:
         text = _HALF.sub(r"\1\\ufffd", json.dumps(data, default=str))
-        return typing.cast(Record, _adapter(kind).validate_json(text, strict=True))
+        return typing.cast(Record, _adapter(typing.cast(Any, kind)).validate_json(text, strict=True))
     except RecursionError as error:
         raise BadRecord(f"{path or kind.__name__}: nested too deep.") from error
     except ValidationError as error:
@@ -73,11 +73,12 @@ def fingerprint(value: Any) -> str:
 
 
 @cache
-def _adapter(kind: type) -> Any:
+def _adapter(kind: Any) -> Any:
     from pydantic import ConfigDict, TypeAdapter
 
+    config = ConfigDict(extra="forbid", allow_inf_nan=False)
     for one in _records_in(kind, set()):
-        one.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+        setattr(one, "__pydantic_config__", config)  # noqa: B010  no type has it by itself
     return TypeAdapter(kind)
 
 

@@ -101,7 +101,7 @@ def _check(key: str, steps: Steps, known: dict[str, str]) -> None:
         if not _fits(known[name], value):
             wanted = f"{{{name} = {known[name]}}}" if known[name] else f"{name!r} without an argument"
             raise ValueError(f"{key}: expected {wanted}, found {name} = {str(value)[:60]}")
-        for way in value if known[name] == _LIST and value else ():
+        for way in value if isinstance(value, tuple) else ():
             if way not in WAYS:
                 raise ValueError(f"{key}: {str(way)[:60]!r} is no way to retrieve again. {_near(str(way), WAYS)}")
 
