@@ -314,9 +314,7 @@ STRATEGIES = tuple(round_of(path) for path in ("keyword", "keyword rewritten", "
         (20, ["", "keyword", "keyword rewritten", "keyword rewritten expanded"], True),
     ],
 )
-def test_the_way_ends_at_the_last_iteration_or_with_the_web(
-    iterations: int, paths: list[str], searches: bool
-) -> None:
+def test_the_way_ends_at_the_last_iteration_or_with_the_web(iterations: int, paths: list[str], searches: bool) -> None:
     decision_path = way(LOW, *STRATEGIES, of=limited(iterations))
     assert [path for path, *_ in looks(decision_path)] == paths
     assert (decision_path.decision.next_round, decision_path.wanted) == (None, None)
