@@ -1,8 +1,7 @@
 """CRAG in one file: score the evidence, compare the score with two thresholds, plan the steps of that action. Pure.
 
 A policy has `skip`, rules under which nothing is graded; `score`, how grades become one score; two thresholds; and for
-each action its steps before the answer, the first of which says what happens to the chunks.
-"""
+each action its steps before the answer, the first of which says what happens to the chunks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -162,14 +161,14 @@ def plan(policy: Routing, action: Action, found: Scored, seen: Evidence) -> Plan
             ways += [way for way in steps["again"] or ("refine",) if way == "refine" or way not in seen.rounds]
     if not ways and (first == "documents" or (is_known and first == "discard" and "again" in steps)):
         chunks = "keep"  # there is no other evidence to be had
-    least = policy.lower if policy.score == "mean_of_kept" else steps.get("drop", 0.0)
-    is_held_to = ("drop" in steps or policy.score == "mean_of_kept") and found.why == "score" and chunks == first
+    least = policy.lower if policy.score == "mean_of_kept" else steps.get("drop", -1.0)
     grades = counted(policy, seen.chunks[: policy.top])
-    low = tuple(one.id for one in seen.chunks if grades.get(one.id, -1.0) < least)
-    drop = low if is_held_to and chunks != "discard" else ()
+    drop = tuple(one.id for one in seen.chunks if grades.get(one.id, -0.5) < least)
+    if found.why != "score" or chunks != first or chunks == "discard":
+        drop = ()
     remaining = 0 if chunks == "discard" else len(seen.chunks) - len(drop)
     fewer = steps.get("web_if_fewer", 0) if is_known else 0
     is_open = seen.left is None and remaining >= fewer > 0 and chunks in ("refine", "extract")
-    left = remaining if seen.left is None else min(remaining, seen.left)
+    left = min(remaining, remaining if seen.left is None else seen.left)
     web = is_known and ("web" in steps or left < fewer or ways[:1] == ["web"])
     return Plan(chunks, drop, web, fewer if is_open else None, None if ways[:1] in ([], ["web"]) else ways[0])
