@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from crag_core.base.types import Action
 
-Steps = tuple[tuple[str, int | float | tuple[str, ...] | None], ...]  # steps or rules by name, with their arguments
+Steps = tuple[tuple[str, bool | int | float | str | tuple[str, ...] | None], ...]  # steps or rules, with arguments
 
 
 class Chunk(NamedTuple):

@@ -20,6 +20,10 @@ _WEB = {f"web_{name}": name for name in ("query", "limit", "pages", "on_subject"
 }
 _RENAMED = {"ungraded_score": "ungraded", "grade_top": "top"}
 _SCORES = {"two-signal": "two_signals"}
+_ROUTE: dict[str, tuple[str | bool, ...]] = dict.fromkeys(
+    ("label", "passages", "drop_below", "web_below_results", "keep_original_without_web", "expand"), ()
+) | {"web": ("always", "never", "when-few"), "re_retrieve": ("refine", "next-strategy", True, False)}
+"""Keys of the table of an action in the earlier form, with their values where these are words."""
 _TABLES = ("strips", "expansion", "loop")
 _GONE = ("second_opinion", "web_when_ungraded", "without_model")
 """Keys of the earlier form that have no successor here; `evaluators.cascade` reads twice."""
@@ -87,6 +91,13 @@ def _table(data: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _steps_of(action: str, route: dict[str, Any], loop: dict[str, Any]) -> list[tuple[str, Any]]:
+    for key, value in route.items():
+        known = _ROUTE.get(key)
+        if known is None:
+            raise BadRecord(f"policy.{action}.{key}: unknown key.", hint=f"Known: {', '.join(_ROUTE)}.")
+        if known and value is not None and value not in known:
+            words = ", ".join(str(word) for word in known if isinstance(word, str))
+            raise BadRecord(f"policy.{action}.{key}: expected one of {words}, found {str(value)[:60]!r}.")
     chunks = KEEP if route.get("passages") == "whole" else str(route.get("passages", ""))
     steps: list[tuple[str, Any]] = [(chunks, None)]
     if route.get("drop_below") is not None and chunks != DISCARD:
