@@ -123,7 +123,7 @@ def score(policy: Routing, seen: Evidence) -> Scored:
 
 def signals_with_rerank(policy: Routing, seen: Evidence) -> dict[str, float]:
     best = sorted(counted(policy, seen.chunks[: policy.top]).values())[-3:]
-    return {**seen.signals, **({"rerank_top3": fmean(best)} if best else {})}
+    return {**seen.signals, **({"rerank_top3": round(fmean(best), 9)} if best else {})}
 
 
 def counted(policy: Routing, chunks: tuple[Chunk, ...], part: str = "grade") -> dict[str, float]:

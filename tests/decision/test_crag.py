@@ -83,6 +83,8 @@ def test_grades_become_one_score(score: str, grades: tuple[Given, ...], overall:
 def test_a_mean_of_equal_values_equals_them() -> None:
     for score in ("rank_weighted", "mean_of_kept"):
         assert result(replace(PAPER, score=score), seen(*(7 * [0.6]))) == (CORRECT, 0.6, "c1 c2 c3 c4 c5 c6 c7")
+    best = replace(PAPER, score="signals", weights=(("rerank_top3", 1.0),), upper=0.7)
+    assert result(best, seen(0.6, 0.7, 0.8)) == (CORRECT, 0.7, "c1 c2 c3")
 
 
 @pytest.mark.parametrize(("sufficiency", "action"), [(1.0, CORRECT), (0.5, AMBIGUOUS), (0.0, INCORRECT)])
