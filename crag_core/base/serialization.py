@@ -56,7 +56,7 @@ def _refusal(found: Any, path: str, kind: type) -> BadRecord:
     if found["type"] == "unexpected_keyword_argument":
         names = {field.name for one in _records_in(kind, set()) for field in dataclasses.fields(one)}
         near = get_close_matches(str(found["loc"][-1]), sorted(names), n=1)
-        return BadRecord(f"{place}: unknown key.", hint=f"Did you mean {near[0]!r}?" if near else "")
+        return BadRecord(f"{place}: unknown key.", hint=f"Did you mean {near[0]!r}?" if near else "Leave it out.")
     if found["type"] == "missing":
         return BadRecord(f"{place}: missing, and it has no default.")
     if found["type"] == "value_error":
