@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from crag_core.base.protocols import WebReply
@@ -24,7 +22,7 @@ ASKED = LabelledQuestion(QUESTION, Expected.CORRECT, answers=("nine",))
 
 
 def under(doubtful: Doubtful, of: Policy | None = None) -> Policy:
-    return replace(of or policy("paper"), doubtful=doubtful)
+    return (of or policy("paper")).with_doubtful(doubtful)
 
 
 def ran(doubtful: Doubtful, best: float = 0.5, web: WebMode = WebMode.OFF, **bench: object) -> tuple[Bench, Trace]:

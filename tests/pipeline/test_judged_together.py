@@ -111,7 +111,7 @@ def test_a_run_under_another_policy_lacks_the_judgement_and_supplies_it_when_ask
     trace = paper.pipeline.run(QUESTION)
     routed = reroute(trace, POLICY)
     assert Missing.SUFFICIENCY in routed.missing and routed.decision.score is None and routed.answer is None
-    assert routed.decision.reason == "nobody has judged whether all chunks together are enough"
+    assert routed.decision.reason == "sufficiency was not judged"
     under = paper.under(policy=POLICY)
     paper.forget_counts()
     done = under.resume(under.adopt(trace))
@@ -175,5 +175,5 @@ def test_what_is_doubtful_is_shown_where_that_is_asked_for() -> None:
     made, model = bench(NOT_ENOUGH)
     trace = made.pipeline.run(QUESTION)
     assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
-    shown = replace(POLICY, doubtful=Doubtful.SHOW)
+    shown = POLICY.with_doubtful(Doubtful.SHOW)
     assert Missing.ANSWER in reroute(trace, shown).missing and model.kinds == ["sufficient"]

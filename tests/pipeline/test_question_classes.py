@@ -113,7 +113,7 @@ def test_a_reply_that_cannot_be_read_sorts_nothing() -> None:
     trace = made.pipeline.run(QUESTION)
     assert model.kinds.count("classify") == 2 and trace.question_class is not None
     assert trace.question_class.label == "" and trace.question_class.cause.endswith("(asked twice)")
-    assert trace.decision is not None and trace.decision.reason == "nobody has sorted the question"
+    assert trace.decision is not None and trace.decision.reason == "the question was not classified"
     assert trace.decision.action is Action.AMBIGUOUS and reroute(trace, POLICY).is_doubtful
     assert Missing.QUESTION_CLASS not in reroute(trace, POLICY).missing, "it was asked"
 
@@ -133,7 +133,7 @@ def test_a_run_of_another_policy_was_not_sorted_and_is_when_asked() -> None:
     trace = paper.pipeline.run(QUESTION)
     routed = reroute(trace, POLICY)
     assert Missing.QUESTION_CLASS in routed.missing and routed.answer is None
-    assert routed.decision.reason == "nobody has sorted the question"
+    assert routed.decision.reason == "the question was not classified"
     under = paper.under(policy=POLICY)
     paper.forget_counts()
     done = under.resume(under.adopt(trace))

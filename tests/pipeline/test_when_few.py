@@ -22,7 +22,7 @@ RANKED = changed("rank-weighted")
 
 
 def handling(passages: Handling) -> Policy:
-    return replace(RANKED, ambiguous=replace(RANKED.ambiguous, passages=passages))
+    return replace(RANKED, ambiguous=((passages.value, None), *RANKED.ambiguous[1:]))
 
 
 def asked(bench: Bench) -> list[str]:

@@ -123,9 +123,9 @@ def _policy(was: Policy, now: Policy) -> Iterator[str]:
         yield f"{limit_text(was.refinement.top)} instead of {limit_text(now.refinement.top)}"
     if was.doubtful is not now.doubtful:
         yield f"doubtful endings “{was.doubtful}” instead of “{now.doubtful}”"
-    told = {name: getattr(now, name) for name in ("title", "summary", "source", "evaluator", "presets", "doubtful")}
+    told = {name: getattr(now, name) for name in ("title", "summary", "source", "evaluator", "presets")}
     bare = [policy.with_thresholds(0.0, 1.0, 0.0).with_limit(None) for policy in (was, now)]
-    if replace(bare[0], **told) != bare[1]:
+    if replace(bare[0].with_doubtful(now.doubtful), **told) != bare[1]:
         yield "other rules in the policy"
 
 
