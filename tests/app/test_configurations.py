@@ -118,7 +118,7 @@ def test_the_model_of_the_settings_is_taken_where_none_is_named(workbench: Workb
 def test_the_rules_of_the_agent_come_from_the_settings(tmp_path: Path) -> None:
     settled = Workbench(Config(home=tmp_path, agent_few=1, agent_iterations=1))
     policy = read("agentic", settled).choice.policy
-    assert policy.fast_path.few_context == 1 and policy.max_rounds == 1
+    assert dict(policy.skip)["few_context"] == 1 and policy.max_rounds == 1
 
 
 @pytest.mark.parametrize("text", [" paper ", "paper", "paper , upper = 0.9", "paper,name= x = y "])

@@ -1,4 +1,4 @@
-"""What docs/policies.md promises: its examples are policies, and it names every policy, evaluator, preset, step and key."""
+"""What docs/policies.md promises: its examples are policies, and every name of a policy, step and key stands there."""
 
 from __future__ import annotations
 

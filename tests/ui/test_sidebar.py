@@ -321,6 +321,6 @@ def test_wrong_setting_is_told_on_the_page(start: Start, environment: dict[str, 
 )
 def test_where_two_cut_offs_differ_it_is_said_which_one_holds(own: float | None, scorer: str, said: str) -> None:
     of = policy_file("signals")
-    of = replace(of, strips=replace(of.strips, cutoff=own, scorer=scorer))
+    of = replace(of, refinement=replace(of.refinement, cutoff=own, scorer=scorer))
     assert cutoff_source(of, known_card("cross-encoder")).endswith(said)
     assert bool(cutoff_source(of, known_card("cross-encoder"))) is bool(said)

@@ -66,7 +66,7 @@ def test_table_has_score_verdict_and_reason_of_every_sentence() -> None:
 
 def test_what_else_strikes_out_is_told() -> None:
     run, chosen = a_run(1, "paper")
-    picky = replace(chosen, strips=replace(chosen.strips, top=1)).with_thresholds(0.3, 0.4, 0.15)
+    picky = chosen.with_limit(1).with_thresholds(0.3, 0.4, 0.15)
     assert "2 of them struck out: over the 1-sentence limit." in said(opened(run, picky))
 
 
