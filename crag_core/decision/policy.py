@@ -257,11 +257,6 @@ class Policy(Routing):
         return any(name in CLASS_RULES for name, _ in self.skip)
 
     @property
-    def own_knowledge(self) -> int | None:
-        """How many passages a model may write from memory to consolidate with the evidence; None: it does not."""
-        return next((steps["consolidate"] for steps in self.routes.values() if "consolidate" in steps), None)
-
-    @property
     def doubtful(self) -> Doubtful:
         return Doubtful.ABSTAIN if "abstain" in self.steps(Action.AMBIGUOUS) else Doubtful.SHOW
 

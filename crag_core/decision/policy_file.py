@@ -74,7 +74,7 @@ def upgrade(data: dict[str, Any]) -> dict[str, Any]:
     abstains = known.pop("doubtful", "show") == "abstain"
     for key, route in routes.items():
         found[key] = _steps_of(key, route, loop)
-        found[key] += [("consolidate", own)] if own is not None and key != "incorrect" else []
+        found[key] += [("consolidate", own)] if own is not None else []
         found[key] += [("abstain", None)] if abstains and key == "ambiguous" else []
     return known | {key: value for key, value in found.items() if value != {}}
 

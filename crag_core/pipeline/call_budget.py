@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from crag_core.base.types import Action, EvaluatorCard
 from crag_core.decision.policy import ContextJudge, Doubtful, Policy, WebQuery
@@ -59,7 +61,7 @@ def calls_needed(
         Missing.GRADES: _grading(judge, min(passages, policy.top or passages)),
         Missing.QUESTION_CLASS: int(writer),
         Missing.SUFFICIENCY: int(writer),
-        Missing.CONSOLIDATION: _consolidating(policy) * writer,
+        Missing.CONSOLIDATION: max(map(_consolidating, policy.routes.values())) * writer,
         Missing.EXTRACTION: passages * writer,
         Missing.WEB: web_calls(policy, judge, writer=writer),
         Missing.PAGES: _grading(judge, policy.web.pages * CHUNKS_OF_A_PAGE) * policy.web.refine,
@@ -100,15 +102,15 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
     perhaps = answers and (not abstains or may_find)
     written = extracting + web * always
     most += written + perhaps + web * maybe + pages * (always or maybe)
-    if consolidating := _consolidating(policy) * perhaps:  # of nothing, nobody is asked; it may leave nothing to answer
+    if consolidating := _consolidating(steps) * perhaps:  # of nothing, nobody is asked; it may leave nothing to answer
         written += consolidating * (surely and action is not Action.INCORRECT)
         most, surely = most + consolidating, False
     return Calls(sorting + least + written + surely, sorting + most)
 
 
-def _consolidating(policy: Policy) -> int:
+def _consolidating(steps: Mapping[str, Any]) -> int:
     """What the model knows itself, and what it makes of that and the evidence."""
-    return 0 if policy.own_knowledge is None else 1 + bool(policy.own_knowledge)
+    return 1 + bool(steps["consolidate"]) if "consolidate" in steps else 0
 
 
 def _grading(judge: EvaluatorCard, passages: int) -> int:

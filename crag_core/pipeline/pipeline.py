@@ -393,7 +393,7 @@ class OpenRun:
         else:
             self._work_both(REFINING, SEARCHING)
         self.goes_on = self.goes_on and not is_waiting(self.trace)
-        self.work(LAST if self.trace.settings.policy.own_knowledge is not None else (LAST[0], LAST[-1]))
+        self.work(LAST if self.trace.settings.policy.has("consolidate") else (LAST[0], LAST[-1]))
 
     def write(self) -> None:
         """The answer, and what stands behind it."""

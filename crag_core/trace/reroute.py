@@ -135,7 +135,8 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
         knowledge = replace(knowledge, notes=(f"On all chunks together: {judged.reason}", *knowledge.notes))
     if decision.is_from_memory:
         knowledge = replace(knowledge, notes=(FROM_MEMORY,))
-    consolidated = trace.consolidated(policy, knowledge.excerpts)
+    most = policy.steps(decision.action).get("consolidate")
+    consolidated = trace.consolidated(most, knowledge.excerpts)
     if consolidated and not consolidated.cause:
         notes = (*conflict_lines(consolidated), *knowledge.notes)
         knowledge = replace(knowledge, consolidation=consolidated, notes=notes)
@@ -143,7 +144,7 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
         note = f"Not set beside the model's own knowledge: {consolidated.cause}."
         knowledge = replace(knowledge, notes=(note, *knowledge.notes))
     missing = _missing_evidence(trace, policy, decision_path, pinned)
-    if policy.own_knowledge is not None and knowledge.excerpts and consolidated is None:
+    if most is not None and knowledge.excerpts and consolidated is None:
         missing.append(Missing.CONSOLIDATION)
     answer = _answer(trace, policy, decision_path, knowledge, missing)
     if answer is None:

@@ -137,11 +137,10 @@ class Trace:
         alike = (one for one in self.sufficiency if (one.by, one.passages) == (policy.context_judge, ids))
         return next(alike, None) if policy.judges_together else None
 
-    def consolidated(self, policy: Policy, excerpts: tuple[Excerpt, ...]) -> Consolidation | None:
-        """What a model made of just these excerpts, asked as `policy` asks; it may hold why nothing came of it."""
-        asked = (policy.own_knowledge, context_ids(excerpts))
-        alike = (one for one in self.consolidations if (one.most, one.context) == asked)
-        return next(alike, None) if policy.own_knowledge is not None else None
+    def consolidated(self, most: int | None, excerpts: tuple[Excerpt, ...]) -> Consolidation | None:
+        """What a model made of just these excerpts and at most `most` passages of its own, or why it made nothing."""
+        asked = (most, context_ids(excerpts))
+        return next((one for one in self.consolidations if (one.most, one.context) == asked), None)
 
     def measured(self, policy: Policy) -> Scores:
         """The signals, with what a model said of these passages together and of the question, if `policy` asks that."""

@@ -99,7 +99,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
     },
     "astute-rag": {
         "labels": ("Found", "Uncertain", "Not found"),
-        "steps": (["keep", {"consolidate": 1}], ["keep", {"consolidate": 1}], ["keep"]),
+        "steps": 3 * (["keep", {"consolidate": 1}],),
     },
     "self-route": {
         "score": "whole_context",
@@ -205,7 +205,7 @@ def test_what_a_policy_becomes_without_a_language_model_and_how_that_is_said(nam
     becomes: dict[str, dict[str, Any]] = {
         "sufficient-context": {"score": "best"},
         "self-route": {"score": "best", "ambiguous": keep},
-        "astute-rag": {"correct": keep, "ambiguous": keep},
+        "astute-rag": {"correct": keep, "ambiguous": keep, "incorrect": keep},
     }
     assert alone == replace(of, **becomes.get(name, {})) and alone.without_language_model() == alone
     assert bool(of.without_model) is (name in (*becomes, "adaptive-rag"))
@@ -223,7 +223,7 @@ def test_what_the_stages_ask_of_a_policy(name: str) -> None:
     assert of.scores_the_set is (name in ("heuristic", "signals", *TOGETHER))
     assert of.judges_together is (name in TOGETHER)
     assert of.classifies is (name == "adaptive-rag")
-    assert of.own_knowledge == (1 if name == "astute-rag" else None)
+    assert of.has("consolidate") is (name == "astute-rag")
     assert of.doubtful is (Doubtful.ABSTAIN if name == "sufficient-context" else Doubtful.SHOW)
     assert not of.is_plain
 

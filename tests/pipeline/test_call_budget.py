@@ -140,6 +140,7 @@ def ends(of: Policy, judge: EvaluatorCard, writer: bool, searches: bool) -> Iter
             if decision.next_round in (None, "expand", "documents"):
                 written = writer * (of.web.query is not WebQuery.QUESTION)
                 extracting = 6 * writer * (decision.handling is Handling.EXTRACT)
+                own = of.steps(decision.action).get("consolidate")
                 kept_after_all = "keep_if_nothing" in of.steps(decision.action)
                 for asked in {searches and decision.may_search, searches and decision.wants(CorrectionKind.WEB_SEARCH)}:
                     web = written + grading(of.web.limit) * of.web.refine if asked else 0
@@ -147,7 +148,7 @@ def ends(of: Policy, judge: EvaluatorCard, writer: bool, searches: bool) -> Iter
                     nothing_left |= of.judges_together and of.context_judge == "answer" and decision.action is CORRECT
                     nothing_left |= of.doubtful is Doubtful.ABSTAIN and decision.action is AMBIGUOUS and not asked
                     answering = writer * (not nothing_left)
-                    consolidating = answering * ((of.own_knowledge is not None) + bool(of.own_knowledge))
+                    consolidating = answering * (0 if own is None else 1 + bool(own))
                     yield decision.action, spent + extracting + web + consolidating + answering
             else:
                 written = writer * (decision.next_round in WRITTEN)

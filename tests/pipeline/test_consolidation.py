@@ -194,6 +194,14 @@ def remembering(most: int) -> Policy:
     return replace(POLICY, **dict.fromkeys(("correct", "ambiguous"), (("keep", None), ("consolidate", most))))
 
 
+def test_it_is_a_step_of_one_action() -> None:
+    only_correct = replace(POLICY.with_thresholds(0.4, 0.6), ambiguous=(("keep", None),))
+    for best, calls in ((0.9, ["recall", "consolidate", "answer"]), (0.5, ["answer"])):
+        made = Bench(only_correct, best=best, model=(model := FakeModel()), web=WebMode.OFF)
+        trace = made.pipeline.run(QUESTION)
+        assert model.kinds == calls and reroute(trace, only_correct).missing == ()
+
+
 def test_without_a_passage_from_memory_the_model_is_asked_for_none() -> None:
     alone = Bench(remembering(0), model=FakeModel(), web=WebMode.OFF)
     trace = alone.pipeline.run(QUESTION)
