@@ -27,7 +27,7 @@ from crag_core.experiments.labelled.read import Read, read_questions, write_ques
 from crag_core.experiments.logs.record import RetrievalLog, parse_log
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.storage import sqlite_file
-from crag_core.trace.trace import Trace
+from crag_core.trace.trace import Trace, in_present_words
 
 BUSY_S = 10.0
 _LAYOUT = """
@@ -96,7 +96,7 @@ class OutcomeLog(Generic[Facts]):
         meaning = told.pop("meaning", 1) if isinstance(told, dict) else 1
         if meaning != self._meaning:
             raise BadRecord(f"Facts of version {meaning!r}, expected {self._meaning}.", hint="Run the set again.")
-        return from_plain(self._kind, told, "facts")
+        return from_plain(self._kind, in_present_words(told), "facts")
 
     def record(self, key: str) -> Trace | None:
         """The whole run behind a row; `BadRecord` for one that this version cannot read."""

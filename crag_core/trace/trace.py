@@ -300,18 +300,21 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
         return data
     found = data | {"settings": upgraded_settings(data.get("settings"))}
     for key in ("decision", "earlier", "grades", "web", "opinions"):
-        found |= {key: _renamed(data[key])} if key in data else {}
+        found |= {key: in_present_words(data[key])} if key in data else {}
     return found
 
 
-def _renamed(value: Any) -> Any:
+def in_present_words(value: Any) -> Any:
+    """Decisions and grades of schema 4 and before, or what holds some, in the words of schema 5."""
     if isinstance(value, list):
-        return [_renamed(one) for one in value]
+        return [in_present_words(one) for one in value]
     if not isinstance(value, dict):
         return value
     words = {("handling", "whole"): "keep", ("next_round", "web"): None}
     kept = {key: one for key, one in value.items() if key != "second"}
-    return {key: words.get((key, one), one) if isinstance(one, str) else _renamed(one) for key, one in kept.items()}
+    return {
+        key: words.get((key, one), one) if isinstance(one, str) else in_present_words(one) for key, one in kept.items()
+    }
 
 
 def _check_strips(path: str, strips: tuple[Strip, ...], passages: tuple[Passage, ...]) -> None:

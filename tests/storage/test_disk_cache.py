@@ -173,6 +173,12 @@ def test_poisoned_value_is_absent_and_spoils_no_other(cache: DiskCache, path: Pa
     assert cache.problem == ""
 
 
+def test_grade_of_the_version_before_is_still_read(cache: DiskCache, path: Path) -> None:
+    cache.put_many({key(1): grade()})
+    change(path, "UPDATE grades SET value = json_set(CAST(value AS TEXT), '$.second', NULL)")
+    assert cache.get_many([key(1)]) == {key(1): grade()}
+
+
 def test_value_that_claims_to_be_text_spoils_no_other(cache: DiskCache, path: Path) -> None:
     cache.put_many({key(1): grade(), key(2): grade()})
     change(path, "UPDATE grades SET value = CAST(? AS TEXT) WHERE key = ?", b"\xff\xfe{", key(1))
