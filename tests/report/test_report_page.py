@@ -532,7 +532,7 @@ def test_steps_corrections_and_settings_are_all_told() -> None:
         "Fake (fake)",
         "lower 0.40, upper 0.60",
         "prompts test",
-        "record schema 4",
+        "record schema 5",
     ):
         assert value in told
 
