@@ -45,7 +45,7 @@ def from_plain(kind: type[Record], data: Any, path: str = "") -> Record:
     except RecursionError as error:
         raise BadRecord(f"{path or kind.__name__}: nested too deep.") from error
     except ValidationError as error:
-        found = error.errors(include_url=False)[0]
+        found = min(error.errors(include_url=False), key=lambda one: one["type"] != "unexpected_keyword_argument")
         raise _refusal(found, path or ("" if found["loc"] else kind.__name__), kind) from error
 
 
