@@ -13,6 +13,7 @@ title = "Paper"
 summary = "The best passage decides; refined evidence, and the web when in doubt."
 source = "Yan et al. 2024"
 evaluator = "embedding"
+labels = ["Correct", "Ambiguous", "Incorrect"]
 score = "best"
 lower = 0.40
 upper = 0.55

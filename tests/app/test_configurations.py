@@ -180,7 +180,7 @@ def test_what_plain_rag_would_not_heed_is_refused(idle: str, workbench: Workbenc
         ("paper,cutoff=0.3.1", "cutoff: expected a number from 0 to 1, found '0.3.1'."),
         ("paper,upper=1.2", "The configuration 'paper,upper=1.2' cannot be used: upper must lie in 0..1, found 1.2."),
         ("paper,lower=-0.1", "lower must lie in 0..1, found -0.1."),
-        ("paper,cutoff=80", "strips.cutoff must lie in 0..1, found 80.0."),
+        ("paper,cutoff=80", "refinement.cutoff must lie in 0..1, found 80.0."),
         ("paper,upper=nan", "upper must lie in 0..1, found nan."),
         ("paper,upper=1e309", "upper must lie in 0..1, found inf."),
         ("paper,lower=0.9,upper=0.8", "lower must not exceed upper, found lower 0.9 and upper 0.8."),

@@ -197,7 +197,7 @@ def test_asking_for_a_broken_policy_tells_what_is_wrong_with_it(folder: Path) ->
 
 
 def test_own_policy_file_is_loaded_and_runs(folder: Path, home: Path) -> None:
-    own = PAPER.replace('"Paper"', '"My own"').replace("score =", 'labels = ["Good enough", "Unsure", "Bad"]\nscore =')
+    own = PAPER.replace('"Paper"', '"My own"').replace('"Correct"', '"Good enough"')
     (folder / "mine.toml").write_text(own.replace("lower = 0.40", "lower = 0.0").replace("upper = 0.55", "upper = 0.1"))
     workbench = Workbench(Config(home=home))
     assert list(workbench.policies) == ["mine", "paper"] and workbench.problems == ()
