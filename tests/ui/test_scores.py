@@ -63,7 +63,7 @@ def test_every_policy_names_its_bands_and_has_one_point_a_passage(name: str) -> 
     made = of_scores(of, 0.9, 0.5, None, 0.1)
     (line,) = made.lines
     assert [(band.action, band.label) for band in line.bands] == [
-        (action, of.route(action).label) for action in (Action.INCORRECT, Action.AMBIGUOUS, Action.CORRECT)
+        (action, of.label(action)) for action in (Action.INCORRECT, Action.AMBIGUOUS, Action.CORRECT)
     ]
     assert [(band.low, band.high) for band in line.bands] == [("zero", "lower"), ("lower", "upper"), ("upper", "one")]
     assert [point.value for point in line.points] == [0.9, 0.5, None, 0.1]

@@ -167,9 +167,11 @@ HOSTILE = "<img src=x onerror=alert(1)> [click](https://evil.example) :red[boo]"
 
 def test_hostile_words_in_a_policy_file_stay_words(start: Start, folder: Path) -> None:
     own = PAPER
-    for key in ("title", "summary", "source", "label", "name", "note"):
+    for key in ("title", "summary", "source", "name", "note"):
         own = re.sub(rf"^{key} = .*$", f"{key} = '{HOSTILE}'", own, count=1, flags=re.MULTILINE)
-    assert own.count(HOSTILE) == 6
+    for label in ("Correct", "Ambiguous", "Incorrect"):
+        own = own.replace(f'"{label}"', f"'{HOSTILE}'")
+    assert own.count(HOSTILE) == 8
     (folder / "mine.toml").write_text(own, "utf-8")
     (folder / "theirs.toml").write_text(f'"{HOSTILE}" = 1', "utf-8")
     app = choose(start(), policy="mine")
