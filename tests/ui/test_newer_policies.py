@@ -156,7 +156,7 @@ def test_a_run_of_another_policy_lacks_the_judgement_and_supplies_it_at_one_pres
     with OllamaServer(ScriptedModel(judging(0.9))) as server:
         app = ask(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), PRICE)
         choose(app, policy="sufficient-context")
-        assert "a judgement of the whole context" in shown(app) and "nobody has judged" in shown(app).lower()
+        assert "a judgement of the whole context" in shown(app) and "sufficiency was not judged" in shown(app).lower()
         asked = heard(server)["sufficient"]
         press(app, "Generate (about 2 LLM calls)")
         assert (asked, heard(server)["sufficient"]) == (0, 1)
