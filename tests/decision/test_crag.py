@@ -242,11 +242,14 @@ AGAIN = {"again": ("keyword", "rewritten", "web")}
         (["refine", {"web_if_fewer": 2}], seen(0.5, 0.1, left=1), Plan("refine", web=True)),
         (["refine", {"web_if_fewer": 2}], seen(0.5), Plan("refine", web=True)),  # too few before it
         (["refine", {"drop": 0.2}, {"web_if_fewer": 2}], seen(0.5, 0.1), Plan("refine", ("c2",), web=True)),
+        (["refine", {"web_if_fewer": 1}], seen(0.5), Plan("refine", web_below=1)),
         (["keep", {"web_if_fewer": 2}], seen(0.5, 0.1), Plan("keep")),  # nothing is refined, so it is known
         (["refine", {"web_if_fewer": 2}], seen(None, None), Plan("refine")),
         # documents
         (["documents"], seen(0.5), Plan("documents", again="documents")),
         (["documents"], seen(0.5, is_last=True), Plan("keep")),
+        (["documents", {"drop": 0.2}], seen(0.5, 0.1), Plan("documents", ("c2",), again="documents")),
+        (["documents", {"drop": 0.2}], seen(0.5, 0.1, is_last=True), Plan("keep")),
         (["documents"], seen(None), Plan("keep")),
         # expand, once
         (["keep", "expand"], seen(0.5), Plan("keep", again="expand")),
@@ -274,6 +277,10 @@ def test_the_steps_of_an_action_become_a_plan(steps: list[Any], evidence: Eviden
 
 def pairs(steps: list[Any]) -> Steps:
     return tuple(read_steps(steps))
+
+
+def test_where_nothing_was_retrieved_there_is_no_document_to_read() -> None:
+    assert decide(replace(PAPER, incorrect=pairs(["documents"])), seen())[2] == Plan("keep")
 
 
 def test_the_web_is_the_last_of_the_ways() -> None:
