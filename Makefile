@@ -3,7 +3,7 @@
 # make test-fast   runs those of the pure core: no browser, server, model or process; seconds
 # make test-all    runs every test, with the slow variants and whole matrices that `make test` leaves out
 # make audit       asks a service of known vulnerabilities about every installed package
-# make evaluator   trains the next retrieval evaluator, from the shared evaluation data; about an hour and a half on a free core
+# make evaluator   trains the next retrieval evaluator, from the shared evaluation data; hours on a free core, resumed where it stopped
 
 PYTHON ?= python3
 VENV ?= .venv

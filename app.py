@@ -11,7 +11,7 @@ shutdown.take_signals()  # before the other imports: what they load must not be 
 
 from crag_core.base.errors import CragError
 from ui.run import share
-from ui.session import access, app_state, current_run, uploads
+from ui.session import access, app_state, current_run, fragments, uploads
 from ui.shell import incoming_messages, page, sidebar, sign_in
 from ui.shell.text import plain
 
@@ -54,11 +54,15 @@ st.set_page_config(
 )
 page.draw_frame(has_sidebar)
 page.mark_routed()
-current_run.forget_drawn()
+fragments.begin()
+st.session_state["moving"] = None  # a mark that was never let go: the thresholds of the sidebar hold
 current_run.open_waiting()
 if navigation.url_path != "demo":  # there a run is told, and leaves the sidebar as it is
     share.follow()
 incoming_messages.draw_refused()
 sidebar.draw(has_who=navigation.title != "Settings")  # which has it on the page, since it shows no sidebar
-navigation.run()
+try:
+    navigation.run()
+finally:  # beneath an error too
+    fragments.start_ticks()
 app_state.warm_up().start()

@@ -1,4 +1,8 @@
-"""Follow-up questions of real conversations (mtrag_un): with and without making them stand alone.
+"""Follow-up questions: of real conversations (mtrag_un), and with `--sample` our own over the sample documents.
+
+`--sample` asks each question of `tests/trace/follow_ups.jsonl` after the one before it, as the application does, and
+answers in quotations, under the default policy: how many become one question, and the right one; how many are CORRECT,
+with the right answer, with another, or with that of the question before. With `--model` the model rewrites first.
 
 Later turns alone, at most `--questions` of each label drawn with a fixed seed. Over the passages of the set, found by
 words and meaning: whether a relevant one is among the first five; then, by the default policy and evaluator on the
@@ -10,7 +14,8 @@ those of the set. A turn that is asked back counts as asked where routes are cou
 no judgement: its row shows what such a model costs. The set is about its own passages alone, so retrieval is easier
 than over a large index.
 
-Run: python benchmarks/follow_ups.py                          (some minutes)
+Run: python benchmarks/follow_ups.py --sample [--model small]  (two minutes, with a model ten)
+     python benchmarks/follow_ups.py                          (some minutes)
      python benchmarks/follow_ups.py --model small --questions 20
      python benchmarks/follow_ups.py --model FILE.gguf --questions 40
 """
@@ -18,9 +23,11 @@ Run: python benchmarks/follow_ups.py                          (some minutes)
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,6 +42,9 @@ from benchmarks.measures import SEED, share
 from benchmarks.nearest import Nearest, RememberingEmbedder
 from benchmarks.sets import Source
 from benchmarks.tables import Cell, Table
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench, build_pipeline
+from crag_core.base.data_files import DATA
 from crag_core.base.protocols import LanguageModel
 from crag_core.base.types import Action, FollowUp, Turn, Understanding
 from crag_core.decision.decide import decide
@@ -42,14 +52,16 @@ from crag_core.evaluators import EVALUATORS, shipped
 from crag_core.evaluators.policies import DEFAULT, find_policy
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter, strip_evaluator
+from crag_core.llamaindex.query_engine import CRAGQueryEngine
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
 from crag_core.pipeline.condense import condense, needed
 from crag_core.pipeline.run import Parts, Run
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.trace.standalone import LONGEST_ANSWER, MOST_TURNS, by_rule, stands_alone
+from crag_core.trace.standalone import LONGEST_ANSWER, MOST_TURNS, by_rule, follow, stands_alone
 from crag_core.trace.trace import RunSettings, Trace
 
+OWN = Path(__file__).parent.parent / "tests" / "trace" / "follow_ups.jsonl"
 _FIRST, _GRADED, _DEEP = 5, 6, 50
 _FUSION = 60
 _LABELS = ("ANSWERABLE", "UNANSWERABLE", "UNDERSPECIFIED")
@@ -57,10 +69,11 @@ _LABELS = ("ANSWERABLE", "UNANSWERABLE", "UNDERSPECIFIED")
 
 @dataclass(frozen=True)
 class Understood:
-    """What a turn became: the question to search with, and whether it was asked back instead."""
+    """What a turn became: the question to search with, whether that decides, and whether it was asked back instead."""
 
     question: str
     asks_back: bool = False
+    decides: bool = True
 
 
 Condense = Callable[[dict[str, Any]], Understood]
@@ -75,8 +88,8 @@ def history_of(row: dict[str, Any], stop_words: frozenset[str]) -> tuple[Turn, .
     for said in row["history"]:
         if said["role"] == "user":
             text = said["text"]
-            alone = not turns or stands_alone(text, stop_words)
-            turns.append(Turn(str(len(turns)), text if alone else by_rule(text, turns, stop_words) or text))
+            made, is_one = ("", False) if stands_alone(text, stop_words) else by_rule(text, turns, stop_words)
+            turns.append(Turn(str(len(turns)), made if is_one else text))
         elif turns:
             turns[-1] = Turn(turns[-1].run, turns[-1].question, said["text"][:LONGEST_ANSWER])
     return tuple(turns[-MOST_TURNS:])
@@ -92,7 +105,9 @@ def condensed_by(parts: Parts, settings: RunSettings) -> Condense:
         result = condense(Trace("", "", row["query"], settings, follow_up=known), parts, Run())
         assert result is not None
         done = result.changes["follow_up"]
-        return Understood(done.question or row["query"], done.outcome is Understanding.ASKS_BACK)
+        outcome = done.outcome
+        question = done.question or row["query"]
+        return Understood(question, outcome is Understanding.ASKS_BACK, outcome is not Understanding.UNSURE)
 
     return made
 
@@ -127,9 +142,10 @@ def measure(made: Condense, rows: Sequence[dict[str, Any]], corpus: Corpus) -> d
     held: list[bool] = []
     back: list[bool] = []
     false_back: list[bool] = []
-    changed = 0
+    changed = unsure = 0
     for row in rows:
         understood = made(row)
+        unsure += not understood.decides
         changed += understood.question != row["query"]
         label = row["answerability"]
         (back if label == "UNDERSPECIFIED" else false_back).append(understood.asks_back)
@@ -137,7 +153,7 @@ def measure(made: Condense, rows: Sequence[dict[str, Any]], corpus: Corpus) -> d
             continue
         found = corpus.search(understood.question)
         relevant = {one for one, grade in corpus.source.judged.get(row["query_id"], {}).items() if grade >= 1}
-        action = corpus.route(understood.question, found)
+        action = corpus.route(understood.question, found) if understood.decides else Action.AMBIGUOUS
         if label == "UNANSWERABLE":
             held.append(action is not Action.CORRECT)
         elif relevant:
@@ -149,13 +165,80 @@ def measure(made: Condense, rows: Sequence[dict[str, Any]], corpus: Corpus) -> d
         return f"{share(sum(outcomes), len(outcomes))} of {len(outcomes)}"
 
     return {
-        "changed": f"{changed} of {len(rows)}",
+        "changed": f"{changed} of {len(rows)}, {unsure} of them two questions",
         f"answerable: hit@{_FIRST}": cell(hits),
         "answerable: CORRECT": cell(right),
         "with a relevant one": cell(grounded),
         "unanswerable: not CORRECT": cell(held),
         "underspecified: asked back": cell(back),
         "others: asked back": cell(false_back),
+    }
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One of our own follow-ups, and its run."""
+
+    row: dict[str, str]
+    run: Trace
+
+    @property
+    def is_one_question(self) -> bool:
+        return not (self.run.is_unsure or self.run.asks_back)
+
+    @property
+    def is_correct(self) -> bool:
+        return self.run.decision is not None and self.run.decision.verdict is Action.CORRECT
+
+    @property
+    def is_right(self) -> bool:
+        return bool(self.row["answer"]) and self.row["answer"] in self.text
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it got the answer to the question before, as if that were its own."""
+        return self.is_correct and self.row["earlier"] in self.text and not self.is_right
+
+    @property
+    def text(self) -> str:
+        return self.run.answer.text if self.run.answer else ""
+
+
+def own_follow_ups(engine: CRAGQueryEngine, model: LanguageModel | None = None) -> list[Answered]:
+    """Of the sample documents; `engine` answers in quotations, whoever makes the question."""
+    first: dict[str, Trace] = {}
+    found = []
+    for row in map(json.loads, OWN.read_text("utf-8").splitlines()):
+        before = first.get(row["before"]) or first.setdefault(row["before"], engine.run(row["before"]))
+        begun = engine.begin(row["asked"], follow_up=follow(row["asked"], before))
+        understood = condense(begun, replace(engine.parts, model=model), Run())
+        assert understood is not None
+        found.append(Answered(row, engine.resume(replace(begun, **understood.changes))))
+    return found
+
+
+@contextmanager
+def sample_engine() -> Iterator[CRAGQueryEngine]:
+    with tempfile.TemporaryDirectory() as home:
+        plain = {"cache": "off", "history": "off", "audit": "off", "ollama_host": "127.0.0.1:9"}
+        settings = Config(home=Path(home), **plain)  # type: ignore[arg-type]
+        Workbench(settings).store.ingest([(path.name, path) for path in sorted((DATA / "sample").iterdir())])
+        yield build_pipeline(settings=settings)
+
+
+def told(found: Sequence[Answered]) -> dict[str, Cell]:
+    correct = [one for one in found if one.is_correct]
+    wanted = [one for one in found if one.is_one_question and one.row["understood"]]
+    refused = sum(bool(one.run.follow_up and one.run.follow_up.note) for one in found)
+    return {
+        "follow-ups": f"{len(found)}",
+        "one question": f"{sum(one.is_one_question for one in found)}",
+        "the expected one": f"{sum(one.run.question == one.row['understood'] for one in wanted)}",
+        "what a model wrote refused": f"{refused}",
+        "CORRECT": f"{len(correct)}",
+        "with the right answer": f"{sum(one.is_right for one in correct)}",
+        "with the answer before": f"{sum(one.is_repeated for one in found)}",
+        "with another": f"{sum(not one.is_right and not one.is_repeated for one in correct)}",
     }
 
 
@@ -184,7 +267,16 @@ def main() -> None:
     options.add_argument("--data", type=Path, default=Path(os.environ.get("CRAG_SHARED_DATA", "data")) / "dev")
     options.add_argument("--model", default="", help="small, or a file of weights; without: the rule alone")
     options.add_argument("--questions", type=int, help="of each label")
+    options.add_argument("--sample", action="store_true", help="our own follow-ups over the sample documents")
     given = options.parse_args()
+    if given.sample:
+        with sample_engine() as engine:
+            measured = {"by the rule": told(own_follow_ups(engine))}
+            if given.model:
+                with serving(given.model) as model:
+                    measured[f"by {Path(given.model).stem}"] = told(own_follow_ups(engine, model))
+        print(Table("understood", measured))
+        return
     source = Source(given.data / "sets" / "mtrag_un", sys.maxsize, RememberingEmbedder(HuggingFaceEmbedder()))
     corpus, rows = Corpus(source), drawn(source.rows, given.questions)
     card = EVALUATORS["cross-encoder"].card

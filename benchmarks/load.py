@@ -9,12 +9,14 @@ Run: python benchmarks/load.py                              (25 sessions, 2 roun
      python benchmarks/load.py --at-once 1 2 4 8            (which CRAG_RUNS_AT_ONCE suits this machine)
      python benchmarks/load.py --rounds 60                  (1,500 runs, as in an hour of one question a minute)
      python benchmarks/load.py --mixed --model 2            (with stops, reloads, tabs that close, a slow model)
+     python benchmarks/load.py --sessions 30 --tabs 4 --minutes 10   (with tabs of Chromium; Ollama is away)
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import sys
 import tempfile
 import time
@@ -27,7 +29,7 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.browser import crowd
+from tests.browser import crowd, tabs
 from tests.browser.conftest import ROOT, find_port, serve
 from tests.browser.crowd import Size, Tally, size_of
 from tests.stand_ins.engines import ScriptedModel
@@ -35,6 +37,8 @@ from tests.stand_ins.ollama_server import MODEL, OllamaServer
 
 REPLY = "It leaves at nine in the morning, as the timetable says [1]."
 EVERY = 100
+LATE = 3.0
+"""Seconds after its end within which a run must be shown."""
 
 
 @contextmanager
@@ -48,12 +52,12 @@ def writing(seconds: float) -> Iterator[dict[str, str]]:
         yield {"OLLAMA_HOST": server.url, "CRAG_MODEL": f"ollama/{MODEL}"}
 
 
-def told(label: str, tally: Tally, clock: float, before: Size, after: Size) -> str:
+def told(label: str, tally: Tally, late: list[float], clock: float, before: Size, after: Size) -> str:
     seconds = [asked.seconds for asked in tally.asked if asked.seconds is not None]
     cuts = quantiles(seconds, n=20)
     return (
         f"| {label} | {len(tally.asked)} | {len(tally.asked) / clock:.2f} | {median(seconds):.1f} / {cuts[-1]:.1f} "
-        f"| {max(tally.places, default=0)} "
+        f"| {median(late):.1f} / {quantiles(late, n=20)[-1]:.1f} / {max(late):.1f} | {max(tally.places, default=0)} "
         f"| {(after.processor - before.processor) / len(tally.asked):.2f} | {after.now:.0f} / {after.most:.0f} "
         f"| {after.threads} / {after.files} |"
     )
@@ -76,22 +80,28 @@ def run(options: argparse.Namespace, at_once: int) -> list[str]:
                     sizes.append(curve(len(tally.asked), time.perf_counter() - begun, process))
                     print(sizes[-1], file=sys.stderr, flush=True)
 
-            tally = asyncio.run(
-                crowd.visit(
-                    url,
-                    options.sessions,
-                    options.rounds,
-                    is_mixed=options.mixed,
-                    has_model=bool(options.model),
-                    each=each,
-                    first=1,
-                )
-            )
+            tally = Tally()
+
+            async def everybody() -> None:
+                rounds, until = options.rounds, math.inf
+                if options.minutes:
+                    rounds, until = 100_000, time.monotonic() + 60 * options.minutes
+                visitors = crowd.visit(
+                    url, options.sessions, rounds, is_mixed=options.mixed, has_model=bool(options.model), each=each,
+                    first=1, tally=tally, until=until,
+                )  # fmt: skip
+                await asyncio.gather(visitors, tabs.visit(url, options.tabs, crowd.sample_questions(), tally, until))
+
+            asyncio.run(everybody())
             clock = time.perf_counter() - begun
             is_idle = crowd.wait_until_idle(port)
-            print(told(str(at_once), tally, clock, before, size_of(process)), flush=True)
+            late = crowd.lateness(tally, home)
+            print(told(str(at_once), tally, late, clock, before, size_of(process)), flush=True)
+        frozen = [f"a run was shown {seconds:.1f} s after its end" for seconds in late if seconds > LATE]
+        missed = f"{tally.late['ask']} ticks were missed, {tally.late['redraw']} of them lost"
+        print(f"{missed}; {len(frozen)} of {len(late)} ends late", file=sys.stderr)
         tally.asked += warm.asked
-        wrong = crowd.problems(tally, home) + warm.errors
+        wrong = crowd.problems(tally, home) + warm.errors + frozen
     return wrong if is_idle else [*wrong, "somebody still waits in line"]
 
 
@@ -107,16 +117,18 @@ def main() -> None:
     reading = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reading.add_argument("--sessions", type=int, default=25)
     reading.add_argument("--rounds", type=int, default=2)
+    reading.add_argument("--minutes", type=float, default=0.0, help="in place of rounds")
+    reading.add_argument("--tabs", type=int, default=0, help="so many of a real browser, with --minutes")
     reading.add_argument("--at-once", type=int, nargs="+", default=[4], help="CRAG_RUNS_AT_ONCE, one or several")
     reading.add_argument("--model", type=float, default=0.0, help="seconds of a stand-in model for a reply; 0: none")
     reading.add_argument("--mixed", action="store_true", help="some stop, some reload, some leave for good")
     options = reading.parse_args()
     print(f"{options.sessions} sessions, {options.rounds} rounds; load of the machine {psutil.getloadavg()[0]:.1f}\n")
     print(
-        "| at once | runs | runs a second | s until the verdict p50 / p95 | longest line "
-        "| core-seconds a run | MB now / most | threads / files |"
+        "| at once | runs | runs a second | s until the verdict p50 / p95 | s from end to page p50 / p95 / most "
+        "| longest line | core-seconds a run | MB now / most | threads / files |"
     )
-    print("|---|---|---|---|---|---|---|---|", flush=True)
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
     wrong = [f"at once {at_once}: {problem}" for at_once in options.at_once for problem in run(options, at_once)]
     print(f"\n{len(wrong)} errors")
     print("\n".join(problem[:500] for problem in wrong[:20]))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crag_core.experiments.statistics.curves import Values, auroc
-from crag_core.experiments.statistics.intervals import Estimate, wilson
+from crag_core.experiments.statistics.intervals import Estimate, proportion
 
 __all__ = [
     "SEED",
@@ -28,8 +28,8 @@ SEED = 4
 
 _DRAWS = 2000
 
-share = wilson
-"""`hits` of `count`, with Wilson's interval; None of nothing."""
+share = proportion
+"""`hits` of `count`, with its exact interval; None of nothing."""
 
 
 def ratio(parts: Values, wholes: Values) -> Estimate | None:

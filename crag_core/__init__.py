@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from crag_core.decision.decide import decide
     from crag_core.decision.policy import Policy
     from crag_core.evaluators.policies import load_policies
-    from crag_core.llamaindex.parts import RerankerEvaluator
     from crag_core.llamaindex.postprocessor import CRAGPostprocessor
     from crag_core.llamaindex.query_engine import CRAGQueryEngine
+    from crag_core.llamaindex.reranker import RerankerEvaluator
     from crag_core.llamaindex.retriever import CRAGRetriever
     from crag_core.llamaindex.synthesizer import CRAGSynthesizer
     from crag_core.trace.reroute import Reroute, reroute
@@ -29,7 +29,7 @@ _HOMES = {
     "CRAGQueryEngine": "crag_core.llamaindex.query_engine",
     "CRAGRetriever": "crag_core.llamaindex.retriever",
     "CRAGSynthesizer": "crag_core.llamaindex.synthesizer",
-    "RerankerEvaluator": "crag_core.llamaindex.parts",
+    "RerankerEvaluator": "crag_core.llamaindex.reranker",
     "CragError": "crag_core.base.errors",
     "Decision": "crag_core.base.types",
     "Grade": "crag_core.base.types",

@@ -6,6 +6,7 @@ from crag_core.base.text.display import counted
 from ui.run.job_progress import draw_warming
 from ui.session import current_run, labelling_state, tune_state
 from ui.session.access import Right
+from ui.session.fragments import fragment
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.shell.text import plain
@@ -35,13 +36,13 @@ def draw_questions(busy: bool) -> None:
         draw_set(labelled, busy)
 
 
-@st.fragment(key=current_run.ADVICE)
+@fragment(current_run.ADVICE)
 def draw_choosing(seen: tune_state.Seen) -> None:
     st.header("Better thresholds", anchor=False)
     objective, confidence = draw_objective(seen)
     found = tune_state.advice(seen, objective, confidence)
     with st.container(border=True, key="tune_recommended"):
-        draw_recommended(found)
+        draw_recommended(found, objective)
         draw_preset(seen, objective, confidence, found)
     with st.container(key="tune_map"):
         draw_map(seen, objective, found)
@@ -65,9 +66,7 @@ with errors_drawn():
     if seen is not None:
         draw_grading(seen)
     if seen is not None and seen.graded:
-        current_run.mark_drawn(current_run.FIGURES)
         st.header("Your thresholds", anchor=False)
         draw_figures(seen)
-        current_run.mark_drawn(current_run.ADVICE)
         draw_choosing(seen)
     draw_kept()

@@ -28,7 +28,6 @@ from random import Random
 from threading import Event
 
 import numpy as np
-import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
@@ -51,12 +50,12 @@ from crag_core.evaluators.shared.model_files import (
 from crag_core.evaluators.shared.pair_encoder import cut_windows, open_reader
 from crag_core.evaluators.shared.strip_places import chances, readable
 from training.encoding import MAX_TOKENS, counter
-from training.everyday import FOLDER, UNANSWERED, Count, everyday_pairs, is_kept_apart, read_everyday
+from training.everyday import FOLDER, UNANSWERED, everyday_pairs, is_kept_apart, read_everyday, read_near_misses
 from training.export import export, export_embedder, quantize
 from training.mixture import search_elsewhere
-from training.model import RetrievalEvaluator, TextEmbedder
+from training.model import RetrievalEvaluator, TextEmbedder, load_weights
 from training.options import embedder_folder, parser
-from training.pairs import Pair, Row, known_pairs, read_rows
+from training.pairs import Pair, Row, known_pairs, read_rows, with_near_misses
 from training.rarity import write_rarity
 
 QUESTION_TOKENS, OVERLAP = 96, 48
@@ -68,6 +67,7 @@ NEAR = (
     "/human_sentence",
     "/synthetic",
     "/answered",
+    "/sibling",
     *(f"/{kind}" for kind in UNANSWERED),
 )
 """Kinds of pairs that tell apart what answers from what is only near."""
@@ -110,7 +110,9 @@ def main() -> None:
         write_rarity(read_rows(options.data / "train" / "train_en.jsonl.gz"), options.out / RARITY)
     _write_settings(options.out, _PLAIN, _PLAIN_SENTENCE)
     pairs = _validation(options.data, options.limit)
-    pairs += _everyday(options.everyday, counter(options.base / "tokenizer.json"))
+    documents = read_everyday(options.everyday) + read_near_misses(options.data / "train" / "everyday2")
+    kept_apart = [one for one in documents if is_kept_apart(one)]
+    pairs += with_near_misses(everyday_pairs(kept_apart, counter(options.base / "tokenizer.json"), Random(0)))
     reading = read_pairs(options.out, pairs)
     signals = fit(reading)
     sentences = read_sentences(options.out, pairs)
@@ -253,13 +255,9 @@ def _sentences_of(rows: Sequence[Row]) -> dict[str, list[str]]:
     return found
 
 
-def _everyday(folder: Path, count: Count) -> list[Pair]:
-    return everyday_pairs([one for one in read_everyday(folder) if is_kept_apart(one)], count, Random(0))
-
-
 def _write_graphs(base: Path, weights: Path, out: Path) -> None:
     model = RetrievalEvaluator(base)
-    model.load_state_dict(torch.load(weights, weights_only=True))
+    load_weights(model, weights)
     full = out / "full.onnx"
     export(model, full)
     quantize(full, out / MODEL)

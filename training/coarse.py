@@ -335,12 +335,17 @@ def report_answers(measured: Sequence[Measured]) -> None:
         for policy in ("two-signal", "paper"):
             shares = (np.mean([route(policy, [one]) == "C" for one in side]) for side in (own, cut))
             told.append(", ".join(f"{share:.0%}" for share in shares))
-        told += _of_sentences([one.place for one in some if one.place])
+        told += _of_sentences([(judge(one.own.level_cosine)[0], one.place) for one in some if one.place])
         print(f"| {name} | {len(some)} | {' | '.join(told)} |")
 
 
-def _of_sentences(places: Sequence[Place]) -> list[str]:
-    scores = [judge_sentences([one.level_cosine for one in place.sentences]) for place in places]
+def _of_sentences(held: Sequence[tuple[float, Place]]) -> list[str]:
+    """Each with the chance that its chunk holds the answer."""
+    places = [place for _, place in held]
+    scores = [
+        [holds * score for score in judge_sentences([one.level_cosine for one in place.sentences])]
+        for holds, place in held
+    ]
     scored = list(zip(scores, places, strict=True))
     kept = sum(
         length for some, place in scored for score, length in zip(some, place.lengths, strict=True) if score >= CUTOFF

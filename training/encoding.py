@@ -18,7 +18,7 @@ MAX_TOKENS = 256
 BATCH_TOKENS = 2560
 """Padding included."""
 _STEP = 16  # lengths are rounded up to it: a matrix of a new shape costs more to plan than the padding
-_POOL = 400  # pairs sorted by length at a time: little padding, and still a mixed order
+_POOL = 600  # pairs sorted by length at a time, more for larger batches: little padding, and still a mixed order
 
 
 def counter(path: Path) -> Callable[[str], int]:
@@ -33,7 +33,8 @@ def counter(path: Path) -> Callable[[str], int]:
 class Batch:
     """Rows of one or two wordings a pair, each tensor (rows, longest); `evidence` marks the tokens of the answer.
 
-    `first` and `second` are the rows of the pairs that have two wordings.
+    `first` and `second` are the rows of the pairs that have two wordings; a row of `above` is to score above the one of
+    `below`.
     """
 
     ids: Tensor
@@ -44,6 +45,8 @@ class Batch:
     topical: tuple[float | None, ...]
     first: tuple[int, ...]
     second: tuple[int, ...]
+    above: tuple[int, ...] = ()
+    below: tuple[int, ...] = ()
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
@@ -54,9 +57,14 @@ def load_tokenizer(path: Path) -> Tokenizer:
 
 
 def encode(tokenizer: Tokenizer, pairs: Sequence[Pair]) -> Batch:
-    """Every pair, and after them those with a second wording in that one."""
-    twice = [place for place, pair in enumerate(pairs) if pair.again]
-    rows = [*((pair, pair.question) for pair in pairs), *((pairs[place], pairs[place].again) for place in twice)]
+    """Every pair, after them those that they stand against, and after these those with a second wording in that one."""
+    against = [(place, one) for place, pair in enumerate(pairs) for one in pair.against]
+    every = [*pairs, *(one for _, one in against)]
+    twice = [place for place, pair in enumerate(every) if pair.again]
+    rows = [*((pair, pair.question) for pair in every), *((every[place], every[place].again) for place in twice)]
+    again = {place: len(every) + number for number, place in enumerate(twice)}
+    compared = [(place, len(pairs) + number) for number, (place, _) in enumerate(against)]
+    compared += [(again[one], again[other]) for one, other in compared if one in again and other in again]
     found = tokenizer.encode_batch([(question[:600], pair.passage) for pair, question in rows])
     longest = _rounded(max(len(one.ids) for one in found))
 
@@ -71,7 +79,9 @@ def encode(tokenizer: Tokenizer, pairs: Sequence[Pair]) -> Batch:
         tuple(pair.answering for pair, _ in rows),
         tuple(pair.topical for pair, _ in rows),
         tuple(twice),
-        tuple(range(len(pairs), len(rows))),
+        tuple(range(len(every), len(rows))),
+        tuple(above for above, _ in compared),
+        tuple(below for _, below in compared),
     )
 
 
@@ -83,15 +93,20 @@ def _inside(pair: Pair, encoded: object) -> list[int]:
     return [int(start >= 0 and side == 1 and a >= start and a < b <= end) for (a, b), side in places]
 
 
-def batches(pairs: Sequence[Pair], random: Random) -> Iterator[list[Pair]]:
-    """All pairs once, those of about the same length together."""
-    for at in range(0, len(pairs), _POOL):
-        pool = sorted(pairs[at : at + _POOL], key=_length)
+def batches(
+    pairs: Sequence[Pair], random: Random, tokenizer: Tokenizer, tokens: int = BATCH_TOKENS
+) -> Iterator[list[Pair]]:
+    """All pairs once, those of about the same length together; so many tokens in a batch, padding included."""
+    together = _POOL * max(tokens // BATCH_TOKENS, 1)
+    for at in range(0, len(pairs), together):
+        pool = pairs[at : at + together]
+        lengths = _lengths(tokenizer, pool)
         found: list[list[Pair]] = [[]]
         rows = 0
-        for pair in pool:
-            more = 2 if pair.again else 1
-            if found[-1] and (rows + more) * _rounded(_length(pair)) > BATCH_TOKENS:
+        for place in sorted(range(len(pool)), key=lengths.__getitem__):
+            pair = pool[place]
+            more = sum(2 if one.again else 1 for one in (pair, *pair.against))
+            if found[-1] and (rows + more) * _rounded(lengths[place]) > tokens:
                 found.append([])
                 rows = 0
             found[-1].append(pair)
@@ -100,8 +115,19 @@ def batches(pairs: Sequence[Pair], random: Random) -> Iterator[list[Pair]]:
         yield from found
 
 
-def _length(pair: Pair) -> int:
-    return min(int((len(pair.passage) + len(pair.question)) / 4.3) + 5, MAX_TOKENS)
+def _lengths(tokenizer: Tokenizer, pairs: Sequence[Pair]) -> list[int]:
+    """The tokens of the longest row of each pair."""
+    rows = [
+        (number, question[:600], one.passage)
+        for number, pair in enumerate(pairs)
+        for one in (pair, *pair.against)
+        for question in filter(None, (one.question, one.again))
+    ]
+    found = [0] * len(pairs)
+    encoded = tokenizer.encode_batch([(question, passage) for _, question, passage in rows])
+    for (number, _, _), one in zip(rows, encoded, strict=True):
+        found[number] = max(found[number], len(one.ids))
+    return found
 
 
 def _rounded(length: int) -> int:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from crag_core.base.text.sentences import split
 from crag_core.base.text.words import words
-from training.everyday import Everyday, everyday_pairs
+from training.everyday import Everyday, everyday_pairs, in_groups
 from training.exchange import exchange
 from training.forms import reword
 from training.pairs import Pair, Row, known_pairs
@@ -18,41 +18,45 @@ from training.wording import make_question, names_of, perturb, stems, without
 _SHIFTS = tuple(f"squadshifts_{name}" for name in ("amazon_reviews", "new_wiki", "reddit"))
 _ARES = ("ares_nq", "ares_hotpotqa", "ares_wow")
 NUMBERS: Mapping[str, int] = {
-    **{"squad2/answers": 600, "squad2/human_unanswerable": 1100, "squad2/bm25": 60},
-    **{"squad_train_parts/answers": 450, "squad_train_parts/human_unanswerable": 150},
-    **{"squad_train_parts/answer_removed": 150, "squad_train_parts/on_topic_same_article": 150},
+    **{"squad2/answers": 300, "squad2/human_unanswerable": 500, "squad2/bm25": 60},
+    **{"squad_train_parts/answers": 330, "squad_train_parts/human_unanswerable": 60},
+    **{"squad_train_parts/answer_removed": 140, "squad_train_parts/on_topic_same_article": 150},
     **{"squad_train_parts/bm25": 40},
-    **{f"{name}/answers": 160 for name in _SHIFTS},
-    **{f"{name}/answer_removed": 110 for name in _SHIFTS},
-    **{f"{name}/bm25": 20 for name in _SHIFTS},
-    **{"squadshifts_new_wiki/on_topic_same_article": 80},
-    **{"nq/answers": 200, "nq/bm25": 80, "nq_qed/answers": 250, "nq_qed/on_topic_same_article": 50},
+    **{f"{name}/answers": 150 for name in _SHIFTS},
+    **{f"{name}/answer_removed": 100 for name in _SHIFTS},
+    **{f"{name}/bm25": 25 for name in _SHIFTS},
+    **{"squadshifts_new_wiki/on_topic_same_article": 80, "squadshifts_amazon_reviews/on_topic_same_article": 25},
+    **{"nq/answers": 90, "nq/bm25": 80, "nq_qed/answers": 180, "nq_qed/on_topic_same_article": 30},
     **{"nq_qed/answer_removed": 60, "nq_qed/bm25": 30},
-    **{"tydiqa_en/answers": 150, "tydiqa_en/answer_removed": 60, "tydiqa_en/on_topic_same_article": 50},
-    **{"afriqa_en/answers": 150, "afriqa_en/answer_removed": 50, "afriqa_en/on_topic_same_article": 70},
-    **{"tydiqa_en/bm25": 50, "afriqa_en/bm25": 50},
-    **{"covidqa/answers": 25, "covidqa/on_topic_same_article": 35},
-    **{"quoref_contrast/answers": 30, "quoref_contrast/answer_removed": 20},
-    **{"boolq_val/answers": 120, "boolq_val/bm25": 60, "pubmedqa/answers": 20, "pubmedqa/bm25": 10},
+    **{"tydiqa_en/answers": 120, "tydiqa_en/answer_removed": 50, "tydiqa_en/on_topic_same_article": 25},
+    **{"afriqa_en/answers": 140, "afriqa_en/answer_removed": 50, "afriqa_en/on_topic_same_article": 50},
+    **{"tydiqa_en/bm25": 45, "afriqa_en/bm25": 45},
+    **{"covidqa/answers": 30, "covidqa/on_topic_same_article": 50},
+    **{"quoref_contrast/answers": 30, "quoref_contrast/answer_removed": 20, "quoref_contrast/bm25": 5},
+    **{"boolq_val/answers": 110, "boolq_val/bm25": 60, "pubmedqa/answers": 20, "pubmedqa/bm25": 10},
     **{"qamr/answers": 120, "qamr/bm25_sentence": 80},
     **{"squad_reqa_sent/answers": 120, "squad_reqa_sent/bm25_sentence": 80},
-    **{"selqa/answers": 80, "selqa/bm25": 40, "selqa_sent/answers": 120, "selqa_sent/human_sentence": 120},
+    **{"selqa/answers": 45, "selqa/bm25": 40, "selqa_sent/answers": 70, "selqa_sent/human_sentence": 110},
     **{f"{name}/{kind}": 25 for name in _ARES for kind in ("answers", "synthetic")},
     **{f"{name}/bm25": 10 for name in _ARES},
-    **{"medquad/answers": 30, "medquad/bm25": 20},
+    **{"medquad/answers": 80, "medquad/bm25": 50},
 }
-"""Labelled pairs of a kind in an epoch; a kind that is not named does not come. Automatic negatives, some of which
-answer, come less often than those made by people."""
-EXCHANGED, CHANGED, SHORTENED, MADE, FOREIGN, OFF_CORPUS = 900, 100, 150, 80, 100, 150
+"""Labelled pairs of a kind in an epoch, in turn, so that fifty epochs see nearly all of most kinds; a kind that is not
+named does not come. Automatic negatives, some of which answer, come less often than those made by people, which come
+nine times in fifty epochs."""
+EXCHANGED, CHANGED, SHORTENED, MADE, FOREIGN, OFF_CORPUS = 1300, 100, 150, 80, 100, 150
 """Numbers of answered pairs whose question and passage are exchanged in one thing, whose question asks for something
 else, and whose passage loses a sentence that does not answer; of passages that get a made-up question; of pairs in
 other languages and of other corpora."""
+DOCUMENTS = 96
+"""Everyday documents and groups of siblings in an epoch: a little less than half of its tokens. Their near misses are
+what the labelled pairs lack; more would repeat a thousand documents more than seven times in fifty epochs."""
 CLOSE = 0.6
 """Share of the pairs of `LOCATED` of which only some sentences are shown, those around the answer or around the one
 with most of the question's words: twice as many questions are read in the same time."""
 LOCATED = ("squad_train_parts", *_SHIFTS, "nq_qed", "tydiqa_en", "afriqa_en", "quoref_contrast")
 """Sources that tell the sentence of the answer."""
-TITLED = 0.2
+TITLED = 0.4
 """Share of the labelled pairs whose passage begins with its title, as passages of many stores do."""
 AGAIN, INSTEAD = 0.15, 0.3
 """Shares of the labelled pairs that come with a second wording of the question, or with that alone."""
@@ -73,6 +77,9 @@ class Mixture:
         for pair in _with_evidence(rows):
             self._pools.setdefault(pair.kind, []).append(pair)
         self._located = [pair for pool in self._pools.values() for pair in pool if pair.evidence]
+        self._answered: dict[str, list[Pair]] = {}
+        for pair in (one for kind, pool in self._pools.items() if kind.endswith("/answers") for one in pool):
+            self._answered.setdefault(pair.passage, []).append(pair)
         self._foreign = known_pairs(list(foreign))
         self._passages = sorted({row.passage for row in rows if not row.source.endswith("_sent")})
         self._names = names_of(self._passages[::5])
@@ -81,29 +88,42 @@ class Mixture:
     def epoch(self, number: int, everyday: Sequence[Everyday]) -> list[Pair]:
         """One epoch, shuffled."""
         random = Random(f"{self._seed} {number}")
+
+        def turn(name: str, pool: Sequence[Item], wanted: int) -> list[Item]:
+            return take_turn(pool, wanted, number, f"{self._seed} {name}")
+
         pairs: list[Pair] = []
         for kind, wanted in NUMBERS.items():
-            pairs += _some(self._pools.get(kind, []), wanted, random)
-        pairs = [self._titled(_close_up(pair, random), random) for pair in pairs]
-        for pair in _some(self._located, EXCHANGED, random):
+            pairs += turn(kind, self._pools.get(kind, []), wanted)
+        pairs = [self._beside(_close_up(pair, random), random) for pair in pairs]
+        pairs = [self._titled(pair, random) for pair in pairs]
+        for pair in turn("exchanged", self._located, EXCHANGED):
             pairs += self._exchanged(pair, random)
-        pairs += filter(None, (self._changed(pair, random) for pair in _some(self._located, CHANGED, random)))
-        pairs += filter(None, (_shortened(pair, random) for pair in _some(self._located, SHORTENED, random)))
-        for passage in _some(self._passages, MADE, random):
+        pairs += filter(None, (self._changed(pair, random) for pair in turn("changed", self._located, CHANGED)))
+        pairs += filter(None, (_shortened(pair, random) for pair in turn("shortened", self._located, SHORTENED)))
+        for passage in turn("made", self._passages, MADE):
             pairs += self._make(passage, random)
-        pairs += _some(self._off_corpus, OFF_CORPUS, random)
+        pairs += turn("off corpus", self._off_corpus, OFF_CORPUS)
         pairs = [_reworded(pair, random) for pair in pairs]
-        pairs += _some(self._foreign, FOREIGN, random)
-        pairs += everyday_pairs(everyday, self._count, random)
+        pairs += turn("foreign", self._foreign, FOREIGN)
+        groups = turn("everyday", in_groups(everyday), DOCUMENTS)
+        pairs += everyday_pairs([one for group in groups for one in group], self._count, random)
         random.shuffle(pairs)
         return pairs
 
+    def _beside(self, pair: Pair, random: Random) -> Pair:
+        """An unanswerable question against one that the same passage answers, where there is one."""
+        answered = self._answered.get(pair.passage, []) if pair.kind.endswith("/human_unanswerable") else []
+        return replace(random.choice(answered), against=(pair,)) if answered else pair
+
     def _titled(self, pair: Pair, random: Random) -> Pair:
-        wanted = pair.title and random.random() < TITLED
-        return replace(pair, passage=f"{pair.title}: {pair.passage}") if wanted else pair
+        if not pair.title or random.random() >= TITLED:
+            return pair
+        against = tuple(replace(one, passage=f"{pair.title}: {one.passage}") for one in pair.against)
+        return replace(pair, passage=f"{pair.title}: {pair.passage}", against=against)
 
     def _exchanged(self, pair: Pair, random: Random) -> Iterator[Pair]:
-        """One pair in which question and passage agree and one in which they do not, the changed text in either."""
+        """A pair in which question and passage agree, against one in which they do not, the changed text in either."""
         made = exchange(pair.question, pair.passage, pair.evidence, self._names, random)
         if made is None:
             return
@@ -111,11 +131,11 @@ class Mixture:
         own = (pair.passage, pair.evidence)
         other = (made.passage, made.evidence)
         if random.random() < 0.5:
-            yield Pair(made.question, other[0], 1.0, 1.0, kind, evidence=other[1])
-            yield Pair(made.question, own[0], 0.0, None, kind)
+            against = Pair(made.question, own[0], 0.0, None, kind)
+            yield Pair(made.question, other[0], 1.0, 1.0, kind, evidence=other[1], against=(against,))
         else:
-            yield Pair(pair.question, own[0], 1.0, 1.0, kind, evidence=own[1])
-            yield Pair(pair.question, other[0], 0.0, None, kind)
+            against = Pair(pair.question, other[0], 0.0, None, kind)
+            yield Pair(pair.question, own[0], 1.0, 1.0, kind, evidence=own[1], against=(against,))
 
     def _changed(self, pair: Pair, random: Random) -> Pair | None:
         changed = perturb(pair.question, pair.passage, self._names, random)
@@ -140,12 +160,24 @@ class Mixture:
             yield Pair(made.question, without(shown, [gone]), 0.0, 1.0, "made")
 
 
-def _some(pool: Sequence[Item], wanted: int, random: Random) -> list[Item]:
-    return random.sample(pool, min(wanted, len(pool)))
+def take_turn(pool: Sequence[Item], wanted: int, number: int, seed: str) -> list[Item]:
+    """`wanted` items, all where there are fewer: those whose turn it is in the epoch of this number.
+
+    Every item comes once before one comes again, each time in another order.
+    """
+    wanted = min(wanted, len(pool))
+    found: list[Item] = []
+    at = number * wanted
+    while len(found) < wanted:
+        time, start = divmod(at + len(found), len(pool))
+        order = Random(f"{seed} {time}").sample(range(len(pool)), len(pool))
+        found += [pool[place] for place in order[start : start + wanted - len(found)]]
+    return found
 
 
 def _reworded(pair: Pair, random: Random) -> Pair:
     way = random.random()
+    pair = replace(pair, against=tuple(_reworded(one, random) for one in pair.against))
     if way < AGAIN:
         return replace(pair, again=reword(pair.question, random))
     if way < AGAIN + INSTEAD:

@@ -25,7 +25,8 @@ class RetrievalEvaluator(nn.Module):
     def __init__(self, folder: Path | str, layers: int = LAYERS) -> None:
         super().__init__()
         # The eager form of attention trains faster on a CPU than the fused one, whose backward pass is slow.
-        ranker = AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation="eager")
+        attention = "sdpa" if torch.cuda.is_available() else "eager"
+        ranker = AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation=attention)
         self.encoder = ranker.bert
         self.encoder.encoder.layer = self.encoder.encoder.layer[:layers]
         width = self.encoder.config.hidden_size
@@ -62,6 +63,19 @@ class TextEmbedder(nn.Module):
     def forward(self, ids: Tensor, attention: Tensor) -> Tensor:
         hidden = self.encoder(input_ids=ids, attention_mask=attention).last_hidden_state
         return nn.functional.normalize(_mean(hidden, attention.float()), dim=1)
+
+
+def load_weights(model: RetrievalEvaluator, path: Path) -> None:
+    """What `training.train` wrote: every weight, or in 16 bits those that learnt, beside which the base's stay.
+
+    SystemExit: they are others.
+    """
+    stored = {name: one.float() for name, one in torch.load(path, weights_only=True, map_location="cpu").items()}
+    frozen = {name for name, _ in model.encoder.embeddings.named_parameters(prefix="encoder.embeddings")}
+    missing, unknown = model.load_state_dict(stored, strict=False)
+    if unknown or set(missing) - frozen:
+        told = ", ".join([*unknown, *sorted(set(missing) - frozen)][:3])
+        raise SystemExit(f"{path}: expected weights of training.train, found unknown or missing ones: {told}.")
 
 
 def _mean(hidden: Tensor, mask: Tensor) -> Tensor:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import dataclass
+import lzma
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 MIN_WORDS = 6
@@ -20,7 +22,7 @@ class Pair:
     """`answering` and `topical` in 0..1 are what to learn; None: not known, not learnt from. `title` may be empty.
 
     `evidence` is the part of `passage` that holds the answer, "" where none does or it is not known; `again` is the
-    question in another wording, or "".
+    question in another wording, or "". A pair of `against` is learnt in the same batch, and to score below this one.
     """
 
     question: str
@@ -31,6 +33,12 @@ class Pair:
     title: str = ""
     evidence: str = ""
     again: str = ""
+    against: tuple[Pair, ...] = ()
+
+
+def with_near_misses(pairs: Sequence[Pair]) -> list[Pair]:
+    """Every pair, and after it those that it stands against."""
+    return [one for pair in pairs for one in (pair, *pair.against)]
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,24 @@ def read_rows(path: Path) -> list[Row]:
             for d in found
         }
     return [row for row in rows if row.lang != "en" or len(row.passage.split()) >= MIN_WORDS]
+
+
+def pack_rows(rows: Sequence[Row], path: Path) -> None:
+    """Write `rows` with every passage stored once."""
+    passages = {row.passage: None for row in rows}
+    numbers = {passage: number for number, passage in enumerate(passages)}
+    packed = [
+        [row.question, numbers[row.passage], *(getattr(row, one.name) for one in fields(Row)[2:])] for row in rows
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with lzma.open(path, "wt", encoding="utf-8", preset=9) as file:
+        json.dump([list(passages), packed], file, ensure_ascii=False)
+
+
+def unpack_rows(path: Path) -> list[Row]:
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        passages, packed = json.load(file)
+    return [Row(question, passages[number], *rest) for question, number, *rest in packed]
 
 
 def set_apart(rows: list[Row], measured: list[Row]) -> list[Row]:

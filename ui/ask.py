@@ -12,7 +12,6 @@ from crag_core.pipeline.call_budget import JUDGING
 from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.standalone import MOST_TURNS
 from crag_core.trace.trace import Trace
-from crag_core.view.answer.ending import ending
 from crag_core.view.run_view import view_run
 from ui.run import share
 from ui.run.answer_card.card import ENDINGS
@@ -40,7 +39,7 @@ def draw_conversation() -> None:
         for number, turn in enumerate(turns, start=1):
             kept = known.get(turn.run)
             label = plain(shortened(kept.asked if kept else turn.question, _LONGEST_TURN))
-            colour, icon = ENDINGS[ending(view_run(kept))] if kept else ("gray", "chevron_right")
+            colour, icon = ENDINGS[view_run(kept).routed.ending] if kept else ("gray", "chevron_right")
             st.button(
                 f":{colour}[:material/{icon}:] {label}",
                 key=f"turn_{number}_{turn.run}",
@@ -70,9 +69,7 @@ def draw_question(busy: bool) -> None:
             placeholder="Ask about your documents  ( / )",
             persist_state="session",
         )
-        if st.form_submit_button("Ask", type="primary", icon=":material/send:", disabled=busy):
-            _ask(st.session_state["ask_question"], app_state.trace())
-            st.rerun()
+        st.form_submit_button("Ask", type="primary", icon=":material/send:", disabled=busy, on_click=_submit)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         _draw_pins(busy)
         with st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy):
@@ -99,6 +96,11 @@ def _draw_new(busy: bool) -> None:
             "New", "ask_new", hint, icon=":material/add_comment:", type="tertiary", disabled=busy,
             on_click=current_run.start_anew,
         )  # fmt: skip
+
+
+def _submit() -> None:
+    """For a callback, which comes before all that may end a run of the script, and is never left out."""
+    _ask(st.session_state["ask_question"], app_state.trace())
 
 
 def _suggest(question: str) -> None:

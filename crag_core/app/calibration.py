@@ -92,7 +92,8 @@ def calibrate(
     bench = bench or (workbench if labelled else sample_bench(workbench, tell, controls.cancel))
     labelled = labelled or sample_questions()
     policy = find_policy(DEFAULT, workbench.config)
-    engine = bench.engine(Choice(policy, judge.card.name, top_k=bench.config.top_k), observed=False, evaluator=judge)
+    choice = Choice(policy, judge.card.name, top_k=bench.config.top_k, collection=labelled.collection)
+    engine = bench.engine(choice, observed=False, evaluator=judge)
     conditions = bench.conditions(engine, labelled.questions)
     log = workbench.experiments.scores(conditions)
     done = score(

@@ -31,10 +31,14 @@ class Reply:
 
 @dataclass(frozen=True)
 class Found:
-    """What a retriever found: passages in rank order, and their mean pairwise cosine when vectors are there."""
+    """What a retriever found: passages in rank order, and their mean pairwise cosine when vectors are there.
+
+    `by`: what was searched with, where that was not the question.
+    """
 
     passages: tuple[Passage, ...]
     agreement: float | None = None
+    by: str = ""
 
 
 @dataclass(frozen=True)

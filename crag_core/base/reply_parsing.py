@@ -6,7 +6,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,11 @@ _LIST_OF_RECORDS = re.compile(r"""(?:\{\s*+["']\w++["']\s*+:\s*+)?\[\s*+(?=\{)""
 _COMMA = re.compile(r"\s*+,?\s*+")
 _NAME = re.compile(r"(?:document|doc|passage)?[\W_]*(\d{1,3})[\W_]*", re.IGNORECASE)
 _MOST_NAMED, _FEW = 20, 80
+_VERDICT_KEYS = ("verdict", "answer", "label", "class")
+_NAMED = r"(?:the |my )?(?:final |correct )?(?:answer|verdict|class|category|label|judge?ment|option)"
+_LABEL = re.compile(rf"^{_NAMED}(?: is)? (?=\S)")
+_LABELLED_LINE = re.compile(rf"^[\s*_#]*{_NAMED}[\s*_]*(?:is|[:=])", re.IGNORECASE)
+_LETTER = re.compile(r"(?<![\w'’])[(*]*([a-zA-Z])[*]*[:)]")
 _NAMED_BY = ("document", "document_number", "doc", "passage", "number", "id")
 
 
@@ -123,8 +128,9 @@ def parse_scores(text: str, count: int, scale: float = 1.0) -> tuple[ScoreReply,
     return _nobody(count, cut if broken is not None else f"expected {count} scores, found {len(records) or 'none'}")
 
 
-def parse_verdict(text: str, verdicts: Sequence[str]) -> VerdictReply:
-    """Read one of `verdicts`: in JSON, with the numbers of the `sentences` that it rests on, or a reply of that alone.
+def parse_verdict(text: str, verdicts: Mapping[str, str]) -> VerdictReply:
+    """Read one of `verdicts`, by what may be said for each: in JSON, with the numbers of the `sentences` that it rests
+    on; a reply of that alone, a line "Verdict: …" of it, or "B: …" for a letter.
 
     Anything unclear is None with its cause.
     """
@@ -132,12 +138,15 @@ def parse_verdict(text: str, verdicts: Sequence[str]) -> VerdictReply:
     if not reply:
         return VerdictReply(None, cause=_EMPTY.cause)
     values, broken = _values(reply)
-    found = [_verdict_of(record, verdicts) for value, _, _ in values for record in _records(value, "verdict")]
-    if found:
-        is_one = len({one.verdict for one in found}) == 1
-        return found[0] if is_one else VerdictReply(None, cause="the reply holds more than one verdict")
-    if not values and (alone := _bare_words(reply)) in verdicts:
-        return VerdictReply(alone)
+    for key in _VERDICT_KEYS:
+        records = [record for value, _, _ in values for record in _records(value, key)]
+        if found := [_verdict_of(record[key], record, verdicts) for record in records]:
+            is_one = len({one.verdict for one in found}) == 1
+            return found[0] if is_one else VerdictReply(None, cause="the reply holds more than one verdict")
+    if not values and broken is None:
+        alone = {verdicts[said] for said in _said_alone(reply) if said in verdicts}
+        if len(alone) == 1:
+            return VerdictReply(alone.pop())
     if broken is not None:
         return VerdictReply(None, cause="the reply was cut off, or is not JSON")
     yes_or_no = "the reply was a yes or no, not a verdict"
@@ -216,13 +225,22 @@ def _is_number(value: Any) -> bool:
 # --- a verdict ------------------------------------------------------------------------------------------------------
 
 
-def _verdict_of(record: dict[str, Any], verdicts: Sequence[str]) -> VerdictReply:
-    said, named = record["verdict"], record.get("sentences")
-    if not isinstance(said, str) or _bare_words(said) not in verdicts:
-        return VerdictReply(None, cause=f"the verdict {str(said)[:40]!r} is none of: {', '.join(verdicts)}")
+def _verdict_of(said: Any, record: dict[str, Any], verdicts: Mapping[str, str]) -> VerdictReply:
+    named = record.get("sentences")
+    is_bare = isinstance(said, str | int | float)
+    words = _bare_words(f"{said:g}" if _is_number(said) else str(said)) if is_bare else ""
+    if words not in verdicts:
+        asked = ", ".join(dict.fromkeys(verdicts.values()))
+        return VerdictReply(None, cause=f"the verdict {str(said)[:40]!r} is none of: {asked}")
     listed = named[:_MOST_NAMED] if isinstance(named, list) else [named]
     numbers = filter(None, map(_number_of, listed))
-    return VerdictReply(_bare_words(said), tuple(dict.fromkeys(numbers)))
+    return VerdictReply(verdicts[words], tuple(dict.fromkeys(numbers)))
+
+
+def _said_alone(reply: str) -> Iterator[str]:
+    yield from map(_bare_words, [reply, *(line for line in reply.splitlines() if _LABELLED_LINE.match(line))])
+    if len(set(_LETTER.findall(reply))) == 1 and (first := _LETTER.match(reply)):
+        yield first.group(1).lower()
 
 
 def _number_of(named: Any) -> int | None:
@@ -233,8 +251,9 @@ def _number_of(named: Any) -> int | None:
 
 
 def _bare_words(text: str) -> str:
-    """ "not supported" of "**NOT_SUPPORTED**."; "" of a longer text."""
-    return " ".join(re.sub(r"[\W_]+", " ", text).lower().split()) if len(text) <= _FEW else ""
+    """ "not supported" of "**NOT_SUPPORTED**." and of "Verdict: not supported"; "" of a longer text."""
+    words = " ".join(re.sub(r"[\W_]+", " ", text).lower().split()) if len(text) <= _FEW else ""
+    return _LABEL.sub("", words)
 
 
 # --- many scores ----------------------------------------------------------------------------------------------------

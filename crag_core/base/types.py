@@ -32,6 +32,10 @@ class Origin(StrEnum):
     WEB = "web"
 
 
+UNNAMED = "unnamed source"
+"""The source of a passage that came without any."""
+
+
 @dataclass(frozen=True)
 class Passage:
     """One retrieved piece of a document, or one web result.
@@ -56,6 +60,11 @@ class Passage:
 
     def score(self, name: str) -> float | None:
         return dict(self.scores).get(name)
+
+    @property
+    def stems_from(self) -> str:
+        """What counts as one source: its name or, without one, its document, else the passage itself."""
+        return self.source if self.source not in ("", UNNAMED) else self.document_id or self.id
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,8 @@ class Grade:
 
     `score` lies in 0..1, or is None when the passage could not be graded; then `cause` says why, `raw` holds the reply
     as it came, and `retryable` tells an outage (worth asking again, `error` names its type) from an unreadable reply.
-    `from_cache`: an earlier run paid for it.
+    `from_cache`: an earlier run paid for it. `coarse`: by the coarser of two scales that its evaluator has; None where
+    it has but one. `caution` says in a few words what makes the grade less sure than others of its evaluator.
     """
 
     passage_id: str
@@ -128,6 +138,8 @@ class Grade:
     usage: Usage = field(default_factory=Usage)
     from_cache: bool = False
     error: str = ""
+    coarse: bool | None = None
+    caution: str = ""
 
     def __post_init__(self) -> None:
         _check_score(self.score)
@@ -360,7 +372,7 @@ class Decision:
     def decides_like(self, other: Decision) -> bool:
         """Whether both are one decision, in whatever words: those of a record may be an earlier version's."""
         one, two = (
-            replace(each, reason="", plan=tuple(replace(correction, reason="") for correction in each.plan))
+            replace(each, label="", reason="", plan=tuple(replace(correction, reason="") for correction in each.plan))
             for each in (self, other)
         )
         return one == two
@@ -573,6 +585,12 @@ class Answer:
     message: str = ""
     usage: Usage = field(default_factory=Usage)
 
+    @property
+    def shown(self) -> str:
+        """The text; of a question that cannot be answered why, in place of a refusal in the model's words."""
+        is_refusal = self.state is AnswerState.CANNOT_ANSWER and self.message
+        return self.message if is_refusal or not self.text else self.text
+
 
 @dataclass(frozen=True)
 class Support:
@@ -670,6 +688,7 @@ class Understanding(StrEnum):
     OPEN = "not read yet"
     WAITING = "waiting for approval"
     SETTLED = "settled"
+    UNSURE = "unsure"
     ASKS_BACK = "asks back"
 
 
@@ -677,8 +696,10 @@ class Understanding(StrEnum):
 class FollowUp:
     """A question of a conversation: as it was `asked`, after which turns, and the one that stands alone in its place.
 
-    `question` is that one, "" until it is made; `by` says by whom. `asks` is what is asked back instead. `note` says
-    why a model's part in it failed. `waits`: somebody is to see the question before anything is retrieved for it.
+    `question` is that one, "" until it is made; `by` says by whom. Where no rule makes one (`UNSURE`), it is
+    the question before and this one together, by which evidence is found and nothing decided. `asks` is what is asked
+    back instead. `note` says why a model's part in it failed. `waits`: somebody is to see the question before anything
+    is retrieved.
     """
 
     asked: str

@@ -20,6 +20,7 @@ class Chunk(NamedTuple):
     cosine: float | None = None  # None: not found by dense retrieval
     pinned: bool = False  # a whole file that the user chose
     tried: bool = True
+    is_aside: bool = False  # graded on another scale than the others, so never compared with them
 
 
 class Evidence(NamedTuple):
@@ -60,6 +61,11 @@ class Scored(NamedTuple):
     settled: Action | None = None  # whatever the thresholds are
     agrees: bool = False  # so well that a score between the thresholds is CORRECT
 
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known of the evidence; else no more is looked for."""
+        return self.why != "unsure" and self.settled is not Action.AMBIGUOUS
+
 
 class Plan(NamedTuple):
     chunks: str  # keep, refine, extract, discard or documents
@@ -90,11 +96,15 @@ WEIGHTS: dict[str, Callable[[dict[str, float], list[str], float], dict[str, floa
 def decide(policy: Routing, seen: Evidence) -> tuple[Action, Scored, Plan]:
     found = score(policy, seen)
     action = compare(policy, found)
+    if action is Action.CORRECT and found.why not in ("no_retrieval", "always") and "repeated" in seen.signals:
+        action, seen = Action.AMBIGUOUS, seen._replace(is_last=True)  # the best sentence is of the question before
     return action, found, plan(policy, action, found, seen)
 
 
 def score(policy: Routing, seen: Evidence) -> Scored:
     rules, judged, ids = dict(policy.skip), seen.chunks[: policy.top], [one.id for one in seen.chunks]
+    if "unsure" in seen.signals:  # what is asked: no rule made one question of a follow-up
+        return Scored("unsure", settled=Action.AMBIGUOUS if seen.chunks else Action.INCORRECT)
     if "no_retrieval" in rules and SKIP["no_retrieval"](seen, None):
         return Scored("no_retrieval", settled=Action.CORRECT)
     if not seen.chunks:
@@ -152,7 +162,7 @@ def compare(policy: Routing, found: Scored) -> Action:
 
 
 def plan(policy: Routing, action: Action, found: Scored, seen: Evidence) -> Plan:
-    steps, is_known, ways = policy.steps(action), found.settled is not Action.AMBIGUOUS, list[str]()
+    steps, is_known, ways = policy.steps(action), found.is_known, list[str]()
     chunks = first = next(iter(steps))
     if is_known and not seen.is_last:
         ways += ["documents"] if first == "documents" and seen.chunks else []
@@ -163,8 +173,11 @@ def plan(policy: Routing, action: Action, found: Scored, seen: Evidence) -> Plan
         chunks = "keep"  # there is no other evidence to be had
     least = policy.lower if policy.score == "mean_of_kept" else steps.get("drop", -1.0)
     grades = counted(policy, seen.chunks[: policy.top])
-    drop = tuple(one.id for one in seen.chunks if grades.get(one.id, -0.5) < least)
-    if found.why != "score" or chunks != first or chunks == "discard":
+    if found.why != "score" or chunks != first:
+        least = -1.0
+    aside = [one.id for one in seen.chunks if one.is_aside and found.why not in SKIP]
+    drop = tuple(one.id for one in seen.chunks if one.id in aside or grades.get(one.id, -0.5) < least)
+    if chunks == "discard":
         drop = ()
     remaining = 0 if chunks == "discard" else len(seen.chunks) - len(drop)
     fewer = steps.get("web_if_fewer", 0) if is_known else 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from crag_core.base.text.display import counted
 from crag_core.base.types import (
     ALWAYS,
     ANSWERING,
@@ -35,16 +36,29 @@ def evidence_of(
 ) -> Evidence:
     """What `policy` decides by; arguments as in `decide`."""
     by_id = {grade.passage_id: grade for grade in grades or ()}
+    for id_ in (aside := set_aside(policy, passages, grades)):
+        del by_id[id_]
     judged = [by_id.get(passage.id) for passage in passages[: policy.top]]
     is_two = policy.compares_two_scores and any(grade and grade.two_signals for grade in judged)
+    chunks = (_chunk(passage, by_id.get(passage.id), policy.compares_two_scores, is_two) for passage in passages)
     return Evidence(
-        tuple(_chunk(passage, by_id.get(passage.id), policy.compares_two_scores, is_two) for passage in passages),
+        tuple(chunk._replace(is_aside=chunk.id in aside) for chunk in chunks),
         {name: min(max(value, 0.0), 1.0) for name, value in signals},
         path,
         is_reread=any(passage.id in seen for passage in passages),
         left=left,
         is_last=is_last,
     )
+
+
+def set_aside(policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None) -> frozenset[str]:
+    """The passages that are graded on the coarse scale beside others on the fine one: the two cannot be compared."""
+    if not policy.reads_grades:
+        return frozenset()
+    ids = {passage.id for passage in passages}
+    scored = (grade for grade in grades or () if grade.passage_id in ids and grade.score is not None)
+    scales = {grade.passage_id: grade.coarse for grade in scored}
+    return frozenset(id_ for id_, coarse in scales.items() if coarse) if False in scales.values() else frozenset()
 
 
 def _chunk(passage: Passage, grade: Grade | None, reads_answering: bool, reads_topical: bool) -> Chunk:
@@ -82,13 +96,19 @@ def decide(
     if scored.why == NO_RETRIEVAL:
         evidence = evidence._replace(chunks=())
     is_plain = policy.is_plain and not passages  # no rule speaks of nothing, and nothing was judged either
+    by_score = crag.compare(policy, scored)
+    deciding = scored.by if by_score is not Action.CORRECT or scored.topical is None else scored.by[:1]
+    why = [reason(policy, evidence, by_score, scored, is_graded=grades is not None)]
+    if scored.why in ("score", "none kept") and policy.reads_grades:
+        why += _cautions(grades or (), deciding, sum(chunk.is_aside for chunk in evidence.chunks))
+    repeated = "" if action is by_score else ", but the best sentence is about what was asked before"
     return Decision(
         action=action,
         label="No retrieval" if scored.why == NO_RETRIEVAL else policy.label(action),
         score=scored.score,
-        reason=reason(policy, evidence, action, scored, is_graded=grades is not None),
+        reason="; ".join(why) + repeated,
         plan=corrections(policy, evidence, action, scored, plan),
-        deciding=scored.by if action is not Action.CORRECT or scored.topical is None else scored.by[:1],
+        deciding=deciding,
         rule=scored.why if scored.why in crag.SKIP else ALWAYS if is_plain else None,
         handling=Handling(plan.chunks),
         next_round=plan.again,
@@ -97,12 +117,19 @@ def decide(
     )
 
 
-def chunk_action(policy: Policy, passage: Passage, grade: Grade | None) -> Action | None:
+def _cautions(grades: tuple[Grade, ...], deciding: Collection[str], aside: int) -> Iterator[str]:
+    """What weakens the grades that decide, and what was kept out of the decision."""
+    yield from dict.fromkeys(grade.caution for grade in grades if grade.caution and grade.passage_id in deciding)
+    if aside:
+        yield f"{counted(aside, 'chunk')} with a coarse grade set aside"
+
+
+def chunk_action(policy: Policy, passage: Passage, grade: Grade | None, aside: Collection[str] = ()) -> Action | None:
     """The action that this chunk's own score stands for (description 004); None where none of its scores counts.
 
-    None too where the policy compares no single chunk with its thresholds.
+    None too where the policy compares no single chunk with its thresholds. `aside`: ids of `set_aside`.
     """
-    if policy.score not in ("best", "worst", "two_signals") or policy.is_plain or grade is None:
+    if policy.score not in ("best", "worst", "two_signals") or policy.is_plain or grade is None or passage.id in aside:
         return None
     alone = replace(policy, skip=(), low_variance_promotes=False)
     found = crag.score(alone, evidence_of(alone, (passage,), (grade,)))
@@ -116,9 +143,10 @@ def effective_scores(
 ) -> dict[str, float | None]:
     """What each passage counts as: its grade; `policy.ungraded` if grading failed; None if never graded.
 
-    `part` names a part score that counts instead, where the grade has it.
+    `part` names a part score that counts instead, where the grade has it. None too for a grade that is `set_aside`.
     """
-    by_id = {grade.passage_id: grade for grade in grades or ()}
+    aside = set_aside(policy, passages, grades)
+    by_id = {grade.passage_id: grade for grade in grades or () if grade.passage_id not in aside}
     scores: dict[str, float | None] = {}
     for passage in passages:
         grade = by_id.get(passage.id)

@@ -10,8 +10,11 @@ from typing import Any
 from crag_core.base.errors import UnknownName
 from crag_core.base.types import Action, EvaluatorCard
 from crag_core.decision import signals
-from crag_core.decision.crag import OF_ALL, WEIGHTS, Routing
-from crag_core.decision.steps import KEEP, check_rules, check_steps
+from crag_core.decision.crag import OF_ALL, WEIGHTS, Routing, Steps
+from crag_core.decision.steps import DISCARD, KEEP, check_rules, check_steps
+
+STAND_IN = "stand-in"
+"""Behind the name of an action by a rule that took the place of a language model, which nobody could ask."""
 
 
 class WebQuery(StrEnum):
@@ -27,7 +30,7 @@ class WebQuery(StrEnum):
 
 
 class Doubtful(StrEnum):
-    """What a doubtful ending shows: AMBIGUOUS where the web brought nothing.
+    """What a doubtful ending shows: chunks that were not judged CORRECT are used, and nothing better was found.
 
     `show`: the nearest sentences, or what the language model makes of them, headed as such. `abstain`: that the
     documents do not answer with enough certainty; no language model is asked.
@@ -65,7 +68,7 @@ CLASS_RULES = ("no_retrieval", "one_retrieval")
 WITHOUT_MODEL: dict[str, tuple[str | None, str]] = {
     "no_retrieval": (
         "no_retrieval",
-        "a rule sorts the question: one retrieval, or several where it asks several things",
+        "a rule sorts the question: one retrieval, or several where it asks more than one thing",
     ),
     "whole_context": ("best", "the best chunk decides in place of all chunks together"),
     "documents": ("keep", "no document is read whole"),
@@ -207,6 +210,10 @@ class Policy(Routing):
     def label(self, action: Action) -> str:
         return self.labels[list(Action).index(action)]
 
+    def bare_label(self, action: Action) -> str:
+        """The label without the mark of a stand-in."""
+        return self.label(action).removesuffix(f" {STAND_IN}")
+
     def has(self, *names: str) -> bool:
         """Whether any action takes one of these steps."""
         return any(name in steps for steps in self.routes.values() for name in names)
@@ -261,10 +268,23 @@ class Policy(Routing):
         return Doubtful.ABSTAIN if "abstain" in self.steps(Action.AMBIGUOUS) else Doubtful.SHOW
 
     @property
+    def retrieves_from_web(self) -> bool:
+        """Whether the web is a way in which some action retrieves again."""
+        return self.max_rounds > 1 and any("web" in (steps.get("again") or ()) for steps in self.routes.values())
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether it cannot do what it is described for without a language model."""
+        return bool(self._needing_model)
+
+    @property
+    def _needing_model(self) -> list[str]:
+        return [name for name in WITHOUT_MODEL if name == self.score or self.has(name) or name in dict(self.skip)]
+
+    @property
     def without_model(self) -> str:
         """What the policy does where there is no language model; "": what it is described for."""
-        needed = [name for name in WITHOUT_MODEL if name == self.score or self.has(name) or name in dict(self.skip)]
-        said = "; ".join(WITHOUT_MODEL[name][1] for name in needed)
+        said = "; ".join(WITHOUT_MODEL[name][1] for name in self._needing_model)
         return f"{said[:1].upper()}{said[1:]}." if said else ""
 
     def with_doubtful(self, doubtful: Doubtful) -> Policy:
@@ -290,18 +310,31 @@ class Policy(Routing):
         raise UnknownName.among(f"preset of policy {self.name!r}", name, [preset.name for preset in self.presets])
 
     def without_retrieval(self) -> Policy:
-        """This policy where only the given chunks are at hand: no second retrieval is asked for."""
-        return replace(self._becoming({"documents": KEEP, "expand": None}).once_classified(), max_rounds=1)
+        """This policy where only the given chunks are at hand: no second retrieval is asked for.
+
+        Where the web is a way to retrieve again, it is the only one that is left.
+        """
+        alone = self._becoming({"documents": KEEP, "expand": None}).once_classified()
+        if not self.retrieves_from_web:
+            return replace(alone, max_rounds=1)
+        changed: dict[str, Any] = {action.lower(): _by_web_alone(steps) for action, steps in alone.routes.items()}
+        return replace(alone, max_rounds=2, **changed)
 
     def once_classified(self) -> Policy:
         """This policy for a question that takes several rounds, which is the one that thresholds decide."""
         return replace(self, skip=tuple(rule for rule in self.skip if rule[0] not in CLASS_RULES))
 
     def without_language_model(self) -> Policy:
-        """This policy as `WITHOUT_MODEL` says."""
+        """This policy as `WITHOUT_MODEL` says.
+
+        Its labels say what a model found, so they are "Correct stand-in" and so on then.
+        """
+        if not self.needs_model:
+            return self
         turns = {name: becomes for name, (becomes, _) in WITHOUT_MODEL.items()}
         score = turns.get(self.score) or self.score
-        return replace(self._becoming(turns), score=score)
+        correct, ambiguous, incorrect = (f"{action.capitalize()} {STAND_IN}" for action in Action)
+        return replace(self._becoming(turns), score=score, labels=(correct, ambiguous, incorrect))
 
     def _becoming(self, turns: dict[str, str | None]) -> Policy:
         """With steps in place of steps; None: without it."""
@@ -317,7 +350,7 @@ class Policy(Routing):
 
     def for_grading(self) -> Policy:
         """This policy where every retrieved chunk is graded once: no rule, no limit, no rounds."""
-        return replace(self.without_retrieval(), skip=(), top=None)
+        return replace(self.without_retrieval(), skip=(), top=None, max_rounds=1)
 
     def suited_to(self, card: EvaluatorCard, strip_card: EvaluatorCard) -> Policy:
         """This policy with the thresholds to start from for `card`, and the strip cut-off for `strip_card`.
@@ -336,6 +369,15 @@ class Policy(Routing):
             lower, upper = card.lower, card.upper
         own = self.refinement.cutoff if self.refinement.scorer == strip_card.name else None
         return self.with_thresholds(lower, upper, strip_card.strip_cutoff if own is None else own)
+
+
+def _by_web_alone(steps: dict[str, Any]) -> Steps:
+    """With the web as the only way to retrieve again; what can retrieve again in no other way uses what there is."""
+    ways = steps.get("again", ())
+    if "again" not in steps or "web" in (ways or ()):
+        return tuple((name, ("web",) if name == "again" else value) for name, value in steps.items())
+    kept = tuple((name, value) for name, value in steps.items() if name not in ("again", DISCARD))
+    return (*(((KEEP, None),) if DISCARD in steps else ()), *kept)
 
 
 def _check_share(name: str, value: float | None) -> None:

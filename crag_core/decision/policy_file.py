@@ -9,7 +9,7 @@ from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain
-from crag_core.decision.policy import CLASS_RULES, Policy
+from crag_core.decision.policy import CLASS_RULES, Policy, WebQuery
 from crag_core.decision.steps import DISCARD, EXPAND, EXTRACT, KEEP, REFINE, WAYS, read_steps, write_steps
 
 ACTIONS = ("correct", "ambiguous", "incorrect")
@@ -38,9 +38,9 @@ def parse_policy(text: str, name: str) -> Policy:
     if "name" in data:
         raise BadRecord(f"policy {name}.name: unknown key.", hint="A policy has the name of its file.")
     policy = _policy(upgrade(data) | {"name": name}, f"policy {name}")
-    for table, key, why in () if _is_old(data) else _without_effect(policy, data):
-        place = f"{table}.{key}" if table else key
-        raise BadRecord(f"policy {name}.{place}: has no effect, since {why}.", hint="Leave it out, or add the step.")
+    for key, why, needs in () if _is_old(data) else _without_effect(policy, data):
+        hint = f"It counts with {needs}: set that, or leave the key out."
+        raise BadRecord(f"policy {name}.{key}: no effect, since {why}.", hint=hint)
     return policy
 
 
@@ -121,32 +121,58 @@ def _steps_of(action: str, route: dict[str, Any], loop: dict[str, Any]) -> list[
 
 
 def _without_effect(policy: Policy, data: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(table, key, why) of what stands in a present-form file and is read by none of its steps."""
-    refines = policy.has(REFINE, EXTRACT) or policy.web.refine
+    """(key, why, what it needs) of what stands in a present-form file and is read by none of its steps.
+
+    What switches a thing off (false) may always be said.
+    """
     searches = policy.has("web", "web_if_fewer") or any("web" in (s.get("again") or ()) for s in policy.routes.values())
-    read = {
-        "refinement": {"budget"} if not refines else None,
-        "web": None if searches else {"words"} if policy.has("again") else set(),
-        "expansion": None if policy.has("expand", "again") else set(),
+    refines = policy.has(REFINE, EXTRACT) or (policy.web.refine and searches)
+    again, query = policy.has("again"), policy.web.query
+    counts = {
+        "refinement.budget": (True, "", ""),
+        "refinement": (refines, "no step refines", "the step refine or extract, or refine = true in [web]"),
+        "presets.cutoff": (refines, "no step refines", "the step refine or extract, or refine = true in [web]"),
+        "web.words": (
+            again or (searches and query is WebQuery.REWRITTEN),
+            "no query is rewritten",
+            'query = "rewritten" in [web] and the step web, or the step again',
+        ),
+        "web.phrases": (
+            searches and query is WebQuery.PHRASES,
+            "the web is not asked for key phrases",
+            'query = "phrases" in [web] and the step web',
+        ),
+        "web": (searches, "no step searches the web", "the step web or web_if_fewer"),
+        "expansion": (again or policy.has("expand"), "no step expands", "the step expand"),
+        "weights": (policy.score == "signals", "no signals are weighed", 'score = "signals"'),
+        "context_judge": (policy.judges_together, "the chunks are not judged together", 'score = "whole_context"'),
+        "max_rounds": (again, "no step retrieves again", "the step again"),
     }
-    why = {"refinement": "no step refines", "web": "no step searches the web", "expansion": "no step expands"}
-    for table, keys in read.items():
-        yield from ((table, key, why[table]) for key in data.get(table, {}) if keys is not None and key not in keys)
-    for key, query in {"words": "rewritten", "phrases": "phrases"}.items():
-        is_read = policy.web.query == query or (key == "words" and policy.has("again"))
-        if searches and key in data.get("web", {}) and not is_read:
-            yield "web", key, f"query is {policy.web.query.value!r}"
-    if "weights" in data and policy.score != "signals":
-        yield "", "weights", f"the score is {policy.score!r}, not 'signals'"
-    if "max_rounds" in data and not policy.has("again"):
-        yield "", "max_rounds", "no step retrieves again"
+    for key in _keys(data):
+        does, why, needs = counts.get(key) or counts.get(key.partition(".")[0], (True, "", ""))
+        if does and key == "refinement.scorer":
+            does, why, needs = "cutoff" in data["refinement"], "there is no cut-off of the file's own", "cutoff"
+        if not does:
+            yield key, why, needs
+
+
+def _keys(data: dict[str, Any]) -> Iterator[str]:
+    """Every key, those of tables with a dot; without those that are false."""
+    for key, value in data.items():
+        tables = value if isinstance(value, list) else [value]
+        inner = [one for one in tables if isinstance(one, dict)] if key != "weights" else []
+        yield from dict.fromkeys(f"{key}.{one}" for table in inner for one in table if table[one] is not False)
+        if not inner and value not in (False, {}):
+            yield key
 
 
 def present_form(text: str) -> str:
     """The TOML of a policy that `parse_policy` reads, without its comments, in the present form."""
     policy = upgrade(tomllib.loads(text))
-    for table, key, _ in tuple(_without_effect(_policy(policy | {"name": "policy"}, "policy"), policy)):
-        del (policy[table] if table else policy)[key]
+    for place, _, _ in tuple(_without_effect(_policy(policy | {"name": "policy"}, "policy"), policy)):
+        table, _, key = place.rpartition(".")
+        for one in policy[table] if table == "presets" else [policy[table] if table else policy]:
+            one.pop(key, None)
     policy |= {key: write_steps(policy[key]) for key in (*ACTIONS, "skip") if policy.get(key)}
     plain = {key: value for key, value in policy.items() if value not in ([], {}, "") and key != "presets"}
     tables = [(f"[{key}]", value) for key, value in plain.items() if isinstance(value, dict)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import pvariance
 
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import against
 from crag_core.base.types import Action, Correction, CorrectionKind
 from crag_core.decision.crag import Evidence, Plan, Scored, counted
 from crag_core.decision.policy import Policy, WebQuery
@@ -36,6 +36,8 @@ _WAYS = {
     "expanded": (CorrectionKind.RE_RETRIEVE, "retrieve with an expanded question"),
 }
 
+NOT_COMPARABLE = "graded on the coarse scale, which cannot be compared with the other grades"
+
 
 def query_form(policy: Policy) -> str:
     """What a language model is to write for the web under this policy; "": nothing, the question goes as it is."""
@@ -52,23 +54,25 @@ def reason(policy: Policy, seen: Evidence, action: Action, found: Scored, *, is_
         text = _RULES[found.why].format(chunks=len(seen.chunks), argument=dict(policy.skip)[found.why])
         graded = "no grade was looked at" if is_graded else "nothing was graded"
         return f"rule {found.why}: {text}" + (f"; {graded}" if seen.chunks else "")
-    if found.why == "empty":
+    if not seen.chunks:
         return "nothing was retrieved"
+    if found.why == "unsure":
+        return "no rule makes one question of this and the one before, so nothing was graded"
     if found.why == "unclassified":
-        return "the question was not classified"
+        return "question not classified"
     judged = counted(policy, seen.chunks[: policy.top])
     if found.why == "none kept":
-        best, least = readable(max(judged.values()), policy.lower)
+        best, least = against(max(judged.values()), policy.lower)
         return f"no chunk reaches lower {least}, the best scores {best}"
     if found.score is None and policy.judges_together:
-        return "sufficiency was not judged"
+        return "sufficiency not judged"
     if found.score is None and policy.scores_the_set:
         return "no signal of this policy could be measured"
     if found.score is None:
         tried = any(one.tried for one in seen.chunks[: policy.top])
         return "no chunk could be graded" if tried else "no chunk was graded in this run"
     if found.agrees and action is Action.CORRECT and not _reaches_upper(policy, found.score):
-        value, half = readable(found.score, 0.5)
+        value, half = against(found.score, 0.5)
         spread = pvariance(judged.values())
         return f"{_name(policy, found)} {value} > {half} and the scores agree (variance {spread:.2f})"
     if found.topical is None:
@@ -94,10 +98,10 @@ def _reaches_lower(policy: Policy, score: float) -> bool:
 
 
 def _against_both(policy: Policy, score: float, action: Action) -> str:
-    value, low, high = readable(score, policy.lower, policy.upper)
+    value, low, high = against(score, policy.lower, policy.upper)
     if policy.lower > policy.upper:
-        against = _against_upper(policy, score, action is Action.CORRECT)
-        return f"{against}; with one score, lower {low} above upper decides nothing"
+        compared = _against_upper(policy, score, action is Action.CORRECT)
+        return f"{compared}; with one score, lower {low} above upper decides nothing"
     if action is Action.AMBIGUOUS:
         return f"{value} between lower {low} and upper {high}"
     if action is Action.CORRECT:
@@ -106,13 +110,13 @@ def _against_both(policy: Policy, score: float, action: Action) -> str:
 
 
 def _against_upper(policy: Policy, score: float, passes: bool) -> str:
-    value, limit = readable(score, policy.upper)
+    value, limit = against(score, policy.upper)
     signs = ("≥", "<") if policy.at_upper is Action.CORRECT else (">", "≤")
     return f"{value} {signs[0] if passes else signs[1]} upper {limit}"
 
 
 def _against_lower(policy: Policy, score: float, passes: bool) -> str:
-    value, limit = readable(score, policy.lower)
+    value, limit = against(score, policy.lower)
     signs = ("≥", "<") if policy.at_lower is Action.AMBIGUOUS else (">", "≤")
     return f"{value} {signs[0] if passes else signs[1]} lower {limit}"
 
@@ -123,8 +127,7 @@ def corrections(policy: Policy, seen: Evidence, action: Action, found: Scored, p
     remaining = 0 if plan.chunks == DISCARD else len(seen.chunks) - len(plan.drop)
     answer = Correction(CorrectionKind.GENERATE, "answer from what is kept")
     steps = policy.steps(action)
-    is_known = found.settled is not Action.AMBIGUOUS
-    spent = is_known and "again" in steps and plan.again is None and (not plan.web or "web" in steps)
+    spent = found.is_known and "again" in steps and plan.again is None and (not plan.web or "web" in steps)
     later = (*_kept(policy, seen, plan, remaining, spent), *_searched(policy, seen, action, plan, remaining))
     return (*dropped, *later, *_retrieved(policy, seen, action, plan), answer)
 
@@ -139,10 +142,12 @@ def _dropped(policy: Policy, seen: Evidence, action: Action, plan: Plan) -> list
     for place, one in enumerate(seen.chunks):
         if one.id not in plan.drop:
             continue
-        if policy.top is not None and place >= policy.top:
+        if one.is_aside:
+            why = NOT_COMPARABLE
+        elif policy.top is not None and place >= policy.top:
             why = f"only the first {policy.top} are judged"
         else:
-            why = "score {} < {}".format(*readable(grades[one.id], least)) if one.id in grades else "not graded"
+            why = "score {} < {}".format(*against(grades[one.id], least)) if one.id in grades else "not graded"
         found.append(Correction(CorrectionKind.DISCARD, why, one.id))
     return found
 

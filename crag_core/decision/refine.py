@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from itertools import groupby
 
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import against
 from crag_core.base.text.sentences import split
 from crag_core.base.text.tokens import beginning
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import (
     TOPICAL,
+    Action,
     CorrectionKind,
     Decision,
     Excerpt,
@@ -26,11 +27,14 @@ from crag_core.base.types import (
     WebOutcome,
     WebSearch,
 )
-from crag_core.decision.decide import effective_scores
+from crag_core.decision.decide import effective_scores, set_aside
 from crag_core.decision.policy import Policy, StripOrder
+from crag_core.decision.reasons import NOT_COMPARABLE
 
 Keep = Callable[[Strip], str]
 """Why a strip is struck out; the empty string keeps it."""
+
+REPEATED = "the same sentence is kept already"
 
 Kept = tuple[tuple[Excerpt, ...], tuple[StripVerdict, ...]]
 """What goes in, and the verdict on every strip."""
@@ -67,14 +71,14 @@ def recompose(
     internal, verdicts = _internal(policy, decision, passages, strips, extractions, notes)
     external: tuple[Excerpt, ...] = ()
     if decision.wants(CorrectionKind.WEB_SEARCH) and web is not None:
-        external, web_verdicts = _external(policy, web, notes)
+        external, web_verdicts = _external(policy, web, _sentences(internal, strips or ()), notes)
         asked = web.outcome not in (WebOutcome.PENDING, WebOutcome.APPROVED)
         if asked and not external and "keep_if_nothing" in policy.steps(decision.action) and passages:
             internal, verdicts = _whole(passages, strips or (), policy.refinement.budget, {}, notes)
-            notes.append(
-                "The web gave nothing, so the retrieved chunks are used after all; they were graded as irrelevant."
-            )
         verdicts += web_verdicts
+    if internal and decision.verdict is Action.INCORRECT:
+        why = "There are no web results" if web is not None and not external else "No more is retrieved"
+        notes.append(f"{why}, so the retrieved chunks are used after all; they were graded as irrelevant.")
     return Knowledge(internal, external, verdicts, tuple(notes))
 
 
@@ -129,25 +133,29 @@ def _internal(
     return excerpts, verdicts
 
 
-def _external(policy: Policy, web: WebSearch, notes: list[str]) -> Kept:
+def _external(policy: Policy, web: WebSearch, said: set[str], notes: list[str]) -> Kept:
+    """Of the web; `said` are the sentences of the corpus that go in, which are left out here."""
     if web.outcome is not WebOutcome.USED or web.pages_waiting:
         return (), ()
     found = web.evidence(policy.web.pages)
     looked_at = {passage.id for passage in found}
     strips = tuple(strip for strip in web.strips or () if strip.passage_id in looked_at)
-    off = _off_subject(policy, found, web.grades) if policy.web.on_subject else {}
+    off: dict[str | None, str] = dict.fromkeys(set_aside(policy, found, web.grades), NOT_COMPARABLE)
+    off |= _off_subject(policy, found, web.grades) if policy.web.on_subject else {}
     usable = tuple(passage for passage in found if passage.id not in off)
     if off and not usable:
         notes.append(f"The web answered, but none of its {len(off)} results is on the subject.")
     if not policy.web.refine:
-        return _whole(usable, strips, policy.refinement.budget, off, notes)
+        return _whole(usable, strips, policy.refinement.budget, off, notes, said)
     if unread := _unread(usable, strips):
         notes.append("No sentence of the web could be graded, so its results are used as they are.")
-        return _whole(unread, strips, policy.refinement.budget, off, notes)
+        return _whole(unread, strips, policy.refinement.budget, off, notes, said)
     keep = _keep_scored(policy.cutoff)
-    verdicts = _choose(policy, strips, found, lambda strip: _why_discarded(strip, off) or keep(strip))
+    verdicts = _choose(policy, strips, found, lambda strip: _why_discarded(strip, off) or keep(strip), said)
     excerpts = _excerpts(policy, verdicts, found)
-    if usable and not excerpts:
+    if usable and not excerpts and any(verdict.reason == REPEATED for verdict in verdicts):
+        notes.append("The web answered, but it says only what is kept already.")
+    elif usable and not excerpts:
         left = tuple(strip for strip in strips if strip.passage_id not in off)
         notes.append(f"The web answered, but {_nothing_left(policy, left).lower()}")
     return excerpts, verdicts
@@ -158,7 +166,7 @@ def _off_subject(
 ) -> dict[str | None, str]:
     """Why results are left out that would not have been on the subject as retrieved passages either."""
     scores = effective_scores(policy, results, grades, TOPICAL)
-    found = ((id_, readable(score, policy.lower)) for id_, score in scores.items() if score is not None)
+    found = ((id_, against(score, policy.lower)) for id_, score in scores.items() if score is not None)
     low = {id_ for id_, score in scores.items() if score is not None and score < policy.lower}
     return {id_: f"topical {value} < lower {limit}" for id_, (value, limit) in found if id_ in low}
 
@@ -180,7 +188,7 @@ def _keep_scored(cutoff: float) -> Keep:
     def why_struck(strip: Strip) -> str:
         if strip.score is None:
             return "not graded"
-        value, limit = readable(strip.score, cutoff)
+        value, limit = against(strip.score, cutoff)
         return "" if strip.score > cutoff else f"score {value} ≤ cut-off {limit}"
 
     return why_struck
@@ -209,9 +217,16 @@ def _verdicts(strips: Iterable[Strip], why_struck: Keep) -> tuple[StripVerdict, 
 
 
 def _choose(
-    policy: Policy, strips: tuple[Strip, ...], passages: tuple[Passage, ...], why_struck: Keep
+    policy: Policy,
+    strips: tuple[Strip, ...],
+    passages: tuple[Passage, ...],
+    why_struck: Keep,
+    said: Collection[str] = (),
 ) -> tuple[StripVerdict, ...]:
-    """Filter, drop repetitions (passages of one document overlap), then fill the token budget best strip first."""
+    """Filter, drop repetitions (passages of one document overlap), then fill the token budget best strip first.
+
+    `said` are the sentences that are kept already.
+    """
     rank = {passage.id: i for i, passage in enumerate(passages)}
     reasons = {strip.id: why_struck(strip) for strip in strips}
     rules = policy.refinement
@@ -220,10 +235,10 @@ def _choose(
     for strip in sorted(strips, key=lambda s: (-(s.score or 0.0), rank[s.passage_id], s.start)):
         if reasons[strip.id]:
             continue
-        words = " ".join(strip.text.split())
+        words = _as_words(strip.text)
         size = estimate_tokens(strip.text)
-        if words in seen:
-            reasons[strip.id] = "the same sentence is kept already"
+        if words in seen or words in said:
+            reasons[strip.id] = REPEATED
         elif rules.top is not None and len(seen) >= rules.top:
             reasons[strip.id] = f"over the {rules.top}-sentence limit"
         elif rules.budget is not None and tokens + size > rules.budget:
@@ -263,36 +278,77 @@ def _whole(
     budget: int | None,
     discarded: dict[str | None, str],
     notes: list[str],
+    said: Collection[str] | None = None,
 ) -> Kept:
     """Passages as they are, in rank order, as many as the budget holds; one that does not fit stops no smaller one.
 
-    Of the first, the beginning goes in where it is longer than the budget by itself. None: all of them.
+    Of the first, the beginning goes in where it is longer than the budget by itself. None: all of them. `said`: without
+    these sentences, and without those of the passages before, as far as strips are recorded; None: with all of them.
     """
+    known = None if said is None else set(said)
     excerpts: list[Excerpt] = []
+    ends: dict[str, int] = {}
+    repeated: set[str] = set()
+    gone = over = cut = 0
     left = math.inf if budget is None else budget
-    for passage in passages:
-        text = passage.text if excerpts or budget is None else beginning(passage.text, budget, estimate_tokens)
-        tokens = estimate_tokens(text)
-        if text and tokens <= left:
-            excerpts.append(_beginning(passage, text, strips))
-            left -= tokens
-    if len(excerpts) < len(passages):
-        notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(passages)} chunks.")
-    ends = {excerpt.passage.id: len(excerpt.text) for excerpt in excerpts}
-    if excerpts and len(excerpts[0].text) < len(excerpts[0].passage.text):
+    for passage in (one for one in passages if one.text.strip()):
+        own = () if known is None else tuple(strip for strip in strips if strip.passage_id == passage.id)
+        new = tuple(strip for strip in own if _as_words(strip.text) not in (known or ()))
+        repeated |= {strip.id for strip in own} - {strip.id for strip in new}
+        if own and not new:
+            gone += 1
+            continue
+        if len(new) < len(own):
+            one = Excerpt(passage, " ".join(strip.text for strip in new), tuple(strip.id for strip in new))
+        elif excerpts or budget is None:
+            one = Excerpt(passage, passage.text)
+        else:
+            one = _beginning(passage, beginning(passage.text, budget, estimate_tokens), strips)
+            cut = len(passage.text) - len(one.text)
+        tokens = estimate_tokens(one.text)
+        if not one.text or tokens > left:
+            over += 1
+            continue
+        excerpts.append(one)
+        left -= tokens
+        ends[passage.id] = len(passage.text) - (cut if len(excerpts) == 1 else 0)
+        if known is not None:
+            known |= {_as_words(strip.text) for strip in new}
+    if over:
+        notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(excerpts) + over} chunks.")
+    if excerpts and cut:
         whole = estimate_tokens(excerpts[0].passage.text)
         used = estimate_tokens(excerpts[0].text)
         notes.append(
             f"The first chunk alone is longer than the token budget of {budget}: about {used:,} of its {whole:,} "
             "tokens are used, from its beginning."
         )
+    if gone:
+        notes.append(f"{gone} of {gone + len(excerpts) + over} web results say only what is kept already.")
 
     def why_struck(strip: Strip) -> str:
+        if strip.id in repeated:
+            return REPEATED
         if strip.start < ends.get(strip.passage_id, 0):
             return ""
         return _why_discarded(strip, discarded) or "the token budget was full"
 
     return tuple(excerpts), _verdicts(strips, why_struck)
+
+
+def _sentences(excerpts: tuple[Excerpt, ...], strips: tuple[Strip, ...]) -> set[str]:
+    """What these excerpts say, in the words of `_as_words`; `strips` are those that the record has."""
+    texts = {strip.id: strip.text for strip in strips}
+    own = (
+        [texts[id_] for id_ in one.strip_ids if id_ in texts] or [one.text[start:end] for start, end in split(one.text)]
+        for one in excerpts
+    )
+    return {_as_words(text) for found in own for text in found}
+
+
+def _as_words(text: str) -> str:
+    """What makes two sentences the same: everything but white space."""
+    return " ".join(text.split())
 
 
 def _beginning(passage: Passage, text: str, strips: tuple[Strip, ...]) -> Excerpt:
@@ -307,7 +363,7 @@ def _nothing_left(policy: Policy, strips: tuple[Strip, ...]) -> str:
     best = max((strip.score for strip in strips if strip.score is not None), default=None)
     if best is None:
         return f"No sentence is kept at the cut-off {policy.cutoff:.2f}: none was graded."
-    value, limit = readable(best, policy.cutoff)
+    value, limit = against(best, policy.cutoff)
     ungraded = sum(strip.score is None for strip in strips)
     others = f", {ungraded} could not be graded" if ungraded else ""
     return f"No sentence is kept at the cut-off {limit}: the best scores {value}{others}."

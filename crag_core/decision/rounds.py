@@ -10,6 +10,7 @@ from crag_core.decision.decide import decide
 from crag_core.decision.fusion import fuse
 from crag_core.decision.policy import Policy
 from crag_core.decision.refine import left_after_refinement
+from crag_core.decision.signals import UNSURE
 from crag_core.decision.steps import EXPAND, REFINE, WIDENING
 
 
@@ -81,7 +82,7 @@ def replay_rounds(
             decision, before = look(passages), _found_nothing(len(path) + 1, len(passages))
         if decision.is_from_memory:
             return DecisionPath((Iteration(path, (), decision),), ())
-        ungraded = _ungraded(policy, passages, grades, decision)
+        ungraded = () if UNSURE in dict(signals) else _ungraded(policy, passages, grades, decision)
         following = None if ungraded else decision.next_round
         found = known.get((*path, following)) if following else None
         if found and found.retrievals and following not in WIDENING:

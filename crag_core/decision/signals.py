@@ -22,6 +22,12 @@ SUFFICIENCY = "sufficiency"
 CLASS = "class"
 """How much has to be looked up for the question (arXiv 2403.14403): 0 nothing, 0.5 one retrieval, 1 several."""
 
+UNSURE = "unsure"
+"""1 where the question is two of a conversation, by which nothing is decided."""
+
+REPEATED = "repeated"
+"""1 where the best sentence speaks of what the question before asked for, and not of what this one does."""
+
 CLASSES = {"A": 0.0, "B": 0.5, "C": 1.0}
 """`CLASS` by the letter of the class."""
 
@@ -41,7 +47,8 @@ class SignalMeter:
 
         keyword_overlap: share of the question's keywords (no stop words, longer than two letters) found in the text.
         coherence: mean cosine x (1 - min(variance, 0.3)). length_adequacy: tokens against 100 a passage.
-        diversity: distinct sources over passages. keyword_coverage: share of all the question's words found.
+        diversity: distinct sources (`Passage.stems_from`) over passages. keyword_coverage: share of all the question's
+        words found.
         agreement: as measured by the retriever, the mean pairwise cosine of the passages.
         """
         if not passages:
@@ -53,7 +60,7 @@ class SignalMeter:
             signals.append(("coherence", _coherence(cosines)))
         tokens = sum(estimate_tokens(passage.text) for passage in passages)
         signals.append(("length_adequacy", min(tokens / (TOKENS_PER_PASSAGE * len(passages)), 1.0)))
-        signals.append(("diversity", len({passage.source for passage in passages}) / len(passages)))
+        signals.append(("diversity", len({passage.stems_from for passage in passages}) / len(passages)))
         signals.append(("keyword_coverage", _share_found(sorted(set(words(question))), text)))
         if agreement is not None:
             signals.append(("agreement", min(max(agreement, 0.0), 1.0)))

@@ -71,6 +71,7 @@ def check_steps(policy: Routing, action: Action) -> None:
     searches = "web" in steps or "web" in ways
     wrong = {
         "drop has no effect: discard drops every chunk": "drop" in steps and first == DISCARD,
+        "drop has no effect: lower drops chunks": "drop" in steps and policy.score == "mean_of_kept",
         "web_if_fewer has no effect beside web": "web_if_fewer" in steps and "web" in steps,
         "web_if_fewer has no effect beside discard: write web": "web_if_fewer" in steps and first == DISCARD,
         "expand and again are two ways to retrieve again: keep one": {"expand", "again"} <= steps.keys(),

@@ -106,6 +106,7 @@ class Cascade:
             parts=tuple(parts.items()),
             seconds=first.seconds + second.seconds,
             usage=first.usage + second.usage,
+            coarse=None if first.coarse is None else False,  # it is on the finer scale now
         )
 
     def _on_scale(self, score: float) -> float:

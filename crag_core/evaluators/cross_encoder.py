@@ -15,6 +15,7 @@ from crag_core.base.protocols import Cancel
 from crag_core.base.text.words import words
 from crag_core.base.types import ANSWERING, EvaluatorCard, Grade, Passage, Strip
 from crag_core.evaluators.shared import coarse
+from crag_core.evaluators.shared.english import MINILM, less_sure
 from crag_core.evaluators.shared.model_files import FRAME, SETTINGS, read_file
 from crag_core.evaluators.shared.pair_encoder import (
     PairReader,
@@ -26,8 +27,6 @@ from crag_core.evaluators.shared.pair_encoder import (
 )
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shared.strip_places import chances, readable
-
-EMBEDDING = "all-MiniLM-L6-v2"
 
 
 class CrossEncoderEvaluator:
@@ -62,7 +61,7 @@ class CrossEncoderEvaluator:
 
     @classmethod
     def build(cls, parts: EvaluatorParts) -> Self:
-        return cls(parts.trained, trusts_cosines=parts.embedder.name == EMBEDDING)
+        return cls(parts.trained, trusts_cosines=parts.embedder.name == MINILM)
 
     def _version(self) -> str:
         """Names what a grade is made with: another model has another version.
@@ -106,7 +105,8 @@ class CrossEncoderEvaluator:
             for text, grade, some in zip(texts, grades, chances(texts, reader, asked, cancel), strict=True)
             for strip, chance in zip(text.strips, some, strict=True)
         }
-        strips = coarse.score_unread(question, tuple(scored.get(strip.id, strip) for strip in strips), cancel)
+        found = tuple(scored.get(strip.id, strip) for strip in strips)
+        strips = coarse.score_unread(question, found, {passage.id: passage.text for passage, _ in chunks}, cancel)
         unread = (why_unread(reader.pieces(strip.text), "text") for strip in strips if strip.score is None)
         return strips, next((refused or why for why in unread), "")
 
@@ -141,7 +141,7 @@ class CrossEncoderEvaluator:
             else ""
         )
         return [
-            Grade(passage.id, None, cause=why) if why else self._grade(passage, found, cut)
+            Grade(passage.id, None, cause=why) if why else self._grade(asked.text, passage, found, cut)
             for passage, why, found in zip(passages, refused, scores, strict=True)
         ]
 
@@ -149,14 +149,16 @@ class CrossEncoderEvaluator:
         why = why_unread(pieces, what)
         return why and why + self.advice
 
-    def _grade(self, passage: Passage, scores: Sequence[tuple[float, float]], cut: str) -> Grade:
+    def _grade(self, question: str, passage: Passage, scores: Sequence[tuple[float, float]], cut: str) -> Grade:
         """From the two scores of each window; without any, there was nothing to read."""
         answering, topical = (max(found) for found in zip(*scores, strict=True)) if scores else (0.0, 0.0)
         parts = (("answering", answering), ("topical", topical))
         reason = f"answering {answering:.2f}, topical {topical:.2f}" if scores else "no text"
         reason += f", best of {len(scores)} windows" if len(scores) > 1 else ""
         score = fmean(value for name, value in parts if name in self.scored_by)
-        return Grade(passage.id, score, reason + (cut if scores else ""), parts)
+        if not scores:
+            return Grade(passage.id, score, reason, parts)
+        return Grade(passage.id, score, reason + cut, parts, coarse=False, caution=less_sure(question, passage.text))
 
 
 class CrossEncoderStripEvaluator(CrossEncoderEvaluator):

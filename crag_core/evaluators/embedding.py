@@ -9,6 +9,7 @@ from typing import Self
 
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.evaluators.shared.english import MINILM, less_sure
 from crag_core.evaluators.shared.parts import EvaluatorParts
 
 
@@ -43,6 +44,7 @@ class EmbeddingEvaluator:
             vectors = self._embedder.embed_texts([passage.text for passage in unknown])
             cosines |= {p.id: measure_cosine(asked, vector) for p, vector in zip(unknown, vectors, strict=True)}
         each = (time.perf_counter() - started) / max(len(passages), 1)
+        is_english = self._embedder.name == MINILM
         return tuple(
             Grade(
                 passage.id,
@@ -50,6 +52,7 @@ class EmbeddingEvaluator:
                 reason=f"cosine {cosines[passage.id]:.2f} between question and text",
                 parts=(("cosine", cosines[passage.id]),),
                 seconds=each,
+                caution=less_sure(question, passage.text) if is_english else "",
             )
             for passage in passages
         )

@@ -89,9 +89,11 @@ def find_policy(name: str, settings: AgentSettings | None = None) -> Policy:
 
 
 def read_policy(path: Path) -> Policy:
-    """A policy of a file of one's own; raises `BadRecord`."""
+    """A policy of a file of one's own; raises `BadRecord`, which names the file."""
     try:
         return parse_policy(path.read_text("utf-8"), path.stem)
+    except BadRecord as error:
+        raise BadRecord(f"In {path}: {error.message}", hint=error.hint) from error
     except (OSError, UnicodeError) as error:
         raise BadRecord(f"The policy {path} cannot be read: {error}.", hint="Give the path of a TOML file.") from error
 

@@ -9,7 +9,8 @@ from crag_core.base.data_files import DATA
 from crag_core.base.protocols import StripEvaluator
 from crag_core.decision.query_expansion import parse_synonyms
 from crag_core.decision.signals import SignalMeter
-from crag_core.evaluators.cross_encoder import EMBEDDING, CrossEncoderStripEvaluator
+from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
+from crag_core.evaluators.shared.english import MINILM
 
 EVALUATOR_FOLDER = DATA / "models" / "retrieval-evaluator"
 
@@ -26,4 +27,4 @@ def synonyms() -> Mapping[str, tuple[str, ...]]:
 
 def strip_evaluator(embedding: str = "") -> StripEvaluator:
     """Who scores the sentences of every run; `embedding` is the model of the retriever's cosines, "": not known."""
-    return CrossEncoderStripEvaluator(EVALUATOR_FOLDER, trusts_cosines=embedding == EMBEDDING)
+    return CrossEncoderStripEvaluator(EVALUATOR_FOLDER, trusts_cosines=embedding == MINILM)

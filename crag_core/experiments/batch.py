@@ -11,6 +11,7 @@ from threading import Event
 from typing import Protocol, TypeVar
 
 from crag_core.base import errors
+from crag_core.base.concurrency import remembered
 from crag_core.base.concurrency.cancellation import GLANCE
 from crag_core.base.errors import BadRecord, CragError, Stopped
 from crag_core.base.protocols import Cancel, Clock
@@ -171,6 +172,7 @@ def score(
     controls, logs = controls or Controls(), recorded or {}
     known = keeper.keys()
     todo = [question for question in questions if question.key not in known]
+    remembered.forget_all()  # what an earlier run has read would take no time
 
     def do(asked: Gradable) -> CragError | None:
         try:

@@ -15,7 +15,7 @@ import numpy as np
 
 from crag_core.base import serialization
 from crag_core.base.errors import BadRecord
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import against
 from crag_core.base.types import EvaluatorCard, Grade
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.graded import Case, Conditions
@@ -119,7 +119,7 @@ def _out_of_reach(board: Board, upper: float) -> str:
     at = max(found.scores, key=lambda cut: (right & (found.scores >= cut)).sum() / right.sum()
              - (wrong & (found.scores >= cut)).sum() / wrong.sum())  # fmt: skip
     taken, also = (int((kind & (found.scores >= at)).sum()) for kind in (right, wrong))
-    highest, limit = readable(float(found.scores.max()), upper)
+    highest, limit = against(float(found.scores.max()), upper)
     return (
         f"No question of the set reaches CORRECT: the highest score is {highest}, upper is {limit}. "
         f"With upper {math.floor(at * 100) / 100:.2f}, {taken} of the {int(right.sum())} that the documents answer "

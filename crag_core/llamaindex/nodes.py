@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from crag_core.base.types import Origin, Passage
+from crag_core.base.errors import BadRecord
+from crag_core.base.protocols import Found
+from crag_core.base.types import ALWAYS, UNNAMED, Origin, Passage, Scores
+from crag_core.retrieval.hybrid import measure_agreement
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 
@@ -16,7 +21,11 @@ if TYPE_CHECKING:
 # What loaders and readers call these things.
 _NAMES = ("file_name", "filename", "title", "source", "file_path", "url")
 _PAGES = ("page_label", "page", "page_number")
-_SCORES = "crag_scores"
+_LONGEST_PAGE = 9  # digits
+_SCORES, _FOUND_BY = "crag_scores", "found_by"
+COSINE = "cosine"
+_ROUNDING = 1e-3
+"""What a cosine may exceed 1 by, where vectors are kept in half precision."""
 
 
 def is_text(scored: NodeWithScore) -> bool:
@@ -30,38 +39,63 @@ def to_passage(scored: NodeWithScore, score_name: str = "retriever") -> Passage:
     """A passage from any retriever's node; its score becomes the score `score_name`.
 
     "retriever" is on that retriever's own scale; "cosine" says that it is a cosine, which signals and rules can use.
-    A node that `to_node` made gives back the passage that it was made from.
+    Raises `BadRecord` for a cosine that is none. A node that `to_node` made gives back the passage that it was made
+    from; metadata of others under the same names count where they have the same shape.
     """
-    node = scored.node
-    metadata = dict(node.metadata)
+    node, metadata = scored.node, scored.node.metadata
     text = node.get_content()
     from_web = metadata.get("source") == Origin.WEB.value
     name = next((str(metadata[key]) for key in _NAMES if metadata.get(key) and metadata[key] != Origin.WEB.value), "")
-    scores = tuple((str(key), float(value)) for key, value in metadata.get(_SCORES, {}).items())
-    if not scores and scored.score is not None:
-        scores = ((score_name, float(scored.score)),)
+    ordinal, found_by = metadata.get("ordinal"), metadata.get(_FOUND_BY)
     return Passage(
         id=node.node_id or hashlib.sha256(text.encode()).hexdigest()[:32],
         text=text,
-        source=name or "unnamed source",
+        source=name or UNNAMED,
         origin=Origin.WEB if from_web else Origin.CORPUS,
         document_id=node.ref_doc_id or "",
         page=_find_page(metadata),
         url=str(metadata["url"]) if metadata.get("url") else None,
-        ordinal=int(metadata["ordinal"]) if isinstance(metadata.get("ordinal"), int) else 0,
-        found_by=tuple(metadata.get("found_by", ())),
-        scores=scores,
+        ordinal=ordinal if type(ordinal) is int and ordinal >= 0 else 0,
+        found_by=tuple(one for one in found_by if isinstance(one, str)) if isinstance(found_by, list | tuple) else (),
+        scores=_own_scores(metadata.get(_SCORES)) or _given_score(scored, score_name),
         section=str(metadata.get("section") or ""),
     )
 
 
-def to_passages(nodes: Sequence[NodeWithScore], score_name: str) -> tuple[Passage, ...]:
-    """Of those that are judged; of two with one id the first."""
-    found: dict[str, Passage] = {}
-    for node in filter(is_text, nodes):
-        passage = to_passage(node, score_name)
-        found.setdefault(passage.id, passage)
-    return tuple(found.values())
+def _own_scores(kept: object) -> Scores:
+    """The scores that `to_node` wrote."""
+    items = kept.items() if isinstance(kept, dict) else ()
+    numbers = ((str(key), value) for key, value in items if type(value) in (int, float))
+    return tuple((key, float(value)) for key, value in numbers if abs(value) <= sys.float_info.max)
+
+
+def _given_score(scored: NodeWithScore, name: str) -> Scores:
+    score = None if scored.score is None else float(scored.score)
+    if name == COSINE and score is not None and not abs(score) <= 1.0 + _ROUNDING:
+        raise BadRecord(
+            f'Expected cosines in -1..1, as node_scores="cosine" says, found {score} at node {scored.node.node_id}.',
+            hint="Leave node_scores out, or have the retriever give cosines.",
+        )
+    if score is None or not math.isfinite(score):
+        return ()
+    return ((name, min(max(score, -1.0), 1.0) if name == COSINE else score),)
+
+
+def found_in(nodes: Sequence[NodeWithScore], score_name: str, limit: int | None = None) -> Found:
+    """The first `limit` of what is judged of these nodes, and how far they agree, where all have vectors.
+
+    Of two nodes with one id the first counts.
+    """
+    distinct: dict[str, tuple[Passage, BaseNode]] = {}
+    for scored in filter(is_text, nodes):
+        passage = to_passage(scored, score_name)
+        distinct.setdefault(passage.id, (passage, scored.node))
+    kept = list(distinct.values())[:limit]
+    vectors = [node.embedding for _, node in kept if node.embedding]
+    is_alike = len(vectors) == len(kept) and len({len(vector) for vector in vectors}) == 1
+    agreement = measure_agreement(vectors) if is_alike else None
+    is_measured = agreement is not None and math.isfinite(agreement)
+    return Found(tuple(passage for passage, _ in kept), agreement if is_measured else None)
 
 
 def to_node(passage: Passage, text: str | None = None) -> NodeWithScore:
@@ -80,7 +114,7 @@ def to_node(passage: Passage, text: str | None = None) -> NodeWithScore:
         metadata["source"] = Origin.WEB.value
     if passage.url:
         metadata["url"] = passage.url
-    kept = {"found_by": list(passage.found_by), _SCORES: dict(passage.scores)}
+    kept = {_FOUND_BY: list(passage.found_by), _SCORES: dict(passage.scores)}
     node = TextNode(
         id_=passage.id,
         text=passage.text if text is None else text,
@@ -97,18 +131,22 @@ def to_node(passage: Passage, text: str | None = None) -> NodeWithScore:
 def kept_nodes(trace: Trace, retrieved: Sequence[NodeWithScore] = ()) -> list[NodeWithScore]:
     """What the run's own policy keeps, as new nodes in the order in which the answer sees them.
 
-    A node of `retrieved` keeps its id, metadata and relationships; its text is what is left of it. The score is the
-    passage's grade, None where it was not graded.
+    Those without text come last. A node of `retrieved` keeps its id, metadata and relationships; its text is what is
+    left of it. The score is the passage's grade, 1.0 where a rule approved it, None where it was not graded.
     """
     routed = reroute(trace, trace.settings.policy)
+    decision = routed.decision
     given = {scored.node.node_id: scored.node for scored in reversed(retrieved)}
+    approved = decision.deciding if decision.rule not in (None, ALWAYS) else ()
+    textless = (one for one in routed.decision_path.kept if not one.text.strip() and one.id in given)
+    kept = [(excerpt.passage, excerpt.text) for excerpt in routed.knowledge.excerpts]
     nodes = []
-    for excerpt in routed.knowledge.excerpts:
-        passage, grade = excerpt.passage, trace.grade_of(excerpt.passage.id)
-        scored = _copied(given[passage.id], excerpt.text) if passage.id in given else to_node(passage, excerpt.text)
-        scored.score = grade.score if grade else None
-        action = routed.decision.verdict
-        scored.node.metadata |= {"crag_action": action.value if action else "", "crag_reason": routed.decision.reason}
+    for passage, text in (*kept, *((passage, passage.text) for passage in textless)):
+        grade = trace.grade_of(passage.id)
+        scored = _copied(given[passage.id], text) if passage.id in given else to_node(passage, text)
+        scored.score = 1.0 if passage.id in approved else grade.score if grade else None
+        action = decision.verdict
+        scored.node.metadata |= {"crag_action": action.value if action else "", "crag_reason": decision.reason}
         for hidden in (scored.node.excluded_llm_metadata_keys, scored.node.excluded_embed_metadata_keys):
             hidden += ["crag_action", "crag_reason"]
         nodes.append(scored)
@@ -128,6 +166,6 @@ def _find_page(metadata: dict[str, Any]) -> int | None:
     """Labels like "iv" are not page numbers; LlamaIndex's own loaders write numbers as text."""
     for key in _PAGES:
         label = str(metadata.get(key, "")).strip()
-        if label.isdecimal() and int(label) > 0:
+        if label.isdecimal() and len(label) <= _LONGEST_PAGE and int(label) > 0:
             return int(label)
     return None

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from llama_index.core.llms import LLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import NodeWithScore, TextNode
 
 from crag_core.base.errors import BadRecord, CragError, ModelUnavailable, UnknownName, WrongUse
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.prompts.messages import shipped as shipped_prompts
-from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, WebSearcher
-from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.base.protocols import Embedder, Evaluator, LanguageModel, WebSearcher
+from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS, shipped
 from crag_core.evaluators.cascade import Cascade, parse_cascade
@@ -24,6 +21,8 @@ from crag_core.evaluators.named.names import is_named
 from crag_core.evaluators.policies import find_policy, known_card, read_policy
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
+from crag_core.llamaindex.own_web import OwnSearcher
+from crag_core.llamaindex.reranker import RerankerEvaluator
 from crag_core.llms.client import LlamaIndexClient
 from crag_core.llms.context_window import Capacity
 from crag_core.llms.model import CallLimit, ServerModel
@@ -100,7 +99,7 @@ def searcher_of(given: str | WebSearcher) -> WebSearcher | None:
         return None
     if not isinstance(given, str):
         if callable(getattr(given, "search", None)) and isinstance(getattr(given, "name", None), str):
-            return given
+            return OwnSearcher(given)
         raise WrongUse(
             f"Expected a web provider with `name` and `search(query, limit, cancel)`, found {type(given).__name__}.",
             hint="See docs/extending.md.",
@@ -111,51 +110,6 @@ def searcher_of(given: str | WebSearcher) -> WebSearcher | None:
     if needs and not os.environ.get(needs):
         raise WrongUse(f"The web provider {given!r} cannot do without {needs}, which is not set.", hint=f"Set {needs}.")
     return PROVIDERS[given].build({**os.environ, "CRAG_WEB_TIMEOUT": WEB_TIMEOUT}, is_last=True)
-
-
-@dataclass(frozen=True)
-class RerankerEvaluator:
-    """A reranker of LlamaIndex as an evaluator: the score that it gives a node is the node's grade.
-
-    Its scores must lie in 0..1; a passage that it leaves out has the grade 0. `lower` and `upper` are the thresholds to
-    start from. `version` tells models of one class apart.
-    """
-
-    reranker: BaseNodePostprocessor
-    lower: float = 0.3
-    upper: float = 0.7
-    version: str = ""
-
-    @property
-    def card(self) -> EvaluatorCard:
-        name = type(self.reranker).__name__
-        return EvaluatorCard(
-            name=name,
-            title=f"Reranker {name}",
-            scale="as the reranker scores, 0 to 1",
-            lower=self.lower,
-            upper=self.upper,
-            strip_cutoff=self.lower,
-            calls_model=False,
-            cost="as the reranker costs",
-            version=self.version,
-        )
-
-    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
-        nodes = [NodeWithScore(node=TextNode(id_=one.id, text=one.text)) for one in passages]
-        reranker = self.reranker
-        if "top_n" in type(reranker).model_fields:
-            reranker = reranker.model_copy(update={"top_n": len(nodes)})
-        found = {one.node.node_id: one.score for one in reranker.postprocess_nodes(nodes, query_str=question)}
-        return tuple(self._grade(one.id, found) for one in passages)
-
-    def _grade(self, passage_id: str, found: dict[str, float | None]) -> Grade:
-        if passage_id not in found:
-            return Grade(passage_id, 0.0, "left out by the reranker")
-        score = found[passage_id]
-        if score is None or not 0.0 <= score <= 1.0:
-            return Grade(passage_id, None, cause=f"expected a score in 0..1 from the reranker, found {score}")
-        return Grade(passage_id, float(score), "scored by the reranker")
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,10 @@ from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import DEFAULT, default_evaluator
 from crag_core.evaluators.shipped import signal_meter, strip_evaluator, synonyms
 from crag_core.llamaindex import parts
-from crag_core.llamaindex.nodes import is_text, kept_nodes, to_passages
+from crag_core.llamaindex.nodes import COSINE, found_in, is_text, kept_nodes
+from crag_core.llamaindex.own_web import OwnPageReader
 from crag_core.llamaindex.run_query import RunQuery
+from crag_core.pipeline.answer_stages import refuses
 from crag_core.pipeline.pipeline import OpenRun, Pipeline, raise_failure
 from crag_core.pipeline.run import VERSION, Cooldown, Listener, Parts, WebMode, now
 from crag_core.trace.grounding.citation_check import WORDS
@@ -33,6 +35,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
 
 dispatcher = get_dispatcher(__name__)
+_FIXED = ("policy", "evaluator", "web", "node_scores")
 
 
 class CRAGPostprocessor(BaseNodePostprocessor):
@@ -85,10 +88,9 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         settings: Mapping[str, Any] | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        if node_scores not in ("retriever", "cosine"):
+        if node_scores not in ("retriever", COSINE):
             raise WrongUse(f'Expected node_scores to be "retriever" or "cosine", found {node_scores!r}.')
-        if top_n is not None and top_n < 1:
-            raise WrongUse(f"Expected top_n of 1 or more, found {top_n}.")
+        _check_top_n(top_n)
         chosen, model, searcher = parts.policy_of(policy), parts.model_of(llm), parts.searcher_of(web)
         if evaluator in (None, ""):
             evaluator = default_evaluator(chosen, EXTRACTIVE if model is None else model.name)
@@ -131,7 +133,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
                 pause=pause or Cooldown(),
                 support=support,
                 prompts=wording,
-                page_reader=page_reader,
+                page_reader=page_reader and OwnPageReader(page_reader),
             ),
             replace(made, **settings or {}),
             clock=time.perf_counter,
@@ -139,9 +141,19 @@ class CRAGPostprocessor(BaseNodePostprocessor):
             new_id=lambda: uuid.uuid4().hex[:12],
             observers=observers,
         )
-        given = {"policy": policy, "evaluator": evaluator, "web": web}
-        self._objects = tuple(name for name, value in given.items() if not isinstance(value, str | Path))
-        self._objects += ("llm",) * (llm is not None)
+        named = {"policy": policy, "evaluator": evaluator, "web": web}
+        others = {
+            "llm": llm,
+            "support": support,
+            "observers": observers,
+            "pause": pause,
+            "page_reader": page_reader,
+            "prompts": prompts,
+            "sentence_scorer": sentence_scorer,
+            "settings": settings,
+        }
+        self._objects = tuple(name for name, value in named.items() if not isinstance(value, str | Path))
+        self._objects += tuple(name for name, value in others.items() if value)
 
     @classmethod
     def class_name(cls) -> str:
@@ -160,27 +172,52 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         asked = QueryBundle(query_bundle.query_str)
         top_n, judge = self.top_n or len(nodes), self._pipeline.settings.evaluator.name
         dispatcher.event(ReRankStartEvent(query=asked, nodes=nodes, top_n=top_n, model_name=judge))
-        passages = to_passages(nodes, self.node_scores)
+        found = found_in(nodes, self.node_scores)
         if isinstance(query_bundle, RunQuery):
             under_way = query_bundle.under_way
-            under_way.take(passages)
+            under_way.take(found)
             (under_way.grade if query_bundle.only_grades else under_way.correct)()
-            kept = self._handed_on(under_way, nodes)
+            kept = self._handed_on(under_way, nodes, query_bundle.given)
         else:
-            with self._pipeline.open(self._pipeline.begin(query_bundle.query_str, passages)) as under_way:
+            self.refuse_other_writers("Its synthesizer")
+            begun = self._pipeline.begin(query_bundle.query_str, found.passages, agreement=found.agreement)
+            with self._pipeline.open(begun) as under_way:
                 under_way.correct()
             kept = self._handed_on(under_way, nodes)
             raise_failure(under_way.trace)
         dispatcher.event(ReRankEndEvent(nodes=kept))
         return kept
 
-    def _handed_on(self, under_way: OpenRun, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    def _handed_on(
+        self, under_way: OpenRun, nodes: Sequence[NodeWithScore], given: Sequence[NodeWithScore] = ()
+    ) -> list[NodeWithScore]:
+        """`given` are nodes of the run besides, in whose shape what is kept of them leaves."""
         if self.on_trace:
             self.on_trace(under_way.trace)
-        if not under_way.goes_on:
+        if not under_way.goes_on or refuses(under_way.trace):
             return []
-        images = [node for node in nodes if not is_text(node)]
-        return kept_nodes(under_way.trace, nodes)[: self.top_n] + images
+        images = {node.node.node_id: node for node in nodes if not is_text(node)}
+        return [*kept_nodes(under_way.trace, [*nodes, *given]), *images.values()][: self.top_n]
+
+    def refuse_other_writers(self, who: str) -> None:
+        """Raises `WrongUse` where the policy has its answer written from what no node holds."""
+        policy = self._pipeline.settings.policy
+        if policy.has("consolidate") and self._pipeline.parts.model is not None:
+            raise WrongUse(
+                f"The policy {policy.name!r} has its answer written from what the language model puts together of the "
+                f"chunks and its own knowledge. {who} would not see that.",
+                hint="Use CRAGQueryEngine(retriever, CRAGPostprocessor(...)) without response_synthesizer.",
+            )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIXED:
+            raise WrongUse(
+                f"`{name}` of a CRAGPostprocessor is settled when it is made.",
+                hint=f"Make another: CRAGPostprocessor({name}=…, …).",
+            )
+        if name == "top_n":
+            _check_top_n(value)
+        super().__setattr__(name, value)
 
     def to_dict(self, **options: Any) -> dict[str, Any]:
         self._refuse_objects("written as a dictionary")
@@ -195,8 +232,16 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         return self.model_copy()
 
     def _refuse_objects(self, what: str) -> None:
-        if self._objects:
-            raise WrongUse(f"A CRAGPostprocessor that was given objects ({', '.join(self._objects)}) cannot be {what}.")
+        if objects := (*self._objects, *(["on_trace"] if self.on_trace else [])):
+            raise WrongUse(
+                f"A CRAGPostprocessor that was given objects ({', '.join(objects)}) cannot be {what}.",
+                hint="Make it from names where it is needed, and give it its objects there.",
+            )
+
+
+def _check_top_n(top_n: int | None) -> None:
+    if top_n is not None and top_n < 1:
+        raise WrongUse(f"Expected top_n of 1 or more, found {top_n}.")
 
 
 def _made_again(fields: dict[str, Any]) -> CRAGPostprocessor:

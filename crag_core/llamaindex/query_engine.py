@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self, cast
@@ -17,14 +18,16 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
+from crag_core.base.errors import WrongUse
 from crag_core.base.protocols import Evaluator
 from crag_core.base.types import FollowUp, Logged, Passage
+from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import plain_rag
-from crag_core.llamaindex.nodes import to_node
+from crag_core.llamaindex.nodes import is_text, to_node
 from crag_core.llamaindex.postprocessor import CRAGPostprocessor
 from crag_core.llamaindex.retriever import CRAGRetriever, NodeRetriever, RecordedRetriever
 from crag_core.llamaindex.run_query import RunQuery
-from crag_core.llamaindex.synthesizer import CRAGSynthesizer, as_async, metadata_of
+from crag_core.llamaindex.synthesizer import CRAGSynthesizer, as_async, metadata_of, shown
 from crag_core.pipeline.pipeline import OpenRun, Pipeline, raise_failure
 from crag_core.pipeline.run import Parts, Run, WebMode
 from crag_core.trace.standalone import follow
@@ -61,6 +64,8 @@ class CRAGQueryEngine(RetrieverQueryEngine):
     ) -> None:
         self._corrects = postprocessor or CRAGPostprocessor()
         writes = response_synthesizer or CRAGSynthesizer(streaming, callback_manager)
+        if not isinstance(writes, CRAGSynthesizer):
+            self._corrects.refuse_other_writers(type(writes).__name__)
         super().__init__(retriever, writes, [*before, self._corrects, *after], callback_manager)
         self._pipeline = self._pipeline_over(retriever)
 
@@ -107,9 +112,9 @@ class CRAGQueryEngine(RetrieverQueryEngine):
             if not isinstance(self._response_synthesizer, CRAGSynthesizer):
                 _note_answer(query_bundle.under_way, response, type(self._response_synthesizer).__name__)
             return response
-        with self._pipeline.open(self.begin(query_bundle.query_str)) as under_way:
-            response = self._query(RunQuery(under_way))
-        raise_failure(under_way.trace)
+        with self._open(self.begin(query_bundle.query_str), asked=query_bundle) as query:
+            response = self._query(query)
+        raise_failure(query.under_way.trace)
         return response
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
@@ -123,11 +128,13 @@ class CRAGQueryEngine(RetrieverQueryEngine):
             under_way.retrieve()
             if not isinstance(self._retriever, CRAGRetriever):
                 under_way.make_room()
-            nodes = [to_node(one) for one in under_way.trace.passages or ()] if under_way.goes_on else []
-            return self._apply_node_postprocessors(nodes, query_bundle)
-        with self._pipeline.open(self.begin(query_bundle.query_str)) as under_way:
-            nodes = self.retrieve(RunQuery(under_way))
-        raise_failure(under_way.trace)
+            given = {one.node.node_id: one for one in reversed(query_bundle.given)}
+            nodes = [given.get(one.id) or to_node(one) for one in under_way.trace.passages or ()]
+            nodes += [one for one in given.values() if not is_text(one)]
+            return self._apply_node_postprocessors(nodes if under_way.goes_on else [], query_bundle)
+        with self._open(self.begin(query_bundle.query_str), asked=query_bundle) as query:
+            nodes = self.retrieve(query)
+        raise_failure(query.under_way.trace)
         return nodes
 
     async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -138,6 +145,11 @@ class CRAGQueryEngine(RetrieverQueryEngine):
     @property
     def settings(self) -> RunSettings:
         return self._pipeline.settings
+
+    @property
+    def policy(self) -> Policy:
+        """As `settings` have it; another one is another engine's."""
+        return self.settings.policy
 
     @property
     def parts(self) -> Parts:
@@ -160,21 +172,21 @@ class CRAGQueryEngine(RetrieverQueryEngine):
 
     def resume(self, trace: Trace, run: Run | None = None) -> Trace:
         """Do what is still missing, up to the answer."""
-        with self._pipeline.open(trace, run) as under_way:
-            self.query(RunQuery(under_way))
-        return under_way.trace
+        with self._open(trace, run) as query:
+            self.query(query)
+        return query.under_way.trace
 
     def correct(self, trace: Trace, run: Run | None = None) -> Trace:
         """Do what is still missing, up to the assembled context; no answer is written."""
-        with self._pipeline.open(trace, run) as under_way:
-            self.retrieve(RunQuery(under_way))
-        return under_way.trace
+        with self._open(trace, run) as query:
+            self.retrieve(query)
+        return query.under_way.trace
 
     def grade(self, question: str, run: Run | None = None) -> Trace:
         """The first retrieval and the grades of all its passages, whatever the policy makes of them."""
-        with self._pipeline.open(self._pipeline.begin_grading(question), run) as under_way:
-            self.retrieve(RunQuery(under_way, only_grades=True))
-        return under_way.trace
+        with self._open(self._pipeline.begin_grading(question), run, only_grades=True) as query:
+            self.retrieve(query)
+        return query.under_way.trace
 
     def stream_answer(self, trace: Trace, run: Run | None = None) -> Iterator[str | Trace]:
         """As `Pipeline.stream_answer`."""
@@ -222,10 +234,46 @@ class CRAGQueryEngine(RetrieverQueryEngine):
         other._pipeline = pipeline
         return other
 
+    @contextmanager
+    def _open(
+        self, trace: Trace, run: Run | None = None, *, asked: QueryBundle | None = None, only_grades: bool = False
+    ) -> Iterator[RunQuery]:
+        """One attempt at a run, as the query that goes from component to component."""
+        retriever, pipeline = self.parts.retriever, self._pipeline
+        given: list[NodeWithScore] = []
+        if isinstance(retriever, NodeRetriever):
+            of_run = retriever.asking(asked)
+            pipeline, given = pipeline.with_parts(retriever=of_run), of_run.given
+        with pipeline.open(trace, run) as under_way:
+            yield RunQuery(under_way, asked, given, only_grades=only_grades)
+
+    def __copy__(self) -> Self:
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """The parts are shared: they hold no state of a run."""
+        other = copy(self)
+        other._node_postprocessors = list(self._node_postprocessors)
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise WrongUse(
+            "A CRAGQueryEngine cannot be pickled: its retriever and its parts are open files and models.",
+            hint="Pickle the CRAGPostprocessor, and make CRAGQueryEngine(retriever, postprocessor) of it again.",
+        )
+
 
 def _note_answer(under_way: OpenRun, response: RESPONSE_TYPE, writer: str) -> None:
-    """What a synthesizer of others wrote goes into the record, and the record into its response."""
-    if isinstance(response, Response) and response.response:
+    """What a synthesizer of others wrote goes into the record, and the record into its response.
+
+    Where nothing was handed on, it had nothing to write from: what the record says stands.
+    """
+    if isinstance(response, Response) and not response.source_nodes:
+        under_way.write()
+        response.response = shown(under_way.trace)
+    elif isinstance(response, Response) and response.response:
         under_way.answered(response.response, writer)
     response.metadata = {**(response.metadata or {}), **metadata_of(under_way.trace)}
 

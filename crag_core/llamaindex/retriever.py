@@ -9,11 +9,11 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from crag_core.base.errors import BadRecord, CragError, StoreUnavailable
+from crag_core.base.errors import BadRecord, CragError, StoreUnavailable, WrongUse
 from crag_core.base.protocols import Found, Retriever
 from crag_core.base.text.words import fold
 from crag_core.base.types import Engine, Passage
-from crag_core.llamaindex.nodes import to_node, to_passages
+from crag_core.llamaindex.nodes import found_in, to_node
 from crag_core.llamaindex.run_query import CorpusQuery
 
 TOP_K = 6
@@ -42,11 +42,33 @@ class CRAGRetriever(BaseRetriever):
         self.collection = collection
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        source = self._source_for(query_bundle)
         if not isinstance(query_bundle, CorpusQuery):
-            return [to_node(one) for one in self.source.retrieve(query_bundle.query_str, self.top_k).passages]
-        found = self.source.retrieve(query_bundle.query_str, query_bundle.limit, query_bundle.engine)
+            return [to_node(one) for one in source.retrieve(query_bundle.query_str, self.top_k).passages]
+        found = source.retrieve(query_bundle.query_str, query_bundle.limit, query_bundle.engine)
         query_bundle.agreement = found.agreement
         return [to_node(one) for one in found.passages]
+
+    def _source_for(self, asked: QueryBundle) -> Retriever:
+        """The source that searches with the texts or the vector of the query, where it has any."""
+        if not searched_with(asked):
+            return self.source
+        if not (meaning := getattr(self.source, "meaning", None)):
+            kind = type(self.source).__name__
+            raise WrongUse(
+                f"{kind} searches with the question alone, not with {searched_with(asked)}.",
+                hint="Ask without a query transform such as HyDE.",
+            )
+        searching: Retriever = meaning(asked.custom_embedding_strs or (), asked.embedding or ())
+        return searching
+
+
+def searched_with(asked: QueryBundle) -> str:
+    """What a query is to be searched for with in place of its text; "": its text."""
+    if asked.embedding:
+        return "the embedding that came with the query"
+    texts = asked.custom_embedding_strs
+    return "the texts that came with the query" if texts and texts != [asked.query_str] else ""
 
 
 class NodeRetriever:
@@ -55,20 +77,37 @@ class NodeRetriever:
     One that is not ours finds as many nodes as it was made for, by its own engine; `limit` cuts what it found.
     """
 
-    def __init__(self, retriever: BaseRetriever, score_name: str = "retriever", hidden: str = "") -> None:
+    def __init__(self, retriever: BaseRetriever, score_name: str = "retriever") -> None:
         self._retriever = retriever
         self._score_name = score_name
-        self._hidden = hidden
+        self._hidden = ""
+        self._asked: QueryBundle | None = None
+        self.given: list[NodeWithScore] = []
+
+    def asking(self, asked: QueryBundle | None) -> NodeRetriever:
+        """The same for one run, whose nodes it keeps in `given`, as they came.
+
+        The question itself is searched for with the texts or the vector of `asked`; what a later round asks in its
+        place is not.
+        """
+        other = copy(self)
+        other._asked, other.given = asked, []
+        return other
 
     def hiding(self, text: str) -> NodeRetriever:
-        if not isinstance(self._retriever, CRAGRetriever):
-            return NodeRetriever(self._retriever, self._score_name, fold(text))
-        other = copy(self._retriever)
-        other.source = self._retriever.source.hiding(text)
-        return NodeRetriever(other, self._score_name)
+        other = copy(self)
+        if isinstance(self._retriever, CRAGRetriever):
+            other._retriever = copy(self._retriever)
+            other._retriever.source = self._retriever.source.hiding(text)
+        else:
+            other._hidden = fold(text)
+        return other
 
     def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
-        query = CorpusQuery(question, limit, engine)
+        asked = self._asked
+        is_as_asked = asked is not None and (question, engine) == (asked.query_str, Engine.HYBRID)
+        query = CorpusQuery(question, limit, engine, asked if is_as_asked else None)
+        by = searched_with(query)
         try:
             nodes = self._retriever.retrieve(query)
         except Exception as error:
@@ -76,9 +115,11 @@ class NodeRetriever:
                 raise
             kind = type(self._retriever).__name__
             raise StoreUnavailable(f"The retriever {kind} failed: {type(error).__name__}: {error}") from error
-        passages = to_passages(nodes, self._score_name)
-        shown = [one for one in passages if not self._hidden or self._hidden not in fold(one.text)]
-        return Found(tuple(shown[:limit]), query.agreement)
+        shown = [one for one in nodes if not self._hidden or self._hidden not in fold(one.node.get_content())]
+        self.given += shown
+        found = found_in(shown, self._score_name, limit)
+        agreement = found.agreement if query.agreement is None else query.agreement
+        return Found(found.passages, agreement, f"asked with {by}" if by else "")
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
         if isinstance(self._retriever, CRAGRetriever):

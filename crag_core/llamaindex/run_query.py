@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from llama_index.core.schema import QueryBundle
+from collections.abc import Sequence
+from typing import Any
+
+from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from crag_core.base.types import Engine
 from crag_core.pipeline.pipeline import OpenRun
 
 
 class RunQuery(QueryBundle):
-    """The question of a run, and the run itself, which each component carries on."""
+    """The question of a run, with what it is to be searched for, and the run itself, which each component carries on.
 
-    def __init__(self, under_way: OpenRun, *, only_grades: bool = False) -> None:
-        super().__init__(under_way.trace.question)
+    `given` holds the nodes of the retriever as they came, those of later rounds too as soon as they are made.
+    """
+
+    def __init__(
+        self,
+        under_way: OpenRun,
+        asked: QueryBundle | None = None,
+        given: Sequence[NodeWithScore] = (),
+        *,
+        only_grades: bool = False,
+    ) -> None:
+        super().__init__(under_way.trace.question, *_searched_with(asked))
         self.under_way = under_way
+        self.given = given
         self.only_grades = only_grades
 
     def __deepcopy__(self, memo: object) -> RunQuery:
@@ -22,10 +36,18 @@ class RunQuery(QueryBundle):
 
 
 class CorpusQuery(QueryBundle):
-    """One search of the corpus in a run; `agreement` is told by a retriever that has vectors."""
+    """One search of the corpus in a run; `agreement` is told by a retriever that has vectors.
 
-    def __init__(self, text: str, limit: int, engine: Engine) -> None:
-        super().__init__(text)
+    `asked` is the query that this one searches for with its own texts or vector; None: the text is all.
+    """
+
+    def __init__(self, text: str, limit: int, engine: Engine, asked: QueryBundle | None = None) -> None:
+        super().__init__(text, *_searched_with(asked))
         self.limit = limit
         self.engine = engine
         self.agreement: float | None = None
+
+
+def _searched_with(asked: QueryBundle | None) -> tuple[Any, ...]:
+    """Image, texts and vector of a query."""
+    return () if asked is None else (asked.image_path, asked.custom_embedding_strs, asked.embedding)

@@ -20,8 +20,7 @@ from llama_index_instrumentation import get_dispatcher
 from crag_core.base.serialization import to_plain
 from crag_core.llamaindex.run_query import RunQuery
 from crag_core.pipeline.pipeline import OpenRun, raise_failure
-from crag_core.trace.grounding.quoted_answer import doubtful_title, why_doubtful
-from crag_core.trace.reroute import FROM_MEMORY, reroute
+from crag_core.trace.reroute import caution, reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 
@@ -89,10 +88,10 @@ class CRAGSynthesizer(BaseSynthesizer):
 
 def _pieces(under_way: OpenRun, metadata: dict[str, Any]) -> Generator[str, None, None]:
     """The attempt that corrected the evidence is over when these are taken, and the answer is one of its own."""
-    written, heading = False, doubtful_heading(under_way.trace)
+    written, above = False, heading(under_way.trace)
     for piece in under_way.pipeline.stream_answer(under_way.trace):
         if isinstance(piece, str):
-            yield piece if written else heading + piece
+            yield piece if written else above + piece
             written = True
             continue
         metadata |= metadata_of(piece)
@@ -121,7 +120,7 @@ def metadata_of(trace: Trace) -> dict[str, Any]:
     together, else None.
     """
     routed = reroute(trace, trace.settings.policy)
-    doubtful = why_doubtful(routed.decision, trace.web) if routed.is_doubtful else ""
+    doubtful = caution(trace, routed)[1] if routed.is_doubtful else ""
     return {
         "crag": trace.to_dict(),
         "crag_summary": to_plain(summarize(trace)),
@@ -135,14 +134,10 @@ def shown(trace: Trace) -> str:
     answer = trace.answer
     if answer is None:
         return trace.asks_back
-    return doubtful_heading(trace) + answer.text if answer.text else answer.message
+    return heading(trace) + answer.shown if answer.shown == answer.text else answer.message
 
 
-def doubtful_heading(trace: Trace) -> str:
-    """What stands above the text of a doubtful ending; "" above an answer."""
-    routed = reroute(trace, trace.settings.policy)
-    if routed.decision.is_from_memory:
-        return f"{FROM_MEMORY}\n\n"
-    if not routed.is_doubtful:
-        return ""
-    return f"{doubtful_title(trace.settings.writer)}\n{why_doubtful(routed.decision, trace.web)}\n\n"
+def heading(trace: Trace) -> str:
+    """What stands above a text that is no answer of the evidence; "" above one that is."""
+    said = "\n".join(filter(None, caution(trace, reroute(trace, trace.settings.policy))))
+    return f"{said}\n\n" if said else ""

@@ -22,6 +22,11 @@ _ADDED = {
 """Ends of addresses that people copy from examples, where only what stands before them is asked for."""
 
 
+_EXAMPLES = {"OLLAMA_HOST": DEFAULT_HOST, "OPENAI_BASE_URL": "http://localhost:8000/v1"}
+_ADDRESS = re.compile(r"https?://|[\w.-]+:\d+", re.IGNORECASE)
+"""How one of several addresses begins, where no comma stands between them: words are none."""
+
+
 @dataclass(frozen=True)
 class ServerState:
     """Whether a model server answers, and the chat models it has; `message` and `hint` say what is wrong.
@@ -97,17 +102,16 @@ def version_of(model: str, state: ServerState) -> str:
 
 def _check(variable: str, given: str, url: str) -> None:
     found = re.split(r"\s*,\s*|\s+", given)
-    if len(found) > 1:
+    if len(found) > 1 and ("," in given or any(map(_ADDRESS.match, found))):
         raise BadRecord(
             f"{variable}: expected one address, found {len(found)}.",
             hint="Put LiteLLM or nginx in front of several servers: docs/scaling.md",
         )
-    if not _is_address(url):
-        summary = "something else" if "@" in given else repr(given[:80])  # it may hold a password
-        raise BadRecord(
-            f"{variable}: expected an address such as http://localhost:8000, found {summary}.",
-            hint="It needs http:// or https:// and a host.",
-        )
+    if len(found) > 1 or not _is_address(url):
+        what = "." if "@" in given else f': "{given[:80]}".'  # it may hold a password
+        example = f"Example: {_EXAMPLES[variable]}"
+        needed = "" if len(found) > 1 else "It needs http:// or https:// and a host. "
+        raise BadRecord(f"{variable}: not an address{what}", hint=f"{needed}{example}")
     check_url(variable, url)
 
 

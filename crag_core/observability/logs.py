@@ -12,8 +12,10 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from crag_core.base.types import Step, StepState, Usage
+from crag_core.base.types import Step, StepName, StepState, Usage
 from crag_core.pipeline.run import RUN_ID, Attempt, Listener
+from crag_core.trace.reroute import reroute
+from crag_core.trace.summary import answer_kind
 from crag_core.trace.trace import Trace
 
 _OURS = ("crag", "crag_core")
@@ -164,8 +166,10 @@ class RunLog(Listener):
     def finished(self, step: Step, trace: Trace) -> None:
         is_failed = step.state is StepState.FAILED
         error = {"error": step.error, "told": redact(step.summary, trace)} if is_failed else {}
+        if step.name == StepName.ASSEMBLE and reroute(trace, trace.settings.policy).uses_irrelevant:
+            error["told"] = "chunks graded as irrelevant are used, since nothing better was found"
         costs = _costs(step.seconds, step.usage)
-        level = logging.WARNING if is_failed else logging.INFO
+        level = logging.WARNING if error else logging.INFO
         _log(level, "step", trace, step=step.name, state=step.state.value, **costs, **error)
 
     def ended(self, attempt: Attempt) -> None:
@@ -176,7 +180,7 @@ class RunLog(Listener):
             trace,
             ending=attempt.ending.value,
             action=trace.decision.verdict.value if trace.decision and trace.decision.verdict else None,
-            answer=trace.answer.state.value if trace.answer else None,
+            answer=answer_kind(trace) or None,
             **_costs(trace.seconds, trace.usage),
             **({"bug": attempt.bug} if attempt.bug else {}),
         )

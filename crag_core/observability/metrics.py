@@ -33,7 +33,7 @@ from crag_core.base.errors import PortUnavailable
 from crag_core.base.types import Action, AnswerState, Grade, Step, StepName, StepState, Usage, WebOutcome, WebSearch
 from crag_core.observability.trends import own_retrieval_ms
 from crag_core.pipeline.run import Attempt, Listener
-from crag_core.trace.summary import Ending, Measured, Summary, measure, summarize
+from crag_core.trace.summary import DOUBTFUL, FROM_MEMORY, Ending, Measured, Summary, answer_kind, measure, summarize
 from crag_core.trace.trace import Trace
 
 # --- gauges -----------------------------------------------------------------------------------------------------------
@@ -52,10 +52,6 @@ KNOWN: dict[str, tuple[str, str]] = {
 }
 """Meaning and label of each gauge that can be watched; "": it has none."""
 SLOW_S = 30.0
-DOUBTFUL = "doubtful"
-"""Label of a whole text that is no answer: AMBIGUOUS, and nothing came from the web."""
-FROM_MEMORY = "from memory"
-"""Label of an answer of a model that read no document."""
 """A slow figure is read at most so often, beside the scrape, which takes the last one."""
 
 
@@ -154,7 +150,7 @@ class Metrics(Listener):
         self._actions = counter("actions", "Decisions by action", "action")
         self._corrections = counter("corrections", "Corrections by strategy", "strategy")
         self._improved = counter(
-            "corrections_measured", "Corrected runs, by whether the evidence is graded higher afterwards", "outcome"
+            "corrections_measured", "Corrected runs, by whether the best score is higher afterwards", "outcome"
         )
         self._searched = counter("runs_searched", "Decided runs for which the web was asked")
         self._latency = seconds(
@@ -208,11 +204,7 @@ class Metrics(Listener):
         self._cached.inc(sum(count for grade, count in made.items() if grade.from_cache))
         self._count_web(attempt.since.web, attempt.trace.web)
         if attempt.trace.answer is not None and attempt.trace.answer is not attempt.since.answer:
-            state = attempt.trace.answer.state
-            is_doubtful = state is AnswerState.COMPLETE and summarize(attempt.trace).doubtful
-            is_from_memory = state is AnswerState.COMPLETE and summarize(attempt.trace).from_memory
-            kind = FROM_MEMORY if is_from_memory else DOUBTFUL if is_doubtful else _label(state.value)
-            self._answers.labels(kind).inc()
+            self._answers.labels(_answer_label(answer_kind(attempt.trace))).inc()
 
     def _observe(self, summary: Summary, run: str) -> None:
         decision = self._bounded(summary.decision)
@@ -287,10 +279,8 @@ class Metrics(Listener):
         for ending in Ending:
             self._runs.labels(ending.value)
             self._carried_on.labels(ending.value)
-        for state in AnswerState:
-            self._answers.labels(_label(state.value))
-        self._answers.labels(DOUBTFUL)
-        self._answers.labels(FROM_MEMORY)
+        for kind in (*AnswerState, DOUBTFUL, FROM_MEMORY):
+            self._answers.labels(_answer_label(kind))
         for step in StepName:
             self._calls.labels(step)
             for kind in ("prompt", "completion"):
@@ -356,6 +346,10 @@ def _spent(steps: Iterable[Step]) -> dict[str, tuple[float, Usage]]:
 def _grades(trace: Trace) -> tuple[Grade, ...]:
     """Of corpus and web, and those of other evaluators."""
     return (*trace.all_grades, *(grade for opinion in trace.opinions for grade in opinion.grades))
+
+
+def _answer_label(kind: str) -> str:
+    return kind if kind == FROM_MEMORY else _label(kind)
 
 
 def _label(text: str) -> str:

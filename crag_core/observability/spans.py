@@ -29,7 +29,7 @@ from crag_core.base.types import Step, StepState
 from crag_core.llms.servers import shown
 from crag_core.observability.logs import redact
 from crag_core.pipeline.run import Attempt, Listener
-from crag_core.trace.summary import Ending, measure
+from crag_core.trace.summary import Ending, answer_kind, measure
 from crag_core.trace.trace import Trace
 
 
@@ -134,7 +134,7 @@ def _figures(trace: Trace) -> dict[str, str | float | int | bool]:
         "crag.model_calls": run.calls,
         "crag.prompt_tokens": run.prompt_tokens,
         "crag.completion_tokens": run.completion_tokens,
-        "crag.answer": trace.answer.state.value if trace.answer else None,
+        "crag.answer": answer_kind(trace) or None,
     }
     return {name: value for name, value in found.items() if value is not None}
 

@@ -12,6 +12,7 @@ from crag_core.base.errors import CragError, Stopped
 from crag_core.base.prompts import replies
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.protocols import LanguageModel, Messages
+from crag_core.base.text.refusals import begins_agreed, is_refusal
 from crag_core.base.types import (
     Answer,
     AnswerState,
@@ -32,9 +33,7 @@ from crag_core.trace.grounding.quoted_answer import (
     EXTRACTIVE,
     StreamedReply,
     cited_in,
-    declines,
     left_out,
-    may_decline,
     without_thoughts,
 )
 from crag_core.trace.reroute import Reroute, key_of, quoted, reroute, withheld
@@ -153,7 +152,7 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
         why = f"{name} found nothing on this in {len(routed.knowledge.excerpts)} excerpts"
         why += " or its own knowledge." if found.most else "."
         yield Result({"answer": Answer("", AnswerState.CANNOT_ANSWER, name, key, why)}, why)
-    elif parts.model is None:
+    elif parts.model is None or trace.is_unsure:
         answer = quoted(trace, routed.decision_path, routed.knowledge)
         yield answer.text
         yield Result({"answer": answer}, "quoted word for word, no language model")
@@ -179,12 +178,18 @@ def _attempt(trace: Trace, routed: Reroute) -> str:
     return without_thoughts(judged.raw).strip() if judged and is_answer and seen == chunks else ""
 
 
+def refuses(trace: Trace) -> bool:
+    """Whether there is no answer in what is kept, as the policy or the language model has settled it already."""
+    routed = reroute(trace, trace.settings.policy)
+    abstention = withheld(trace, trace.settings.policy, routed.decision, routed.knowledge)
+    return abstention is not None or is_refusal(_attempt(trace, routed))
+
+
 def _taken_over(text: str, key: str, count: int, writer: str, parts: Parts) -> Iterator[str | Result]:
     """The reply that was given before, which costs nothing now."""
     name = parts.model.name if parts.model else writer
-    if declines(text):
-        why = f"{name} found no answer in the {count} excerpts that it was given."
-        yield Result({"answer": Answer("", AnswerState.CANNOT_ANSWER, name, key, why)}, why)
+    if is_refusal(text):
+        yield _declined(text, name, key, count)
         return
     yield text
     yield Result({"answer": Answer(text, AnswerState.COMPLETE, name, key)}, f"written by {name} when it was asked")
@@ -194,7 +199,14 @@ def written_by(trace: Trace, text: str, writer: str) -> Result:
     """An answer that was written elsewhere, from the evidence of this trace."""
     routed = reroute(trace, trace.settings.policy)
     key = key_of(trace, routed.decision, routed.knowledge)
+    if is_refusal(text):
+        return _declined(text, writer, key, len(routed.knowledge.excerpts))
     return Result({"answer": Answer(text, AnswerState.COMPLETE, writer, key)}, f"written by {writer}")
+
+
+def _declined(text: str, writer: str, key: str, count: int) -> Result:
+    why = f"{writer} found no answer in the {count} excerpts that it was given."
+    return Result({"answer": Answer(text, AnswerState.CANNOT_ANSWER, writer, key, why)}, why)
 
 
 def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: str, run: Run) -> Iterator[str | Result]:
@@ -216,8 +228,8 @@ def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: st
         broken = type(error).__name__
     text = spoken.text.strip()
     if state is not AnswerState.COMPLETE:
-        text = "" if may_decline(text) else text
-    elif not text or declines(text):
+        text = "" if is_refusal(text) or begins_agreed(text) else text
+    elif not text or is_refusal(text):
         state = AnswerState.CANNOT_ANSWER
         message = f"{model.name} found no answer in the {len(excerpts)} excerpts that it was given."
         if routed.decision.is_from_memory:

@@ -97,7 +97,7 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
     may_find = searches and (always or maybe)
     answers = writer and (may_find or not can_be_empty)  # from nothing, nobody is asked to answer
     answers = answers and not (together and policy.context_judge is ContextJudge.ANSWER and action is Action.CORRECT)
-    abstains = action is Action.AMBIGUOUS and policy.doubtful is Doubtful.ABSTAIN  # unless the web brings something
+    abstains = action is not Action.CORRECT and policy.doubtful is Doubtful.ABSTAIN  # unless the web brings something
     surely = answers and (not abstains or (searches and always))
     perhaps = answers and (not abstains or may_find)
     written = extracting + web * always

@@ -8,31 +8,37 @@ from crag_core.base.errors import CragError, Stopped
 from crag_core.base.prompts.replies import CONDENSE_SCHEMA
 from crag_core.base.protocols import LanguageModel
 from crag_core.base.reply_parsing import CondensedReply, parse_condensed
-from crag_core.base.types import FollowUp, StepState, Understanding, Usage
+from crag_core.base.text.words import words
+from crag_core.base.types import FollowUp, StepName, StepState, Understanding, Usage
 from crag_core.pipeline.run import LONGEST_QUESTION, Parts, Result, Run
 from crag_core.pipeline.web_stages import answered
 from crag_core.trace.standalone import (
     ALONE,
     BY_RULE,
+    TOGETHER,
     back_question,
     by_rule,
     fold_space,
     is_said,
     lacks_subject,
+    own_words,
+    points_back,
     stands_alone,
+    why_refused,
 )
 from crag_core.trace.trace import Trace
 
 EDITED = "edited by you"
-_OPEN = (Understanding.WAITING, Understanding.ASKS_BACK)
+_HELD_BACK = (Understanding.WAITING, Understanding.ASKS_BACK)
 
 
 def condense(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """Settles what a question of a conversation is understood as, asks back, or waits for the user's word.
 
     The model is asked once, or twice where its reply cannot be read, and only where the question may depend on what
-    came before. One that is away, or cannot be understood, costs nobody the question: it goes on as it was asked. What
-    it wrote is used where it stands alone; else it asks back what the turns before do not name, or the rule is used.
+    came before. What it wrote is used where `why_refused` has nothing against it, else what the rule makes. Where that
+    makes none either, it asks back a word of the question that the turns before do not explain; or it is two questions:
+    evidence is found by both, and nothing decided until the user's word.
     """
     known = trace.follow_up
     if known is None or not is_open(trace):
@@ -43,24 +49,31 @@ def condense(trace: Trace, parts: Parts, run: Run) -> Result | None:
         # `needed` has seen that it lacks something.
         return _asks_back(known, back_question(known.asked, stop_words), BY_RULE)
     if not is_reply and stands_alone(known.asked, stop_words):
-        return _settled(known, known.asked, ALONE, "stands alone")
-    made = by_rule(known.asked, known.history, stop_words)
-    if len(made) > LONGEST_QUESTION:
-        made = known.asked
-    if parts.model is None:
-        if not made:
-            return _asks_back(known, back_question(known.asked, stop_words), BY_RULE)
-        return _settled(known, made, BY_RULE)
-    said, usage, why = _ask(parts.model, parts, known, run)
-    by = f"written by {parts.model.name}"
-    if said.question is None:
-        return _settled(replace(known, note=why), known.asked, ALONE, why, usage)
-    if not made or stands_alone(said.question, stop_words):
-        return _settled(known, said.question, by, usage=usage)
-    if said.missing and not is_said(said.missing, known.history, stop_words):
-        return _asks_back(known, f"What does “{said.missing}” stand for?", by, usage)
-    note = f"what {parts.model.name} wrote does not stand alone"
-    return _settled(replace(known, note=note), made, BY_RULE, usage=usage)
+        return _settled(known, known.asked, "as it stands alone")
+    usage, said = Usage(), CondensedReply(None)
+    if parts.model is not None:
+        said, usage, why = _ask(parts.model, parts, known, run)
+        if said.question is not None:
+            why = why_refused(said.question, known.asked, known.history, stop_words)
+            if not why:
+                return _settled(known, said.question, f"written by {parts.model.name}", usage)
+            why = f"{parts.model.name} {why}: “{said.question}”"
+        known = replace(known, note=why)
+    made, is_one = by_rule(known.asked, known.history, stop_words)
+    if is_one and len(made) <= LONGEST_QUESTION:
+        return _settled(known, made, BY_RULE, usage)
+    if parts.model is not None and _asks_for(said.missing, known, stop_words):
+        return _asks_back(known, f"What does “{said.missing}” stand for?", f"written by {parts.model.name}", usage)
+    if not made:
+        return _asks_back(known, back_question(known.asked, stop_words), BY_RULE, usage)
+    return _unsure(known, made if len(made) <= LONGEST_QUESTION else known.asked, usage)
+
+
+def _asks_for(missing: str, known: FollowUp, stop_words: frozenset[str]) -> bool:
+    """Whether what a model misses stands in the question, and in no turn before: small ones miss what they made up."""
+    stands = set(words(missing)) <= set(words(known.asked))
+    names = bool(own_words(missing, stop_words) or points_back(missing, stop_words))
+    return stands and names and not is_said(missing, known.history, stop_words)
 
 
 def is_open(trace: Trace) -> bool:
@@ -81,27 +94,33 @@ def _ask(model: LanguageModel, parts: Parts, known: FollowUp, run: Run) -> tuple
         except Stopped:
             raise
         except CragError as error:
-            return CondensedReply(None), usage + Usage(calls=1), f"as it was asked, since: {error.message}"
+            return CondensedReply(None), usage + Usage(calls=1), error.message
         usage += reply.usage
         said = parse_condensed(reply.text)
         if said.question is not None:
             return said, usage, ""
         messages = parts.prompts.again(messages, reply.text, said.cause)
-    return CondensedReply(None), usage, f"as it was asked, since of {model.name} {said.cause}"
+    return CondensedReply(None), usage, f"of {model.name} {said.cause}"
 
 
-def _settled(known: FollowUp, question: str, by: str, summary: str = "", usage: Usage | None = None) -> Result:
+def _settled(known: FollowUp, question: str, by: str, usage: Usage | None = None) -> Result:
     """Nothing waits where nothing was changed."""
-    usage, is_changed = usage or Usage(), fold_space(question) != fold_space(known.asked)
-    if not is_changed:
-        done = replace(known, outcome=Understanding.SETTLED, question=known.asked, by=by)
-        return Result({"follow_up": done}, summary or f"left as it is, {by}", usage)
-    summary = f"“{question}”, {by}"
+    usage = usage or Usage()
+    if fold_space(question) == fold_space(known.asked):
+        done = replace(known, outcome=Understanding.SETTLED, question=known.asked, by=ALONE)
+        return Result({"follow_up": done}, f"left as it is, {by}", usage)
+    summary = "; ".join(filter(None, (f"“{question}”, {by}", known.note)))
     if known.waits:
         waiting = replace(known, outcome=Understanding.WAITING, question=question, by=by)
-        return Result({"follow_up": waiting}, f"{summary}, waits for your word", usage, StepState.WAITING)
+        return Result({"follow_up": waiting}, f"{summary}; waits for your word", usage, StepState.WAITING)
     done = replace(known, outcome=Understanding.SETTLED, question=question, by=by)
     return Result({"follow_up": done, "question": question}, summary, usage)
+
+
+def _unsure(known: FollowUp, both: str, usage: Usage) -> Result:
+    found = replace(known, outcome=Understanding.UNSURE, question=both, by=TOGETHER)
+    summary = "; ".join(filter(None, ("no rule makes one question of both", known.note, "waits for your word")))
+    return Result({"follow_up": found, "question": both}, summary, usage, StepState.WAITING)
 
 
 def _asks_back(known: FollowUp, asks: str, by: str, usage: Usage | None = None) -> Result:
@@ -114,15 +133,22 @@ def _asks_back(known: FollowUp, asks: str, by: str, usage: Usage | None = None) 
 
 def holds_back(trace: Trace) -> bool:
     """Whether nothing is retrieved yet, since the question waits for the user's word, or is not understood."""
-    return trace.follow_up is not None and trace.follow_up.outcome in _OPEN
+    return trace.follow_up is not None and trace.follow_up.outcome in _HELD_BACK
 
 
 def confirm(trace: Trace, question: str = "") -> Trace:
-    """A run that holds back with the question that it goes on with, "": as it was typed; resume it."""
+    """A run that holds back with the question that it goes on with, "": as it was typed; resume it.
+
+    What was found for two questions together goes; they are no question to go on with.
+    """
     known = trace.follow_up
-    if known is None or known.outcome not in _OPEN:
+    if known is None or not (holds_back(trace) or trace.is_unsure):
         return trace
     question = question.strip() or known.asked
+    if trace.is_unsure and question == known.question:
+        return trace
     by = known.by if question == known.question else ALONE if question == known.asked else EDITED
     settled = replace(known, outcome=Understanding.SETTLED, question=question, by=by, asks="")
-    return replace(trace, question=question, follow_up=settled, steps=answered(trace, f"“{question}”, {by}"))
+    steps = tuple(one for one in answered(trace, f"“{question}”, {by}") if one.name == StepName.CONDENSE)
+    made = Trace(trace.id, trace.created, question, trace.settings, logged=trace.logged, calls=trace.calls)
+    return replace(made, follow_up=settled, steps=steps)

@@ -10,9 +10,10 @@ from typing import Any
 from crag_core.base.concurrency.cancellation import REPLIED
 from crag_core.base.errors import CragError, EvaluatorUnavailable, ModelUnavailable, Stopped
 from crag_core.base.prompts.messages import Prompts
-from crag_core.base.prompts.replies import NOT_SUFFICIENT, SUFFICIENT, SUFFICIENT_SCHEMA
-from crag_core.base.protocols import Evaluator, LanguageModel
+from crag_core.base.prompts.replies import SUFFICIENCY_SAID, SUFFICIENT, SUFFICIENT_SCHEMA
+from crag_core.base.protocols import Cancel, Evaluator, LanguageModel
 from crag_core.base.reply_parsing import parse_records, parse_verdict
+from crag_core.base.text.refusals import is_refusal
 from crag_core.base.types import (
     EvaluatorCard,
     Excerpt,
@@ -28,7 +29,7 @@ from crag_core.decision.policy import ContextJudge
 from crag_core.decision.steps import DOCUMENTS
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
-from crag_core.trace.grounding.quoted_answer import declines, without_thoughts
+from crag_core.trace.grounding.quoted_answer import without_thoughts
 from crag_core.trace.opinions import graded_by, grades_under, with_opinion
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import RunSettings, Trace
@@ -82,10 +83,10 @@ def _rate(
     """A label for the whole context; a reply that cannot be read is asked for once more, with what was wrong."""
     asked, shown = prompts.sufficient(question, [passage.text for passage in passages])
     reply = model.complete(asked, run.cancel, SUFFICIENT_SCHEMA)
-    found, usage, raw = parse_verdict(reply.text, (SUFFICIENT, NOT_SUFFICIENT)), reply.usage, reply.text
+    found, usage, raw = parse_verdict(reply.text, SUFFICIENCY_SAID), reply.usage, reply.text
     if found.verdict is None:
         reply = model.complete(prompts.again(asked, reply.text, found.cause), run.cancel, SUFFICIENT_SCHEMA)
-        found, usage = parse_verdict(reply.text, (SUFFICIENT, NOT_SUFFICIENT)), usage + reply.usage
+        found, usage = parse_verdict(reply.text, SUFFICIENCY_SAID), usage + reply.usage
         raw = f"{raw}\n--- asked again ---\n{reply.text}" if found.verdict is None else reply.text
     score = None if found.verdict is None else float(found.verdict == SUFFICIENT)
     told = next((record.get("explanation") for record in parse_records(reply.text, "verdict")), "")
@@ -102,7 +103,7 @@ def _answer_or_decline(
     excerpts = tuple(Excerpt(passage, passage.text) for passage in passages)
     reply = model.complete(prompts.answer(question, excerpts), run.cancel)
     text = without_thoughts(reply.text).strip()
-    score = None if not text else float(not declines(text))
+    score = None if not text else float(not is_refusal(text))
     ids = tuple(passage.id for passage in passages)
     cause = "" if text else "the reply was empty"
     judged = Sufficiency(ContextJudge.ANSWER, ids, len(ids), score, raw=reply.text, cause=cause)
@@ -132,14 +133,21 @@ def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) 
     return asking.result({"opinions": with_opinion(trace, opinion)} if kept else {})
 
 
-def _check(grades: tuple[Grade, ...], asked: tuple[Passage, ...], card: EvaluatorCard) -> None:
-    """An evaluator of a user's own may forget one."""
+def grades_by(evaluator: Evaluator, question: str, passages: tuple[Passage, ...], cancel: Cancel) -> tuple[Grade, ...]:
+    """One a passage; what has no text, such as an image, is not graded.
+
+    Raises `EvaluatorUnavailable` where the evaluator, which may be a user's own, forgets one.
+    """
+    asked = tuple(passage for passage in passages if passage.text.strip())
+    grades = evaluator.grade(question, asked, cancel) if asked else ()
     if [grade.passage_id for grade in grades] != [passage.id for passage in asked]:
         raise EvaluatorUnavailable(
-            f"The evaluator {card.name!r} gave {len(grades)} grades for {len(asked)} chunks; "
+            f"The evaluator {evaluator.card.name!r} gave {len(grades)} grades for {len(asked)} chunks; "
             "expected one for each, with its id, in their order.",
             hint="See docs/extending.md.",
         )
+    known = _by_id(grades)
+    return tuple(known.get(one.id) or Grade(one.id, None, cause="no text") for one in passages)
 
 
 def _by_id(grades: tuple[Grade, ...]) -> dict[str, Grade]:
@@ -175,8 +183,7 @@ class _Asking:
             token = REPLIED.set(self._heard(done, min(size, len(todo) - start), run))
             asked = todo[start : start + size]
             try:
-                grades = evaluator.grade(question, asked, run.cancel)
-                _check(grades, asked, self.card)
+                grades = grades_by(evaluator, question, asked, run.cancel)
             except Stopped:
                 self.state = StepState.STOPPED
                 self.broken = f"stopped by you after {done} of {len(self.passages)} chunks"

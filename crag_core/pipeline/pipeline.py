@@ -26,7 +26,7 @@ from typing import Any
 
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
-from crag_core.base.protocols import Clock, Retriever
+from crag_core.base.protocols import Clock, Found, Retriever
 from crag_core.base.types import FollowUp, Logged, Passage, Step, StepName, StepState, WebOutcome, WebSearch
 from crag_core.decision.reasons import query_form
 from crag_core.pipeline import answer_stages, condense, grading, page_stages, stages, web_stages
@@ -130,11 +130,13 @@ class Pipeline:
         follow_up: FollowUp | None = None,
         *,
         may_ask_again: bool = False,
+        agreement: float | None = None,
     ) -> Trace:
         """A new trace; with `passages` when something else has retrieved them already, and alone can do so.
 
         `follow_up`: the question is one of a conversation. `may_ask_again`: whoever retrieved them is told what the
-        policy would retrieve next. Raises `BadRecord` for a question that is too long.
+        policy would retrieve next. `agreement` is that of the passages, None: not known. Raises `BadRecord` for a
+        question that is too long.
         """
         check_question(question)
         trace = Trace(self._new_id(), self._now(), question, self.settings, logged=self._logged)
@@ -145,7 +147,7 @@ class Pipeline:
         policy = self.settings.policy if may_ask_again else self.settings.policy.without_retrieval()
         policy = with_room(policy, passages)
         settings = replace(self.settings, policy=policy)
-        signals = self.parts.meter.measure(question, passages)
+        signals = self.parts.meter.measure(question, passages, agreement)
         return with_suspicions(replace(trace, settings=settings, passages=passages, signals=signals), trace)
 
     def begin_grading(self, question: str) -> Trace:
@@ -360,15 +362,15 @@ class OpenRun:
         if condense.is_open(self.trace):
             self.work(UNDERSTANDING)
         self.goes_on = self.goes_on and not condense.holds_back(self.trace)
-        asks = self.trace.settings.policy.classifies
+        asks = self.trace.settings.policy.classifies and not self.trace.is_unsure
         self.work(FIRST if asks else FIRST[1:])
 
-    def take(self, passages: tuple[Passage, ...]) -> None:
-        """Go on with these in place of what was retrieved: something between retriever and grading has changed it."""
-        if self.trace.passages in (None, passages) or not self.goes_on:
+    def take(self, found: Found) -> None:
+        """Go on with this in place of what was retrieved: something between retriever and grading has changed it."""
+        if self.trace.passages in (None, found.passages) or not self.goes_on:
             return
-        signals = self.pipeline.parts.meter.measure(self.trace.question, passages)
-        self.trace = with_suspicions(replace(self.trace, passages=passages, signals=signals), self.trace)
+        signals = self.pipeline.parts.meter.measure(self.trace.question, found.passages, found.agreement)
+        self.trace = with_suspicions(replace(self.trace, passages=found.passages, signals=signals), self.trace)
 
     def make_room(self) -> None:
         """Whoever retrieved may have longer passages than this project cuts: the budget of the answer holds them."""
@@ -381,7 +383,10 @@ class OpenRun:
         self.work(self._iteration())
 
     def correct(self) -> None:
-        """Up to the assembled context."""
+        """Up to the assembled context. By a question that nobody is sure of nothing is graded, and no web searched."""
+        if self.trace.is_unsure:
+            self.work((ITERATION[3], REFINING[0], LAST[-1]))
+            return
         looks_again = True
         while self.goes_on and looks_again:  # until no decision asks for another round
             rounds, grades = self.trace.rounds, self.trace.grades

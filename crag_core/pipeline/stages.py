@@ -40,11 +40,11 @@ def classify(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return None if told else Result({}, text, state=StepState.SKIPPED)
     asked = parts.prompts.classify(trace.question)
     reply = parts.model.complete(asked, run.cancel, replies.CLASS_SCHEMA)
-    found, usage, raw = parse_verdict(reply.text, replies.CLASSES), reply.usage, reply.text
+    found, usage, raw = parse_verdict(reply.text, replies.CLASSES_SAID), reply.usage, reply.text
     if found.verdict is None:
         again = parts.prompts.again(asked, reply.text, found.cause)
         reply = parts.model.complete(again, run.cancel, replies.CLASS_SCHEMA)
-        found, usage, raw = parse_verdict(reply.text, replies.CLASSES), usage + reply.usage, f"{raw}\n{reply.text}"
+        found, usage, raw = parse_verdict(reply.text, replies.CLASSES_SAID), usage + reply.usage, f"{raw}\n{reply.text}"
     label = (found.verdict or "").upper()
     meanings = {"A": "no document is needed", "B": "one retrieval", "C": "several rounds"}
     cause = "" if label else f"{found.cause} (asked twice)"
@@ -65,8 +65,9 @@ def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
     # A pinned file is there whole; its pieces would only say the same again.
     passages = pinned + tuple(one for one in found.passages if one.document_id not in settings.pinned)
     signals = parts.meter.measure(trace.question, passages, found.agreement)
-    sources = len({passage.source for passage in passages})
+    sources = len({passage.stems_from for passage in passages})
     summary = f"{len(passages)} chunks from {sources} documents" if passages else "nothing found"
+    summary += f", {found.by}" if found.by else ""
     summary += ", as recorded in the log" if trace.logged else ""
     summary += f", {len(pinned)} of them whole files that you pinned" if pinned else ""
     return Result({"passages": passages, "signals": signals}, summary)
@@ -114,7 +115,7 @@ def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """
     decision_path = decision_path_of(trace, trace.settings.policy)
     read = {*trace.edits.pinned, *(extraction.passage_id for extraction in trace.extractions or ())}
-    todo = [passage for passage in decision_path.kept if passage.id not in read]
+    todo = [passage for passage in decision_path.kept if passage.id not in read and passage.text.strip()]
     if decision_path.decision.handling is not Handling.EXTRACT or not todo:
         return None
     if parts.model is None:

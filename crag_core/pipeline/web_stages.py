@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from crag_core.base.errors import CragError, Stopped
@@ -11,6 +11,7 @@ from crag_core.base.protocols import Cancel, LanguageModel, Messages
 from crag_core.base.reply_parsing import without_thoughts
 from crag_core.base.types import AS_ASKED, CorrectionKind, Grade, Passage, Step, StepState, Usage, WebOutcome, WebSearch
 from crag_core.decision.policy import WebQuery
+from crag_core.pipeline.grading import grades_by
 from crag_core.pipeline.run import Parts, Result, Run, TimedCancel, WebMode
 from crag_core.pipeline.stages import scored_strips
 from crag_core.trace.edits import edited
@@ -58,13 +59,21 @@ def search(trace: Trace, parts: Parts, run: Run) -> Result | None:
         outcome=reply.outcome,
         provider=reply.provider,
         message=reply.message,
-        passages=reply.passages,
+        passages=_distinct(reply.passages),
         from_cache=reply.from_cache,
         attempts=reply.attempts,
         pages=() if reply.is_offline or parts.page_reader is None else None,
     )
     summary = f"{len(web.passages)} results for “{web.query}” from {web.provider}" if web.passages else web.message
     return Result({"web": web}, summary)
+
+
+def _distinct(results: tuple[Passage, ...]) -> tuple[Passage, ...]:
+    """Of two with one id, which a user's own provider may give, the first."""
+    found: dict[str, Passage] = {}
+    for one in results:
+        found.setdefault(one.id, one)
+    return tuple(found.values())
 
 
 def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -89,7 +98,7 @@ def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return None
     summary, usage = [], Usage()
     if ungraded:
-        grades = parts.evaluator.grade(trace.question, ungraded, run.cancel)
+        grades = grades_by(parts.evaluator, trace.question, ungraded, run.cancel)
         graded = sum(grade.score is not None for grade in grades)
         summary.append(f"{graded} of {len(ungraded)} web results graded")
         usage = sum((grade.usage for grade in grades), usage)
@@ -168,10 +177,21 @@ def _waiting_search(trace: Trace) -> WebSearch:
 
 _LONGEST = 200  # characters of a query
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
-_LABEL = re.compile(
-    r"^\W*(?:(?:rewritten |optimi[sz]ed |web |search )*(?:query|(?:key )?(?:words?|phrases?)|keywords?)|rewritten)\s*:",
-    re.IGNORECASE,
+_NAMES = (
+    "query queries question keyword keywords phrase phrases output answer rewritten rephrased reworded reformulated "
+    "refined revised improved optimized optimised suchanfrage anfrage suchbegriff suchbegriffe stichwörter requête "
+    "recherche consulta búsqueda mots palabras"
 )
+_OTHER_NAMES = "version word words term terms string result rewrite"
+_BESIDE = (
+    "sure certainly ok okay of course here s this is are the a an your my one for web search engine google internet "
+    "online key friendly focused better best new final short possible suggested original user optimierte verbesserte "
+    "optimisée optimizada clave clés der die de la le für"
+)
+"""The words of a label before a query, such as "Here is the web-optimized version of the query:"."""
+_ECHO = re.compile(r"^\W*(?:original(?:\s+\w+)?|question)\s*:", re.IGNORECASE)
+"""Of the request, before the query itself."""
+_TAG = re.compile(r"^\W*<[\w\-]+>|</[\w\-]+>\W*$|^\s*```\w*\s*$")
 
 
 def ask_for_query(
@@ -191,15 +211,19 @@ def ask_for_query(
 
 
 def clean_query(reply: str) -> str:
-    """The query in a model's reply: its first line that says something, bare; perhaps ""."""
-    return shortened(next(_lines(reply), ""))
+    """The query in a model's reply: its first line that says something new, bare; perhaps ""."""
+    lines = without_thoughts(reply).splitlines()
+    said = next(_bare_lines(line for line in lines if not _ECHO.match(line)), "")
+    return shortened(said or next(_bare_lines(lines), ""))
 
 
 def key_phrases(reply: str, limit: int) -> str:
     """The first `limit` phrases of a reply, with commas between; they stand on one line, or are the items of a list."""
     text = without_thoughts(reply)
     items = [line for line in text.splitlines() if _ITEM.match(line)]
-    said = "\n".join(_ITEM.sub("", line) for line in items) if len(items) > 1 else next(_lines(text), "")
+    said = (
+        "\n".join(_ITEM.sub("", line) for line in items) if len(items) > 1 else next(_bare_lines(text.splitlines()), "")
+    )
     phrases = [bare for part in re.split(r"[,;，、；\n]+", said) if (bare := _bare(part))]
     distinct = list({phrase.casefold(): phrase for phrase in reversed(phrases)}.values())[::-1][:limit]
     while len(distinct) > 1 and len(", ".join(distinct)) > _LONGEST:
@@ -221,11 +245,22 @@ def shortened(query: str) -> str:
     return text[:_LONGEST].rpartition(" ")[0] or text[:_LONGEST]
 
 
-def _lines(reply: str) -> Iterator[str]:
-    """The lines that say something: "Here is the query:" only announces it."""
-    bare = (_bare(line) for line in without_thoughts(reply).splitlines())
-    return (line for line in bare if line and not line.endswith(":"))
+def _bare_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Those that say something: "Here is the query:" only announces it."""
+    return (bare for line in lines if (bare := _bare(line)) and not bare.endswith((":", "：")))
 
 
 def _bare(text: str) -> str:
-    return " ".join(_LABEL.sub("", text).strip(" \t\"'`*“”„«».-").split())
+    return " ".join(_unlabelled(_TAG.sub("", text)).strip(" \t\"'`*“”„«».-{}").split())
+
+
+def _unlabelled(text: str) -> str:
+    """Without the labels that stand before it; any other word before a colon is a part of the query."""
+    names, others, beside = (frozenset(one.split()) for one in (_NAMES, _OTHER_NAMES, _BESIDE))
+    while True:
+        head, *rest = re.split("[:：]", text, maxsplit=1)
+        said = {word for word in re.findall(r"\w+", head.casefold()) if not word.isdecimal()}
+        names_it = said & names or (len(said) > 1 and said & others)
+        if not (rest and names_it and said <= names | others | beside):
+            return text
+        text = rest[0]

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from crag_core.base.concurrency import remembered
 from crag_core.base.concurrency.loading import TRANSFORMERS
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
@@ -55,6 +56,11 @@ class HuggingFaceEmbedder:
         self._lock = Lock()
         self._tokenizer_lock = Lock()
         self._questions: OrderedDict[str, tuple[float, ...]] = OrderedDict()
+        remembered.register(self)
+
+    def forget(self) -> None:
+        with self._lock:
+            self._questions.clear()
 
     @property
     def name(self) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crag_core.base.errors import DocumentMissing
-from crag_core.base.protocols import Found
+from crag_core.base.errors import DocumentMissing, WrongUse
+from crag_core.base.protocols import Embedder, Found
 from crag_core.base.text.words import fold
 from crag_core.base.types import Engine, Passage, Scores
 from crag_core.decision.fusion import fuse_ranks
@@ -17,6 +18,7 @@ from crag_core.retrieval.index.store import PassageStore
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import ArrayLike
 
 _SEARCHED = {
     Engine.HYBRID: (Engine.DENSE, Engine.KEYWORD),
@@ -38,6 +40,8 @@ class HybridRetriever:
         self._store = store
         self._collection = collection
         self._hidden = hidden
+        self._texts: tuple[str, ...] = ()
+        self._vector: tuple[float, ...] = ()
 
     def within(self, collection: str) -> HybridRetriever:
         """The same for one collection; "": for all."""
@@ -47,6 +51,15 @@ class HybridRetriever:
         """The same without passages that contain `text`."""
         return HybridRetriever(self._store, self._collection, text)
 
+    def meaning(self, texts: Sequence[str], vector: Sequence[float] = ()) -> HybridRetriever:
+        """The same for a question that is searched for by the mean vector of `texts`, or by `vector`.
+
+        By words it is searched for as it is.
+        """
+        other = copy(self)
+        other._texts, other._vector = tuple(texts), tuple(vector)
+        return other
+
     def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
         """At most `limit` passages, best first; a blank question and an empty store find nothing.
 
@@ -55,10 +68,8 @@ class HybridRetriever:
         question = clean_question(question)
         if not question or limit < 1 or not self._store.count(self._collection):
             return Found(())
-        import numpy as np
-
         store = self._store.pinned()
-        asked = np.asarray(store.embedder.embed_question(question), dtype=np.float32)
+        asked = self._embedded(question, store.embedder)
         pool = max(limit * _POOL, 20)
         searched = _SEARCHED[engine]
         found: dict[str, list[Hit]] = {}
@@ -93,6 +104,23 @@ class HybridRetriever:
         """
         return tuple(self._read_file(document_id) for document_id in dict.fromkeys(document_ids))
 
+    def _embedded(self, question: str, embedder: Embedder) -> np.ndarray:
+        """Of length 1 where it is not the embedder's own vector."""
+        import numpy as np
+
+        own = np.asarray(embedder.embed_question(question), dtype=np.float32)
+        if not (self._texts or self._vector):
+            return own
+        texts = [clean_question(text) for text in self._texts]
+        vectors = [self._vector] if self._vector else [embedder.embed_question(text) for text in texts]
+        mean = np.asarray(vectors, dtype=np.float32).mean(axis=0)
+        if mean.shape != own.shape or not np.isfinite(mean).all():
+            raise WrongUse(
+                f"Expected a query embedding of {own.size} finite numbers, by {embedder.name}, found {mean.size}.",
+                hint="Embed the query with the model of the index, or give texts in custom_embedding_strs.",
+            )
+        return np.asarray(mean / (np.linalg.norm(mean) or 1.0))
+
     def _read_file(self, document_id: str) -> Passage:
         pieces = self._store.passages_of(document_id)
         text = self._store.read_document(document_id) if pieces else None
@@ -116,7 +144,7 @@ def clean_question(question: str) -> str:
     return unicodedata.normalize("NFC", sound).strip()
 
 
-def measure_cosine(left: np.ndarray, right: np.ndarray) -> float:
+def measure_cosine(left: ArrayLike, right: ArrayLike) -> float:
     """In -1..1; 0 when either vector is all zeros."""
     import numpy as np
 
@@ -124,7 +152,7 @@ def measure_cosine(left: np.ndarray, right: np.ndarray) -> float:
     return float(np.clip(np.dot(left, right) / size, -1.0, 1.0)) if size else 0.0
 
 
-def measure_agreement(vectors: Sequence[np.ndarray]) -> float | None:
+def measure_agreement(vectors: Sequence[ArrayLike]) -> float | None:
     """The mean cosine of all pairs, None when there is no pair."""
     pairs = [measure_cosine(one, other) for index, one in enumerate(vectors) for other in vectors[index + 1 :]]
     return sum(pairs) / len(pairs) if pairs else None

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
 from crag_core.base.types import Correction, Decision, Excerpt, Origin, Passage
-from crag_core.decision.decide import chunk_action
+from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import flips
 from crag_core.service import schemas
 from crag_core.trace.consolidation import conflict_lines
-from crag_core.trace.grounding.quoted_answer import why_doubtful
+from crag_core.trace.reroute import caution
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView, view_run
@@ -35,31 +36,31 @@ def routed(trace: Trace, seconds: float, *, kept: bool, with_record: bool) -> sc
 
 def rerouted(trace: Trace, policy: Policy) -> schemas.RerouteResponse:
     view = view_run(trace, policy)
-    answer, doubtful = view.routed.answer, view.routed.is_doubtful
+    answer = view.routed.answer
     return schemas.RerouteResponse(
         **_decided(view, _used(view)),
         missing=[one.value for one in view.routed.missing],
         sources=_sources(view),
-        answer=None if answer is None else whole(answer.text or answer.message),
-        doubtful=doubtful,
+        answer=None if answer is None else whole(view.cited(answer.shown)),
+        ending=view.routed.ending,
+        doubtful=view.routed.is_doubtful,
     )
 
 
 def answered(trace: Trace, *, kept: bool, with_record: bool) -> schemas.QueryResponse:
     """Of a run that came to its end."""
     view = view_run(trace)
-    answer, doubtful = trace.answer, view.routed.is_doubtful
-    message = answer.message if answer else ""
-    if doubtful and not message:
-        message = why_doubtful(view.routed.decision, trace.web)
+    answer = trace.answer
+    message = (answer.message if answer else "") or caution(trace, view.routed)[1]
     return schemas.QueryResponse(
         **_decided(view, _used(view)),
         query=whole(trace.question),
         asked=whole(trace.asked),
         asks_back=whole(trace.asks_back),
-        answer=whole(answer.text) if answer else "",
+        answer=whole(view.cited(answer.text)) if answer and answer.shown == answer.text else "",
         state=answer.state if answer else None,
-        doubtful=doubtful,
+        ending=view.routed.ending,
+        doubtful=view.routed.is_doubtful,
         message=whole(message),
         sources=_sources(view),
         consolidation=_consolidation(view),
@@ -89,10 +90,13 @@ def _used(view: RunView) -> set[str]:
 def _decided(view: RunView, kept: set[str]) -> Fields:
     path, policy, trace = view.routed.decision_path, view.policy, view.changed
     chunks = {one.id: one for one in (*path.looked_at, *trace.web_passages)}
+    aside = set_aside(policy, path.looked_at, trace.grades)
     return {
         "id": whole(trace.id),
         "decision": _UNDECIDED if trace.asks_back else _decision(path.decision),
-        "chunks": [_chunk(trace, policy, one, one.id in kept) for one in chunks.values()],
+        "chunks": [
+            _chunk(trace, policy, one, view.labels[one.id].number, one.id in kept, aside) for one in chunks.values()
+        ],
         "flips": [
             schemas.Flip(**asdict(one))
             for one in (flips(view.stability, policy) if path.decision.verdict and not trace.asks_back else ())
@@ -124,9 +128,12 @@ def _correction(one: Correction) -> schemas.Correction:
     return schemas.Correction(kind=one.kind, reason=whole(one.reason), chunk=chunk, query=whole(one.query))
 
 
-def _chunk(trace: Trace, policy: Policy, passage: Passage, kept: bool) -> schemas.Chunk:
+def _chunk(
+    trace: Trace, policy: Policy, passage: Passage, number: int, kept: bool, aside: Collection[str]
+) -> schemas.Chunk:
     grade = trace.grade_of(passage.id)
     return schemas.Chunk(
+        number=number,
         id=whole(passage.id),
         source=whole(passage.source),
         origin=passage.origin,
@@ -136,13 +143,15 @@ def _chunk(trace: Trace, policy: Policy, passage: Passage, kept: bool) -> schema
         parts={whole(name): value for name, value in (grade.parts if grade else ())},
         reason=whole(grade.reason) if grade else "",
         cause=whole(grade.cause) if grade else "not asked for",
-        action=chunk_action(policy, passage, grade) if passage.origin is Origin.CORPUS else None,
+        action=chunk_action(policy, passage, grade, aside) if passage.origin is Origin.CORPUS else None,
         kept=kept,
     )
 
 
 def _sources(view: RunView) -> list[schemas.Excerpt]:
-    return [_excerpt(number, one) for number, one in enumerate(view.routed.knowledge.excerpts, 1)]
+    return [
+        _excerpt(number, one) for number, one in zip(view.excerpt_numbers, view.routed.knowledge.excerpts, strict=True)
+    ]
 
 
 def _consolidation(view: RunView) -> schemas.Consolidation | None:
@@ -152,10 +161,14 @@ def _consolidation(view: RunView) -> schemas.Consolidation | None:
     return schemas.Consolidation(
         own_knowledge=[whole(text) for text in found.own],
         passages=[
-            schemas.ConsolidatedPassage(text=whole(one.text), sources=list(one.excerpts), from_memory=bool(one.memory))
+            schemas.ConsolidatedPassage(
+                text=whole(one.text),
+                sources=[view.excerpt_numbers[place - 1] for place in one.excerpts],
+                from_memory=bool(one.memory),
+            )
             for one in found.pieces
         ],
-        conflicts=list(conflict_lines(found)),
+        conflicts=list(conflict_lines(found, view.excerpt_numbers)),
     )
 
 

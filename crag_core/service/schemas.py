@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from crag_core.base.types import Action, AnswerState, CorrectionKind, Origin, StepState
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.summary import Ending
 
 LONGEST_QUESTION = 1000
@@ -187,6 +188,8 @@ class Flip(Given):
 
 
 class Chunk(Given):
+    number: int
+    """By which answer and sources cite it."""
     id: str
     source: str
     origin: Origin
@@ -233,7 +236,7 @@ class RouteResponse(Decided):
 
 
 class Excerpt(Given):
-    """Evidence that the answer may cite as [number]."""
+    """Evidence that the answer may cite as [number], that of its chunk."""
 
     number: int
     chunk: str
@@ -296,6 +299,8 @@ class QueryResponse(Decided):
     answer: str
     """Empty where there is none; `message` says why. One that is `doubtful` is no answer but the nearest sentences."""
     state: AnswerState | None
+    ending: AnswerEnding
+    """As the page heads the answer. Only Answered and From the web have evidence behind them."""
     doubtful: bool
     message: str
     sources: list[Excerpt]
@@ -314,6 +319,7 @@ class RerouteResponse(Decided):
     sources: list[Excerpt]
     answer: str | None
     """The recorded answer if it was written from exactly this evidence, or quotations of it; null: generate it."""
+    ending: AnswerEnding
     doubtful: bool
 
 

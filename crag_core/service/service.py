@@ -20,7 +20,7 @@ from crag_core.base.documents import MAIN, Ingested
 from crag_core.base.errors import CragError, Stopped, UnknownName, WrongUse
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import Logged, Passage
+from crag_core.base.types import UNNAMED, Logged, Passage
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import find_policy, known_card
 from crag_core.pipeline.run import VERSION, Cooldown, Run, WebMode
@@ -373,7 +373,7 @@ def _passages(asked: schemas.RouteRequest) -> tuple[Passage, ...]:
         Passage(
             id=one.id or str(place),
             text=one.text,
-            source=one.source or "unnamed source",
+            source=one.source or UNNAMED,
             scores=() if one.score is None else ((asked.scores, one.score),),
         )
         for place, one in enumerate(asked.contexts, 1)

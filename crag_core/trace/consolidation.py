@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -115,16 +115,16 @@ def _text(value: Any) -> str:
 # --- in words -------------------------------------------------------------------------------------------------------
 
 
-def sources_in_words(piece: Consolidated) -> str:
-    """ "[1] [3] and the model's memory"."""
-    cited = " ".join(f"[{number}]" for number in piece.excerpts)
+def sources_in_words(piece: Consolidated, numbers: Sequence[int]) -> str:
+    """ "[1] [3] and the model's memory"; `numbers` are those of the excerpts in order."""
+    cited = " ".join(f"[{numbers[place - 1]}]" for place in piece.excerpts)
     return " and ".join(filter(None, (cited, "the model's memory" if piece.memory else "")))
 
 
-def conflict_lines(found: Consolidation) -> tuple[str, ...]:
-    """ "Conflict: [1] against the model's memory", one line a pair."""
-    pairs = ((found.pieces[one - 1], found.pieces[other - 1]) for one, other in found.conflicts)
-    return tuple(f"Conflict: {sources_in_words(one)} against {sources_in_words(other)}." for one, other in pairs)
+def conflict_lines(found: Consolidation, numbers: Sequence[int]) -> tuple[str, ...]:
+    """ "Conflict: [1] against the model's memory", one line a pair; `numbers` are those of the excerpts in order."""
+    pairs = ((sources_in_words(found.pieces[place - 1], numbers) for place in pair) for pair in found.conflicts)
+    return tuple("Conflict: {} against {}.".format(*pair) for pair in pairs)
 
 
 def in_brief(found: Consolidation) -> str:

@@ -140,6 +140,15 @@ def judged_by(trace: Trace, evaluator: str, writer: str | None = None) -> Trace 
     return None if at is None else _swapped(trace, at)
 
 
+def decided_by(trace: Trace, card: EvaluatorCard, writer: str) -> Trace:
+    """The record as this evaluator decides it: by its grades with that model, else by any model; by none that it lacks.
+
+    No other evaluator's grades are put in their place, since its scale is another.
+    """
+    found = judged_by(trace, card.name, writer) or judged_by(trace, card.name)
+    return found or replace(_unjudged(trace), settings=replace(trace.settings, evaluator=card))
+
+
 def judged_under(trace: Trace, settings: RunSettings) -> Trace:
     """The record as graded by the evaluator of `settings`: by nobody, where no grade in it holds under them.
 

@@ -28,10 +28,10 @@ from crag_core.decision.rounds import DecisionPath, replay_rounds
 from crag_core.decision.steps import DOCUMENTS, EXPAND
 from crag_core.trace.consolidation import conflict_lines
 from crag_core.trace.edits import edited
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quote, why_doubtful, why_no_evidence
+from crag_core.trace.grounding.ending import FROM_MEMORY, NOT_IN_EVIDENCE, AnswerEnding, ending_of, standing
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful, why_no_evidence
 from crag_core.trace.trace import Trace, context_key
 
-FROM_MEMORY = "No document was read: this is what the language model says from memory, and nothing stands behind it."
 _UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
 _SEARCHED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
 _ROUND = {CorrectionKind.EXPAND, CorrectionKind.READ, CorrectionKind.RE_RETRIEVE}
@@ -73,37 +73,66 @@ class Reroute:
     """`answer` is the recorded one only if it was written from exactly this action and knowledge.
 
     Where a policy abstains, a doubtful ending has the answer that says so. A run that answers in quotations, which cost
-    no model call, is quoted anew from the present knowledge.
+    no model call, is quoted anew from the present knowledge. `policy` is the one that decided, as it can here.
+    `asks_back`: the question was not understood.
     """
 
+    policy: Policy
     decision_path: DecisionPath
     knowledge: Knowledge
     missing: tuple[Missing, ...]
     answer: Answer | None
+    asks_back: bool = False
 
     @property
     def decision(self) -> Decision:
         return self.decision_path.decision
 
     @property
+    def ending(self) -> AnswerEnding:
+        return ending_of(self.decision, self.knowledge, self.answer, self.asks_back)
+
+    @property
     def is_doubtful(self) -> bool:
-        """Whether nothing here is called an answer, as `is_doubtful` says."""
-        return is_doubtful(self.decision, self.knowledge)
+        """Whether nothing here is called an answer, written, withheld or not yet there."""
+        return self._stands is AnswerEnding.DOUBTFUL
 
+    @property
+    def uses_irrelevant(self) -> bool:
+        """Whether chunks that were judged INCORRECT are used for want of better."""
+        return self.decision.verdict is Action.INCORRECT and bool(self.knowledge.internal)
 
-def is_doubtful(decision: Decision, knowledge: Knowledge) -> bool:
-    """AMBIGUOUS on what was retrieved alone: neither web, whole documents nor a consolidation have settled it."""
-    if decision.handling is Handling.DOCUMENTS or knowledge.consolidation:
-        return False
-    return decision.verdict is Action.AMBIGUOUS and bool(knowledge.internal) and not knowledge.external
+    @property
+    def is_from_memory(self) -> bool:
+        """Whether what is said here is the language model's own knowledge, written or not yet there."""
+        return self._stands is AnswerEnding.FROM_MEMORY
+
+    @property
+    def _stands(self) -> AnswerEnding:
+        is_written = self.answer is not None and self.answer.state is AnswerState.COMPLETE
+        return standing(self.decision, self.knowledge, self.answer.text if self.answer and is_written else "")
 
 
 def withheld(trace: Trace, policy: Policy, decision: Decision, knowledge: Knowledge) -> Answer | None:
     """What a policy that abstains says in place of a doubtful answer; None where there is nothing to withhold."""
-    if policy.doubtful is not Doubtful.ABSTAIN or not is_doubtful(decision, knowledge):
+    if policy.doubtful is not Doubtful.ABSTAIN or not _is_doubtful(decision, knowledge):
         return None
     key = context_key(trace.question, decision.action, knowledge.excerpts, withheld=True)
     return Answer("", AnswerState.CANNOT_ANSWER, EXTRACTIVE, key, why_doubtful(decision, trace.web))
+
+
+def caution(trace: Trace, routed: Reroute) -> tuple[str, str]:
+    """(heading, why) above a text that is no answer of the evidence; ("", "") above one that is, and where none is."""
+    if routed.is_from_memory:
+        return "", FROM_MEMORY if routed.decision.is_from_memory else NOT_IN_EVIDENCE
+    if routed.is_doubtful:
+        writer = routed.answer.writer if routed.answer else trace.settings.writer
+        return doubtful_title(writer), why_doubtful(routed.decision, trace.web)
+    return "", ""
+
+
+def _is_doubtful(decision: Decision, knowledge: Knowledge) -> bool:
+    return standing(decision, knowledge) is AnswerEnding.DOUBTFUL
 
 
 def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
@@ -123,7 +152,7 @@ def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
 
 def reroute(trace: Trace, policy: Policy) -> Reroute:
     """Decide `trace` again under `policy`, as its edits have it."""
-    pinned, trace = trace.edits.pinned, edited(trace)
+    known, pinned, trace = trace.numbers, trace.edits.pinned, edited(trace)
     without_model = policy.without_model if trace.settings.writer == EXTRACTIVE else ""
     policy = _possible(policy, trace)
     decision_path = decision_path_of(trace, policy)
@@ -138,7 +167,8 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
     most = policy.steps(decision.action).get("consolidate")
     consolidated = trace.consolidated(most, knowledge.excerpts)
     if consolidated and not consolidated.cause:
-        notes = (*conflict_lines(consolidated), *knowledge.notes)
+        numbers = [known[excerpt.passage.id] for excerpt in knowledge.excerpts]
+        notes = (*conflict_lines(consolidated, numbers), *knowledge.notes)
         knowledge = replace(knowledge, consolidation=consolidated, notes=notes)
     elif consolidated:
         note = f"Not set beside the model's own knowledge: {consolidated.cause}."
@@ -149,7 +179,7 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
     answer = _answer(trace, policy, decision_path, knowledge, missing)
     if answer is None:
         missing.append(Missing.ANSWER)
-    return Reroute(decision_path, knowledge, tuple(missing), answer)
+    return Reroute(policy, decision_path, knowledge, tuple(missing), answer, bool(trace.asks_back))
 
 
 def _possible(policy: Policy, trace: Trace) -> Policy:
@@ -175,12 +205,14 @@ def _answer(
     trace: Trace, policy: Policy, decision_path: DecisionPath, knowledge: Knowledge, missing: list[Missing]
 ) -> Answer | None:
     decision = decision_path.decision
+    if trace.grades is None and decision_path.ungraded:
+        return None  # nothing is decided, so nothing is answered
     key = key_of(trace, decision, knowledge)
     recorded = trace.answer.context_key if trace.answer else None
     writers = {trace.settings.writer, trace.answer.writer if trace.answer else ""}
     # Where the web would be searched, what it brings may be the answer.
     is_settled = _UNSETTLED.isdisjoint(missing) and (Missing.WEB not in missing or trace.settings.web_mode == "off")
-    is_quoted = writers == {EXTRACTIVE} and is_settled
+    is_quoted = (writers == {EXTRACTIVE} or trace.is_unsure) and is_settled
     if abstention := withheld(trace, policy, decision, knowledge):
         # What the run went on without, as a search that had to wait, is missing beside an answer too.
         is_ended = not missing or is_quoted or recorded in (key, abstention.context_key)
@@ -209,7 +241,7 @@ def quoted(trace: Trace, decision_path: DecisionPath, knowledge: Knowledge) -> A
     if not knowledge.excerpts:
         why = why_no_evidence(decision, knowledge, trace.web, len(decision_path.evidence))
         return Answer("", AnswerState.CANNOT_ANSWER, EXTRACTIVE, key, why)
-    text = quote(knowledge, trace.all_strips, nearest=is_doubtful(decision, knowledge))
+    text = quote(knowledge, trace.all_strips, nearest=_is_doubtful(decision, knowledge))
     return Answer(text, AnswerState.COMPLETE, EXTRACTIVE, key)
 
 
@@ -232,7 +264,9 @@ def _missing_evidence(
     ):
         missing.append(Missing.STRIPS)
     read = {*pinned, *(extraction.passage_id for extraction in trace.extractions or ())}  # a pinned one stays whole
-    if decision.handling is Handling.EXTRACT and any(passage.id not in read for passage in decision_path.kept):
+    if decision.handling is Handling.EXTRACT and any(
+        passage.id not in read for passage in decision_path.kept if passage.text.strip()
+    ):
         missing.append(Missing.EXTRACTION)
     if decision.may_search and (trace.web is None or trace.web.outcome in _UNASKED):
         missing.append(Missing.WEB)

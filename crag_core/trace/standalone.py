@@ -1,4 +1,5 @@
-"""Whether a question of a conversation stands alone, and a rule that makes it do so from the turn before. Pure."""
+"""Whether a question of a conversation stands alone, what the turns before make of it by rule, and whether what a model
+made of it may stand in its place. Pure."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from collections.abc import Sequence
 from crag_core.base.text.sentences import split
 from crag_core.base.text.words import words
 from crag_core.base.types import FollowUp, Turn, Understanding
+from crag_core.trace.grounding.claims import terms_of
+from crag_core.trace.replacement import EDGES, OPENER, replaced, with_name, with_reply
 from crag_core.trace.trace import Trace
 
 MOST_TURNS = 8
@@ -16,6 +19,7 @@ LONGEST_ANSWER = 600
 """Characters of the answer of a turn."""
 
 BY_RULE = "made by rule"
+TOGETHER = "both questions together"
 ALONE = "as it was asked"
 
 _FEW = 1
@@ -57,9 +61,9 @@ _CLAUSE = re.compile(
 )
 _TOKEN = re.compile(r"\w+(?:['’]\w+)*")
 _DEFINES = re.compile(r"(?:what|who) (?:is|are|was|were) an? \w+\W*$", re.IGNORECASE)
-_OPENING = frozenset(words("and or but so then also und oder aber dann et ou mais alors"))
 _ENDS = ("?", "!", ".", "…", "？", "！", "。")
-_EDGES = "?!.,;:()[]{}\"'“”‘’«»…？！。、，"
+_POLITE = frozenset(words("thank thanks got okay ok yes sure sorry hello hi well mean know say said nice great"))
+"""What may be left out of a question that is written anew."""
 
 
 def follow(question: str, after: Trace | None, *, waits: bool = False) -> FollowUp:
@@ -71,7 +75,7 @@ def follow(question: str, after: Trace | None, *, waits: bool = False) -> Follow
         return FollowUp(question, waits=waits)
     known = after.follow_up
     if fold_space(question) == fold_space(after.asked):
-        if known and known.outcome is Understanding.SETTLED:
+        if known and known.outcome in (Understanding.SETTLED, Understanding.UNSURE):
             return known
         return FollowUp(question, known.history if known else (), waits=waits)
     return FollowUp(question, (*(known.history if known else ()), turn_of(after))[-MOST_TURNS:], waits=waits)
@@ -82,7 +86,8 @@ def turn_of(run: Trace) -> Turn:
     if run.asks_back:
         return Turn(run.id, run.asked, run.asks_back, asks_back=True)
     text = run.answer.text if run.answer else ""
-    return Turn(run.id, run.question, text if len(text) <= LONGEST_ANSWER else f"{text[:LONGEST_ANSWER]} …")
+    text = text if len(text) <= LONGEST_ANSWER else f"{text[:LONGEST_ANSWER]} …"
+    return Turn(run.id, run.asked if run.is_unsure else run.question, text)
 
 
 def fold_space(text: str) -> str:
@@ -107,7 +112,7 @@ def points_back(question: str, stop_words: frozenset[str]) -> str:
             return found[0]
     for found in _BACK.finditer(question):
         if found[0].lower().endswith("about") or not is_named(_earlier_clauses(question[: found.start()])):
-            return found[0].split()[-1].strip(_EDGES)
+            return found[0].split()[-1].strip(EDGES)
     return ""
 
 
@@ -123,8 +128,9 @@ def stands_alone(question: str, stop_words: frozenset[str]) -> bool:
 
 def goes_on(question: str, stop_words: frozenset[str]) -> bool:
     """Whether it points back, or is short and opens as what follows something does."""
-    opens = _OPENING.intersection(words(question)[:1])
-    if opens and len(own_words(question, stop_words)) <= _SHORT:
+    opening = OPENER.match(question)
+    begin = opening.end() if opening else 0
+    if question[:begin].strip() and len(own_words(question[begin:], stop_words)) <= _SHORT:
         return True
     return bool(points_back(question, stop_words))
 
@@ -139,7 +145,7 @@ def own_words(text: str, stop_words: frozenset[str]) -> list[str]:
     """The words that name something, as they stand there, each once; of a script without spaces whole runs."""
     found: dict[str, str] = {}
     for token in text.split():
-        bare = token.strip(_EDGES)
+        bare = token.strip(EDGES)
         if any(word not in stop_words and word not in _POINTING for word in words(bare)):
             found.setdefault(bare.lower(), bare)
     return list(found.values())
@@ -152,20 +158,40 @@ def is_said(text: str, history: Sequence[Turn], stop_words: frozenset[str]) -> b
     return bool(named) and named <= said
 
 
-def by_rule(question: str, history: Sequence[Turn], stop_words: frozenset[str]) -> str:
-    """The question behind the one before it, the last that names anything; "" where none does.
+def by_rule(question: str, history: Sequence[Turn], stop_words: frozenset[str]) -> tuple[str, bool]:
+    """What it is understood as, and whether that is one question; ("", False) where no turn before names anything.
 
-    Of one that was put together itself the first sentence and the last are taken, so that it does not grow.
+    One question: the new thing in place of the old, a name in place of "it", or the reply to what was asked back in
+    place of what nobody could tell. Else both, the one before in front.
     """
-    before = next((turn.question for turn in reversed(history) if own_words(turn.question, stop_words)), "")
-    if not before:
-        return ""
-    pieces = [before[start:end].strip() for start, end in split(before)] or [before]
-    return " ".join(dict.fromkeys((_closed(pieces[0]), _closed(pieces[-1]), question)))
+    naming = [turn.question for turn in reversed(history) if own_words(turn.question, stop_words)]
+    if history and history[-1].asks_back:
+        before = history[-1].question
+        made = with_reply(before, points_back(before, stop_words), question)
+    elif not naming:
+        return "", False
+    else:
+        before = next((one for one in naming if stands_alone(one, stop_words)), naming[0])
+        made = replaced(question, before, stop_words)
+        made = made or with_name(question, points_back(question, stop_words), before, stop_words)
+    return (made, True) if made else (f"{before if before.endswith(_ENDS) else f'{before}.'} {question}", False)
 
 
-def _closed(sentence: str) -> str:
-    return sentence if sentence[-1:] in _ENDS else f"{sentence}."
+def why_refused(said: str, asked: str, history: Sequence[Turn], stop_words: frozenset[str]) -> str:
+    """Why what a model made of a question does not stand in its place; "": it does."""
+    if any(words(said) == words(turn.question) for turn in history):
+        return "asked an earlier question once more"
+    kept = terms_of(said)
+    lost = [one for one in own_words(asked, stop_words | _POLITE) if not terms_of(one) <= kept]
+    if lost:
+        return f"left out “{', '.join(lost)}”"
+    if len(split(said)) > len(split(asked)):
+        return "asked two questions in one"
+    made, is_one = by_rule(asked, history, stop_words)
+    before = [terms_of(" ".join(own_words(turn.question, stop_words))) for turn in history]
+    if is_one and any(terms <= kept and not terms <= terms_of(made) for terms in before):
+        return "kept what the new thing replaces"
+    return "" if stands_alone(said, stop_words) else "left it depending on what came before"
 
 
 def back_question(question: str, stop_words: frozenset[str]) -> str:

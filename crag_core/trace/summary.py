@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import Action, AnswerState, CorrectionKind, Grade, Passage, StepName, StepState, WebOutcome
-from crag_core.decision.decide import chunk_action
+from crag_core.base.types import (
+    ANSWERING,
+    Action,
+    CorrectionKind,
+    Grade,
+    Passage,
+    StepName,
+    StepState,
+    WebOutcome,
+)
+from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.rounds import DecisionPath
 from crag_core.decision.signals import weigh
 from crag_core.trace.edits import edited
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 
@@ -49,8 +58,10 @@ class Summary:
     those of description 000, each in 0..1, None where it could not be measured. `retrieval_ms` covers everything but
     the answer. `score_after`: with a policy that weighs signals, the same sum over the evidence after an expansion.
     `chunk_actions`: the action of each chunk by its own score (description 004), with its id, () where the policy
-    compares no single chunk with its thresholds. `answered`: there is a whole answer; `doubtful`: what there is, is no
-    answer but the nearest sentences, or nothing where the policy abstains. `from_memory`: no document was read.
+    compares no single chunk with its thresholds. `ending`: the word of the answer card. `answered`: there is
+    a whole answer with evidence behind it; `doubtful`: what there is, is no answer but the nearest sentences, or
+    nothing where the policy abstains; `from_memory`: it is what the language model knows, which no document says.
+    `reason` is that of the decision, with what makes its grades less sure.
     """
 
     decision: str
@@ -75,9 +86,11 @@ class Summary:
     score_after: float | None = None
     topical: float | None = None
     chunk_actions: tuple[tuple[str, Action], ...] = ()
+    ending: AnswerEnding = AnswerEnding.NOT_RUN
     answered: bool = False
     doubtful: bool = False
     from_memory: bool = False
+    reason: str = ""
 
 
 def summarize(trace: Trace) -> Summary:
@@ -110,15 +123,18 @@ def summarize(trace: Trace) -> Summary:
         score_after=_score_after(trace, decision_path),
         topical=decision.topical,
         chunk_actions=_chunk_actions(edited(trace), decision_path),
-        answered=trace.answer is not None and trace.answer.state is AnswerState.COMPLETE and not routed.is_doubtful,
+        ending=routed.ending,
+        answered=routed.ending.is_answer,
         doubtful=routed.is_doubtful,
-        from_memory=decision.is_from_memory,
+        from_memory=decision.is_from_memory or routed.ending is AnswerEnding.FROM_MEMORY,
+        reason=decision.reason,
     )
 
 
 def _chunk_actions(trace: Trace, decision_path: DecisionPath) -> tuple[tuple[str, Action], ...]:
     policy = trace.settings.policy
-    found = ((one.id, chunk_action(policy, one, trace.grade_of(one.id))) for one in decision_path.looked_at)
+    aside = set_aside(policy, decision_path.looked_at, trace.grades)
+    found = ((one.id, chunk_action(policy, one, trace.grade_of(one.id), aside)) for one in decision_path.looked_at)
     return tuple((id_, action) for id_, action in found if action)
 
 
@@ -155,8 +171,8 @@ class Measured:
     took, `total_ms` that of all steps; the first three are None in a run that did not come so far. `searched`: a
     provider on the web was asked.
 
-    `improved` tells whether the evidence that the answer was to be written from is graded higher, in the mean, than
-    what was retrieved first ("corrections improving score", description 000): None where the action was CORRECT,
+    `improved` tells whether the best score of the evidence that the answer was to be written from is higher than that
+    of what was retrieved first ("corrections improving score", description 000): None where the action was CORRECT,
     nothing was corrected, or either side was never graded; False too where nothing was left.
 
     `graded` counts grades that hold a score, `ungraded` those that could not be made or read, `cached` those of both
@@ -213,6 +229,16 @@ def measure(trace: Trace, at: float) -> Measured:
     )
 
 
+DOUBTFUL, FROM_MEMORY = "doubtful", "from memory"
+_KINDS = {AnswerEnding.DOUBTFUL: DOUBTFUL, AnswerEnding.FROM_MEMORY: FROM_MEMORY}
+
+
+def answer_kind(trace: Trace) -> str:
+    """For metrics, logs and spans: the state of the answer, or that no evidence stands behind a whole one; "": none."""
+    routed = reroute(trace, trace.settings.policy)
+    return _KINDS.get(routed.ending) or (trace.answer.state.value if trace.answer else "")
+
+
 def ending_of(trace: Trace) -> Ending:
     broken = trace.failure
     if broken:
@@ -232,14 +258,15 @@ def _improved(trace: Trace) -> bool | None:
     routed = reroute(trace, trace.settings.policy)
     if routed.decision.action is Action.CORRECT:
         return None
-    before = _mean_grade(trace, trace.passages or ())
-    after = _mean_grade(trace, (excerpt.passage for excerpt in routed.knowledge.excerpts))
+    before = best_score(trace, trace.passages or ())
+    after = best_score(trace, (excerpt.passage for excerpt in routed.knowledge.excerpts))
     if before is None or (after is None and routed.knowledge.excerpts):
         return None
     return after is not None and after > before
 
 
-def _mean_grade(trace: Trace, passages: Iterable[Passage]) -> float | None:
-    grades: dict[str, Grade | None] = {passage.id: trace.grade_of(passage.id) for passage in passages}
-    scores = [grade.score for grade in grades.values() if grade is not None and grade.score is not None]
-    return math.fsum(scores) / len(scores) if scores else None
+def best_score(trace: Trace, passages: Iterable[Passage]) -> float | None:
+    """The evaluator's best, by the part that decides where two signals do; None where nothing is graded."""
+    name = ANSWERING if trace.settings.policy.compares_two_scores else ""
+    grades = (trace.grade_of(passage.id) for passage in passages)
+    return max((score for grade in grades if grade and (score := grade.part(name)) is not None), default=None)

@@ -36,15 +36,17 @@ from crag_core.base.types import (
     Sufficiency,
     Support,
     Suspicion,
+    Turn,
     Understanding,
     Usage,
     WebSearch,
 )
 from crag_core.decision.policy import Policy
 from crag_core.decision.policy_file import upgrade
-from crag_core.decision.signals import CLASS, CLASSES, SUFFICIENCY, class_by_rule
+from crag_core.decision.signals import CLASS, CLASSES, REPEATED, SUFFICIENCY, UNSURE, class_by_rule
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.trace.repetition import speaks_of_before
 
 SCHEMA = 5
 LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
@@ -151,7 +153,20 @@ class Trace:
             found = (*found, (CLASS, class_by_rule(self.question)))
         elif policy.classifies and self.question_class and self.question_class.label in CLASSES:
             found = (*found, (CLASS, CLASSES[self.question_class.label]))
-        return found
+        found = (*found, (UNSURE, 1.0)) if self.is_unsure else found
+        return (*found, (REPEATED, 1.0)) if self._repeats else found
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether the sentence with the best score is about what was asked before, and not of what is asked now."""
+        best = max(self.strips or (), key=lambda strip: strip.score or 0.0, default=None)
+        return best is not None and any(
+            speaks_of_before(best.text, turn.question, self.question) for turn in self._turns if not turn.asks_back
+        )
+
+    @property
+    def _turns(self) -> tuple[Turn, ...]:
+        return self.follow_up.history if self.follow_up else ()
 
     @property
     def is_unretrieved(self) -> bool:
@@ -167,6 +182,11 @@ class Trace:
     def asked(self) -> str:
         """The question as it was typed."""
         return self.follow_up.asked if self.follow_up else self.question
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether its question is two of a conversation, and waits for the user's word to become one."""
+        return self.follow_up is not None and self.follow_up.outcome is Understanding.UNSURE
 
     @property
     def asks_back(self) -> str:
@@ -189,9 +209,10 @@ class Trace:
 
     @property
     def refines_first(self) -> bool:
-        """Whether the web is asked only after refinement, since that depends on what refinement leaves."""
+        """Whether the web is asked only after refinement: that depends on what refinement leaves, or finds repeated."""
         made = self.decision
-        return made is not None and "web_if_fewer" in self.settings.policy.steps(made.action)
+        is_open = bool(self._turns) or (made is not None and "web_if_fewer" in self.settings.policy.steps(made.action))
+        return made is not None and is_open
 
     def seconds_of(self, names: Collection[str]) -> float:
         """What these steps took together; of two lanes at the same time only the longer one counts."""
@@ -224,6 +245,11 @@ class Trace:
     def every_passage(self) -> tuple[Passage, ...]:
         """Chunks of the documents, then snippets of the web."""
         return self.all_passages + self.web_passages
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The number that each chunk and snippet has wherever it is shown or cited, by id, from 1."""
+        return {passage.id: number for number, passage in enumerate(self.every_passage, start=1)}
 
     @property
     def all_grades(self) -> tuple[Grade, ...]:

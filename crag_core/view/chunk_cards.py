@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crag_core.base.text.display import counted
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, Scores, StripVerdict
-from crag_core.decision.decide import chunk_action
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, StripVerdict
+from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.trace.injection_scan import warnings
 from crag_core.view.run_view import Label, RunView
-from crag_core.view.score_words import edit_text, own_reason
+from crag_core.view.score_words import Number, edit_text, numbers_of, own_reason, signals_of
 from crag_core.view.sentences import SentenceList, deciding_cutoff, list_sentences
 
 _RETRIEVERS = {"keyword": "keyword (BM25)", "rrf": "rank fusion", "provider": "the provider's own score"}
@@ -23,20 +23,20 @@ _DIGITS = {"rrf": 4}  # 1 / (60 + rank), which two decimals would make equal
 class ChunkCard:
     """A chunk, or a snippet of the web.
 
-    `grade` is its own, `counted` the one that counts, another where it was pinned. `compared` are its scores (name,
-    0..1) that the thresholds are held against, `scores` all that are shown; both are empty where it was not graded.
+    `grade` is its own, `counted` the one that counts, another where it was pinned. `compared` are its scores that the
+    thresholds are held against, `scores` all that are shown; both are empty where it was not graded.
     `action` is what its own score stands for, None where the policy compares no single chunk with its thresholds, and
-    for snippets, which decide nothing. `chips` are (kind, words). `edit` is what the user did to it. `cited` are the
-    numbers of its excerpts in the answer.
-    `is_asked_for`: the policy looks at it.
+    for snippets, which decide nothing. `chips` are (kind, words). `edit` is what the user did to it. `is_used`: some
+    of it went into the answer.
+    `is_asked_for`: the policy looks at it. `is_aside`: its grade is on another scale than those that decide.
     """
 
     passage: Passage
     label: Label
     grade: Grade | None
     counted: Grade | None
-    compared: Scores
-    scores: Scores
+    compared: tuple[Number, ...]
+    scores: tuple[Number, ...]
     reason: str
     action: Action | None
     chips: tuple[tuple[str, str], ...]
@@ -45,7 +45,8 @@ class ChunkCard:
     is_dropped: bool
     is_pinned: bool
     is_asked_for: bool
-    cited: tuple[int, ...]
+    is_aside: bool
+    is_used: bool
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     verdicts: tuple[StripVerdict, ...]
@@ -54,7 +55,7 @@ class ChunkCard:
 
     @property
     def use(self) -> str:
-        if not self.cited:
+        if not self.is_used:
             return "not used"
         kept = sum(verdict.kept for verdict in self.verdicts)
         is_whole = kept == len(self.verdicts)
@@ -110,17 +111,15 @@ class _Cards:
     def verdicts(self) -> dict[str, tuple[StripVerdict, ...]]:
         """The strips of each passage, in its order."""
         found = defaultdict[str, list[StripVerdict]](list)
-        for verdict in self.view.routed.knowledge.verdicts:
+        for verdict in self.view.routed.knowledge.verdicts if not self.view.not_graded_by else ():
             found[verdict.strip.passage_id].append(verdict)
         return {id_: tuple(sorted(own, key=lambda one: one.strip.start)) for id_, own in found.items()}
 
     @cached_property
-    def cited(self) -> dict[str, tuple[int, ...]]:
-        """The numbers of the excerpts that each passage gave the answer."""
-        found = defaultdict[str, tuple[int, ...]](tuple)
-        for number, excerpt in enumerate(self.view.routed.knowledge.excerpts, start=1):
-            found[excerpt.passage.id] += (number,)
-        return found
+    def used(self) -> frozenset[str]:
+        """The passages of which something went into the answer."""
+        used = () if self.view.not_graded_by else self.view.routed.knowledge.excerpts
+        return frozenset(excerpt.passage.id for excerpt in used)
 
     @cached_property
     def used_then(self) -> frozenset[str] | None:
@@ -135,31 +134,36 @@ class _Cards:
     def make(self, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
         view, decision = self.view, self.view.routed.decision
         edits, looked_at = view.trace.edits, {one.id for one in view.routed.decision_path.looked_at}
-        if view.trace.web:
-            looked_at |= {one.id for one in view.trace.web.evidence(view.policy.web.pages)}
+        aside = set_aside(view.policy, view.routed.decision_path.looked_at, view.changed.grades)
+        if web := view.trace.web:
+            results = web.evidence(view.policy.web.pages)
+            looked_at |= {one.id for one in results}
+            aside |= set_aside(view.policy, results, web.grades)
         for passage in passages:
             id_, grade = passage.id, view.trace.grade_of(passage.id)
             counting = view.changed.grade_of(id_)
             is_dropped, is_pinned = id_ in edits.dropped, id_ in edits.pinned
             is_web = passage in view.trace.web_passages
             decides = _decides(decision, id_, counting) if view.is_decided else ""
-            compared, scores = _scores(grade, has_two=decision.topical is not None)
+            has_two = decision.topical is not None
+            compared = numbers_of(grade, view.policy, has_two=has_two)
             yield ChunkCard(
                 passage=passage,
                 label=view.labels[id_],
                 grade=grade,
                 counted=counting or grade,
                 compared=compared,
-                scores=scores,
+                scores=compared if has_two or not grade else (*compared, *signals_of(grade)),
                 reason=own_reason(grade) if grade and grade.score is not None else "",
-                action=None if is_web or is_dropped else chunk_action(view.policy, passage, counting),
+                action=None if is_web or is_dropped else chunk_action(view.policy, passage, counting, aside),
                 chips=tuple(self._chips(id_, decides)),
                 decides=decides,
                 edit=edit_text("dropped" if is_dropped else "pinned" if is_pinned else "", grade),
                 is_dropped=is_dropped,
                 is_pinned=is_pinned,
                 is_asked_for=is_dropped or id_ in looked_at,
-                cited=self.cited.get(id_, ()),
+                is_aside=id_ in aside,
+                is_used=id_ in self.used,
                 notes=() if is_dropped else tuple(_web_notes(view, id_) if is_web else _notes(view, id_)),
                 warnings=warnings(view.trace, passage),
                 verdicts=self.verdicts.get(id_, ()),
@@ -176,8 +180,8 @@ class _Cards:
             yield "dropped", "dropped by you"
         if any(one.passage_id == id_ for one in self.view.trace.suspicions or ()):
             yield "gone", "possible prompt injection"
-        if self.used_then is not None and (id_ in self.cited) != (id_ in self.used_then):
-            yield ("new", "new") if id_ in self.cited else ("gone", "gone")
+        if self.used_then is not None and (id_ in self.used) != (id_ in self.used_then):
+            yield ("new", "new") if id_ in self.used else ("gone", "gone")
 
 
 def _decides(decision: Decision, id_: str, grade: Grade | None) -> str:
@@ -189,16 +193,6 @@ def _decides(decision: Decision, id_: str, grade: Grade | None) -> str:
     of_topical = decision.action is not Action.CORRECT and grade.part(TOPICAL) == decision.topical
     best = [ANSWERING] * (grade.part(ANSWERING) == decision.score) + [TOPICAL] * of_topical
     return f"decides: best {' and '.join(best)}" if best else "decides"
-
-
-def _scores(grade: Grade | None, has_two: bool) -> tuple[Scores, Scores]:
-    """What is compared with the thresholds, and all: both signals, and the score only where it is what is compared."""
-    if grade is None or grade.score is None:
-        return (), ()
-    both = tuple(zip((ANSWERING, TOPICAL), grade.two_signals or (), strict=False))
-    if both and has_two:
-        return both, both
-    return (("score", grade.score),), (("score", grade.score), *both)
 
 
 def _notes(view: RunView, id_: str) -> Iterator[str]:

@@ -7,18 +7,20 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import counted, readable
 from crag_core.base.types import Action, Grade
-from crag_core.trace.opinions import Disagreement, Suited, Verdict, disagreement
+from crag_core.decision.policy import Policy
+from crag_core.trace.opinions import Disagreement, Row, Suited, Verdict, disagreement
 from crag_core.view.run_view import Label, RunView, evaluator_name
-from crag_core.view.score_words import NOT_GRADED
+from crag_core.view.score_words import NOT_GRADED, numbers_of, own_reason
 
 
 @dataclass(frozen=True)
 class Side:
-    """One evaluator with the thresholds that it is read by."""
+    """One evaluator with the thresholds that it is read by; `is_decided`: it has graded what it decides by."""
 
     name: str
     thresholds: str
     verdict: Verdict
+    is_decided: bool
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,17 @@ def comparisons(view: RunView, suited: Suited) -> tuple[Comparison, ...]:
 
 
 def _comparison(view: RunView, found: Disagreement) -> Comparison:
-    sides = _side(found.main), _side(found.other)
+    sides = _side(found.main, found.rows, 0), _side(found.other, found.rows, 1)
+    has_two = view.policy.compares_two_scores
+    policies = [side.verdict.policy for side in sides]
     rows = tuple(
         OpinionRow(
             view.labels[row.passage.id],
             "≠" if row.is_apart else "",
             row.grades,
-            tuple(_cell(grade, band) for grade, band in zip(row.grades, row.bands, strict=True)),
+            tuple(
+                _cell(grade, band, of, has_two) for grade, band, of in zip(row.grades, row.bands, policies, strict=True)
+            ),
             "–" if row.gap is None else f"{row.gap:.2f}",
         )
         for row in found.rows
@@ -70,17 +76,20 @@ def _comparison(view: RunView, found: Disagreement) -> Comparison:
     return Comparison(sides, " ".join(_summary(found, sides)), rows)
 
 
-def _side(verdict: Verdict) -> Side:
+def _side(verdict: Verdict, rows: tuple[Row, ...], which: int) -> Side:
     low, high = readable(verdict.policy.lower, verdict.policy.upper)
-    return Side(evaluator_name(verdict.evaluator, verdict.writer), f"lower {low}, upper {high}", verdict)
+    is_decided = not verdict.ungraded or any(row.grades[which] for row in rows)
+    return Side(evaluator_name(verdict.evaluator, verdict.writer), f"lower {low}, upper {high}", verdict, is_decided)
 
 
-def _cell(grade: Grade | None, band: Action | None) -> Cell:
+def _cell(grade: Grade | None, band: Action | None, policy: Policy, has_two: bool) -> Cell:
     if grade is None:
         return Cell("–", None, "")
     if grade.score is None:
         return Cell(NOT_GRADED, band, grade.cause)
-    return Cell(f"{grade.score:.2f}", band, grade.reason)
+    numbers = numbers_of(grade, policy, has_two=has_two)
+    said = numbers[0].text if len(numbers) == 1 else ", ".join(f"{one.name} {one.text}" for one in numbers)
+    return Cell(said, band, own_reason(grade) if len(numbers) > 1 else grade.reason)
 
 
 def _summary(found: Disagreement, sides: tuple[Side, Side]) -> Iterator[str]:
@@ -88,7 +97,8 @@ def _summary(found: Disagreement, sides: tuple[Side, Side]) -> Iterator[str]:
     same = found.main.decision.action is found.other.decision.action
     route = "same route" if same else "different route"
     marked = " (≠)" if found.apart else ""
-    yield f"{found.apart} of {counted(found.compared, 'chunk')} in different bands{marked}; {route}."
+    if all(side.is_decided for side in sides):
+        yield f"{found.apart} of {counted(found.compared, 'chunk')} in different bands{marked}; {route}."
     if found.correlation is not None:
         yield f"Rank correlation {found.correlation:.2f}."
     for side in sides:

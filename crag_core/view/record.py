@@ -116,8 +116,9 @@ def asked_as(trace: Trace) -> str:
     if known is None or not (known.history or known.asks):
         return ""
     after = f", after {counted(len(known.history), 'question')}" if known.history else ""
-    by = f"{known.by}; {known.note}" if known.note else known.by
-    return clean("; standalone question ".join(filter(None, (f"Asked as “{known.asked}”{after}", by))))
+    made = f"standalone question {known.by}" if known.by else ""
+    made = "no standalone question: both were searched for together" if trace.is_unsure else made
+    return clean("; ".join(filter(None, (f"Asked as “{known.asked}”{after}", made, known.note))))
 
 
 def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:

@@ -10,6 +10,7 @@ from crag_core.base.types import EvaluatorCard, Origin, Passage
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.stability import Stability, stability
 from crag_core.trace.edits import edited
+from crag_core.trace.grounding.quoted_answer import renumbered
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
 
@@ -27,10 +28,9 @@ class Name:
 
 @dataclass(frozen=True)
 class Label:
-    """A passage in the lists of the view: `number` is "3", or "web 2"; `anchor` is where links to it lead."""
+    """A passage in the lists of the view, under its `Trace.numbers`; `anchor` is where links to it lead."""
 
-    rank: int
-    number: str
+    number: int
     anchor: str
     title: str
     name: Name
@@ -60,9 +60,16 @@ class RunView:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the run came far enough for a decision to mean anything."""
-        is_open = self.trace.decision is None and self.routed.decision_path.ungraded
-        return self.trace.passages is not None and not is_open
+        """Whether a decision means anything: the run came so far, and its evaluator has graded where grades decide."""
+        is_open = self.trace.decision is None or self.trace.grades is None
+        return self.trace.passages is not None and not (is_open and self.routed.decision_path.ungraded)
+
+    @property
+    def not_graded_by(self) -> str:
+        """ "Not graded by Embedding similarity yet", where that is why nothing is decided; "" otherwise."""
+        if self.is_decided or self.trace.passages is None:
+            return ""
+        return f"Not graded by {evaluator_name(self.trace.settings.evaluator, self.trace.settings.writer)} yet"
 
     @property
     def abstains(self) -> bool:
@@ -77,11 +84,17 @@ class RunView:
     @cached_property
     def labels(self) -> dict[str, Label]:
         """By passage id, dropped ones too; ids of a record may hold anything, so anchors are made of numbers alone."""
-        return {
-            one.id: _label(one, rank)
-            for passages in (self.trace.web_passages, self.trace.all_passages)
-            for rank, one in enumerate(passages, start=1)
-        }
+        numbers = self.trace.numbers
+        return {one.id: _label(one, numbers[one.id]) for one in (*self.trace.web_passages, *self.trace.all_passages)}
+
+    @cached_property
+    def excerpt_numbers(self) -> tuple[int, ...]:
+        """Of what the answer was written from, in the order in which its text cites it."""
+        return tuple(self.labels[excerpt.passage.id].number for excerpt in self.routed.knowledge.excerpts)
+
+    def cited(self, text: str) -> str:
+        """An answer's text, citing by the numbers that chunks and snippets have in every list."""
+        return renumbered(text, self.excerpt_numbers)
 
     @cached_property
     def stability(self) -> Stability:
@@ -96,15 +109,10 @@ def view_run(trace: Trace, policy: Policy | None = None) -> RunView:
     return RunView(trace, trace.decided_by(policy), reroute(trace, policy))
 
 
-def _label(passage: Passage, rank: int) -> Label:
+def _label(passage: Passage, number: int) -> Label:
     is_web, name = passage.origin is Origin.WEB, name_of(passage)
-    return Label(
-        rank,
-        f"web {rank}" if is_web else f"{rank}",
-        f"{'web' if is_web else 'passage'}-{rank}",
-        f"{'Web result' if is_web else 'Chunk'} {rank}, {name}",
-        name,
-    )
+    anchor = f"{'web' if is_web else 'passage'}-{number}"
+    return Label(number, anchor, f"{'Web result' if is_web else 'Chunk'} {number}, {name}", name)
 
 
 def name_of(passage: Passage) -> Name:

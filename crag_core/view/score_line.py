@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from crag_core.base.text.display import clean
+from crag_core.base.text.display import against, clean
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Grade, Origin
 from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
 from crag_core.view import score_words
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
 from crag_core.view.run_view import RunView
-from crag_core.view.score_words import NOT_GRADED, Mark, describe, evaluators, marks_of, sentences
+from crag_core.view.score_words import NOT_COMPARED, NOT_GRADED, Mark, evaluators, marks_of, sentences
 
 _HOW = {
     "best": "the best",
@@ -41,12 +41,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Point:
-    """A row's score on one line (None: not graded) as number and in words, and so those of the other evaluators."""
+    """A row's score on one line as number and in words; None: not graded, or not to be compared with the thresholds."""
 
     value: float | None
     text: str
     decides: bool
-    others: tuple[tuple[float | None, str], ...]
 
 
 @dataclass(frozen=True)
@@ -99,10 +98,10 @@ class Picture:
 def picture(view: RunView) -> Picture | None:
     """Every passage that the policy looks at, dropped ones too, and every graded web result.
 
-    None where there is none, and for plain RAG, which looks at no score.
+    None where there is none, for plain RAG, which looks at no score, and where nothing is graded yet.
     """
     policy, decision, cards = view.policy, view.routed.decision, _cards(view)
-    if not cards or decision.verdict is None:
+    if not cards or decision.verdict is None or view.not_graded_by:
         return None
     lines = _lines(view, cards)
     rows = tuple(_row(view, card, lines, at) for at, card in enumerate(cards))
@@ -122,6 +121,8 @@ def picture(view: RunView) -> Picture | None:
 def why_no_picture(view: RunView) -> str:
     if view.routed.decision.is_from_memory:
         return "No document was read, so there is no score to compare."
+    if view.not_graded_by:
+        return f"{view.not_graded_by}, so there is no score to compare."
     if view.routed.decision.verdict is None and view.routed.decision_path.evidence:
         return "Plain RAG grades nothing, so there is no score to compare with a threshold."
     return "Nothing was retrieved, so there is no score to compare."
@@ -136,8 +137,14 @@ def _cards(view: RunView) -> tuple[ChunkCard, ...]:
     return (*judged, *web)
 
 
-def _describe(policy: Policy, value: float | None) -> str:
-    return NOT_GRADED if value is None else describe(value, policy.lower, policy.upper)
+def _describe(policy: Policy, value: float | None, part: str = "") -> str:
+    """Beside the thresholds that it is compared with."""
+    limits = {ANSWERING: (policy.upper,), TOPICAL: (policy.lower,)}.get(part, (policy.lower, policy.upper))
+    return NOT_GRADED if value is None else against(value, *limits)[0]
+
+
+def _said(value: float | None) -> str:
+    return NOT_GRADED if value is None else f"{value:.2f}"
 
 
 # --- lines ----------------------------------------------------------------------------------------------------------
@@ -159,7 +166,9 @@ def _lines(view: RunView, cards: Sequence[ChunkCard]) -> tuple[Line, ...]:
     unsettled = Band(None, f"{TOPICAL} decides", "zero", "upper")
 
     def line(part: str, best: float, mark: str, bands: tuple[Band, ...]) -> Line:
-        return Line(part, (mark,), bands, _points(view, cards, part, best), best, f"best {_describe(policy, best)}")
+        return Line(
+            part, (mark,), bands, _points(view, cards, part, best), best, f"best {_describe(policy, best, part)}"
+        )
 
     first = line(ANSWERING, decision.score, "upper", (unsettled, correct))
     then = line(TOPICAL, decision.topical, "lower", (incorrect, replace(ambiguous, high="one")))
@@ -169,7 +178,7 @@ def _lines(view: RunView, cards: Sequence[ChunkCard]) -> tuple[Line, ...]:
 
 
 def _band(policy: Policy, action: Action, low: str, high: str) -> Band:
-    return Band(action, clean(policy.label(action)), low, high)
+    return Band(action, clean(policy.bare_label(action)), low, high)
 
 
 def _points(view: RunView, cards: Sequence[ChunkCard], part: str = "", best: float | None = None) -> tuple[Point, ...]:
@@ -177,15 +186,14 @@ def _points(view: RunView, cards: Sequence[ChunkCard], part: str = "", best: flo
     # A rule asks no score, and measures of the whole set are no passage's: then none of the points decides.
     is_by_passages = decision.rule is None and not policy.scores_the_set
     deciding = decision.deciding if is_by_passages else ()
-    opinions = [{grade.passage_id: grade for grade in opinion.grades} for opinion in view.trace.opinions]
     points = []
     for card in cards:
-        value, id_ = _value(card.counted, part), card.passage.id
-        given = (grades.get(id_) for grades in opinions)
-        others = tuple((other := _value(grade, part), _describe(policy, other) if grade else "") for grade in given)
-        decides = id_ in deciding and (best is None or value == best)
-        message = score_words.ungraded_text(card.counted, policy, card.passage) or _describe(policy, value)
-        points.append(Point(value, message, decides, others))
+        value = _value(card.counted, part)
+        decides = card.passage.id in deciding and (best is None or value == best)
+        message = score_words.ungraded_text(card.counted, policy, card.passage) or _describe(policy, value, part)
+        if card.is_aside:
+            value, message = None, f"{message}, {NOT_COMPARED}"
+        points.append(Point(value, message, decides))
     return tuple(points)
 
 
@@ -199,11 +207,12 @@ def _value(grade: Grade | None, part: str) -> float | None:
 
 
 def _row(view: RunView, card: ChunkCard, lines: tuple[Line, ...], at: int) -> Row:
-    points = [(line.part, line.points[at]) for line in lines]
+    points, id_ = [(line.part, line.points[at]) for line in lines], card.passage.id
+    given = ((grade for grade in opinion.grades if grade.passage_id == id_) for opinion in view.trace.opinions)
     others = (
-        f"{who}: {', '.join(point.others[number][1] for _, point in points)}"
-        for number, who in enumerate(evaluators(view.trace)[1:])
-        if points[0][1].others[number][1]
+        f"{who}: {', '.join(_said(_value(grade, line.part)) for line in lines)}"
+        for who, grades in zip(evaluators(view.trace)[1:], given, strict=True)
+        for grade in grades
     )
     remarks = (
         score_words.score_text([(part, point.text) for part, point in points]),
@@ -216,7 +225,7 @@ def _row(view: RunView, card: ChunkCard, lines: tuple[Line, ...], at: int) -> Ro
     label = card.label
     return Row(
         id=card.passage.id,
-        number=label.number,
+        number=str(label.number),
         title=label.title,
         name=str(label.name),
         anchor=label.anchor,
@@ -231,15 +240,16 @@ def _legend(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...], is_idl
     who = evaluators(trace)
     by = f", graded by {who[0]}" if len(who) > 1 else ""
     by += ": its own score decides nothing" if is_idle else ""
+    said = " ".join(point.text for line in lines for point in line.points)
     points, edits = [point for line in lines for point in line.points], {row.edit for row in rows}
     signs = [
         ("corpus", f"chunk{by}", not all(row.is_web for row in rows)),
         ("web", "web result: never decides the route", any(row.is_web for row in rows)),
-        ("hollow", "not graded", any(point.value is None for point in points)),
+        ("hollow", "not graded", any(point.value is None for point in points) and NOT_COMPARED not in said),
+        ("hollow", "not graded, or not compared", NOT_COMPARED in said),
         ("decides", "decides", any(point.decides for point in points)),
         ("pinned", "pinned by you", "pinned" in edits),
         ("dropped", "dropped by you", "dropped" in edits),
-        *((f"other-{at}", f"graded by {other}", True) for at, other in enumerate(who[1:])),
     ]
     return tuple((kind, meaning) for kind, meaning, is_there in signs if is_there)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from crag_core.base.text.display import clean, readable, shortened
+from crag_core.base.text.display import against, clean, shortened
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Origin, Passage
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import Flip, Interval, Stability, flips_of
@@ -14,6 +15,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.run_view import evaluator_name
 
 NOT_GRADED = "not graded"
+NOT_COMPARED = "coarse, not compared"
 QUESTIONS = {ANSWERING: "does it hold the answer?", TOPICAL: "is it on the subject?"}
 TWO_IN_ORDER = (
     "CORRECT if best answering reaches upper. If not: INCORRECT if best topical is below lower, else AMBIGUOUS."
@@ -42,13 +44,33 @@ class Mark:
     text: str
 
 
-def describe(value: float, *limits: float) -> str:
-    """With as many decimals as it takes to see on which side of each limit it lies."""
-    return max((readable(value, limit)[0] for limit in limits), key=len)
+class Number(NamedTuple):
+    """A score with its name, and as it is shown beside the thresholds."""
+
+    name: str
+    value: float
+    text: str
+
+
+def numbers_of(grade: Grade | None, policy: Policy, *, has_two: bool) -> tuple[Number, ...]:
+    """What a grade is compared by: both signals, or the one score; () where it was not graded."""
+    if grade is None or grade.score is None:
+        return ()
+    both = grade.two_signals if has_two else None
+    if both is None:
+        return (Number("score", grade.score, against(grade.score, policy.lower, policy.upper)[0]),)
+    named = ((ANSWERING, both[0], policy.upper), (TOPICAL, both[1], policy.lower))
+    return tuple(Number(name, value, against(value, limit)[0]) for name, value, limit in named)
+
+
+def signals_of(grade: Grade) -> tuple[Number, ...]:
+    """Both signals, for beside the one number that is compared; () where the evaluator does not tell them apart."""
+    both = zip((ANSWERING, TOPICAL), grade.two_signals or (), strict=False)
+    return tuple(Number(name, value, against(value)[0]) for name, value in both)
 
 
 def marks_of(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mark, Mark]:
-    under, over = policy.label(Action.INCORRECT), policy.label(Action.CORRECT)
+    under, over = policy.bare_label(Action.INCORRECT), policy.bare_label(Action.CORRECT)
     lower = f"{under} {'at or below' if policy.at_lower is Action.INCORRECT else 'below'} it"
     upper = f"{over} {'above it' if policy.at_upper is Action.AMBIGUOUS else 'from it up'}"
     return (
@@ -121,7 +143,8 @@ def ungraded_text(grade: Grade | None, policy: Policy, passage: Passage) -> str:
     if grade is None or grade.score is not None:
         return "" if grade else NOT_GRADED
     is_counted = policy.ungraded is not None and passage.origin is Origin.CORPUS
-    return NOT_GRADED + (f", counts as {policy.ungraded:.2f}" if is_counted else "")
+    counted, *_ = against(policy.ungraded or 0.0, policy.lower, policy.upper)
+    return NOT_GRADED + (f", counts as {counted}" if is_counted else "")
 
 
 def edit_text(kind: str, own: Grade | None) -> str:

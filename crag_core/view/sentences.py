@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from crag_core.base.text.display import JOINERS, clean, sentence
+from crag_core.base.text.display import JOINERS, against, clean, readable, sentence
 from crag_core.base.text.markdown import FENCE, RULE, inline_text, lines_of
 from crag_core.base.types import Handling, Origin, Passage, Strip, StripVerdict
 from crag_core.trace.grounding.quoted_answer import with_headers
@@ -55,11 +55,11 @@ def list_sentences(
     signs = _signs(verdicts, cutoff)
     changes = [_change(verdict, then) for verdict in verdicts]
     rows = [
-        _row(passage, verdict, signs.get(verdict.reason, ""), change, _starts(passage, verdicts, at))
+        _row(passage, verdict, cutoff, signs.get(verdict.reason, ""), change, _starts(passage, verdicts, at))
         for at, (verdict, change) in enumerate(zip(verdicts, changes, strict=True))
     ]
     whole = (Sentence((line,)) for line in _lines(passage.text))
-    legend = "" if cutoff is None else f"cut-off {cutoff:.2f}"
+    legend = "" if cutoff is None else f"cut-off {readable(cutoff)[0]}"
     return SentenceList(cutoff, legend, _note(signs, changes), tuple(rows or whole), signs)
 
 
@@ -73,9 +73,9 @@ def deciding_cutoff(view: RunView, origin: Origin) -> float | None:
     return view.policy.cutoff if is_refined else None
 
 
-def describe_verdict(verdict: StripVerdict) -> str:
+def describe_verdict(verdict: StripVerdict, cutoff: float | None = None) -> str:
     """ "struck out, score 0.90, over the 5-sentence limit": all that is known of it."""
-    score = "not graded" if verdict.strip.score is None else f"score {verdict.strip.score:.2f}"
+    score = "not graded" if verdict.strip.score is None else f"score {score_of(verdict, cutoff)}"
     if verdict.kept:
         return f"kept, {score}"
     reason = clean(verdict.reason)
@@ -84,14 +84,18 @@ def describe_verdict(verdict: StripVerdict) -> str:
     return f"struck out, {score}{f', {reason}' if reason else ''}"
 
 
-def score_of(verdict: StripVerdict, sign: str = "") -> str:
-    return f"{'–' if verdict.strip.score is None else f'{verdict.strip.score:.2f}'}{sign}"
+def score_of(verdict: StripVerdict, cutoff: float | None = None) -> str:
+    """Beside the cut-off, where that decides."""
+    score = verdict.strip.score
+    return "–" if score is None else against(score, *(() if cutoff is None else (cutoff,)))[0]
 
 
-def _row(passage: Passage, verdict: StripVerdict, sign: str, change: str, starts: bool) -> Sentence:
+def _row(
+    passage: Passage, verdict: StripVerdict, cutoff: float | None, sign: str, change: str, starts: bool
+) -> Sentence:
     since = {"new": ", new since the run was taken", "gone": ", kept when the run was taken"}.get(change, "")
-    spoken = f"{describe_verdict(verdict)}{since}"
-    score, text = verdict.strip.score, score_of(verdict, sign)
+    spoken = f"{describe_verdict(verdict, cutoff)}{since}"
+    score, text = verdict.strip.score, f"{score_of(verdict, cutoff)}{sign}"
     lines = _lines(with_headers(verdict.strip, passage))
     return Sentence(lines, verdict.kept, score, text, spoken, sentence(spoken), change, starts)
 
@@ -164,12 +168,13 @@ class TextLine:
 
 
 def text_lines(
-    before: str, passage: str, verdicts: Sequence[StripVerdict], after: str, signs: Mapping[str, str] | None = None
+    before: str, passage: str, verdicts: Sequence[StripVerdict], after: str, listed: SentenceList | None = None
 ) -> tuple[TextLine, ...]:
     """Without the marks of Markdown, its fences and the rules of tables; every word stands in its place, code as it is.
 
-    `signs` stand behind the scores, by the reason of a verdict.
+    Scores are those of `listed`, with its signs behind them.
     """
+    listed = listed or SentenceList(None, "", "", (), {})
     whole = f"{before}{passage}{after}"
     cuts = list(_cuts(len(before), len(passage), len(whole), verdicts))
     lines = []
@@ -185,7 +190,7 @@ def text_lines(
             while cuts[first][1] <= start and first + 1 < len(cuts):
                 first += 1
             shown = _visible if in_code else _unmarked
-            pieces = tuple(_pieces_on(whole, start, end, cuts[first:], signs or {}, shown))
+            pieces = tuple(_pieces_on(whole, start, end, cuts[first:], listed, shown))
             lines.append(TextLine(bool(heading), whole[:at].endswith("\n\n"), pieces))
         at = end + 1
     return tuple(lines)
@@ -207,7 +212,7 @@ def _cuts(start: int, size: int, end: int, verdicts: Sequence[StripVerdict]) -> 
 
 
 def _pieces_on(
-    whole: str, start: int, end: int, cuts: Sequence[_Cut], signs: Mapping[str, str], shown: Callable[[str], str]
+    whole: str, start: int, end: int, cuts: Sequence[_Cut], listed: SentenceList, shown: Callable[[str], str]
 ) -> Iterator[Piece]:
     for low, high, kind, verdict in cuts:
         if low >= end:
@@ -219,10 +224,12 @@ def _pieces_on(
         elif verdict is None:
             yield Piece(kind, shown(part))
         else:
-            score = score_of(verdict, signs.get(verdict.reason, "")) if high <= end else ""
+            score = score_of(verdict, listed.cutoff) + listed.signs.get(verdict.reason, "") if high <= end else ""
             is_first = not whole[low : max(low, start)].strip("#|:- \t\n")
             index = verdict.strip.index if is_first else None
-            yield Piece(kind, shown(part), _SAID[kind], sentence(describe_verdict(verdict)), score, index)
+            yield Piece(
+                kind, shown(part), _SAID[kind], sentence(describe_verdict(verdict, listed.cutoff)), score, index
+            )
 
 
 def _unmarked(part: str) -> str:

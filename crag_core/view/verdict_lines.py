@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from crag_core.base.text.display import counted, limit_text, readable
+from crag_core.base.text.display import against, counted, limit_text, readable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision
-from crag_core.decision.policy import Policy
+from crag_core.decision.policy import STAND_IN, Policy
 from crag_core.decision.stability import flips, is_settled
 from crag_core.trace.opinions import judge_of
 from crag_core.trace.trace import Trace
@@ -58,6 +58,12 @@ def headline(decision: Decision) -> str:
 
 
 def own_name(decision: Decision) -> str:
+    """What the policy calls the action, "stand-in" where a rule decided in place of a model; or that nobody judged."""
+    is_unjudged = decision.score is None and decision.rule is None
+    if is_unjudged and decision.action is Action.AMBIGUOUS:
+        return "not judged"
+    if decision.label.endswith(STAND_IN):
+        return "" if is_unjudged else STAND_IN  # of nothing, no model would have been asked
     return "" if decision.label.upper() == decision.action else decision.label
 
 
@@ -85,17 +91,17 @@ def _scores(policy: Policy, decision: Decision) -> Iterator[Figure]:
     confidence = "Nothing to compare." if sure is None else f"Confidence in {decision.action}: {sure:.2f}."
     if decision.score is None or decision.topical is None:
         limits = (policy.lower, policy.upper)
-        value, low, high = ("–", *readable(*limits)) if decision.score is None else readable(decision.score, *limits)
+        value, low, high = ("–", *readable(*limits)) if decision.score is None else against(decision.score, *limits)
         yield Figure("Overall score", value, hint=f"lower {low}, upper {high}. {confidence}")
         return
-    for name, best, threshold, against, then in (
+    for name, best, threshold, called, then in (
         (ANSWERING, decision.score, policy.upper, "upper", "CORRECT if it reaches upper."),
         (TOPICAL, decision.topical, policy.lower, "lower", "If not CORRECT: INCORRECT if it is below lower."),
     ):
-        value, limit = readable(best, threshold)
+        value, limit = against(best, threshold)
         side = "below" if best < threshold else "above" if best > threshold else "at"
         hint = f"Of all chunks: {QUESTIONS[name]} {then} {confidence}"
-        yield Figure(f"Best {name}", value, f"{side} {against} {limit}", hint)
+        yield Figure(f"Best {name}", value, f"{side} {called} {limit}", hint)
 
 
 def _kept(view: RunView) -> Figure:
@@ -144,7 +150,7 @@ def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
     if then.name != policy.name:
         message.append(f"policy {policy.title} instead of {then.title}")
     if judge_of(trace.settings) != judge_of(taken.settings):
-        message.append(f"graded by {_evaluator(trace)} instead of {_evaluator(taken)}")
+        message.append(f"evaluator {_evaluator(trace)} instead of {_evaluator(taken)}")
     is_plain = policy.is_plain or then.is_plain  # which looks at no threshold
     message += [
         f"{name} {_instead(before, now)}"
@@ -180,10 +186,10 @@ def _instead(before: float, now: float) -> str:
 
 
 def _named(trace: Trace, ids: Iterable[str]) -> list[str]:
-    """ "passages 2 and 5" of the corpus, "web result 1" of the web; ids that the record does not hold are left out."""
-    chosen, message = set(ids), []
+    """ "chunks 2 and 5" of the corpus, "web result 7" of the web; ids that the record does not hold are left out."""
+    chosen, numbers, message = set(ids), trace.numbers, []
     for noun, passages in (("chunk", trace.all_passages), ("web result", trace.web_passages)):
-        ranks = [str(rank) for rank, passage in enumerate(passages, start=1) if passage.id in chosen]
+        ranks = [str(numbers[passage.id]) for passage in passages if passage.id in chosen]
         if ranks:
             listed = f"{', '.join(ranks[:-1])} and {ranks[-1]}" if len(ranks) > 1 else ranks[0]
             message.append(f"{noun if len(ranks) == 1 else f'{noun}s'} {listed}")

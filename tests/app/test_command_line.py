@@ -402,7 +402,7 @@ def test_a_doubtful_ending_is_printed_as_no_answer(indexed: Path, capsys: Output
     middle = ["ask", QUESTION, "--lower", "0", "--upper", "1"]
     assert main(middle) == 0
     shown = capsys.readouterr().out
-    assert "Nearest sentences\nNot certain enough for an answer" in shown
+    assert "Nearest sentences\nNot certain enough for an answer" in shown and "\nEnding: Doubtful\n" in shown
     assert main([*middle, "--doubtful", "abstain"]) == 0
     withheld = capsys.readouterr().out
     assert withheld.index("Not certain enough for an answer") < withheld.index("Nearest sentences\n“")
@@ -430,7 +430,7 @@ def test_two_signals_of_a_passage_are_printed(indexed: Path, capsys: Output, mon
     main(["ask", QUESTION, *choice])
     told = capsys.readouterr().out
     assert "Retrieval: AMBIGUOUS. Best answering 0.31 < upper 0.50, best topical 0.82 ≥ lower 0.30" in told
-    assert "  0.56  ferry.txt  (answering 0.31, topical 0.82)" in told
+    assert "  [1] ferry.txt  answering 0.31, topical 0.82  AMBIGUOUS" in told
 
 
 # --- the trained evaluator is not there ------------------------------------------------------------------------------
@@ -449,7 +449,7 @@ def test_without_the_trained_evaluator_the_question_breaks_off_and_says_what_to_
     shown = capsys.readouterr()
     assert shown.out.startswith("Broke off at grade: The trained evaluator is not there: expected its file evaluator.")
     assert "Restore data/models/retrieval-evaluator from the repository." in shown.out
-    assert "   -   ferry.txt" in shown.out and "Traceback" not in shown.err
+    assert "  [1] ferry.txt  not graded" in shown.out and "Traceback" not in shown.err
 
 
 def test_without_the_trained_evaluator_another_one_grades_and_sentences_stay_unscored(
@@ -460,7 +460,7 @@ def test_without_the_trained_evaluator_another_one_grades_and_sentences_stay_uns
     told = capsys.readouterr().out
     assert told.startswith("Retrieval: CORRECT. Best chunk 0.")
     assert "Broke off at score strips: The trained evaluator is not there" in told
-    assert re.search(r"^  0\.\d\d  ferry\.txt  CORRECT$", told, re.MULTILINE)
+    assert re.search(r"^  \[1\] ferry\.txt  score 0\.\d\d  CORRECT$", told, re.MULTILINE)
 
 
 # --- thresholds by name, whole files, cost --------------------------------------------------------------------------

@@ -52,6 +52,21 @@ def test_evaluate_tells_rates_and_table(labelled: Path, capsys: Output) -> None:
     assert "graded 30 of 30" in shown.err
 
 
+def test_a_set_is_graded_in_the_collection_that_its_labels_speak_of(labelled: Path, home: Path, capsys: Output) -> None:
+    (home / "quay.txt").write_text("The quay of Orrin is open from 6 to 22.", "utf-8")
+    assert main(["ingest", "--collection", "quays", str(home / "quay.txt")]) == 0
+    of_quays = home / "quays.csv"
+    rows = [row + (",quays" if place else ",collection") for place, row in enumerate(labelled.read_text().splitlines())]
+    of_quays.write_text("\n".join(rows), "utf-8")
+    capsys.readouterr()
+    assert main(["evaluate", "--set", str(of_quays), "--evaluator", "embedding", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["conditions"]["corpus"] == Workbench().store.fingerprint("quays")
+    assert "is searched" not in shown.err
+    assert main(["evaluate", "--set", str(of_quays), "--evaluator", "embedding", "--collection", "main"]) == 0
+    assert "30 are of the collection “quays”, and the collection “main” is searched" in capsys.readouterr().err
+
+
 def test_the_second_time_nothing_is_graded(labelled: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["evaluate", "--set", str(labelled), "--evaluator", "embedding", "--json"]
     assert main(arguments) == 0

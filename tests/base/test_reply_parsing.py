@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.prompts.replies import VERDICTS
+from crag_core.base.prompts.replies import CLASSES_SAID, SUFFICIENCY_SAID, SUPPORT_SAID
 from crag_core.base.reply_parsing import parse_score, parse_scores, parse_verdict
 
 
@@ -380,7 +380,7 @@ def test_a_list_as_asked_is_always_read(scores: list[float], is_bare: bool) -> N
     ],
 )
 def test_a_verdict_is_read_with_what_it_rests_on(reply: str, verdict: str, numbers: tuple[int, ...]) -> None:
-    told = parse_verdict(reply, VERDICTS)
+    told = parse_verdict(reply, SUPPORT_SAID)
     assert (told.verdict, told.numbers, told.cause) == (verdict, numbers, "")
 
 
@@ -408,11 +408,57 @@ def test_a_verdict_is_read_with_what_it_rests_on(reply: str, verdict: str, numbe
     ],
 )
 def test_an_unclear_verdict_is_none_with_its_cause(reply: str, cause: str) -> None:
-    told = parse_verdict(reply, VERDICTS)
+    told = parse_verdict(reply, SUPPORT_SAID)
     assert (told.verdict, told.numbers) == (None, ()) and cause in told.cause
+
+
+@pytest.mark.parametrize(
+    ("reply", "sufficient", "of_class", "supported"),
+    [
+        ('{"verdict": "insufficient"}', "not sufficient", None, None),
+        ("Insufficient.", "not sufficient", None, None),
+        ('{"verdict": "not_enough"}', "not sufficient", None, None),
+        ('{"verdict": 1}', "sufficient", None, None),
+        ('{"verdict": 0.0}', "not sufficient", None, None),
+        ("1", "sufficient", None, None),
+        ('{"verdict": false}', "not sufficient", None, None),
+        ("{'verdict': True}", "sufficient", None, None),
+        ("false", "not sufficient", None, None),
+        ("Yes.", "sufficient", None, None),
+        ("**Verdict:** sufficient", "sufficient", None, None),
+        ("Chunk 1 says when.\nVerdict: Not sufficient.", "not sufficient", None, None),
+        ("Verdict: sufficient\nVerdict: not sufficient", None, None, None),
+        ("1) The chunks say when.", None, None, None),
+        ("No, they do not say when.", None, None, None),
+        ("It is not sufficient", None, None, None),
+        ('{"answer": "B"}', None, "b", None),
+        ("Answer: B", None, "b", None),
+        ("The answer is **C**.", None, "c", None),
+        ("Class A", None, "a", None),
+        ("(B)", None, "b", None),
+        ("B: one thing; a single search finds it.", None, "b", None),
+        ("B) one thing", None, "b", None),
+        ("A: nothing; B: one thing; C: several", None, None, None),
+        ("A ferry is one thing.", None, None, None),
+        ("D: all of it", None, None, None),
+        ('{"label": "Unsupported"}', None, None, "not supported"),
+        ("Partially supported", None, None, "partly"),
+        ('{"verdict": "fully supported", "sentences": [1]}', None, None, "supported"),
+        ("Answer: supported", None, None, "supported"),
+        ('{"verdict": 2}', None, None, None),
+        ('{"verdict": "sufficient', None, None, None),
+        ('{"verdict": null}', None, None, None),
+    ],
+)
+def test_verdicts_in_words_that_were_not_asked_for(
+    reply: str, sufficient: str | None, of_class: str | None, supported: str | None
+) -> None:
+    told = [parse_verdict(reply, said) for said in (SUFFICIENCY_SAID, CLASSES_SAID, SUPPORT_SAID)]
+    assert [one.verdict for one in told] == [sufficient, of_class, supported]
+    assert all(bool(one.cause) is (one.verdict is None) for one in told)
 
 
 @given(st.text(max_size=300))
 def test_no_reply_breaks_the_reading_of_verdicts(reply: str) -> None:
-    told = parse_verdict(reply, VERDICTS)
+    told = parse_verdict(reply, SUPPORT_SAID)
     assert (told.verdict is None) == bool(told.cause)

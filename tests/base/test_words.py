@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.text.words import estimate_tokens, words
+from crag_core.base.text.words import estimate_tokens, foreign_language, words
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,37 @@ def test_tokens_are_words_times_one_point_three_rounded_down(text: str, tokens: 
 def test_any_text_has_words_and_tokens(text: str) -> None:
     assert all(word == word.lower() and not word.isspace() for word in words(text))
     assert estimate_tokens(text) >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Wie lange dauert die Lieferung?", "German"),
+        ("Combien de temps dure la garantie ?", "French"),
+        ("¿Cuándo sale el primer barco?", "Spanish"),
+        ("Quanto costa il biglietto per il cane?", "Italian"),
+        ("Quando é que o barco parte?", "Portuguese"),
+        ("Hoe laat is de eerste boot?", "Dutch"),
+        ("Vad är priset för en hund?", "Swedish"),
+        ("Hva er prisen på en billett?", "Danish or Norwegian"),
+        ("Ile kosztuje bilet dla psa i jak długo jest ważny?", "Polish"),
+        ("İlk feribot ne zaman kalkıyor ve bilet ne kadar?", "Turkish"),
+        ("Con chó được đi miễn phí không?", "Vietnamese"),
+        ("una la", "another language"),
+        # English, whatever names, codes and foreign words are in it
+        ("When does the first boat leave?", ""),
+        ("Do I need to do this to get in?", ""),
+        ("Who is Juan de la Cruz, and what does he do in San José?", ""),
+        ("What does “der Zug ist weg” mean?", ""),
+        ("In what year was Les Misérables by Victor Hugo written?", ""),
+        ("y = a * x + b", ""),
+        ("sku,name,price\nA-17,drill,40\nB-2,saw,25", ""),
+        ("def f(a, o): return a", ""),
+        ("Rio de Janeiro", ""),
+        ("Kabine 4, Deck 2", ""),
+        ("Паром уходит в девять утра, и это не дорого.", ""),
+        ("", ""),
+    ],
+)
+def test_a_text_is_foreign_where_its_common_words_are(text: str, language: str) -> None:
+    assert foreign_language(text) == language

@@ -136,7 +136,7 @@ def test_wrong_answers_are_told_with_how_many_less_they_are() -> None:
 def test_what_only_the_web_answers_is_counted_by_itself() -> None:
     table = Table(ASKED, {"plain": PLAIN, "careful": CAREFUL})
     rows = answers_of(table).rows
-    assert rows["careful"]["known answer, only in the web"] == "100% (100% to 100%)", "D is answered nowhere"
+    assert rows["careful"]["known answer, only in the web"] == "100% (2% to 100%)", "D is answered nowhere"
     assert counts_of(table, 9) == (
         "4 of 9 questions: 1 that the documents answer, 1 that only the web answers, 2 that nothing answers."
     )

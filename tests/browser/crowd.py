@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -38,6 +40,8 @@ class Asked:
     seconds: float | None = None
     page: str = ""
     """What was read there in the end, where somebody stayed to read it."""
+    over_at: float | None = None
+    """When the page showed the end of the run, by the clock of the machine."""
 
 
 @dataclass
@@ -46,6 +50,8 @@ class Tally:
     errors: list[str] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     script_runs: int = 0
+    late: Counter[str] = field(default_factory=Counter)
+    """As of `Visitor`."""
 
 
 @dataclass(frozen=True)
@@ -74,20 +80,25 @@ def process_at(url: str) -> psutil.Process:
     return found
 
 
+def sample_questions() -> list[str]:
+    """Without what points at something: that is a later question of a conversation, and waits for the visitor."""
+    lines = (DATA / "questions" / "sample.jsonl").read_text("utf-8").splitlines()
+    asked = [str(json.loads(line)["question"]) for line in lines]
+    return [question for question in asked if stands_alone(question, signal_meter().stop_words)]
+
+
 async def visit(
-    url: str, sessions: int, rounds: int, *, is_mixed: bool = False, has_model: bool = False,
-    first: int = 0, each: Callable[[Tally], None] = lambda tally: None,
+    url: str, sessions: int, rounds: int, *, is_mixed: bool = False, has_model: bool = False, first: int = 0,
+    each: Callable[[Tally], None] = lambda tally: None, tally: Tally | None = None, until: float = math.inf,
 ) -> Tally:  # fmt: skip
     """So many visitors at once ask so many questions each; `each` is called after every one.
 
     `is_mixed`: some stop their runs, some load the page again in the middle, some leave for good and others come.
-    `has_model`: half of them have answers quoted without it. `first` is the number of the first visitor.
+    `has_model`: half of them have answers quoted without it. `first` is the number of the first visitor. Nobody asks
+    after `until`, of the monotonic clock.
     """
-    tally = Tally()
-    lines = (DATA / "questions" / "sample.jsonl").read_text("utf-8").splitlines()
-    asked = [str(json.loads(line)["question"]) for line in lines]
-    # What points at something is a later question of a conversation, and waits for the visitor.
-    questions = [question for question in asked if stands_alone(question, signal_meter().stop_words)]
+    tally = Tally() if tally is None else tally
+    questions = sample_questions()
 
     async def stay(number: int) -> None:
         tag, nth, habit = f"V{number:03d}", number, ENDINGS[number % 4] if is_mixed else "finished"
@@ -97,6 +108,8 @@ async def visit(
                     await visitor.choose("Answers written by", NO_MODEL)
                     await visitor.settled()
                 for turn, ending in part:
+                    if time.monotonic() > until:
+                        return
                     nth += sessions
                     question = f"{questions[nth % len(questions)]} ({tag}R{turn:03d})"
                     tally.asked.append(await _ask(visitor, question, ending, slides=habit != "reloaded"))
@@ -128,6 +141,7 @@ async def _visitor(url: str, tag: str, tally: Tally) -> AsyncIterator[Visitor]:
         tally.errors += [f"{tag}: {error}" for error in visitor.errors]
         tally.places += visitor.places
         tally.script_runs += visitor.runs
+        tally.late += visitor.late
 
 
 async def _ask(visitor: Visitor, question: str, ending: str, slides: bool) -> Asked:
@@ -150,6 +164,7 @@ async def _ask(visitor: Visitor, question: str, ending: str, slides: bool) -> As
     await visitor.until(lambda: visitor.has_verdict or _is_over(visitor))
     seconds = time.perf_counter() - start
     await visitor.until(lambda: _is_over(visitor))
+    over_at = time.time()
     await visitor.settled()
     page = visitor.text
     if ending == "finished" and slides:
@@ -159,7 +174,14 @@ async def _ask(visitor: Visitor, question: str, ending: str, slides: bool) -> As
         for name in (PAGES[int(visitor.tag[1:]) % len(PAGES)], "Ask"):
             await visitor.turn_to(name)
             await visitor.settled()
-    return Asked(visitor.tag, asked.run_id, question, ending, seconds, page)
+    return replace(asked, seconds=seconds, page=page, over_at=over_at)
+
+
+def lateness(tally: Tally, home: Path) -> list[float]:
+    """Seconds from the end of each run, which is when it is kept, until its page showed it."""
+    history = open_history("disk", home)
+    kept = ((asked.over_at, history.find(asked.run_id)) for asked in tally.asked)
+    return [over_at - found.kept_at for over_at, found in kept if over_at and found]
 
 
 def _is_over(visitor: Visitor) -> bool:

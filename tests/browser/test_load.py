@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page, WebSocketRoute, expect
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser import crowd
-from tests.browser.conftest import ROOT, find_port, serve
+from tests.browser.conftest import PATIENCE, ROOT, ask, find_port, serve
 from tests.browser.crowd import Asked, Tally
+from tests.browser.tree import BrokenTree
 from tests.matrix import mostly
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -46,6 +51,38 @@ def test_a_crowd_with_a_slow_model_that_stops_reloads_and_leaves_loses_nothing(t
         assert server.active == 0 and server.chat_calls > 0
 
 
+def test_a_page_whose_ticks_have_stopped_is_drawn_anew(page: Page, tmp_path: Path) -> None:
+    """Nothing that Streamlit's own timers send gets through; the question that was typed meanwhile does."""
+
+    def pass_on(route: WebSocketRoute) -> None:
+        server = route.connect_to_server()
+        route.on_message(lambda sent: None if is_tick(sent) else server.send(sent))
+
+    def is_tick(sent: str | bytes) -> bool:
+        return isinstance(sent, bytes) and BackMsg.FromString(sent).rerun_script.is_auto_rerun
+
+    page.route_web_socket(re.compile("_stcore/stream"), pass_on)
+    with (
+        OllamaServer(ScriptedModel(lambda messages: "It leaves at nine [1].", delay_s=0.5)) as server,
+        serve(tmp_path, OLLAMA_HOST=server.url, CRAG_MODEL=f"ollama/{MODEL}") as url,
+    ):
+        page.goto(url)
+        question, stop = page.get_by_label("Your question"), page.get_by_role("button", name="Stop")
+        for asked, typed in (
+            ("When does the first boat leave?", "Who founded it?"),
+            ("Which vessels are there?", "Why?"),
+        ):
+            ask(page, asked)
+            expect(stop).to_be_visible()
+            question.fill(typed)
+            # The first one waits for the documents.
+            expect(page.get_by_role("heading", name="Retrieval:")).to_be_visible(timeout=5 * PATIENCE)
+            expect(stop).to_have_count(0)
+        expect(question).to_be_focused()
+        question.press("Enter")
+        expect(stop).to_be_visible()
+
+
 def test_what_a_crowd_should_never_see_is_found(tmp_path: Path) -> None:
     """The eyes of the visitors, tried: a run that is not kept, one of another question, a tag of somebody else."""
     from tests.browser.visitor import Visitor
@@ -53,6 +90,12 @@ def test_what_a_crowd_should_never_see_is_found(tmp_path: Path) -> None:
     visitor = Visitor("http://127.0.0.1:9", "V001")
     visitor._look_for_others(b"... (V001R003) ... (V002R001) ...")
     assert visitor.errors == ["saw V002R001"]
+    lost = ForwardMsg()
+    lost.delta.new_element.text.body = "beneath a block that is not there"
+    lost.metadata.delta_path.extend((0, 3, 0))
+    visitor._take(lost)
+    with pytest.raises(BrokenTree, match="V001: nothing at 3"):
+        asyncio.run(visitor.settled())
     tally = Tally([Asked("V001", "abc", "a question", "finished", 1.0, "a page")] * 2, ["V001: disconnected"])
     found = crowd.problems(tally, tmp_path)
     assert found[0] == "V001: disconnected"

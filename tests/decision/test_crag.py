@@ -300,3 +300,43 @@ def test_of_a_mean_of_kept_chunks_the_others_are_dropped_under_every_action() ->
 def test_beyond_the_judged_chunks_all_are_dropped() -> None:
     of = replace(PAPER, top=2, ambiguous=pairs(["keep", {"drop": 0.3}]))
     assert decide(of, seen(0.5, 0.3, 0.9))[2] == Plan("keep", ("c3",))
+
+
+# --- follow-ups, and grades on two scales ---------------------------------------------------------------------------
+
+ALWAYS: Steps = (("always", None),)
+AGAIN = replace(PAPER, ambiguous=(("keep", None), ("again", None)))
+
+
+@pytest.mark.parametrize(
+    ("of", "signal", "evidence", "action", "plan"),
+    [
+        (PAPER, "unsure", seen(0.9), AMBIGUOUS, Plan("refine")),  # decides nothing, and looks for no more
+        (PAPER, "unsure", seen(), INCORRECT, Plan("discard")),
+        (replace(PAPER, skip=ALWAYS), "unsure", seen(0.9), AMBIGUOUS, Plan("refine")),
+        (PAPER, "repeated", seen(0.9), AMBIGUOUS, Plan("refine", web=True)),
+        (PAPER, "repeated", seen(0.1), INCORRECT, Plan("discard", web=True)),
+        (AGAIN, "repeated", seen(0.9), AMBIGUOUS, Plan("keep")),  # every retrieval was made before
+        (replace(PAPER, skip=(("few_context", 2),)), "repeated", seen(0.1), AMBIGUOUS, Plan("refine", web=True)),
+        (replace(PAPER, skip=ALWAYS), "repeated", seen(0.1), CORRECT, Plan("refine")),
+    ],
+)
+def test_a_follow_up_that_is_unsure_or_repeats_is_never_correct(
+    of: Routing, signal: str, evidence: Evidence, action: Action, plan: Plan
+) -> None:
+    decided, _, planned = decide(of, evidence._replace(signals={signal: 1.0}))
+    assert (decided, planned) == (action, plan)
+
+
+@pytest.mark.parametrize(
+    ("of", "plan"),
+    [
+        (PAPER, Plan("refine", drop=("c2",), web=True)),
+        (replace(PAPER, ungraded=0.9), Plan("refine", drop=("c2",), web=True)),  # it is no failure either
+        (replace(PAPER, lower=0.55), Plan("discard", web=True)),
+        (replace(PAPER, skip=(("few_context", 2),)), Plan("refine")),  # a rule reads no grade
+    ],
+)
+def test_a_grade_that_is_set_aside_counts_nowhere_and_its_chunk_is_dropped(of: Routing, plan: Plan) -> None:
+    evidence = Evidence((chunk(1, 0.5), chunk(2, tried=False, is_aside=True)), {})
+    assert decide(of, evidence)[2] == plan

@@ -200,6 +200,7 @@ def test_a_last_iteration_that_found_nothing_keeps_nothing() -> None:
 def test_where_only_the_given_passages_are_at_hand_no_retrieval_is_asked_for(name: str, score: float) -> None:
     decision = decide(policy(name).without_retrieval(), *graded(score, score, score), even(score))
     assert decision.next_round is None
+    assert decision.wants(WEB) or (name, score) != ("agentic", 0.1), "the one way to retrieve again that is left"
     assert not decision.wants(EXPAND) and not decision.wants(RE_RETRIEVE)
 
 

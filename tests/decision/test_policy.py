@@ -10,6 +10,7 @@ import pytest
 from crag_core.base.errors import UnknownName
 from crag_core.base.types import Action
 from crag_core.decision.policy import (
+    STAND_IN,
     ContextJudge,
     Doubtful,
     Expansion,
@@ -194,8 +195,12 @@ def test_a_policy_without_retrieval_differs_in_nothing_else(name: str) -> None:
     of, given = policy_file(name), policy_file(name).without_retrieval()
     changed = {"heuristic": (("keep", None),), "self-route": (("keep", None),)}.get(name, of.ambiguous)
     skip = () if name == "adaptive-rag" else of.skip
-    assert given == replace(of, max_rounds=1, skip=skip, ambiguous=changed)
-    assert of.for_grading() == replace(given, skip=(), top=None)
+    alone = replace(of, max_rounds=1, skip=skip, ambiguous=changed)
+    if name == "agentic":  # the web is the one way that is left
+        again = tuple((step, ("web",) if step == "again" else value) for step, value in of.incorrect)
+        alone = replace(of, max_rounds=2, ambiguous=(("keep", None),), incorrect=again)
+    assert given == alone
+    assert of.for_grading() == replace(given, skip=(), top=None, max_rounds=1)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -207,8 +212,11 @@ def test_what_a_policy_becomes_without_a_language_model_and_how_that_is_said(nam
         "self-route": {"score": "best", "ambiguous": keep},
         "astute-rag": {"correct": keep, "ambiguous": keep, "incorrect": keep},
     }
-    assert alone == replace(of, **becomes.get(name, {})) and alone.without_language_model() == alone
-    assert bool(of.without_model) is (name in (*becomes, "adaptive-rag"))
+    needs_model = name in (*becomes, "adaptive-rag")
+    named = {"labels": tuple(f"{action.capitalize()} {STAND_IN}" for action in Action)} if needs_model else {}
+    assert alone == replace(of, **becomes.get(name, {}), **named) and alone.without_language_model() == alone
+    assert [alone.bare_label(action) for action in Action] == ["Correct", "Ambiguous", "Incorrect"] or not needs_model
+    assert (bool(of.without_model), of.needs_model) == (needs_model, needs_model)
 
 
 def test_what_is_said_of_a_policy_without_a_language_model() -> None:

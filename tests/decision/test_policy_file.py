@@ -149,6 +149,10 @@ CHUNKS = "begins with one of keep, refine, extract, discard, documents"
         ),
         # what has no effect together
         ('correct = ["discard", { drop = 0.3 }]', "correct: drop has no effect: discard drops every chunk"),
+        (
+            'score = "mean_of_kept"\ncorrect = ["keep", { drop = 0.3 }]',
+            "correct: drop has no effect: lower drops chunks",
+        ),
         ('correct = ["refine", "web", { web_if_fewer = 3 }]', "correct: web_if_fewer has no effect beside web"),
         ('correct = ["discard", { web_if_fewer = 3 }]', "web_if_fewer has no effect beside discard: write web"),
         ('correct = ["keep", "expand", "again"]', "expand and again are two ways to retrieve again: keep one"),
@@ -177,21 +181,38 @@ def test_an_action_without_steps_is_refused() -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ('ambiguous = ["keep"]', "refinement.cutoff: has no effect, since no step refines."),
-        ('ambiguous = ["keep"]\nrefinement = { top = 5 }', "refinement.top: has no effect, since no step refines."),
+        ('ambiguous = ["keep"]', "refinement.cutoff: no effect, since no step refines"),
+        ('ambiguous = ["keep"]', "It counts with the step refine or extract, or refine = true in [web]: set that"),
+        ('ambiguous = ["keep"]\nrefinement = { top = 5 }', "refinement.top: no effect, since no step refines"),
+        (
+            'ambiguous = ["keep"]\nrefinement = {}\npresets = [{name = "x", lower = 0.1, upper = 0.2, cutoff = 0.3}]',
+            "presets.cutoff: no effect, since no step refines",
+        ),
+        ('refinement = { scorer = "embedding" }', "refinement.scorer: no effect, since there is no cut-off"),
         (
             'ambiguous = ["refine"]\nincorrect = ["discard"]\nweb.limit = 3',
-            "web.limit: has no effect, since no step searches the web.",
+            "web.limit: no effect, since no step searches the web",
         ),
-        ("expansion.vocabulary = 4", "expansion.vocabulary: has no effect, since no step expands."),
-        ("max_rounds = 5", "max_rounds: has no effect, since no step retrieves again."),
-        ("weights = { agreement = 1 }", "weights: has no effect, since the score is 'best', not 'signals'."),
-        ('web = { query = "question", words = 5 }', "web.words: has no effect, since query is 'question'."),
-        ("web.phrases = 2", "web.phrases: has no effect, since query is 'rewritten'."),
+        (
+            'ambiguous = ["keep"]\nincorrect = ["discard"]\nrefinement = { top = 5 }\nweb.refine = true',
+            "refinement.top",
+        ),
+        ("expansion.vocabulary = 4", "expansion.vocabulary: no effect, since no step expands"),
+        ("max_rounds = 5", "max_rounds: no effect, since no step retrieves again"),
+        ("weights = { agreement = 1 }", "weights: no effect, since no signals are weighed. It counts with score"),
+        ('context_judge = "answer"', "context_judge: no effect, since the chunks are not judged together"),
+        ('web = { query = "question", words = 5 }', "web.words: no effect, since no query is rewritten"),
+        ("web.phrases = 2", "web.phrases: no effect, since the web is not asked for key phrases"),
     ],
 )
-def test_a_key_without_effect_is_refused_with_what_to_do(lines: str, message: str) -> None:
-    assert refusal(with_lines(lines)) == f"policy mine.{message} Leave it out, or add the step."
+def test_a_key_without_effect_is_refused_with_what_would_make_it_count(lines: str, message: str) -> None:
+    said = refusal(with_lines(lines))
+    assert message in said and said.endswith(": set that, or leave the key out.")
+
+
+def test_what_is_off_may_be_said_where_it_changes_nothing() -> None:
+    text = with_lines('ambiguous = ["refine"]\nincorrect = ["discard"]\nweb.refine = false\nweb.on_subject = false')
+    assert parse_policy(text, "mine").web == WebRules()
 
 
 @pytest.mark.parametrize(

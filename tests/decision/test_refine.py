@@ -25,7 +25,8 @@ from crag_core.base.types import (
 )
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy, Refinement, StripOrder
-from crag_core.decision.refine import as_passage, decompose, left_after_refinement, recompose
+from crag_core.decision.reasons import NOT_COMPARABLE
+from crag_core.decision.refine import REPEATED, as_passage, decompose, left_after_refinement, recompose
 from tests.builders import changing, graded, kept, passage, policy, searched, strips_of, struck, web_page
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half. The sea is blue.", document_id="fares", ordinal=0)
@@ -436,6 +437,53 @@ def test_web_strips_that_were_never_made_leave_no_verdicts() -> None:
     assert (texts(refined), refined.verdicts) == ([], ())
 
 
+SAYS = web_page("w1", "Fares rose in May. Adults pay  nine euros.")
+AGAIN = web_page("w2", "Fares rose in May.")
+BOTH = searched(
+    SAYS,
+    AGAIN,
+    strips=(
+        *strips_of(SAYS, ("Fares rose in May.", 0.8), ("Adults pay  nine euros.", 0.9)),
+        *strips_of(AGAIN, ("Fares rose in May.", 0.7)),
+    ),
+)
+
+
+REFINED = ["Adults pay nine euros.", "The ferry leaves at eight."]
+NEW = "Fares rose in May."
+
+
+@pytest.mark.parametrize(
+    ("of", "ruled", "internal", "external"),
+    [
+        ("signals", AMBIGUOUS, REFINED, [NEW]),  # 003
+        ("paper", AMBIGUOUS, ["Adults pay nine euros. Dogs pay half.", "The ferry leaves at eight."], [NEW]),
+        ("worst-chunk", EXTRACTING, ["Adults pay nine euros."], [NEW]),  # 004
+        ("worst-chunk", ruling(Action.AMBIGUOUS, Handling.KEEP, *WEB), [one.text for one in FOUND], [NEW]),
+        ("signals", INCORRECT, [], [SAYS.text]),
+    ],
+)
+def test_a_sentence_of_corpus_and_web_goes_in_once_and_so_does_one_of_two_results(
+    of: str, ruled: Decision, internal: list[str], external: list[str]
+) -> None:
+    policy_of = policy(of) if of == "signals" else policy(of).with_thresholds(cutoff=0.49)
+    extractions = (Extraction("p1", (0,)), Extraction("p2", ()))
+    knowledge = recompose(policy_of, ruled, FOUND, STRIPS, extractions, BOTH)
+    assert [one.text for one in knowledge.internal] == internal
+    assert [one.text for one in knowledge.external] == external
+    told = () if policy_of.web.refine else ("1 of 2 web results say only what is kept already.",)
+    assert knowledge.notes == told
+    struck_out = [one.strip.id for one in knowledge.verdicts if one.reason == REPEATED]
+    assert struck_out == [*(["w1#1"] if internal else []), "w2#0"], "recorded"
+
+
+def test_a_web_that_says_nothing_new_is_told_as_such() -> None:
+    said = web_page("w1", "Adults pay nine euros.")
+    search = searched(said, strips=strips_of(said, ("Adults pay nine euros.", 0.9)))
+    knowledge = recompose(refining(0.49), AMBIGUOUS, FOUND, STRIPS, None, search)
+    assert knowledge.external == () and knowledge.notes == ("The web answered, but it says only what is kept already.",)
+
+
 def test_at_most_so_many_sentences_of_the_web_are_kept_beside_those_of_the_corpus() -> None:
     of = replace(policy("paper"), refinement=Refinement(0.05, top=1))
     knowledge = recompose(of, AMBIGUOUS, FOUND, STRIPS, None, SEARCH)
@@ -483,7 +531,7 @@ def test_heuristic_falls_back_on_the_passages_with_a_warning(outcome: WebOutcome
     assert texts(knowledge) == [FARES.text, TIMES.text]
     assert kept(knowledge.verdicts) == [strip.text for strip in STRIPS]
     assert knowledge.notes == (
-        "The web gave nothing, so the retrieved chunks are used after all; they were graded as irrelevant.",
+        "There are no web results, so the retrieved chunks are used after all; they were graded as irrelevant.",
     )
 
 
@@ -570,6 +618,15 @@ def test_a_result_on_the_subject_without_a_sentence_to_keep_is_said_as_ever() ->
     assert knowledge.notes == (
         "The web answered, but no sentence is kept at the cut-off 0.95: the best scores 0.90.",
     ), "the best of those that could have been kept"
+
+
+def test_a_web_result_with_a_coarse_grade_is_left_out_beside_a_finer_one() -> None:
+    grades = (replace(_graded("on", (0.1, 0.9)), coarse=False), replace(_graded("off", (0.9, 1.0)), coarse=True))
+    knowledge = of_the_web(0.9, 0.9, grades=grades)
+    assert texts(knowledge) == ["A day ticket costs nine pounds."]
+    assert struck(knowledge.verdicts)["Buy our hats!"] == f"its chunk was discarded: {NOT_COMPARABLE}"
+    alone = of_the_web(0.9, 0.9, grades=tuple(replace(one, coarse=True) for one in grades))
+    assert texts(alone) == ["A day ticket costs nine pounds.", "Hats are back. Buy our hats!"]
 
 
 ONE_CHUNK = Extraction("p1", (2,))

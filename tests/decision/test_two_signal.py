@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crag_core.base.types import ANSWERING, TOPICAL, Action, CorrectionKind, Decision, Grade, Passage, Round
-from crag_core.decision.decide import decide
+from crag_core.decision.decide import decide, set_aside
 from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import replay_rounds
 from crag_core.decision.stability import Interval, flips, stability
@@ -20,7 +20,7 @@ from crag_core.decision.steps import WAYS
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
-from tests.builders import graded, kinds, passage, passages, policy, round_of, trace, twice
+from tests.builders import even, graded, kinds, passage, passages, policy, round_of, trace, twice
 
 CORRECT, AMBIGUOUS, INCORRECT = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT
 TWO = policy("two-signal")  # lower 0.40, upper 0.60
@@ -441,3 +441,60 @@ def test_a_policy_of_ones_own_may_look_again_by_two_signals() -> None:
     better = replace(twice((0.8, 0.9))[1][0], passage_id="p9")
     decision_path = replay_rounds(of, found, (*grades, better), (), (round_of("keyword", passage("p9")),))
     assert [one.decision.action for one in decision_path.iterations] == [INCORRECT, CORRECT]
+
+
+# --- two scales of one evaluator --------------------------------------------------------------------------------------
+
+
+def on_scales(*signals: tuple[tuple[float, float], bool | None]) -> tuple[tuple[Passage, ...], tuple[Grade, ...]]:
+    """As `twice`; True: on the coarse scale, False: on the fine one."""
+    found, grades = twice(*(one for one, _ in signals))
+    return found, tuple(replace(given, coarse=coarse) for given, (_, coarse) in zip(grades, signals, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("signals", "action", "deciding", "aside"),
+    [
+        ([((0.3, 0.5), False), ((0.9, 1.0), True)], AMBIGUOUS, "p1", "p2"),
+        ([((0.1, 0.2), False), ((0.9, 1.0), True), ((0.9, 1.0), True)], INCORRECT, "p1", ""),  # all are discarded
+        ([((0.7, 0.9), False), ((0.1, 0.1), True)], CORRECT, "p1", "p2"),
+        ([((0.9, 1.0), True), ((0.3, 0.5), True)], CORRECT, "p1", ""),  # alone they decide
+        ([((1.0, 1.0), None), ((0.9, 1.0), True)], CORRECT, "p1", ""),  # a pinned one is on neither scale
+        ([((0.3, 0.5), None), ((0.9, 1.0), None)], CORRECT, "p2", ""),  # of a run before there were marks
+    ],
+)
+def test_a_coarse_grade_has_no_part_in_a_decision_beside_a_finer_one(
+    signals: list[tuple[tuple[float, float], bool | None]], action: Action, deciding: str, aside: str
+) -> None:
+    found, grades = on_scales(*signals)
+    decision = decide(TWO, found, grades)
+    assert (decision.action, " ".join(decision.deciding)) == (action, deciding)
+    discarded = [one for one in decision.plan if one.kind is CorrectionKind.DISCARD and one.passage_id]
+    assert " ".join(str(one.passage_id) for one in discarded) == aside
+    count = len(set_aside(TWO, found, grades))
+    assert decision.reason.endswith(f"{count} chunk{'s' * (count > 1)} with a coarse grade set aside") is bool(count)
+
+
+@pytest.mark.parametrize("name", ["worst-chunk", "rank-weighted", "agentic", "signals", "paper"])
+def test_no_policy_mixes_a_coarse_grade_with_finer_ones(name: str) -> None:
+    found, grades = on_scales(((0.8, 0.8), False), ((0.1, 0.1), True), ((0.8, 0.8), False))
+    of = replace(policy(name), skip=())
+    alone = decide(of, (found[0], found[2]), (grades[0], grades[2]), even(0.5))
+    mixed = decide(of, found, grades, even(0.5))
+    assert (mixed.action, mixed.score, mixed.confidence) == (alone.action, alone.score, alone.confidence)
+    assert [one.passage_id for one in mixed.plan if one.kind is CorrectionKind.DISCARD] in (["p2"], [None])
+
+
+def test_a_policy_that_reads_no_grade_sets_none_aside() -> None:
+    found, grades = on_scales(((0.8, 0.8), False), ((0.1, 0.1), True))
+    decision = decide(policy("heuristic"), found, grades, even(0.9))
+    assert not decision.wants(CorrectionKind.DISCARD) and "coarse" not in decision.reason
+
+
+def test_the_reason_says_what_weakens_the_grades_that_decide() -> None:
+    found, grades = twice((0.3, 0.5), (0.1, 0.9), (0.0, 0.0))
+    cautious = tuple(replace(one, caution=f"less sure in {one.passage_id}") for one in grades)
+    assert decide(TWO, found, cautious).reason.endswith("; less sure in p1; less sure in p2")
+    same = tuple(replace(one, caution="less sure") for one in grades)
+    assert decide(TWO, found, same).reason.endswith("; less sure")
+    assert "less sure" not in decide(policy("heuristic"), found, same, even(0.9)).reason

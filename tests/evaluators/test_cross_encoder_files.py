@@ -18,6 +18,7 @@ import pytest
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
+from crag_core.base.concurrency import remembered
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types import Grade, StepState
 from crag_core.evaluators import EVALUATORS, shipped
@@ -93,6 +94,22 @@ def test_model_is_loaded_once_for_all_evaluators_and_threads(folder: Path, sessi
     with ThreadPoolExecutor(6) as pool:
         assert all(grade.score for (grade,) in pool.map(ask, several))
     assert len(sessions) == 2, "one for each of the two models"
+
+
+def test_what_was_read_is_remembered_until_it_is_to_be_forgotten(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    run = pair_encoder.PairReader._run
+
+    def noted(self: pair_encoder.PairReader, name: str, *rest: Any) -> list[Any]:
+        read.append(name)
+        return run(self, name, *rest)
+
+    monkeypatch.setattr(pair_encoder.PairReader, "_run", noted)
+    for _ in range(2):
+        remembered.forget_all()
+        ask(CrossEncoderEvaluator(folder))
+        ask(CrossEncoderEvaluator(folder))
+    assert len(read) == 2 * 3, "the pair, and question and passage by themselves, once after each forgetting"
 
 
 def test_model_runs_on_the_processor_in_the_thread_that_calls(folder: Path, sessions: list[Any]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from crag_core.base.concurrency import remembered
 from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable, Stopped
 from crag_core.base.protocols import Messages
 from crag_core.base.types import Action, Usage, WebOutcome
@@ -426,6 +427,31 @@ def test_each_configuration_costs_what_it_costs_alone() -> None:
     run_set(questions(1), again.contenders[1:], again.bench.clock)
     (alone,) = again.books[1].load().values()
     assert (alone.usage, alone.seconds) == (paper.usage, paper.seconds)
+
+
+class Memory:
+    """A part that remembers: how often each run finds nothing in it."""
+
+    def __init__(self) -> None:
+        self.is_empty = False
+        self.found: list[bool] = []
+
+    def forget(self) -> None:
+        self.is_empty = True
+
+    def __call__(self, messages: Messages) -> str:
+        self.found.append(self.is_empty)
+        self.is_empty = False
+        return ANSWER
+
+
+def test_no_run_is_faster_for_what_an_earlier_one_has_read() -> None:
+    memory = Memory()
+    remembered.register(memory)
+    field = Field(model=FakeModel(answer=memory))
+    field.run(questions(2))
+    run_each(QUESTION, [field.plain, field.paper])
+    assert memory.found == [True] * 6
 
 
 def test_what_is_hidden_is_found_in_no_round() -> None:

@@ -14,6 +14,7 @@ from crag_core.base.text.csv_cells import neutral
 from crag_core.experiments.labelled import read as reading
 from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.questions import (
+    ALL,
     LABELS,
     WORDS,
     Expected,
@@ -289,17 +290,19 @@ FILES: dict[str, tuple[bytes, str]] = {
     "a workbook": (b"PK\x03\x04\x14\x00\x06\x00_rels xl/workbook.xml", "This is not a text file."),
     "NUL bytes": (b"\x00" * 1000, "This is not a text file."),
     "UTF-16 without a mark": ("question,expected\nA?,CORRECT".encode("utf-16-le"), "encoded as UTF-8"),
-    "no header": (b"Where?,CORRECT\nWho?,INCORRECT", "found 'Where?', 'CORRECT'. Give the columns these"),
-    "a column that is no label": (b"question,lable\nA?,yes", "found 'question', 'lable'. Give the"),
+    "no header": (b"Where?,CORRECT\nWho?,INCORRECT", "'question' and 'label' (or 'answerable'), found 'Where?'"),
+    "a column that is no label": (
+        b"question,lable\nA?,yes",
+        "columns 'label' (or 'answerable'), found 'question', ",
+    ),
     "a wrong name in JSONL": (
         b'{"quesion": "A?", "expected": "CORRECT"}\n{"x": 1}',
-        "Expected objects with the fields 'question' and 'expected' (or 'answerable'), found 'quesion', 'expected', "
-        "'x'. Give the columns these names.",
+        "Expected objects with the fields 'question', found 'quesion', 'expected', 'x'. Name the columns so.",
     ),
     "a header that is no header": (b'"question,expected\nA?,CORRECT', "The first line cannot be read as a header."),
     "only a header": (b"question,expected\n", "This file has no questions."),
     "an empty list": (b"[]", "This file has no questions."),
-    "empty objects": (b"{}\n{}", "found none. Give the columns these names."),
+    "empty objects": (b"{}\n{}", "found none. Name the columns so."),
 }
 
 
@@ -500,6 +503,7 @@ def asked(draw: st.DrawFn) -> LabelledQuestion:
         "" if expected.is_answerable else draw(texts),
         draw(st.sampled_from(Origin)),
         draw(texts),
+        collection=draw(st.sampled_from(["", ALL, "ships"])),
     )
 
 
@@ -546,3 +550,22 @@ def test_no_bytes_make_it_fail(content: bytes) -> None:
     found = read_questions("x\ud800\x00", content)
     assert found.questions or found.problems or found.unlabelled
     json.dumps(told(found), ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize(
+    ("of", "searched", "told"),
+    [
+        (["", ""], "ships", ""),
+        (["ships", ""], "ships", ""),
+        ([ALL, ""], "", ""),
+        (["ships", ""], "", "1 is of the collection “ships”, and the whole index is searched"),
+        (["ships", "ships"], "main", "2 are of the collection “ships”, and the collection “main” is searched"),
+        (["ships", ALL], "ships", "1 is of the whole index, and the collection “ships” is searched"),
+    ],
+)
+def test_a_set_knows_what_its_labels_speak_of(of: list[str], searched: str, told: str) -> None:
+    found = LabelledSet(
+        "s", tuple(LabelledQuestion(f"{n}?", Expected.CORRECT, collection=one) for n, one in enumerate(of))
+    )
+    assert found.elsewhere(searched) == (f"Of 2 questions {told}." if told else "")
+    assert found.collection == ("ships" if {*of} <= {"ships", ""} and "ships" in of else "")

@@ -21,6 +21,7 @@ from crag_core.experiments.thresholds.threshold_board import (
     rate,
     seconds,
 )
+from crag_core.report.thresholds.view import describe_effort
 from tests.builders import policy
 from tests.experiments.made_up_sets import board, case
 
@@ -62,6 +63,18 @@ def test_seconds_are_those_measured_and_those_of_the_calls_and_searches_to_come(
     # CORRECT: two calls have graded, one answers. INCORRECT: the query, five grades and the answer, and the search.
     assert seconds(seen, np.array([CORRECT]), prices).tolist() == [4 + 5]
     assert seconds(seen, np.array([INCORRECT]), prices).tolist() == [4 + 7 * 5 + 2]
+
+
+def test_the_time_of_grades_from_a_cache_is_not_taken_for_that_of_grading() -> None:
+    graded, cached = case(1, Expected.CORRECT, 0.9, seconds=1.3), case(2, Expected.CORRECT, 0.9, seconds=0.05)
+    grades = tuple(replace(one, from_cache=True) for one in cached.scored.grades or ())
+    cached = replace(cached, scored=replace(cached.scored, grades=grades))
+    for cases, taken, timed in (((graded, cached), 1.3, 1), ((cached,), 0.05, 0)):
+        found = rate(board(*cases), np.zeros(len(cases), dtype=int))
+        assert (found.seconds, found.timed) == (pytest.approx(taken), timed)
+    told = describe_effort(rate(board(graded, cached), np.array([CORRECT, CORRECT])), Prices())
+    assert "take 1.3 s" in told and "the 1 of 2 questions without a grade from the cache" in told
+    assert "grades from the cache, which take no time" in describe_effort(found, Prices())
 
 
 def test_what_cannot_be_measured_is_none() -> None:

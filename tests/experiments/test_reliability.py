@@ -13,7 +13,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
 from crag_core.experiments.statistics.calibration import Bin, brier, ece, reliability
-from crag_core.experiments.statistics.intervals import wilson
+from crag_core.experiments.statistics.intervals import proportion
 
 SAID = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=30)
 
@@ -53,10 +53,10 @@ def test_ece_is_what_its_definition_says(seed: int, bins: int) -> None:
 def test_rows_by_hand() -> None:
     rows = reliability([0.0, 0.5, 0.3, 1.0], [False, True, False, True], bins=4)
     assert rows == (
-        Bin(0.0, 0.25, 1, 0.0, wilson(0, 1)),
-        Bin(0.25, 0.5, 2, 0.4, wilson(1, 2)),
+        Bin(0.0, 0.25, 1, 0.0, proportion(0, 1)),
+        Bin(0.25, 0.5, 2, 0.4, proportion(1, 2)),
         Bin(0.5, 0.75, 0, None, None),
-        Bin(0.75, 1.0, 1, 1.0, wilson(1, 1)),
+        Bin(0.75, 1.0, 1, 1.0, proportion(1, 1)),
     )
     assert ece([0.0, 0.5, 0.3, 1.0], [False, True, False, True], bins=4) == pytest.approx(2 / 4 * 0.1)
 

@@ -157,48 +157,104 @@ def test_a_quantile_is_that_of_numpy(count: int) -> None:
     for share in (0.0, 0.05, 0.25, 0.5, 0.9, 0.95, 0.99, 1.0):
         found = Resamples(count, 10).quantile(values, share)
         assert found is not None and found.value == np.quantile(values, share, method="inverted_cdf"), share
-        assert values.min() <= found.low <= found.high <= values.max(), share
+        assert not found.has_interval or values.min() <= found.low <= found.high <= values.max(), share
 
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("share", [0.5, 0.95])
-@pytest.mark.parametrize("known", [40, 4, 2])
+@pytest.mark.parametrize("known", [100, 60])
 def test_every_draw_has_the_quantile_of_numpy(known: int, share: float, seed: int) -> None:
     """Of the numbers that it has; a draw that has none is left out."""
-    values = np.random.default_rng(1).normal(size=40)
+    values = np.random.default_rng(1).normal(size=100)
     values[known:] = np.nan
     random = np.random.default_rng(seed)
-    samples = [values[random.integers(40, size=40)] for _ in range(64)]
+    samples = [values[random.integers(100, size=100)] for _ in range(64)]
     there = [sample[~np.isnan(sample)] for sample in samples]
     quantiles = [float(np.quantile(sample, share, method="inverted_cdf")) for sample in there if len(sample)]
-    found = Resamples(40, 64, seed).quantile(values, share)
+    found = Resamples(100, 64, seed).quantile(values, share)
     assert found is not None
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(quantiles, (0.025, 0.975))))
 
 
 def test_numbers_that_are_not_there_are_left_out() -> None:
-    values = np.array([np.nan, 3.0, np.nan, 1.0, 2.0, np.nan])
-    found = Resamples(6).quantile(values, 0.5)
-    assert found is not None and found.value == 2.0
-    assert (found.low, found.high) == (1.0, 3.0)
-    assert Resamples(6).quantile(np.full(6, np.nan), 0.5) is None
-
-
-def test_draws_without_any_of_the_numbers_say_nothing() -> None:
-    values = np.full(50, np.nan)
-    values[7] = 4.0
-    assert Resamples(50).quantile(values, 0.95) == Estimate(4.0, 4.0, 4.0)
+    values = np.full(12, np.nan)
+    values[::2] = 6.0, 1.0, 2.0, 5.0, 3.0, 4.0
+    found = Resamples(12).quantile(values, 0.5)
+    assert found is not None and found.value == 3.0
+    assert 1.0 <= found.low < found.high <= 6.0
+    assert Resamples(12).quantile(np.full(12, np.nan), 0.5) is None
 
 
 # --- little to go by ------------------------------------------------------------------------------------------------
 
 
-def test_one_question_leaves_no_interval() -> None:
-    one, resamples = Ratio(np.array([1.0]), np.array([4.0])), Resamples(1)
-    assert resamples.estimate(one) == Estimate(0.25, 0.25, 0.25)
-    assert resamples.difference(one, mean_of(np.array([1.0]))) == Estimate(-0.75, -0.75, -0.75)
-    assert resamples.change(one, mean_of(np.array([0.5]))) == Estimate(-0.5, -0.5, -0.5)
-    assert resamples.quantile(np.array([7.0]), 0.95) == Estimate(7.0, 7.0, 7.0)
+def hits(*of: int) -> Ratio:
+    """A share of questions."""
+    return Ratio(np.array(of, dtype=float), np.ones(len(of)), 0.0, 1.0)
+
+
+ALL, NONE = (hits(*[1] * 11), hits(*[0] * 11))
+
+
+@pytest.mark.parametrize(
+    "share", ["0 of 1", "1 of 1", "3 of 3", "2 of 3", "0 of 11", "11 of 11", "7 of 49", "48 of 49"]
+)
+def test_a_share_of_questions_has_the_exact_interval_whatever_it_is(share: str) -> None:
+    """A resample of 3 of 3 says 100 % to 100 %."""
+    hit, of = map(int, share.split(" of "))
+    theirs = stats.binomtest(hit, of).proportion_ci(0.95, "exact")
+    found = Resamples(of).estimate(hits(*[1] * hit, *[0] * (of - hit)))
+    assert found is not None and found.value == hit / of
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+    assert found.low < found.high and (found.low, found.high) != (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("differ", "of"), [(0, 3), (3, 3), (5, 5), (6, 6), (4, 21), (5, 21), (6, 21), (0, 49), (40, 49)]
+)
+def test_a_gain_of_shares_is_certain_where_a_sign_test_says_so_too(differ: int, of: int) -> None:
+    found = Resamples(of).difference(hits(*[1] * differ, *[0] * (of - differ)), hits(*[0] * of))
+    assert found is not None and found.value == differ / of and -1.0 <= found.low < found.high <= 1.0
+    assert (found.low > 0) == (differ > 0 and stats.binomtest(differ, differ).pvalue < 0.05)
+
+
+def test_scores_that_are_all_alike_leave_the_room_of_the_others() -> None:
+    """With at least 1 - 0.025^(1/n) of all questions somewhere else between 0 and 1."""
+    room = 1 - 0.025 ** (1 / 11)
+    for score in (0.0, 0.3, 1.0):
+        found = Resamples(11).estimate(Ratio(np.full(11, score), np.ones(11), 0.0, 1.0))
+        assert found is not None
+        assert (found.low, found.high) == pytest.approx((score * (1 - room), score * (1 - room) + room))
+    one, other = (Ratio(np.full(11, score), np.ones(11), 0.0, 1.0) for score in (0.5, 0.25))
+    gain = Resamples(11).difference(one, other)
+    assert gain is not None and gain.low == pytest.approx(0.25 * (1 - room) - room)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_few_questions_tell_no_interval_of_what_has_no_bounds(count: int) -> None:
+    values = np.arange(1.0, count + 1)
+    one, more, resamples = mean_of(values), mean_of(values + 1), Resamples(count)
+    found = resamples.estimate(one), resamples.difference(more, one), resamples.quantile(values, 0.5)
+    assert all(each and (each.low, each.high) == (-np.inf, np.inf) and not each.has_interval for each in found)
+    scores = Ratio(values / 10, np.ones(count), 0.0, 1.0)
+    bounded = resamples.estimate(scores)
+    assert bounded is not None and 0.0 <= bounded.low < 0.1 and bounded.high > 0.5
+
+
+@pytest.mark.parametrize(
+    ("count", "share", "tells"), [(5, 0.5, False), (6, 0.5, True), (58, 0.95, False), (59, 0.95, True)]
+)
+def test_a_quantile_has_an_interval_where_the_least_and_the_greatest_may_hold_it(
+    count: int, share: float, tells: bool
+) -> None:
+    found = Resamples(count).quantile(np.arange(float(count)), share)
+    assert found is not None and found.has_interval is tells
+
+
+def test_a_change_that_no_draw_tells_has_the_room_of_the_gain() -> None:
+    fewer, gain = Resamples(11).change(NONE, ALL), Resamples(11).difference(NONE, ALL)
+    assert fewer is not None and gain is not None and (fewer.value, fewer.low) == (-1.0, -1.0)
+    assert fewer.high == gain.high < 0
 
 
 def test_nothing_that_counts_has_no_estimate() -> None:
@@ -208,12 +264,6 @@ def test_nothing_that_counts_has_no_estimate() -> None:
     for gain in (resamples.difference, resamples.change):
         assert gain(nothing, something) is gain(something, nothing) is gain(nothing, nothing) is None
     assert resamples.change(something, mean_of(np.zeros(5))) is None, "nothing can be said in relation to 0"
-    assert resamples.change(mean_of(np.zeros(5)), something) == Estimate(-1.0, -1.0, -1.0)
-
-
-def test_draws_in_which_nothing_counts_say_nothing() -> None:
-    found = Resamples(40).estimate(Ratio(np.eye(40)[3] * 0.7, np.eye(40)[3]))
-    assert found is not None and (found.low, found.high) == pytest.approx((0.7, 0.7))
 
 
 def test_a_ratio_counts_the_questions_with_a_part_in_it() -> None:
@@ -221,9 +271,10 @@ def test_a_ratio_counts_the_questions_with_a_part_in_it() -> None:
     assert (ratio.value, ratio.counted) == (0.4, 3)
 
 
-def test_numbers_that_never_change_leave_no_room() -> None:
+def test_numbers_without_bounds_that_never_change_leave_no_room() -> None:
     tenths = mean_of(np.full(300, 0.1))
-    assert Resamples(300).estimate(tenths) == Estimate(*[pytest.approx(0.1, rel=1e-12)] * 3)
+    found = Resamples(300).estimate(tenths)
+    assert found == Estimate(*[pytest.approx(0.1, rel=1e-12)] * 3) and not found.has_interval
 
 
 # --- the same draws -------------------------------------------------------------------------------------------------

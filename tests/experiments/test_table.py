@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from crag_core.base.types import Action, Usage
 from crag_core.experiments.comparison.metrics import MEASURES, Unit
 from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
-from crag_core.experiments.comparison.table import Cell, Table
+from crag_core.experiments.comparison.table import Cell, Table, to_csv, to_data, to_text
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.statistics.intervals import Estimate
 from tests.fakes import Bench, FakeModel
@@ -78,24 +80,25 @@ def test_some_of_the_questions_make_a_table_by_themselves() -> None:
 
 
 def test_the_first_configuration_gains_nothing_and_every_other_one_over_it() -> None:
-    asked = questions(*[CORRECT] * 4)
+    asked = questions(*[CORRECT] * 6)
     table = Table(
         asked,
         {
-            "first": results(asked, *calls(4, 4, 4, 4)),
-            "less": results(asked, *calls(3, 3, 3, 3)),
-            "more": results(asked, *calls(4, 8, 4, 8)),
-            "same": results(asked, *calls(4, 4, 4, 4)),
+            "first": results(asked, *calls(4, 4, 4, 4, 4, 4)),
+            "less": results(asked, *calls(3, 3, 3, 3, 3, 3)),
+            "more": results(asked, *calls(4, 10, 4, 4, 4, 10)),
+            "same": results(asked, *calls(4, 4, 4, 4, 4, 4)),
         },
     )
     assert table.names == ("first", "less", "more", "same")
     first, less, more, same = cells(table, "calls")
-    assert first == Cell(Estimate(4.0, 4.0, 4.0), 4) and not first.is_certain
+    assert first == Cell(Estimate(4.0, 4.0, 4.0), 6) and not first.is_certain
     assert less.gain == Estimate(-1.0, -1.0, -1.0) and less.change == Estimate(-0.25, -0.25, -0.25)
     assert less.is_certain
     assert more.gain is not None and (more.gain.value, more.gain.low, more.gain.high) == (2.0, 0.0, 4.0)
     assert more.change is not None and more.change.value == 0.5 and not more.is_certain, "0 is within"
     assert same.gain == same.change == Estimate(0.0, 0.0, 0.0) and not same.is_certain
+    assert [one.is_same for one in (first, less, more, same)] == [False, False, False, True]
 
 
 def test_gains_are_made_question_by_question() -> None:
@@ -107,12 +110,14 @@ def test_gains_are_made_question_by_question() -> None:
         asked,
         {
             "first": results(asked, *({"f1": one} for one in hard)),
-            "better": results(asked, *({"f1": one + 0.02} for one in hard)),
+            "better": results(
+                asked, *({"f1": one + 0.02 + some} for one, some in zip(hard, random.random(60) / 100, strict=True))
+            ),
         },
     )
     one, other = cells(table, "f1")
     assert one.found is not None and other.found is not None and other.found.low < one.found.high
-    assert other.gain is not None and (other.gain.low, other.gain.high) == pytest.approx((0.02, 0.02))
+    assert other.gain is not None and (other.gain.low, other.gain.high) == pytest.approx((0.025, 0.025), abs=0.002)
     assert other.is_certain
 
 
@@ -133,16 +138,16 @@ def test_change_is_told_of_what_is_counted_and_not_of_scores(measure: Any) -> No
     for one in [asked[0], asked[4]]:  # abstained, and corrected, although answerable
         found[one.key] = outcome(one, Action.AMBIGUOUS, **all_fields | {"is_answered": one is asked[0]})
     other = cells(Table(asked, {"first": found, "same": found}), measure.name)[1]
-    assert other.gain == Estimate(0.0, 0.0, 0.0)
-    if measure.unit is Unit.SCORE or other.found == Estimate(0.0, 0.0, 0.0):
+    assert other.is_same and other.gain is not None and other.found is not None and other.gain.value == 0.0
+    if measure.unit is Unit.SCORE or other.found.value == 0.0:
         assert other.change is None
     else:
-        assert other.change == Estimate(0.0, 0.0, 0.0)
+        assert other.change is not None and other.change.value == 0.0
 
 
 def test_nothing_changes_in_relation_to_nothing() -> None:
-    asked = questions(*[CORRECT] * 3)
-    table = Table(asked, {"first": results(asked, *calls(0, 0, 0)), "other": results(asked, *calls(1, 1, 1))})
+    asked = questions(*[CORRECT] * 6)
+    table = Table(asked, {"first": results(asked, *calls(*[0] * 6)), "other": results(asked, *calls(*[1] * 6))})
     other = cells(table, "calls")[1]
     assert other.gain == Estimate(1.0, 1.0, 1.0) and other.change is None
 
@@ -200,12 +205,18 @@ def test_no_configuration_leaves_an_empty_table() -> None:
     assert (table.names, table.rows, table.left_out) == ((), (), 0)
 
 
-def test_one_question_is_enough() -> None:
+def test_one_question_is_enough_and_makes_nothing_certain() -> None:
     asked = questions(CORRECT)
-    table = Table(asked, {"first": results(asked, *calls(2)), "other": results(asked, *calls(3))})
-    assert cells(table, "calls")[1] == Cell(
-        Estimate(3.0, 3.0, 3.0), 1, Estimate(1.0, 1.0, 1.0), Estimate(0.5, 0.5, 0.5)
-    )
+    silent = {"usage": Usage(3), "action": Action.INCORRECT, "is_answered": False}
+    table = Table(asked, {"first": results(asked, *calls(2)), "other": results(asked, silent)})
+    assert values(table, "calls") == [2.0, 3.0] and values(table, "right") == [1.0, 0.0]
+    assert not any(cell.is_certain for row in table.rows for cell in row.cells)
+    figures = json.loads(json.dumps(to_data(table), allow_nan=False))["measures"]
+    told = {one["name"]: one["cells"]["other"] for one in figures}
+    assert told["calls"]["found"] == {"value": 3.0, "low": None, "high": None}
+    assert told["right"]["found"] == {"value": 0.0, "low": 0.0, "high": pytest.approx(0.975)}
+    assert "calls,Model calls,count,-1,other,3.0,,,1,1.0,,,0.5,," in to_csv(table)
+    assert "Model calls (1)" in to_text(table) and "0.0% (0.0%–97.5%)" in to_text(table)
 
 
 # --- routes ---------------------------------------------------------------------------------------------------------
@@ -232,9 +243,9 @@ def test_times_are_told_by_route() -> None:
     assert (correct.label, correct.count, correct.calls) == ("Correct", 20, 1.0)
     assert (web.label, web.count, web.calls) == ("Web", 10, 2.5)
     assert correct.p50 is not None and correct.p50.value == 10.0 and correct.p50.low < 10.0 < correct.p50.high
-    assert correct.p95 is not None and correct.p95.value == 19.0 and correct.p95.high == 20.0
-    assert web.p50 is not None and web.p95 is not None and (web.p50.value, web.p95.value) == (104.0, 109.0)
-    assert web.p50.low >= 100.0 and correct.p95.high <= 20.0, "each way by itself"
+    assert correct.p95 is not None and correct.p95.value == 19.0 and not correct.p95.has_interval
+    assert web.p50 is not None and web.p50.value == 104.0 and web.p95 is None, "of ten, the slowest is all there is"
+    assert web.p50.low >= 100.0 and correct.p50.high <= 20.0, "each way by itself"
 
 
 def test_all_ways_together_come_last() -> None:
@@ -248,7 +259,7 @@ def test_all_ways_together_come_last() -> None:
     assert [path.label for path in paths] == ["Correct", "Perhaps", "Web", "all"]
     assert [path.count for path in paths] == [1, 1, 1, 3] and [path.calls for path in paths] == [0.0, 2.0, 4.0, 2.0]
     assert [path.p50.value if path.p50 else None for path in paths] == [1.0, 5.0, 9.0, 5.0]
-    assert paths[0].p95 == Estimate(1.0, 1.0, 1.0), "draws without that route say nothing"
+    assert paths[0].p50 == Estimate(1.0, -math.inf, math.inf) and paths[0].p95 is None, "one question tells no interval"
 
 
 # --- of real runs ---------------------------------------------------------------------------------------------------
@@ -267,5 +278,6 @@ def test_two_policies_over_the_records_of_their_runs() -> None:
     assert values(table, "calls") == [1.0, 2.0] and values(table, "contains") == [1.0, 1.0]
     assert values(table, "hit_after") == [1.0, 1.0] and values(table, "answered_unanswerable") == [1.0, 1.0]
     right = cells(table, "right")[1]
-    assert right.is_certain and right.change == Estimate(-1.0, -1.0, -1.0)
+    assert right.gain is not None and right.gain.value == -0.8
+    assert not right.is_certain, "four of five questions tell no direction"
     assert [path.label for path in table.paths("in doubt")] == ["Ambiguous", "all"]

@@ -40,7 +40,10 @@ def found_cases(draw: st.DrawFn) -> Case:
     passages = tuple(passage(name, draw(shares), draw(st.sampled_from([("dense",), ("keyword",)]))) for name in names)
     two = draw(st.booleans())
     grades = [
-        grade(name, draw(shares | st.none()), (draw(shares), draw(shares)) if two else None)
+        replace(
+            grade(name, draw(shares | st.none()), (draw(shares), draw(shares)) if two else None),
+            coarse=draw(st.sampled_from([None, False, True])),
+        )
         for name in names
         if draw(st.integers(0, 5))
     ]

@@ -164,6 +164,13 @@ def test_what_cannot_work_is_refused_by_name(options: dict[str, Any], error: typ
     assert said in f"{refused.value}"
 
 
+def test_what_is_wrong_in_a_policy_file_is_told_with_its_path(tmp_path: Path) -> None:
+    (file := tmp_path / "mine.toml").write_text("uper = 0.6", "utf-8")
+    with pytest.raises(BadRecord) as refused:
+        CRAGPostprocessor(file)
+    assert str(refused.value).startswith(f"In {file}: policy mine.uper: unknown key. Did you mean 'upper'?")
+
+
 def test_a_provider_by_name_is_asked_as_its_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
     with SearXNGServer(
         [WebResult("Ferries", "https://example.org/f", "The ferry to Vennick leaves at ten.")]

@@ -8,7 +8,9 @@ from crag_core.base.errors import BadRecord
 from crag_core.llms.servers import check_openai_url, ollama_url, shown
 
 
-@pytest.mark.parametrize("text", ["a,b", "a , b/", "a b", "a\tb", "a,", ",a", ",", "http://a/v1, http://b/v1"])
+@pytest.mark.parametrize(
+    "text", ["a,b", "a , b/", "a:1 b:2", "http://a\tb", "a,", ",a", ",", "http://a/v1, http://b/v1"]
+)
 def test_more_than_one_address_is_refused_with_what_to_do(text: str) -> None:
     for read, variable in ((ollama_url, "OLLAMA_HOST"), (check_openai_url, "OPENAI_BASE_URL")):
         with pytest.raises(BadRecord) as refused:
@@ -22,12 +24,20 @@ def test_how_many_were_found_is_told() -> None:
         ollama_url("a,\n b c")
 
 
+@pytest.mark.parametrize("text", ["not a url", "my server", "the box\tthere", "localhost or box"])
+def test_words_are_no_addresses(text: str) -> None:
+    for read, example in ((ollama_url, "http://127.0.0.1:11434"), (check_openai_url, "http://localhost:8000/v1")):
+        with pytest.raises(BadRecord) as refused:
+            read(text)
+        assert f'not an address: "{text}". Example: {example}' in str(refused.value)
+
+
 @pytest.mark.parametrize("text", ["box:8000/v1", "box", "ftp://box/v1", "http://", "http://box:99999", "file:///v1"])
 def test_what_is_no_address_is_refused_as_it_was_written(text: str) -> None:
     with pytest.raises(BadRecord) as refused:
         check_openai_url(text)
-    told = f"OPENAI_BASE_URL: expected an address such as http://localhost:8000, found {text!r}."
-    assert refused.value.message == told and "http:// or https://" in refused.value.hint
+    assert refused.value.message == f'OPENAI_BASE_URL: not an address: "{text}".'
+    assert refused.value.hint == "It needs http:// or https:// and a host. Example: http://localhost:8000/v1"
 
 
 @pytest.mark.parametrize(

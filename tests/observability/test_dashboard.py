@@ -152,7 +152,7 @@ def test_no_two_panels_lie_on_each_other() -> None:
         ("Relevant", CORRECT_TARGET),
         ("Corrected", CORRECTED_TARGET),
         ("Searched the web", SEARCHED_TARGET),
-        ("Correction helped", IMPROVED_TARGET),
+        ("Best score rose after correction", IMPROVED_TARGET),
         ("Fast path, median", FAST_TARGET / 1000),
         ("Fast path", FAST_TARGET / 1000),
         ("Corrected path, median", SLOW_TARGET / 1000),

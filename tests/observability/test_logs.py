@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,18 @@ def test_a_failed_step_is_a_warning_with_type_and_message(capsys: Output) -> Non
     (broken,) = [line for line in lines(capsys) if line["level"] == "WARNING"]
     assert (broken["step"], broken["state"], broken["error"]) == ("answer", "failed", "ModelUnavailable")
     assert broken["told"] == "The server at http://…@models:8000/v1 does not answer."
+
+
+@pytest.mark.parametrize(("best", "warns"), [(0.9, False), (0.5, False), (0.1, True)])
+def test_chunks_that_are_used_though_irrelevant_are_a_warning(best: float, warns: bool, capsys: Output) -> None:
+    show_logs("json")
+    judged = replace(builders.policy("agentic"), skip=(), max_rounds=1)
+    bench_with(policy=judged, best=best, web=WebMode.OFF).pipeline.run(QUESTION)
+    told = lines(capsys)
+    warnings = [(line["step"], line["told"]) for line in told if line["level"] == "WARNING"]
+    said = ("assemble", "chunks graded as irrelevant are used, since nothing better was found")
+    assert warnings == ([said] if warns else [])
+    assert told[-1]["answer"] == ("complete" if best == 0.9 else "doubtful")
 
 
 @pytest.mark.parametrize("form", ["json", "text"])

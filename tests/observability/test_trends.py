@@ -48,7 +48,7 @@ def test_shares_are_of_the_runs_that_were_decided() -> None:
     assert (found.corrected, found.searched, found.failed) == (Share(2, 4), Share(1, 4), Share(1, 5))
 
 
-def test_what_could_not_be_measured_is_left_out_of_what_helped() -> None:
+def test_what_could_not_be_measured_is_left_out_of_what_rose() -> None:
     found = figures([run(Action.INCORRECT, improved=one) for one in (True, True, False, None)])
     assert found.improved == Share(2, 3)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,17 +15,19 @@ from crag_core.base.types import AnswerState, Consolidated, Consolidation, Edits
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
 from crag_core.evaluators.support.words import WordSupport
-from crag_core.llamaindex.synthesizer import metadata_of
+from crag_core.llamaindex.synthesizer import metadata_of, shown
 from crag_core.pipeline.run import WebMode
+from crag_core.report import render
 from crag_core.service.answers import answered
 from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.grounding.ending import NOT_IN_EVIDENCE, AnswerEnding
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace, context_ids
 from crag_core.view.answer.consolidated import consolidated_view
-from crag_core.view.answer.ending import AnswerEnding, ending
 from crag_core.view.path.run_path import run_path
-from crag_core.view.run_view import view_run
+from crag_core.view.run_view import RunView, view_run
+from crag_core.view.story.story import tell
 from tests.builders import policy_file
 from tests.fakes import QUESTION, USEFUL, Bench, FakeModel
 
@@ -57,6 +60,13 @@ def consolidated(trace: Trace) -> Consolidation:
     return trace.consolidations[-1]
 
 
+def said_of(trace: Trace) -> tuple[AnswerEnding, bool, bool]:
+    """The ending, whether it counts as answered, and whether it is from memory."""
+    said = metadata_of(trace)["crag_summary"]
+    assert answered(trace, kept=False, with_record=False).ending == said["ending"] == view_run(trace).routed.ending
+    return AnswerEnding(said["ending"]), said["answered"], said["from_memory"]
+
+
 def test_a_conflict_is_recorded_shown_and_answered_from_both_sides() -> None:
     made, model = bench()
     trace = made.pipeline.run(QUESTION)
@@ -72,7 +82,8 @@ def test_a_conflict_is_recorded_shown_and_answered_from_both_sides() -> None:
     assert Trace.from_json(trace.to_json()) == trace
     shown = consolidated_view(view_run(trace))
     assert shown is not None and shown.own == (KNOWN,) and shown.from_memory_alone == (KNOWN,)
-    assert [one.number for one in shown.groups[0].cited] == [1, 2] and ending(view_run(trace)) is AnswerEnding.ANSWERED
+    assert [one.number for one in shown.groups[0].cited] == [1, 2]
+    assert said_of(trace) == (AnswerEnding.ANSWERED, True, False)
     stage = run_path(trace, routed).stage("assemble")
     assert (stage.title, stage.calls, stage.headline) == ("Consolidate", 2, "3 excerpts and memory")
 
@@ -109,7 +120,26 @@ def test_where_retrieval_is_irrelevant_memory_answers_and_the_ending_says_so() -
     made, _ = bench(knows(KNOWN), pieces((KNOWN, ["M1"], [])), "At ten (from the model's memory).", best=0.1)
     trace = made.pipeline.run(QUESTION)
     assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
-    assert ending(view_run(trace)) is AnswerEnding.FROM_MEMORY
+    assert said_of(trace) == (AnswerEnding.FROM_MEMORY, False, True)
+    view = view_run(trace)
+    assert shown(trace) == f"{NOT_IN_EVIDENCE}\n\nAt ten (from the model's memory)."
+    assert NOT_IN_EVIDENCE in html.unescape(render(trace)) and not outcome_is_sure(view)
+    assert run_path(trace, view.routed).stage("answer").headline == "from memory, by fake-model"
+
+
+def outcome_is_sure(view: RunView) -> bool:
+    """Whether the story shows the answer as one with a source."""
+    return any(step.title == "The answer, and its source" for step in tell(view).steps)
+
+
+@pytest.mark.parametrize("refusal", ["CANNOT ANSWER", "The passages do not say."])
+def test_a_refusal_is_shown_as_a_sentence_wherever_it_is_said(refusal: str) -> None:
+    made, _ = bench(knows(KNOWN), pieces((KNOWN, ["M1"], [])), refusal)
+    trace = made.pipeline.run(QUESTION)
+    told = "fake-model found no answer in the 3 excerpts that it was given."
+    said = answered(trace, kept=False, with_record=False)
+    assert said_of(trace) == (AnswerEnding.UNANSWERED, False, False)
+    assert shown(trace) == told and (said.answer, said.message) == ("", told)
 
 
 def test_where_the_model_knows_nothing_the_evidence_is_consolidated_alone() -> None:

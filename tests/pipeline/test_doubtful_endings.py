@@ -1,6 +1,8 @@
-"""AMBIGUOUS without evidence of the web: the nearest sentences, or withheld, and never counted as an answer."""
+"""What was not judged CORRECT, and is used: the nearest sentences, or withheld, and never counted as an answer."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
@@ -9,8 +11,10 @@ from crag_core.base.types import Action, AnswerState, WebOutcome
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.experiments.comparison.outcome import outcome_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.llamaindex.synthesizer import metadata_of
 from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.run import WebMode
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
@@ -25,8 +29,10 @@ def under(doubtful: Doubtful, of: Policy | None = None) -> Policy:
     return (of or policy("paper")).with_doubtful(doubtful)
 
 
-def ran(doubtful: Doubtful, best: float = 0.5, web: WebMode = WebMode.OFF, **bench: object) -> tuple[Bench, Trace]:
-    made = Bench(under(doubtful), best=best, web=web, model=FakeModel(), **bench)  # type: ignore[arg-type]
+def ran(
+    doubtful: Doubtful, best: float = 0.5, web: WebMode = WebMode.OFF, of: Policy | None = None, **bench: object
+) -> tuple[Bench, Trace]:
+    made = Bench(under(doubtful, of), best=best, web=web, model=FakeModel(), **bench)  # type: ignore[arg-type]
     return made, made.pipeline.run(QUESTION)
 
 
@@ -53,6 +59,25 @@ def test_a_doubtful_ending_counts_as_not_answered(doubtful: Doubtful) -> None:
     found, summary = outcome_of(trace, ASKED), summarize(trace)
     assert (found.is_answered, found.contains, found.sentences) == (False, 0.0, 0)
     assert (summary.answered, summary.doubtful) == (False, True)
+
+
+@pytest.mark.parametrize("name", ["agentic", "heuristic", "adaptive-rag"])
+@pytest.mark.parametrize("doubtful", list(Doubtful))
+def test_what_was_judged_irrelevant_and_is_used_is_no_answer(name: str, doubtful: Doubtful) -> None:
+    """`agentic` and `adaptive-rag` after their last round, `heuristic` without web results."""
+    of = replace(policy(name).with_thresholds(0.95, 0.99), skip=())
+    bench, trace = ran(doubtful, 0.05, of=of)
+    assert trace.decision is not None and trace.decision.action is Action.INCORRECT and trace.answer is not None
+    summary, metadata = summarize(trace), metadata_of(trace)
+    assert (summary.answered, summary.doubtful, outcome_of(trace, ASKED).is_answered) == (False, True, False)
+    assert metadata["crag_doubtful"].startswith("These chunks were judged irrelevant: ")
+    assert reroute(trace, trace.settings.policy).knowledge.notes[-1].endswith("they were graded as irrelevant.")
+    is_shown = doubtful is Doubtful.SHOW
+    assert summary.ending is (AnswerEnding.DOUBTFUL if is_shown else AnswerEnding.UNANSWERED)
+    assert (bench.counts["answer"], trace.answer.text) == (int(is_shown), ANSWER if is_shown else "")
+    assert (
+        bool(budget(trace.settings.policy, card(), 6, writer=True, searches=False)[Action.INCORRECT].least) >= is_shown
+    )
 
 
 def test_what_was_shown_is_withheld_without_a_call_and_comes_back() -> None:

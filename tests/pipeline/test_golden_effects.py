@@ -18,9 +18,12 @@ from crag_core.decision.policy import Doubtful
 from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.judges.llm_list import LLMListEvaluator
+from crag_core.llamaindex.synthesizer import metadata_of
 from crag_core.pipeline.run import WebMode
+from crag_core.service.answers import answered
+from crag_core.trace.summary import summarize
 from tests.builders import policy_file
-from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, found_web, passage
+from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, passage, web_passage
 
 Case = dict[str, Any]
 CASES: list[Case] = json.loads((Path(__file__).parents[1] / "golden" / "effects.json").read_text("utf-8"))["cases"]
@@ -29,6 +32,7 @@ JUDGES: dict[str, Callable[[LanguageModel], Evaluator]] = {
     "rank-weighted": LLMBatchEvaluator,
     "agentic": LLMListEvaluator,
 }
+FOUND = WebReply(WebOutcome.USED, "Fake search", tuple(web_passage(n, f"Page {n} says so.") for n in (1, 2)))
 SENTENCE = re.compile(r"Fact (\d+)([AB]) stands here\.")
 
 
@@ -125,7 +129,7 @@ def test_effects_worked_out_by_hand(case: Case) -> None:
         synonyms={"ferry": ("boat",)},
         model=model,
         web=WebMode.OFF if web == "off" else WebMode.AUTO,
-        reply=WebReply(WebOutcome.EMPTY, "Fake search") if web == "empty" else found_web(),
+        reply=WebReply(WebOutcome.EMPTY, "Fake search") if web == "empty" else FOUND,
     )
     whole = ((n, f"Whole document {n}. {chunk(n, case).text}") for n in case.get("documents", ()))
     bench.retriever.files = {f"d{n}": replace(passage(n, text), id=f"file-d{n}") for n, text in whole}
@@ -141,7 +145,10 @@ def test_effects_worked_out_by_hand(case: Case) -> None:
         "searches": [limit for _, limit in bench.searcher.asked],
         "retrievals": bench.counts["retrieve"],
         "reads": read_by(model),
+        "ending": summarize(trace).ending.value,
     }
+    said = {metadata_of(trace)["crag_summary"]["ending"], answered(trace, kept=False, with_record=False).ending}
+    assert said == {found["ending"]}, "one ending, wherever it is said"
     assert {key: found[key] for key in case["expect"]} == case["expect"], case.get("working")
 
 

@@ -14,13 +14,18 @@ from crag_core.experiments.labelled.graded import Case, ScoredQuestion, scored_f
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board
 from crag_core.pipeline.run import WebMode
+from crag_core.report.comparison.page import described
+from crag_core.report.run.sections import verdict_of
+from crag_core.service.answers import answered
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.chunk_cards import chunk_cards
 from crag_core.view.run_view import view_run
-from crag_core.view.verdict_lines import flip_lines, no_flip
+from crag_core.view.story.story import tell
+from crag_core.view.verdict_lines import flip_lines, headline, no_flip, own_name
 from tests.builders import policy_file
 from tests.fakes import QUESTION, Bench, FakeModel, passage, step_names
+from ui.policies.verdicts import judge_run
 
 POLICY = policy_file("sufficient-context")
 ENOUGH = '{"explanation": "Chunk 1 says when.", "verdict": "sufficient"}'
@@ -65,10 +70,10 @@ def test_chunks_keep_grades_of_their_own_which_decide_nothing() -> None:
         ("Sufficient.", 1.0),
         ("**Not sufficient**", 0.0),
         ('<think>sufficient?</think>{"verdict": "not sufficient"}', 0.0),
-        ('{"verdict": "insufficient"}', None),
-        ("yes", None),
+        ('{"verdict": "insufficient"}', 0.0),
+        ("Perhaps.", None),
         ("", None),
-        ('{"verdict": 1}', None),
+        ('{"verdict": 1}', 1.0),
         ('{"explanation": {"a": 1}, "verdict": "sufficient"}', 1.0),
         ('{"verdict": "sufficient"} {"verdict": "not sufficient"}', None),
     ],
@@ -111,7 +116,7 @@ def test_a_run_under_another_policy_lacks_the_judgement_and_supplies_it_when_ask
     trace = paper.pipeline.run(QUESTION)
     routed = reroute(trace, POLICY)
     assert Missing.SUFFICIENCY in routed.missing and routed.decision.score is None and routed.answer is None
-    assert routed.decision.reason == "sufficiency was not judged"
+    assert routed.decision.reason == "sufficiency not judged"
     under = paper.under(policy=POLICY)
     paper.forget_counts()
     done = under.resume(under.adopt(trace))
@@ -147,6 +152,27 @@ def test_without_a_language_model_the_best_chunk_decides_and_that_is_said() -> N
     (step,) = [step for step in trace.steps if step.name == "judge together"]
     assert (step.state, step.usage.calls) == (StepState.SKIPPED, 0)
     assert flip_lines(view_run(trace)) == ("AMBIGUOUS if upper > 0.90",)
+    # A stand-in for the model that nobody asked, wherever the verdict is told.
+    assert headline(routed.decision) == "CORRECT · stand-in" and verdict_of(view_run(trace)).label == "stand-in"
+    assert answered(trace, kept=False, with_record=False).decision.label == "Correct stand-in"
+    assert "stand-in: the best chunk decides in place of the whole context;" in described(trace.settings)
+    captions = " ".join(step.caption for step in tell(view_run(trace)).steps)
+    assert "A stand-in, since there was no language model: The best chunk" in captions
+    assert [own_name(one.decision) for one in judge_run(trace, [POLICY, policy_file("paper")])] == ["stand-in", ""]
+
+
+@pytest.mark.parametrize(("best", "found"), [(0.5, "AMBIGUOUS · stand-in"), (0.9, "CORRECT · stand-in")])
+@pytest.mark.parametrize("name", ["sufficient-context", "self-route", "astute-rag"])
+def test_no_policy_says_what_a_model_found_where_there_was_none(name: str, best: float, found: str) -> None:
+    trace = Bench(policy_file(name), best=best, web=WebMode.OFF).pipeline.run(QUESTION)
+    assert trace.decision is not None and headline(trace.decision) == found
+    nothing = Bench(policy_file(name), found=(), web=WebMode.OFF).pipeline.run(QUESTION)
+    assert nothing.decision is not None and headline(nothing.decision) == "INCORRECT", "no model would have been asked"
+
+
+def test_what_nobody_judged_has_no_name_of_the_policy() -> None:
+    trace = Bench("paper", model=FakeModel(), web=WebMode.OFF).pipeline.run(QUESTION)
+    assert headline(reroute(trace, POLICY).decision) == "AMBIGUOUS · not judged"
 
 
 def test_how_far_the_judgement_is_from_flipping() -> None:

@@ -13,11 +13,11 @@ from crag_core.llamaindex.synthesizer import metadata_of, shown
 from crag_core.pipeline.call_budget import budget
 from crag_core.pipeline.run import WebMode
 from crag_core.report import render
-from crag_core.trace.reroute import FROM_MEMORY, Missing, reroute
+from crag_core.trace.grounding.ending import FROM_MEMORY, AnswerEnding
+from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.answer.answer_blocks import AnswerBlocks
-from crag_core.view.answer.ending import AnswerEnding, ending
 from crag_core.view.path.run_path import run_path
 from crag_core.view.path.stages import StageState
 from crag_core.view.run_view import view_run
@@ -42,7 +42,7 @@ def test_no_retrieval_reads_nothing_and_every_place_says_so() -> None:
     assert trace.answer is not None and trace.answer.text == MEMORY and model.kinds == ["classify", "alone"]
     routed, view = reroute(trace, POLICY), view_run(trace)
     assert routed.answer == trace.answer and routed.missing == () and routed.knowledge.notes == (FROM_MEMORY,)
-    assert ending(view) is AnswerEnding.FROM_MEMORY
+    assert view.routed.ending is AnswerEnding.FROM_MEMORY
     assert ("doubtful", FROM_MEMORY) in AnswerBlocks(view, trace.answer, ()).notes
     assert (chip(routed.decision).title, chip(routed.decision).reason) == ("No retrieval", "No document was read")
     assert (flip_lines(view), no_flip(view)) == ((), "No threshold is looked at.")
@@ -113,7 +113,7 @@ def test_a_reply_that_cannot_be_read_sorts_nothing() -> None:
     trace = made.pipeline.run(QUESTION)
     assert model.kinds.count("classify") == 2 and trace.question_class is not None
     assert trace.question_class.label == "" and trace.question_class.cause.endswith("(asked twice)")
-    assert trace.decision is not None and trace.decision.reason == "the question was not classified"
+    assert trace.decision is not None and trace.decision.reason == "question not classified"
     assert trace.decision.action is Action.AMBIGUOUS and reroute(trace, POLICY).is_doubtful
     assert Missing.QUESTION_CLASS not in reroute(trace, POLICY).missing, "it was asked"
 
@@ -133,7 +133,7 @@ def test_a_run_of_another_policy_was_not_sorted_and_is_when_asked() -> None:
     trace = paper.pipeline.run(QUESTION)
     routed = reroute(trace, POLICY)
     assert Missing.QUESTION_CLASS in routed.missing and routed.answer is None
-    assert routed.decision.reason == "the question was not classified"
+    assert routed.decision.reason == "question not classified"
     under = paper.under(policy=POLICY)
     paper.forget_counts()
     done = under.resume(under.adopt(trace))

@@ -7,6 +7,7 @@ import json
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Messages
 from crag_core.base.types import Action, AnswerState, StepState, Usage
+from crag_core.decision.refine import REPEATED
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, USEFUL, USELESS, Bench, FakeModel, passage
@@ -102,7 +103,7 @@ def test_without_a_model_strips_are_kept_by_score_and_that_is_said() -> None:
     assert "no language model" in step.summary
     routed = reroute(trace, trace.settings.policy)
     assert "No LLM extracted sentences; they are kept by score instead." in routed.knowledge.notes
-    assert struck(routed) == {"p1#1": "score 0.10 ≤ cut-off 0.25"}
+    assert struck(routed) == {"p1#1": "score 0.10 ≤ cut-off 0.25", "web-2#0": REPEATED}
     assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
 
 

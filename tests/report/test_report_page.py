@@ -318,7 +318,7 @@ def test_kept_sentences_stand_plain_and_struck_ones_struck_with_score_and_reason
 
 def test_a_passage_tells_where_it_is_from_what_it_scored_and_why() -> None:
     page = page_of(recorded("paper", 0.9, None, 0.1))
-    assert page.head("1") == "1 fares.pdf, page 3 score 0.90 · CORRECT decides used 1 of 2 sentences: source [1]"
+    assert page.head("1") == "1 fares.pdf, page 3 score 0.90 · CORRECT decides used 1 of 2 sentences"
     assert "tells the price" in page.told("#passage-1")
     assert "cosine 0.71 · found by dense" in page.told("#passage-1")
     assert "Not graded: no score in the reply" in page.told("#passage-2")
@@ -353,9 +353,9 @@ def test_web_results_come_with_query_provider_and_link() -> None:
     told = page.told("#web")
     assert "2 results from SearXNG." in told and "dog fare (rewritten by model-7)" in told
     assert "DuckDuckGo: rate-limited (too many)" in told
-    link = page.part("#web-1 .address a")
+    link = page.part("#web-4 .address a")
     assert (link["href"], link["rel"]) == ("https://harbour.example/", ["noreferrer", "noopener"])
-    assert page.told("#web-2 .text").startswith("Tickets are sold at the pier.")
+    assert page.told("#web-5 .text").startswith("Tickets are sold at the pier.")
 
 
 @pytest.mark.parametrize(
@@ -392,7 +392,7 @@ def test_results_that_this_decision_does_not_use_are_shown_and_said_to_be_unused
     run = recorded("paper", 0.5, 0.5, 0.1, web=found_online(*two_pages()))
     page = page_of(run, run.settings.policy.with_thresholds(0.1, 0.4))
     assert "Recorded, but not used under the present thresholds." in page.told("#web")
-    assert "not used" in page.head("1", "web")
+    assert "not used" in page.head("4", "web")
 
 
 def test_no_search_is_said_to_be_none_and_whether_one_was_wanted() -> None:
@@ -460,7 +460,7 @@ def test_a_run_judged_by_its_second_evaluator_says_by_whom_it_was_taken() -> Non
     swapped = judged_by(second_opinion(), "llm")
     assert swapped is not None
     told = page_of(swapped).all_told(".changed li")
-    assert told[0] == "Graded by language model (llama) instead of by hand."
+    assert told[0] == "Evaluator language model (llama) instead of by hand."
     assert told[1].startswith("The original run was CORRECT: best chunk 0.90")
 
 

@@ -349,7 +349,7 @@ def test_no_promise_and_one_that_cannot_be_made_are_told() -> None:
 
 def test_thresholds_that_make_no_difference_are_not_said_to_be_good() -> None:
     nothing = Objective(Costs(0, 0, 0, 0, 0, 0))
-    assert "Keep yours" in page_of(SEEN, recommend(SEEN, nothing)).told("#trust")
+    assert "Nothing better found: keep yours" in page_of(SEEN, recommend(SEEN, nothing)).told("#trust")
     ungraded = board(*(case(n, Expected.CORRECT if n % 2 else Expected.INCORRECT, None) for n in range(40)))
     told = page_of(ungraded, recommend(ungraded, COSTS)).told("#scores")
     assert "No question has a score, so there is nothing to draw and no threshold has a say." in told
@@ -440,14 +440,15 @@ def assert_sound(page: Page) -> None:
     assert not re.search(r"url\(|@import|expression", sheet.get_text())
 
 
+NEAREST = "Doubtful: the nearest sentences"
 KEPT, BOTH = "Answered from the documents", "Answered from the documents and the web"
 WEB = "Documents set aside, the web asked instead"
 WAYS = {name: {KEPT, BOTH, WEB} for name in POLICIES} | {
     "rank-weighted": {KEPT, "Answered from the documents, and the web where little is left", WEB},
     "heuristic": {KEPT, "Searched for again in the documents", WEB},
     "adaptive-rag": {KEPT, "Searched for again in the documents"},
-    "astute-rag": {KEPT},
-    "self-route": {KEPT, "Answered from whole documents", "Documents set aside"},
+    "astute-rag": {KEPT, NEAREST},
+    "self-route": {KEPT, NEAREST, "Documents set aside"},
     "sufficient-context": {KEPT, "Not answered: the policy abstains", "Documents set aside"},
     "agentic": {KEPT, "Searched for again in the documents", "Set aside, and searched for again"},
 }

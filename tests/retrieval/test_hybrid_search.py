@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from crag_core.base.errors import WrongUse
 from crag_core.base.protocols import Found
 from crag_core.base.types import Engine
 from crag_core.retrieval.hybrid import HybridRetriever, measure_agreement, measure_cosine
@@ -220,3 +221,19 @@ def test_what_is_hidden_gives_way_to_the_next_best(retriever: HybridRetriever) -
     found = retriever.hiding(TEXTS["ferry.txt"]).retrieve(question, 3)
     assert len(found.passages) == 3
     assert [one.id for one in found.passages[:2]] == [one.id for one in all_of_them.passages[1:]]
+
+
+def test_other_texts_or_a_vector_may_stand_for_the_meaning(retriever: HybridRetriever, embedder: WordEmbedder) -> None:
+    dreamt, question = "Haustiere zahlen zwei Euro.", "When does the ferry leave?"
+    vector = embedder.embed_question(dreamt)
+    for asking in (retriever.meaning([dreamt]), retriever.meaning([question], vector)):
+        assert asking.retrieve(question, 1, DENSE).passages[0].source == "haustiere.txt"
+        assert asking.retrieve(question, 1, KEYWORD).passages[0].source == "ferry.txt", (
+            "words are those of the question"
+        )
+    both = retriever.meaning([dreamt, question]).retrieve(question, 2, DENSE).passages
+    assert {one.source for one in both} == {"haustiere.txt", "ferry.txt"}
+    assert retriever.retrieve(question, 1, DENSE).passages[0].source == "ferry.txt", "it is another retriever"
+    for wrong in ([1.0, 2.0], [float("nan")] * len(vector)):
+        with pytest.raises(WrongUse, match=r"Expected a query embedding of \d+ finite numbers, by .*, found \d+"):
+            retriever.meaning([], wrong).retrieve(question, 1)

@@ -109,9 +109,13 @@ def test_what_the_evidence_does_not_hold_is_not_answered(client: httpx.Client) -
 def test_a_later_question_is_understood_from_the_one_before(client: httpx.Client) -> None:
     first = asked(client, "/query", query=QUESTION)
     assert first["query"] == first["asked"] == QUESTION and first["asks_back"] == ""
-    later = asked(client, "/query", query="And longer ones?", after=first["id"])
-    assert later["asked"] == "And longer ones?" and "yacht" in later["query"], later["query"]
+    later = asked(client, "/query", query="And in winter?", after=first["id"])
+    assert later["asked"] == "And in winter?" and later["query"] == f"{QUESTION[:-1]} in winter?"
     assert later["steps"][0]["name"] == "condense" and later["decision"]["action"] == "CORRECT"
+    unsure = asked(client, "/query", query="And why?", after=first["id"])
+    assert (unsure["query"], unsure["asked"]) == (f"{QUESTION} And why?", "And why?")
+    assert unsure["doubtful"] and unsure["decision"]["action"] == "AMBIGUOUS" and unsure["sources"]
+    assert "no rule makes one question" in unsure["message"]
     assert asked(client, "/query", 404, query="And?", after="none")["kind"] == "UnknownRun"
     assert "expected after with query" in asked(client, "/query", 422, resume="x", after="y")["error"]
 
@@ -127,7 +131,7 @@ def test_a_question_that_is_asked_back_has_no_decision() -> None:
 def test_a_model_asks_back_and_the_reply_to_it_is_answered(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
     said = [
-        {"question": "And that one?", "missing": "that <boat>"},
+        {"question": "And that <boat>?", "missing": "that <boat>"},
         {"question": "What does a longer yacht pay a night?", "missing": ""},
     ]
     replies = judging()
@@ -141,7 +145,7 @@ def test_a_model_asks_back_and_the_reply_to_it_is_answered(home: Path, monkeypat
         httpx.Client(base_url=url, **PLAIN) as client,
     ):
         first = asked(client, "/query", query=QUESTION)
-        back = asked(client, "/query", query="And that one?", after=first["id"])
+        back = asked(client, "/query", query="And that <boat>?", after=first["id"])
         schemas.QueryResponse.model_validate(back)
         assert (back["asks_back"], back["answer"], back["chunks"]) == ("What does “that <boat>” stand for?", "", [])
         assert back["decision"]["action"] is None and back["kept"]

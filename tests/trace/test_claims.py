@@ -172,7 +172,8 @@ def test_a_hundred_kilobytes_are_cut_in_a_moment(sign: str) -> None:
         ("Köpekler için bir bilet gerekir ve bu çok ucuz.", "tr"),
         ("Dogs.", ""),
         ("Hetfield, Ulrich, Hammett, Trujillo", ""),
-        ("Chó được đi miễn phí nếu được giữ bằng dây xích trên tàu phà", "?"),
+        ("Chó được đi miễn phí nếu được giữ bằng dây xích trên tàu phà", "vi"),
+        ("Mbwa husafiri bila malipo ikiwa wamefungwa kwa mnyororo ndani kivuko mapema leo hii sana", "?"),
         ("", ""),
     ],
 )

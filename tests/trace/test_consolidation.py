@@ -96,9 +96,9 @@ def test_contradictions_are_renumbered_and_counted_once_a_pair() -> None:
     assert found is not None and [one.contradicts for one in found] == [(2,), (1,)]
     made = Consolidation(("p1", "p2", "p3"), 1, ("Ten.",), found)
     assert made.conflicts == ((1, 2),) and made.from_memory_alone == (found[1],)
-    assert conflict_lines(made) == ("Conflict: [1] [2] against the model's memory.",)
+    assert conflict_lines(made, (4, 7, 9)) == ("Conflict: [4] [7] against the model's memory.",)
     assert in_brief(made) == "1 passage from memory, 2 consolidated, 1 conflict"
-    assert sources_in_words(replace(found[0], memory=(1,))) == "[1] [2] and the model's memory"
+    assert sources_in_words(replace(found[0], memory=(1,)), (1, 2)) == "[1] [2] and the model's memory"
 
 
 def test_an_empty_list_says_that_nothing_bears_on_the_question() -> None:

@@ -8,12 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.types import Action, Edits, EvaluatorCard, Opinion, Step, StepName, StepState
+from crag_core.base.types import Action, Answer, AnswerState, Edits, EvaluatorCard, Opinion, Step, StepName, StepState
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import edited
-from crag_core.trace.opinions import Disagreement, disagreement, graded_by, judged_by, judged_under, rank_correlation
-from crag_core.trace.reroute import reroute
+from crag_core.trace.opinions import (
+    Disagreement,
+    decided_by,
+    disagreement,
+    graded_by,
+    judged_by,
+    judged_under,
+    rank_correlation,
+)
+from crag_core.trace.reroute import key_of, reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
 from tests.builders import CARD, POLICIES, even, grade, graded, policy, searched, trace, twice, web_page
 from tests.made_up_runs import HEURISTIC, JUDGE, edits_of, facts
 
@@ -74,6 +83,23 @@ def test_the_main_evaluator_gives_the_record_itself_and_an_unknown_one_nothing()
     assert judged_by(RUN, "hand", "any model, it asks none") is RUN
     assert judged_by(RUN, "cross-encoder") is None
     assert judged_by(RUN, "") is None
+
+
+def test_an_evaluator_that_has_graded_nothing_decides_by_nobodys_grades() -> None:
+    assert decided_by(RUN, CARD, "extractive") is RUN
+    assert decided_by(RUN, JUDGE, "ollama/qwen") == decided_by(RUN, JUDGE, "ollama/another") == by("llm")
+    other = decided_by(RUN, replace(CARD, name="embedding", title="Embedding similarity"), "extractive")
+    assert other.settings.evaluator.name == "embedding" and other.grades is None
+    assert by("hand", other).grades == GRADES, "and the way back is there"
+    for of in map(policy, POLICIES):
+        view = view_run(other, of)
+        needs_grades = bool(view.routed.decision_path.ungraded)
+        assert view.is_decided is not needs_grades
+        assert view.not_graded_by == ("Not graded by Embedding similarity yet" if needs_grades else "")
+        assert view.routed.answer is None or view.is_decided
+    key = key_of(other, reroute(other, PAPER).decision, reroute(other, PAPER).knowledge)
+    answer = Answer("Nine.", AnswerState.COMPLETE, "ollama/qwen", key)
+    assert reroute(replace(other, answer=answer), PAPER).answer is None, "though it was written from just this"
 
 
 def test_opinions_of_one_judge_by_two_models_are_told_apart() -> None:

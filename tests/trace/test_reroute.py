@@ -300,4 +300,6 @@ def test_rerouting_is_pure_and_always_decides(name: str, scores: list[float | No
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_can_reroute_the_same_run(name: str) -> None:
-    assert reroute(RUN, policy(name)).decision.label == policy(name).label(reroute(RUN, policy(name)).decision.action)
+    decision = reroute(RUN, policy(name)).decision
+    stand_in = f"{decision.action.capitalize()} stand-in"  # RUN had no language model
+    assert decision.label == (stand_in if policy(name).needs_model else policy(name).label(decision.action))

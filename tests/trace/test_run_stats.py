@@ -92,25 +92,31 @@ def with_web(*scores: float | None, web_score: float | None, page: Passage = NEW
     return taken(*scores, web=web)
 
 
-def test_correcting_helped_where_the_evidence_is_graded_higher_than_before() -> None:
+def test_the_best_score_rose_where_better_evidence_was_found() -> None:
     assert measure(with_web(0.1, 0.2, web_score=0.9), at=0).improved is True
 
 
-def test_correcting_did_not_help_where_the_evidence_is_graded_lower() -> None:
+def test_the_best_score_did_not_rise_where_what_was_found_is_no_better() -> None:
     assert measure(with_web(0.3, 0.2, web_score=0.1), at=0).improved is False
 
 
-def test_correcting_did_not_help_where_nothing_is_left() -> None:
+def test_leaving_out_the_worst_raises_no_best_score() -> None:
+    (best, worst), grades = graded(0.5, 0.4)
+    strips = (*strips_of(best, (best.text, 0.9)), *strips_of(worst, (worst.text, 0.0)))
+    assert measure(taken(0.5, 0.4, grades=grades, strips=strips), at=0).improved is False
+
+
+def test_the_best_score_did_not_rise_where_nothing_is_left() -> None:
     (found, *_), grades = graded(0.5)
     struck = strips_of(found, (found.text, 0.0))
     run = measure(taken(0.5, grades=grades, strips=struck), at=0)
     assert (run.action, run.strategy, run.improved) == (Action.AMBIGUOUS, "refinement", False)
 
 
-def test_whether_correcting_helped_is_open_without_grades() -> None:
+def test_whether_the_best_score_rose_is_open_without_grades() -> None:
     assert measure(with_web(None, None, web_score=0.9), at=0).improved is None
     assert measure(with_web(0.1, 0.2, web_score=None), at=0).improved is None
 
 
-def test_a_run_that_needed_no_correction_has_none_that_helped() -> None:
+def test_a_run_that_needed_no_correction_has_none_that_raised_it() -> None:
     assert measure(with_web(0.9, 0.2, web_score=0.1), at=0).improved is None

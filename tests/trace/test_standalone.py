@@ -1,22 +1,70 @@
-"""The rule that makes a later question stand alone: what it changes, what it leaves, and what holds of any text."""
+"""What a later question is understood as by rule: what it changes, what it leaves, and what holds of any text."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.data_files import DATA
+from crag_core.base.text.words import words
 from crag_core.base.types import Turn
 from crag_core.evaluators.shipped import signal_meter
-from crag_core.trace.standalone import back_question, by_rule, lacks_subject, points_back, stands_alone
+from crag_core.trace.repetition import speaks_of_before
+from crag_core.trace.standalone import (
+    back_question,
+    by_rule,
+    lacks_subject,
+    points_back,
+    stands_alone,
+    why_refused,
+)
 from crag_core.trace.trace import Trace
 from tests.builders import policy, trace
 
 STOP = signal_meter().stop_words
 TEXT = st.text(max_size=200)
+WORDS = st.lists(
+    st.sampled_from(
+        [
+            "and",
+            "what",
+            "about",
+            "the",
+            "a",
+            "for",
+            "in",
+            "on",
+            "2024",
+            "5",
+            "days",
+            "£2,000",
+            "Corsay",
+            "ferry",
+            "cost",
+            "does",
+            "is",
+            "it",
+            "of",
+            "with",
+            "?",
+            ".",
+        ]
+    ),
+    max_size=12,
+).map(" ".join)
+FOLLOW_UPS = [json.loads(line) for line in Path(__file__).with_name("follow_ups.jsonl").read_text("utf-8").splitlines()]
+
+
+def one_question(asked: str, *before: str) -> str:
+    """What it is understood as; "" where nothing makes one question of it and those before."""
+    if stands_alone(asked, STOP):
+        return asked
+    made, is_one = by_rule(asked, [Turn(str(number), one) for number, one in enumerate(before)], STOP)
+    return made if is_one else ""
 
 
 @pytest.mark.parametrize(
@@ -87,32 +135,125 @@ def test_none_of_these_is_asked_back_as_a_first_question(question: str) -> None:
     assert not lacks_subject(question, STOP)
 
 
-def test_the_question_before_stands_in_front_and_does_not_grow() -> None:
-    history: list[Turn] = []
-    for number, question in enumerate(
-        ["When does the ferry leave", "And in winter?", "How much is it?", "For children?"]
-    ):
-        made = by_rule(question, history, STOP) or question
-        history.append(Turn(str(number), made))
-    assert [turn.question for turn in history] == [
-        "When does the ferry leave",
-        "When does the ferry leave. And in winter?",
-        "When does the ferry leave. And in winter? How much is it?",
-        "When does the ferry leave. How much is it? For children?",
-    ]
+def test_the_new_thing_takes_the_place_of_the_old_one() -> None:
+    made = [one | {"understood": one_question(one["asked"], one["before"])} for one in FOLLOW_UPS]
+    assert made == FOLLOW_UPS
 
 
-def test_turns_that_name_nothing_are_passed_over() -> None:
-    history = [Turn("a", "When does the ferry leave?"), Turn("b", "?!"), Turn("c", "and you?")]
-    assert by_rule("And in winter?", history, STOP) == "When does the ferry leave? And in winter?"
-    assert by_rule("And in winter?", history[1:], STOP) == ""
+@pytest.mark.parametrize(
+    ("before", "asked", "understood"),
+    [
+        ("Which shipyard built the Tystie?", "And the Grey Plover?", "Which shipyard built the Grey Plover?"),
+        (
+            "What gap should the exhaust valves on Corsay Maid have when everything is cold?",
+            "What about the inlet valves?",
+            "What gap should the inlet valves on Corsay Maid have when everything is cold?",
+        ),
+        (
+            "What is the on-call allowance for Christmas Day?",
+            "and for a normal Saturday?",
+            "What is the on-call allowance for a normal Saturday?",
+        ),
+        (
+            "I'm staying one night in a B&B on Vennick for work. What is the most I can claim for it?",
+            "What about two nights?",
+            "I'm staying two nights in a B&B on Vennick for work. What is the most I can claim for it?",
+        ),
+        (
+            "How much is a car to Vennick, one way?",
+            "And to Corsay with an Islander Card?",
+            "How much is a car to Corsay, one way with an Islander Card?",
+        ),
+        ("Who keeps the harbour office on weekdays?", "When is it open?", "When is the harbour office open?"),
+        ("How many passengers may the Tystie carry?", "And when was it built?", "When was the Tystie built?"),
+        ("What do the lockers cost?", "And how large are they?", "How large are the lockers?"),
+        ("Was kostet die Fähre nach Corsay?", "Und nach Vennick?", "Was kostet die Fähre nach Vennick?"),
+    ],
+)
+def test_of_other_documents_too(before: str, asked: str, understood: str) -> None:
+    assert one_question(asked, before) == understood
 
 
-@given(TEXT, st.lists(TEXT, max_size=4))
-def test_whatever_is_asked_is_kept_at_the_end(question: str, before: list[str]) -> None:
-    made = by_rule(question, [Turn("", one) for one in before], STOP)
-    assert made == "" or made.endswith(question)
-    assert len(made) <= sum(map(len, before)) + len(question) + 5
+@pytest.mark.parametrize(
+    ("before", "asked"),
+    [
+        ("How many days of paid leave do full-time staff receive?", "And after ten years with you?"),
+        ("How many days of paid leave do full-time staff receive?", "And full-time staff?"),
+        ("I'm staying one night in a B&B on Vennick. What is the most I can claim for it?", "And dinner?"),
+        ("What did the founders pay for their very first boat?", "And for Grey Plover?"),
+        ("What did the founders pay for their very first boat?", "and who sold it?"),
+        ("How much is an ordinary car to Vennick, one way?", "And from Corsay?"),
+        ("How much may be spent on looking into a successor for our relief ship?", "And on the new charger?"),
+        ("If I call off my trip the day before, how much of the fare do I get back?", "And two hours before?"),
+        ("If I call off my trip the day before, how much of the fare do I get back?", "And for a group?"),
+        ("What is the heaviest mobility scooter you will take along?", "And the longest?"),
+        ("In the Monday test, how quickly must the propeller blades swing?", "And on Tuesdays?"),
+        ("What does a yacht of ten metres pay a night?", "And a longer one?"),
+        ("Wie viele Hunde dürfen auf der Tystie mitfahren?", "Und Katzen?"),
+        ("When does the ferry to Vennick leave from Corsay?", "And Kelderport?"),
+        ("Does the captain or the mate sign the log?", "And when does she do it?"),
+        ("Are robo-advisors insured by FDIC?", "What about investing with Lendingclub?"),
+        ("How do bot management identify bots?", "How does CIS do it?"),
+        ("How can I get my car prepared for the winter weather?", "And what will it cost me to buy all of it?"),
+    ],
+)
+def test_what_nobody_can_tell_is_not_guessed(before: str, asked: str) -> None:
+    assert one_question(asked, before) == ""
+
+
+def test_it_follows_the_last_question_that_stands_alone() -> None:
+    history = [Turn("a", "When does the ferry leave?"), Turn("b", "And the crane?"), Turn("c", "and you?")]
+    assert by_rule("And in winter?", history, STOP) == ("When does the ferry leave in winter?", True)
+    assert by_rule("And why?", history, STOP) == ("When does the ferry leave? And why?", False)
+    assert by_rule("And in winter?", history[2:], STOP) == ("", False)
+
+
+def test_a_reply_takes_the_place_of_what_was_asked_for() -> None:
+    back = Turn("a", "And how high is it?", "What does “it” stand for?", asks_back=True)
+    assert by_rule("The crane", [back], STOP) == ("How high is the crane?", True)
+    assert by_rule("Vennick", [Turn("a", "why?", "What about?", asks_back=True)], STOP) == ("why? Vennick", False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "why"),
+    [
+        ("And the Tystie?", "When was the Tystie built?", ""),
+        ("thank you. And the Tystie?", "When was the Tystie built?", ""),
+        ("And for kids?", "what does the ferry cost for an adult ?", "asked an earlier question once more"),
+        ("And the Tystie?", "When was the Grey Plover built, and where?", "left out “Tystie”"),
+        ("And the Tystie?", "When was the Grey Plover built? And the Tystie?", "asked two questions in one"),
+        ("And the Tystie?", "When were the Grey Plover and the Tystie built?", "kept what the new thing replaces"),
+        ("And in winter?", "When was the Grey Plover built in winter?", ""),
+        ("And when is it inspected?", "And when is it inspected?", "left it depending on what came before"),
+    ],
+)
+def test_what_a_model_made_of_it_is_looked_at(asked: str, said: str, why: str) -> None:
+    history = [Turn("a", "What does the ferry cost for an adult?"), Turn("b", "When was the Grey Plover built?")]
+    assert why_refused(said, asked, history, STOP) == why
+
+
+@pytest.mark.parametrize(
+    ("sentence", "before", "now", "speaks"),
+    [
+        ("Full-time staff receive 27 days of leave.", "Leave of full-time staff?", "Leave of part-time staff?", True),
+        ("Part-time staff receive as many days as full-time staff.", "Full-time staff?", "Part-time staff?", False),
+        ("418,200 passengers were carried in 2024.", "Passengers in 2024?", "Passengers in 2021?", True),
+        ("Child 5-15: 5.80", "What does it cost for an adult?", "What does it cost for kids?", False),
+        ("The ferry leaves in summer.", "When is the board meeting?", "When does the ferry leave?", False),
+        ("", "", "", False),
+    ],
+)
+def test_a_sentence_about_what_was_asked_before(sentence: str, before: str, now: str, speaks: bool) -> None:
+    assert speaks_of_before(sentence, before, now) is speaks
+
+
+@given(TEXT | WORDS, st.lists(TEXT | WORDS, max_size=4))
+def test_whatever_is_asked_is_kept(question: str, before: list[str]) -> None:
+    made, is_one = by_rule(question, [Turn("", one) for one in before], STOP)
+    assert made == "" or is_one or made.endswith(question)
+    assert made == "" or made not in before, "the earlier question again"
+    assert not is_one or {*words(question)} - STOP - {"what", "about", "ok"} <= {*words(made)}
+    assert len(made) <= sum(map(len, before)) + 3 * len(question) + 5
     assert isinstance(lacks_subject(question, STOP), bool) and back_question(question, STOP)
 
 

@@ -74,6 +74,7 @@ def test_every_field_of_a_partly_relevant_run() -> None:
         rule=None,
         score_after=0.9,
         doubtful=True,
+        reason="weighted sum of signals 0.64 between lower 0.50 and upper 0.75",
     )
 
 

@@ -8,8 +8,10 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from threading import Event
 from typing import Any
 
@@ -20,11 +22,12 @@ import torch
 from crag_core.base.types import Passage
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
 from training import base, learning
-from training.encoding import encode, load_tokenizer
+from training.encoding import Batch, batches, encode, load_tokenizer
 from training.learning import Learner
-from training.model import open_model
+from training.model import load_weights, open_model
 from training.options import embedder_folder
-from training.pairs import Pair
+from training.pairs import Pair, pack_rows
+from training.train import PACKED, read_training_rows
 
 ROOT = Path(__file__).parents[2]
 FACTS = {
@@ -116,11 +119,13 @@ def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
     write_everyday(tmp_path / "everyday")
     write_base(tmp_path / "base")
     given = ("--data", tmp_path / "data", "--base", tmp_path / "base", "--everyday", tmp_path / "everyday")
+    common = ("training.train", *given, "--threads", "1", "--tokens", "6000")
     outs = [tmp_path / "first", tmp_path / "second"]
-    for out in outs:
-        run("training.train", *given, "--out", out, "--threads", "1", "--tokens", "6000")
+    run(*common, "--out", outs[0])
+    pack_rows(read_training_rows(tmp_path / "data"), tmp_path / "pack" / PACKED)
+    run(*common, "--out", outs[1], "--data", tmp_path / "pack", "--builders", "2")
     weights = [(out / "weights.pt").read_bytes() for out in outs]
-    assert weights[0] == weights[1], "the same seed trains the same weights"
+    assert weights[0] == weights[1], "the same seed trains the same weights, from packed rows and in several processes"
     shipped = tmp_path / "shipped"
     told = run("training.calibrate", *given, "--weights", outs[0] / "weights.pt", "--out", shipped)
     assert "AUROC" in told and "ECE" in told and "sentences" in told
@@ -139,20 +144,32 @@ def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
 def test_what_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learning, "SAVED_AFTER", 0)
     write_base(tmp_path / "base")
+    monkeypatch.setattr(learning, "MARKS", (5_000,))
+    tokenizer = load_tokenizer(tmp_path / "base" / "tokenizer.json")
+    near = Pair("Question?", "Text that tells of something else.", 0.0, None, "", again="asked?")
     told = [
-        Pair(f"Question {n}?", f"Text {n} tells of it.", float(n % 2), None, "", again="asked?") for n in range(200)
+        Pair(
+            f"Question {n}?",
+            f"Text {n} tells of it.",
+            float(n % 2),
+            None,
+            "",
+            again="asked?",
+            against=(near,) * (n % 2),
+        )
+        for n in range(200)
     ]
     stopped_at: list[int] = []
 
-    def epoch(number: int) -> Sequence[Pair]:
+    def epoch(number: int) -> Iterator[Batch]:
         if number == 1 and not stopped_at:
             stopped_at.append(number)
             raise KeyboardInterrupt
-        return told[number:]
+        yield from (encode(tokenizer, some) for some in batches(told[number:], Random(number), tokenizer))
 
     def learner(tokens: int) -> Learner:
         torch.manual_seed(1)
-        return Learner(open_model(tmp_path / "base"), load_tokenizer(tmp_path / "base" / "tokenizer.json"), tokens)
+        return Learner(open_model(tmp_path / "base"), tokens)
 
     with pytest.raises(KeyboardInterrupt):
         learner(9_000).train(epoch, tmp_path / "weights.pt")
@@ -164,6 +181,29 @@ def test_what_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, monkeypatc
     resumed, whole = (torch.load(tmp_path / name, weights_only=True) for name in ("weights.pt", "whole.pt"))
     assert all(torch.equal(resumed[name], whole[name]) for name in whole)
     assert not (tmp_path / "weights.pt.part").exists()
+    halves = [open_model(tmp_path / "base") for _ in range(2)]
+    for model, name in zip(halves, ("weights-0M.pt", "weights-end.pt"), strict=True):
+        load_weights(model, tmp_path / name)
+    on_the_way, at_the_end = (model.state_dict() for model in halves)
+    assert all(torch.allclose(at_the_end[name], whole[name], atol=1e-3) for name in whole)
+    assert not torch.equal(on_the_way["place.weight"], at_the_end["place.weight"])
+    torch.save({"other.weight": torch.zeros(1)}, tmp_path / "other.pt")
+    with pytest.raises(SystemExit, match="expected weights of training"):
+        load_weights(halves[0], tmp_path / "other.pt")
+
+
+def test_a_training_by_the_clock_ends_with_it(tmp_path: Path) -> None:
+    write_base(tmp_path / "base")
+    tokenizer = load_tokenizer(tmp_path / "base" / "tokenizer.json")
+    batch = encode(tokenizer, [Pair("Who?", "Ada did.", 1.0, 1.0, "")])
+    asked: list[int] = []
+
+    def epoch(number: int) -> Iterator[Batch]:
+        asked.append(number)
+        yield batch
+
+    Learner(open_model(tmp_path / "base"), 10**9, minutes=0.005).train(epoch, tmp_path / "weights.pt")
+    assert asked and (tmp_path / "weights.pt").is_file()
 
 
 def test_a_pair_with_two_wordings_is_two_rows_and_its_answer_is_marked(tmp_path: Path) -> None:
@@ -179,6 +219,20 @@ def test_a_pair_with_two_wordings_is_two_rows_and_its_answer_is_marked(tmp_path:
     marked = [found.tokens[place] for place, inside in enumerate(batch.evidence[0].tolist()) if inside]
     assert marked == ["ada", "did", "."]
     assert batch.evidence[1:].sum() == 0
+
+
+def test_a_pair_and_what_it_stands_against_are_compared_wording_by_wording(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(embedder_folder() / "tokenizer.json")
+    near = (Pair("Who else?", "Ada.", 0.0, None, "", again="else"), Pair("Who is it?", "Bo.", 0.0, None, ""))
+    pairs = [Pair("When?", "In May.", 0.0, None, ""), Pair("Who?", "Ada.", 1.0, 1.0, "", again="who", against=near)]
+    batch = encode(tokenizer, pairs)
+    assert batch.answering == (0.0, 1.0, 0.0, 0.0, 1.0, 0.0)
+    assert list(zip(batch.above, batch.below, strict=True)) == [(1, 2), (1, 3), (4, 5)]
+    many = [replace(pair, passage="Ada. " * n) for n in range(1, 60) for pair in pairs]
+    found = [*batches(many, Random(1), tokenizer, tokens=700)]
+    assert sorted(id(pair) for some in found for pair in some) == sorted(map(id, many)), "each once"
+    for some in found:
+        assert encode(tokenizer, some).ids.numel() <= 700 or len(some) == 1
 
 
 def write_wheel(path: Path) -> dict[str, Any]:

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from crag_core.base.text.sentences import split
-from training.everyday import FOLDER, Asked, Everyday, everyday_pairs, is_kept_apart, read_everyday
+from training.everyday import (
+    FOLDER,
+    Asked,
+    Everyday,
+    chunks_as_shown,
+    everyday_pairs,
+    in_groups,
+    is_kept_apart,
+    read_everyday,
+    read_near_misses,
+    title_of,
+)
 from training.exchange import exchange
 from training.forms import reword
+from training.mixture import take_turn
+from training.pairs import with_near_misses
+from training.tables import as_read, carry_heads
 from training.wording import make_question, names_of, perturb, stems, without
 
 PASSAGE = (
@@ -133,7 +148,7 @@ DOCUMENT = Everyday(
 def test_everyday_questions_are_answered_only_by_the_chunk_that_holds_the_evidence() -> None:
     other = replace(DOCUMENT, title="Bath", text="Adults here pay the fee of the bath. A coin opens the lockers.")
     for seed in range(20):
-        pairs = everyday_pairs([DOCUMENT, other], lambda text: len(text.split()), Random(seed))
+        pairs = with_near_misses(everyday_pairs([DOCUMENT, other], lambda text: len(text.split()), Random(seed)))
         for pair in pairs:
             assert (pair.answering == 1.0) == bool(pair.evidence), pair
             assert pair.evidence in pair.passage
@@ -150,3 +165,92 @@ def test_every_everyday_document_holds_its_evidence() -> None:
     for document in read_everyday(FOLDER):
         assert all(asked.place in document.text and all(asked.wordings) for asked in document.questions), document.title
         assert {asked.is_answered for asked in document.questions} == {True, False}, document.title
+
+
+def lease(flat: str, rent: str) -> Everyday:
+    asked = (
+        Asked((f"What is the rent of flat {flat}?", f"rent flat {flat}", f"flat {flat} rent"), rent, True, "answered"),
+        Asked((f"What is the rent of flat Z{flat}?", "rent other", "other rent"), rent, False, "swapped", twin=0),
+    )
+    text = f"LEASE OF FLAT {flat}\n\nThe keys are three. The cellar is damp in spring.\n\n{rent} It is due on Monday."
+    return Everyday(f"Lease of flat {flat}", text, asked, "leases", f"w1-lease-{flat}")
+
+
+def test_a_twin_and_a_sibling_stand_against_what_answers() -> None:
+    leases = [lease("A4", "The rent is 700."), lease("B7", "The rent is 900."), replace(DOCUMENT, title="Other")]
+    assert [len(group) for group in in_groups(leases)] == [2, 1]
+    kinds: set[str] = set()
+    for seed in range(30):
+        pairs = everyday_pairs(leases, lambda text: len(text.split()), Random(seed))
+        for pair in (one for one in pairs if "flat" in one.question and one.answering == 1.0):
+            for near in pair.against:
+                kinds.add(near.kind)
+                assert near.answering == 0.0
+                if near.kind == "everyday/sibling":
+                    assert near.question.split()[0] == pair.question.split()[0] or near.again
+                    other = "B7" if "700" in pair.passage else "A4"
+                    assert other in near.passage, "what is shown tells that it is about something else"
+                if near.kind == "everyday/swapped":
+                    assert "FLAT" in near.passage, "without the name it might be that of the other flat"
+        assert not [
+            one
+            for one in pairs
+            if one.kind == "everyday/elsewhere" and "flat" in one.question and "FLAT" in one.passage
+        ], "a sibling is no other document"
+    assert {"everyday/sibling", "everyday/swapped"} <= kinds
+
+
+def test_every_document_with_near_misses_holds_what_its_questions_look_at(shared_data: Path) -> None:
+    documents = read_near_misses(shared_data / "train" / "everyday2")
+    assert len(documents) > 1000
+    for document in documents:
+        assert all(asked.place in document.text and all(asked.wordings) for asked in document.questions), document.file
+        assert all(asked.twin is None or document.questions[asked.twin].is_answered for asked in document.questions), (
+            document.file
+        )
+
+
+CSV = "Stock of 1 May\n\nno,article,price\n17,ink; blue,4.10\n18,glue,\n19,card,2.50\n\nAsk Ada."
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "became"),
+    [
+        (CSV, "17,ink; blue,4.10", "no: 17; article: ink; blue; price: 4.10"),
+        (CSV, "18,glue,", "no: 18; article: glue"),
+        ("| a | b | c |\n|---|---|---|\n| 1 | 2 | 3 |\n| 4 |  | 6 |", "| 4 |  | 6 |", "a: 4; c: 6"),
+    ],
+)
+def test_rows_carry_their_heads(text: str, line: str, became: str) -> None:
+    shown, lines = carry_heads(text)
+    assert lines[line] == became and became in shown.split("\n")
+    assert "---" not in shown and "no,article" not in shown
+
+
+@pytest.mark.parametrize("text", ["One, two, three.\nFour, five, six.", "", "a;b;c\n1;2;3", "no table\nat all"])
+def test_prose_and_short_lists_are_no_tables(text: str) -> None:
+    assert carry_heads(text) == (text, {})
+
+
+def test_an_export_is_read_as_the_application_reads_it() -> None:
+    shown, lines = as_read(CSV) or ("", {})
+    assert lines["17,ink; blue,4.10"] == "no: 17; article: ink; blue; price: 4.10"
+    assert all(line in shown.split("\n") for line in lines.values())
+    document = Everyday("Stock", CSV, ())
+    assert chunks_as_shown(document, lambda text: len(text.split()))[0][1] == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [("\n**House rules**\nNo dogs.", "House rules"), ("From: Ada\n\n# Fees\n", "Fees"), ("x" * 300, "x" * 100)],
+)
+def test_the_title_is_the_first_heading_or_line(text: str, title: str) -> None:
+    assert title_of(text) == title
+
+
+def test_every_item_has_its_turn_before_one_comes_again() -> None:
+    pool = list(range(10))
+    found = [take_turn(pool, 4, number, "seed") for number in range(5)]
+    assert sorted(item for some in found for item in some) == sorted(pool * 2)
+    assert found[0] == take_turn(pool, 4, 0, "seed") and found[0] != take_turn(pool, 4, 0, "other seed")
+    assert sorted(take_turn(pool, 99, 3, "seed")) == pool and take_turn([], 5, 0, "") == []

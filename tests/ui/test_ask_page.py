@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.data_files import DATA
+from crag_core.base.types import Action
 from crag_core.evaluators.shared import multilingual
 from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
@@ -117,17 +118,32 @@ def test_the_sentence_cut_off_strikes_out_at_once(start: Start) -> None:
 def test_carrying_out_another_route_makes_a_new_run(start: Start) -> None:
     app = ask(start(), PRICE)
     first = app.session_state["trace"]
-    choose(app, evaluator="heuristic")
-    put_thresholds(app, (0.98, 0.99))
+    choose(app, policy="heuristic")
+    put_thresholds(app, (0.0, 1.0))  # AMBIGUOUS: retrieves again
     app.run()
     app.button(key="ask_carry_out").click().run()
     settle(app)
     second = app.session_state["trace"]
     assert second.id != first.id
-    assert second.passages == first.passages
-    assert "Not answered from this evidence" in "".join(
-        str(warning.title) for warning in app.warning
-    ) or "cannot be answered" in shown(app)
+    assert second.passages == first.passages and second.rounds and not first.rounds
+
+
+def test_another_evaluator_decides_nothing_before_it_has_graded(start: Start) -> None:
+    app = ask(start(), PRICE)
+    first = app.session_state["trace"]
+    for policy, evaluator, called in (("paper", "embedding", "Embedding similarity"), ("paper", "heuristic", "Heur")):
+        choose(app, policy=policy, evaluator=evaluator)
+        assert f"Not graded by {called}" in header(app)
+        assert not any(action in header(app) for action in Action) and not parts(app, "crag_score_line")
+        assert not parts(app, "answer")[0]["blocks"], "nor is the answer shown that the run has"
+        assert [one.label for one in app.button if one.key == "ask_carry_out"] == ["Grade (0 LLM calls)"]
+        app.button(key="ask_carry_out").click().run()
+        settle(app)
+        graded = app.session_state["trace"]
+        assert graded.id == first.id and graded.grades == first.grades, "the record keeps the grades of both"
+        assert "Retrieval: " in header(app) and parts(app, "crag_score_line")
+    app.selectbox(key="evaluator").set_value("embedding").run()
+    assert "Retrieval: " in header(app), "its grades are there"
 
 
 def test_asking_first_sends_nothing_before_approval(start: Start) -> None:
@@ -234,6 +250,13 @@ def test_a_suggested_question_runs_once(start: Start) -> None:
     for _ in range(3):
         settle(app.run())
     assert app.session_state["trace"] is first
+
+
+def test_a_question_that_is_sent_with_a_moved_slider_is_asked(start: Start) -> None:
+    """As when the page is late: the redraw that the slider asks for takes the place of the form's."""
+    app = put_thresholds(ask(start(), PRICE), (0.2, 0.8))
+    ask(app, "What does the crane lift?")
+    assert app.session_state["trace"].question == "What does the crane lift?" and not app.exception
 
 
 def test_an_empty_question_starts_nothing(start: Start) -> None:

@@ -70,8 +70,8 @@ def test_where_nothing_is_kept_a_run_goes_on_as_the_same_one(start: Start) -> No
 def test_another_route_tells_what_it_took_over(start: Start) -> None:
     app = ask(start(), "How many pounds does a yacht of ten metres pay a night?")
     assert "taken over from an earlier run" not in shown(app)
-    app.selectbox(key="evaluator").set_value("heuristic").run()
-    put_thresholds(app, (0.98, 0.99)).run()
+    app.selectbox(key="policy").set_value("heuristic").run()
+    put_thresholds(app, (0.0, 1.0)).run()  # AMBIGUOUS: retrieves again
     app.button(key="ask_carry_out").click()
     settle(app.run())
     assert "taken over from an earlier run" in shown(app)

@@ -36,10 +36,11 @@ def test_six_turns_are_understood_from_each_other(start: Start) -> None:
     first = shown(app)
     assert first.follow_up is None and not turns(app)
     ask(app, "And a longer one?")
-    waiting = shown(app)
-    assert waiting.passages is None, "nothing is searched before the question was seen"
-    field = app.text_input(key=f"ask_understood_{waiting.id}")
-    assert field.value == "What does a yacht of ten metres pay a night? And a longer one?"
+    unsure = shown(app)
+    field = app.text_input(key=f"ask_understood_{unsure.id}")
+    assert field.value == "And a longer one?" and "After “What does a yacht of ten metres pay a night?”" in said(app)
+    assert unsure.passages and not unsure.grades and "Doubtful" in said(app) and "no rule makes one" in said(app)
+    assert not any("Generate" in button.label for button in app.button)
     field.set_value("What does a longer yacht pay a night?")
     press(app, "Ask this")
     run = shown(app)
@@ -51,12 +52,14 @@ def test_six_turns_are_understood_from_each_other(start: Start) -> None:
     ask(app, "Who keeps the harbour office on weekdays?")  # stands alone: asked at once
     assert shown(app).question == "Who keeps the harbour office on weekdays?" and shown(app).passages
     ask(app, "When is it open?")
+    assert shown(app).passages is None, "nothing is searched before the question was seen"
+    assert app.text_input(key=f"ask_understood_{shown(app).id}").value == "When is the harbour office open?"
     app.checkbox(key="ask_at_once").check()
     press(app, "Ask this")
     ask(app, "How much does the crane lift?")
     ask(app, "And when is it inspected?")  # does not wait any more
     last = shown(app)
-    assert last.question.endswith("How much does the crane lift? And when is it inspected?") and last.passages
+    assert last.question == "When is the crane inspected?" and last.passages
     assert last.follow_up is not None and last.follow_up.history[0].question == first.question
     assert len(turns(app)) == 5
 
@@ -76,9 +79,9 @@ def test_what_nobody_can_understand_is_asked_back(start: Start) -> None:
     assert "Asks back" in said(app) and "What does “it” stand for?" in said(app)
     ask(app, "The crane")
     field = app.text_input(key=f"ask_understood_{shown(app).id}")
-    assert field.value == "And how high is it? The crane"
+    assert field.value == "How high is the crane?"
     press(app, "Ask this")
-    assert shown(app).question == "And how high is it? The crane" and shown(app).passages
+    assert shown(app).question == "How high is the crane?" and shown(app).passages
     press(app, turns(app)[0])
     press(app, "Ask anyway")
     assert shown(app).id == asked.id and shown(app).question == "And how high is it?" and shown(app).passages
@@ -95,7 +98,6 @@ def test_hostile_words_of_a_conversation_are_text(start: Start) -> None:
     bad = "How high is the <script>alert(1)</script> **tower** [x](javascript:alert)?"
     app = ask(start(), bad)
     ask(app, "And is it old?")
-    press(app, "Ask this")
-    line = next(one.value for one in app.markdown if "Understood as" in one.value)
+    line = next(one.value for one in app.markdown if "After “" in one.value)
     assert "\\<script\\>" in line and "\\*\\*tower" in line
     assert "\\<script" in next(button.label for button in app.button if str(button.key).startswith("turn_"))

@@ -150,13 +150,18 @@ def test_without_a_language_model_the_page_says_what_decides_instead(start: Star
     ask(app, PRICE)
     assert shown(app).count(told) >= 2, "in the sidebar, and as a note of the run"
     assert "best chunk" in shown(app).lower() and not app.exception
+    assert "stand-in" in header(app) and "No threshold changes this." not in shown(app), "here the bars count"
+    (picture,) = parts(app, "crag_score_line")
+    assert "a judgement of all chunks together" not in str(picture) and "Sufficient" not in str(picture)
+    trace: Trace = app.session_state["trace"]
+    assert "Original run" in shown(app) and "policy has changed" not in render(trace, trace.settings.policy)
 
 
 def test_a_run_of_another_policy_lacks_the_judgement_and_supplies_it_at_one_press(start: Start) -> None:
     with OllamaServer(ScriptedModel(judging(0.9))) as server:
         app = ask(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), PRICE)
         choose(app, policy="sufficient-context")
-        assert "a judgement of the whole context" in shown(app) and "sufficiency was not judged" in shown(app).lower()
+        assert "a judgement of the whole context" in shown(app) and "sufficiency not judged" in shown(app).lower()
         asked = heard(server)["sufficient"]
         press(app, "Generate (about 2 LLM calls)")
         assert (asked, heard(server)["sufficient"]) == (0, 1)

@@ -108,10 +108,10 @@ def test_a_line_says_scores_use_and_what_decides() -> None:
     )
     run = trace(policy("two-signal"), passages=found, grades=grades)
     one, two, three = parts(cards((run, policy("two-signal"))), "passage_head")
-    assert (one["title"], one["scores"]) == ("p1.txt, page 3", [["answering", 0.7], ["topical", 0.9]])
+    assert (one["title"], one["scores"]) == ("p1.txt, page 3", [["answering", 0.7, "0.70"], ["topical", 0.9, "0.90"]])
     assert one["chips"] == [["decides", "decides"]] and two["chips"] == []
     compared = parts(cards((run, policy("paper"))), "passage_head")
-    assert compared[0]["scores"] == [["score", 0.8]], "the number that this policy compares"
+    assert compared[0]["scores"] == [["score", 0.8, "0.80"]], "the number that this policy compares"
     assert three["scores"] == [] and three["ungraded"] == ["not graded"], "never a made-up number"
 
 
@@ -129,7 +129,6 @@ def test_sentences_stand_in_their_place_with_score_and_cutoff() -> None:
     assert [row["starts"] for row in box["rows"]] == [False, False, True, False], "the paragraphs of the chunk"
     assert box["rows"][2]["spoken"] == "struck out, score 0.20 ≤ cut-off 0.35"
     assert parts(app, "passage_head")[0]["use"] == "used 2 of 4 sentences"
-    assert "source [1]" in said(app)
 
 
 def test_reason_that_no_bar_tells_gets_a_sign_and_a_note() -> None:
@@ -195,7 +194,7 @@ def test_passage_without_scored_sentences_shows_its_text() -> None:
 def test_hostile_text_stays_text() -> None:
     text = "# A [x](javascript:alert(1))\n<img src=x onerror=alert(1)> :red[y] $z$ ~~no~~."
     found = passage("p1", text, source="<b>a</b> [x](http://evil.example).md")
-    run = trace(policy("paper"), passages=(found,), strips=strips_of(found, (text, 0.9)))
+    run = trace(policy("paper"), passages=(found,), grades=(Grade("p1", 0.5),), strips=strips_of(found, (text, 0.9)))
     app = cards((run, policy("paper")))
     (row,) = rows(app)
     assert row["lines"] == [["A [x](javascript:alert(1))", True], [text.splitlines()[1], False]], "for textContent"
@@ -205,7 +204,9 @@ def test_hostile_text_stays_text() -> None:
 
 def test_nobodys_text_can_turn_the_direction_of_another() -> None:
     found = passage("p1", "safe \u202egnp.exe\u202c \u2066end\u2069.", source="re\u202etxt.exe")
-    run = trace(policy("paper"), passages=(found,), strips=strips_of(found, (found.text, 0.9)))
+    run = trace(
+        policy("paper"), passages=(found,), grades=(Grade("p1", 0.5),), strips=strips_of(found, (found.text, 0.9))
+    )
     app = cards((run, policy("paper")))
     assert words(rows(app)[0]) == "safe gnp.exe end."
     assert parts(app, "passage_head")[0]["title"] == "retxt.exe"
@@ -216,7 +217,7 @@ def test_nobodys_text_can_turn_the_direction_of_another() -> None:
 )
 def test_any_script_and_any_length_is_shown_whole(text: str) -> None:
     found = passage("p1", text)
-    run = trace(policy("paper"), passages=(found,), strips=strips_of(found, (text, None)))
+    run = trace(policy("paper"), passages=(found,), grades=(Grade("p1", 0.5),), strips=strips_of(found, (text, None)))
     (row,) = rows(cards((run, policy("paper"))))
     assert words(row) == text
     assert row["score_text"] == "–" and "not graded" in row["spoken"]
@@ -256,7 +257,7 @@ def test_pinned_passage_says_so_and_keeps_its_grade() -> None:
     app = cards((replace(run, edits=Edits(pinned=("p1",))), chosen), acts=[], unfolded=True)
     head = parts(app, "passage_head")[0]
     assert ["pinned", "pinned by you"] in head["chips"]
-    assert head["scores"] == [["score", 0.5]], "what was graded stays a fact"
+    assert head["scores"] == [["score", 0.5, "0.50"]], "what was graded stays a fact"
     assert "Pinned by you: counts as 1.00, graded 0.50." in said(app)
     assert {row["score_text"].rstrip("†") for row in rows(app)} == {"1.00"}
     assert [button.label for button in app.button if "in" in button.label and "Show" not in button.label] == [
@@ -279,7 +280,7 @@ def test_web_results_are_cards_with_a_link_and_no_document_to_show() -> None:
     run, chosen = a_run(1, "paper", web=web, grades=(Grade("p1", 0.1),))
     app = cards((run, chosen.with_thresholds(0.4, 0.6, 0.35)), acts=[], unfolded=True)
     heads = parts(app, "passage_head")
-    assert [head["anchor"] for head in heads] == ["passage-1", "web-1"]
+    assert [head["anchor"] for head in heads] == ["passage-1", "web-2"]
     assert heads[1]["use"] == "used whole"
     assert "](https://dues.example/)" in said(app)
     assert sum(button.label == "Show in the document" for button in app.button) == 1

@@ -104,6 +104,7 @@ def test_pinning_after_a_run_is_offered_and_not_done(start: Start, ids: dict[str
     pin(app, ids["crane.txt"])
     assert app.session_state["trace"] is before
     assert "Not run yet: other pinned files" in shown(app)
+    assert ":gray-badge[:material/history: Doubtful in the original run]" in shown(app), "of other evidence"
     app.button(key="ask_carry_out").click().run()
     settle(app)
     assert sources(app) == ["crane.txt"]

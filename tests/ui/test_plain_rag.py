@@ -57,7 +57,7 @@ def test_the_switch_shows_the_same_record_as_crag_would_and_back(start: Start) -
     switch(app, False)
     text = shown(app)
     assert "Changed: policy Paper instead of Plain…" in popovers(app), "and no threshold, for plain RAG has none"
-    assert "Not run yet: grades" in text and "instead of cross-encoder" not in text
+    assert "Not graded by Trained evaluator yet" in text and "instead of cross-encoder" not in text
     press(app, next(button.label for button in app.button if "Generate (" in button.label))
     assert "CORRECT" in header(app) and app.session_state["trace"].grades is not None
     assert app.session_state["trace"].settings.policy.name == "paper"

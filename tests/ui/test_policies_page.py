@@ -83,12 +83,13 @@ def test_a_row_says_the_score_its_thresholds_what_follows_and_the_calls(start: S
 def test_details_of_a_policy_are_shown_when_it_is_chosen(start: Start) -> None:
     app = start("pages/policies.py")
     assert "Source:" not in shown(app)
+    assert "Rank-weighted" in app.selectbox(key="policies_details").options, "options are text, not Markdown"
     app.selectbox(key="policies_details").select("rank-weighted").run()
     text = shown(app)
     assert not app.exception
     assert "discard 1 chunk: score 0.25" in text
     assert "web: only 2 of at least 3 chunks remain, up to 5 results" in text
-    assert "no web evidence: show nearest" in text
+    assert "if doubtful: show nearest" in text
     assert "Confidence 0.67. LLM calls: 2." in text and "Source: " in text
     assert "Not in this run" not in text, "there is no run"
     app.selectbox(key="policies_details").select("agentic").run()

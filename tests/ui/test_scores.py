@@ -16,7 +16,7 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.signals import CLASS, CLASSES
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
-from crag_core.view.score_line import Line, Picture, picture
+from crag_core.view.score_line import Line, Picture, picture, why_no_picture
 from tests.builders import (
     CARD,
     POLICIES,
@@ -63,7 +63,8 @@ def test_every_policy_names_its_bands_and_has_one_point_a_passage(name: str) -> 
     made = of_scores(of, 0.9, 0.5, None, 0.1)
     (line,) = made.lines
     assert [(band.action, band.label) for band in line.bands] == [
-        (action, of.label(action)) for action in (Action.INCORRECT, Action.AMBIGUOUS, Action.CORRECT)
+        (action, of.without_language_model().bare_label(action))
+        for action in (Action.INCORRECT, Action.AMBIGUOUS, Action.CORRECT)
     ]
     assert [(band.low, band.high) for band in line.bands] == [("zero", "lower"), ("lower", "upper"), ("upper", "one")]
     assert [point.value for point in line.points] == [0.9, 0.5, None, 0.1]
@@ -83,7 +84,7 @@ def test_every_policy_names_its_bands_and_has_one_point_a_passage(name: str) -> 
         ("agentic", "overall 0.700000000, the mean of what is kept", [0, 1]),
         ("two-signal", "overall 0.90, the best", [0]),
         ("heuristic", "overall 0.61, measures of the whole set", []),
-        ("signals", "overall 0.566, measures of the whole set", []),
+        ("signals", "overall 0.57, measures of the whole set", []),
     ],
 )
 def test_the_overall_score_says_how_it_was_made_and_who_decides(name: str, how: str, deciding: list[int]) -> None:
@@ -154,9 +155,19 @@ def test_a_rule_that_needs_no_grades_compares_nothing_and_rings_nobody() -> None
     ]
 
 
-def test_a_run_without_any_grade_has_points_but_no_overall_score() -> None:
-    made = drawn(policy("paper"), trace(policy("paper"), passages=passages(3)))
-    assert made.action is Action.AMBIGUOUS and made.lines[0].compared is None
+def test_a_run_without_any_grade_has_no_picture_and_says_who_has_not_graded() -> None:
+    view = view_run(trace(policy("paper"), passages=passages(3)))
+    assert picture(view) is None
+    assert why_no_picture(view) == "Not graded by By hand yet, so there is no score to compare."
+
+
+def test_a_coarse_grade_beside_finer_ones_is_not_set_against_the_thresholds() -> None:
+    found, grades = graded(0.5, 0.9)
+    grades = (replace(grades[0], coarse=False), replace(grades[1], coarse=True))
+    made = drawn(policy("paper"), trace(policy("paper"), passages=found, grades=grades))
+    assert [point.value for point in made.lines[0].points] == [0.5, None]
+    assert made.lines[0].points[1].text == "0.90, coarse, not compared"
+    assert dict(made.legend)["hollow"] == "not graded, or not compared"
 
 
 def test_nothing_retrieved_is_no_picture() -> None:
@@ -185,10 +196,10 @@ def test_a_web_result_is_there_where_it_was_graded_and_never_decides() -> None:
     made = drawn(of, trace(of, passages=found, grades=grades, web=web))
     assert [(row.number, row.is_web, row.anchor) for row in made.rows] == [
         ("1", False, "passage-1"),
-        ("web 2", True, "web-2"),
-        ("web 3", True, "web-3"),
+        ("3", True, "web-3"),
+        ("4", True, "web-4"),
     ]
-    assert [row.title for row in made.rows[:2]] == ["Chunk 1, p1.txt", "Web result 2, b.example"]
+    assert [row.title for row in made.rows[:2]] == ["Chunk 1, p1.txt", "Web result 3, b.example"]
     assert told(made.lines[0]) == ["0.30", "0.95", "not graded"]
     assert made.lines[0].compared == 0.3 and dict(made.legend)["web"] == "web result: never decides the route"
     strict = policy("worst-chunk")
@@ -274,7 +285,7 @@ def test_with_everything_dropped_the_picture_still_shows_what_there_was() -> Non
 # --- second opinions ------------------------------------------------------------------------------------------------
 
 
-def test_every_other_evaluator_has_its_own_sign_and_its_score_beside_the_first() -> None:
+def test_the_score_of_another_evaluator_is_said_and_not_set_against_these_thresholds() -> None:
     of = policy("paper")
     judge = replace(CARD, name="llm", title="LLM judge", calls_model=True)
     found, grades = graded(0.9, 0.5, 0.1)
@@ -283,25 +294,19 @@ def test_every_other_evaluator_has_its_own_sign_and_its_score_beside_the_first()
         Opinion(replace(CARD, title="Other"), "", (grade("p3", 0.4),)),
     )
     made = drawn(of, trace(of, passages=found, grades=grades, opinions=opinions))
-    assert [[other for other, _ in point.others] for point in made.lines[0].points] == [
-        [0.2, None],
-        [None, None],
-        [None, 0.4],
-    ]
-    legend = dict(made.legend)
-    assert legend["corpus"] == "chunk, graded by By hand"
-    assert legend["other-0"] == "graded by LLM judge (llama3)" and legend["other-1"] == "graded by Other"
+    assert dict(made.legend)["corpus"] == "chunk, graded by By hand"
+    assert [point.value for point in made.lines[0].points] == [0.9, 0.5, 0.1]
     assert "LLM judge (llama3): 0.20" in made.rows[0].remarks
     assert "LLM judge (llama3): not graded" in made.rows[1].remarks
     assert not any("LLM judge" in remark for remark in made.rows[2].remarks), "it was never asked of this one"
     assert made.lines[0].compared == 0.9
 
 
-def test_an_opinion_of_one_score_stands_on_both_lines() -> None:
+def test_an_opinion_of_one_score_is_said_of_both_signals() -> None:
     of = policy("two-signal")
     found, grades = twice((0.31, 0.6))
     run = trace(of, passages=found, grades=grades, opinions=(Opinion(CARD, "", (grade("p1", 0.44),)),))
-    assert [line.points[0].others for line in drawn(of, run).lines] == [((0.44, "0.44"),)] * 2
+    assert "By hand: 0.44, 0.44" in drawn(of, run).rows[0].remarks
 
 
 # --- numbers that do not lie ----------------------------------------------------------------------------------------
@@ -339,7 +344,8 @@ def test_a_hostile_name_or_reason_stays_text_on_one_line_and_cannot_turn_the_pag
     assert row.name == "a <b>gnp.exe\u200d, page 3"
     assert len(row.remarks[-1]) == 200 and row.remarks[-1].endswith("…") and "\u2066" not in row.remarks[-1]
     labelled = replace(of, labels=("Right\u202e\n", "", ""))
-    assert drawn(labelled, trace(labelled, passages=found)).lines[0].bands[2].label == "Right"
+    run = trace(labelled, passages=found, grades=(grade("p1", 0.5),))
+    assert drawn(labelled, run).lines[0].bands[2].label == "Right"
 
 
 def test_the_table_says_the_same_to_those_who_do_not_see_the_picture() -> None:

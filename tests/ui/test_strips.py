@@ -99,7 +99,7 @@ def test_web_sentences_have_their_own_rows_and_markup_is_no_markup() -> None:
         web=searched(found, strips=strips_of(found, (found.text, 0.9))),
     )
     app = opened(run, policy("paper").with_thresholds(0.4, 0.6, 0.3))
-    assert figure(app)["layout"]["yaxis"]["ticktext"] == ["web 1. dues.example"]
+    assert figure(app)["layout"]["yaxis"]["ticktext"] == ["2. dues.example"]
     assert "‹b›A‹/b›" in figure(app)["data"][0]["hovertext"][0]
 
 

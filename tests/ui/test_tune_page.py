@@ -33,6 +33,8 @@ OTHERS = [f"{words}?" for words in (
     "What is a haiku", "When do swallows return", "How many keys has a piano", "Who painted the night watch",
     "What does a kilo of saffron cost", "How far is the moon", "Who wrote the first novel", "What makes a magnet pull",
 )]  # fmt: skip
+FERRY = b"""The Saltmarsh ferry leaves Orrin Bay at 9:15 each morning. A return ticket costs 34 pounds for an adult.
+The crossing takes 55 minutes. The company was founded in 1921. The largest vessel carries 310 passengers."""
 QUESTIONS = tuple(
     [LabelledQuestion(one, Expected.CORRECT) for one in ANSWERED]
     + [LabelledQuestion(one, Expected.INCORRECT) for one in OTHERS]
@@ -108,7 +110,7 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     said = texts(app)
     assert "Your thresholds" in said and "AUROC" in said
     assert "Confidently wrong" in [metric.label for metric in app.metric]
-    assert "Keep yours: " in said and "On 12 held-out questions" in said
+    assert "Nothing better found: keep yours" in said and "On 12 held-out questions" in said
     lower, upper = thresholds(app)
     assert app.text_input(key="tune_preset_name").value == "mine paper"
     assert not any(button.label.startswith("Keep recommended") for button in app.button)
@@ -128,7 +130,7 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     assert thresholds(app) == (lower, upper)
     assert "Preset “careful”" in texts(app)
     ask(app, ANSWERED[0])
-    assert "of the questions that score like this were answerable" in texts(app)
+    assert "of the questions that score like this are answerable, by the curve fitted to 24 labelled ones" in texts(app)
 
 
 def test_what_is_kept_is_what_the_button_says(graded: AppTest, own: Path) -> None:
@@ -144,7 +146,7 @@ def test_what_is_kept_is_what_the_button_says(graded: AppTest, own: Path) -> Non
     better = kept.load_preset("mine paper 2")
     assert label == f"Keep recommended: {better.lower:.2f} and {better.upper:.2f}" and better.reason != "set by hand"
     assert thresholds(app) == (better.lower, better.upper)  # and it is in use
-    assert "Kept as “mine paper 2”" in texts(app) and "Keep yours" not in texts(app)
+    assert "Kept as “mine paper 2”" in texts(app) and "Nothing better found: keep yours" in texts(app)
 
 
 def test_nothing_is_graded_or_retrieved_after_the_grading(graded: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,6 +299,30 @@ def test_questions_drafted_from_the_documents_are_marked(start: Start, own: Path
     assert "drafted by the application: check them" in texts(app)
     drafted = app.session_state["tune_set"].questions
     assert {one.expected for one in drafted} >= {Expected.CORRECT, Expected.INCORRECT}
+
+
+def test_drafts_are_of_what_is_searched_and_grading_them_elsewhere_asks_first(start: Start, own: Path) -> None:
+    Workbench(Config(home=own)).store.ingest([("ferry.md", FERRY)], collection="ships")
+    app = tune(start, own, labelled=False)
+    choose(app, collection="ships")
+    look(app, "tune_source", "Draft them")
+    assert "From the documents of ships" in texts(app)
+    press(app, "Draft")
+    drafted = app.session_state["tune_drafted"]
+    assert {one.document for one in drafted if one.document} == {"ferry.md"}
+    assert {one.collection for one in drafted} == {"ships"}
+    press(app, next(button.label for button in app.button if button.label.startswith("Use ")))
+    grade = f"Grade {len(drafted)} questions"
+    assert grade in [button.label for button in app.button]
+    choose(app, collection="main")
+    away = f"Of {len(drafted)} questions {len(drafted)} are of the collection “ships”, and the collection “main”"
+    assert away in texts(app) and f"{grade} all the same" in [button.label for button in app.button]
+    press(app, "Search in ships")
+    assert app.selectbox(key="collection").value == "ships" and away not in texts(app)
+    press(app, grade)
+    app.session_state["tune_grading"].wait()
+    seen = app.session_state["tune_grading"].progress
+    assert seen.done == len(drafted)
 
 
 def test_feedback_becomes_labelled_questions(start: Start, own: Path) -> None:

@@ -103,7 +103,7 @@ def test_provider_that_was_broken_is_asked_again_when_carried_out(start: Start, 
     ask(app, CHESS)
     assert "could not be asked (HTTP 500: search error)" in shown(app)
     searxng.mishaps.clear()
-    press(app, "Generate (0 LLM calls, 1 web search)")
+    press(app, "Try again (0 LLM calls, 1 web search)")
     assert attempts(app) == [("SearXNG", WebOutcome.USED)]
     assert "Bobby Fischer" in shown(app)
 

@@ -11,9 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.workbench import Choice
 from crag_core.base.prompts.messages import VERSION
-from crag_core.base.types import Answer, AnswerState, Edits, Step, Usage
+from crag_core.base.types import Answer, AnswerState, Edits, Step, Usage, WebOutcome
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.evaluators.policies import known_card
+from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
 from crag_core.view.run_view import view_run
@@ -79,11 +80,11 @@ def test_other_policy_and_evaluator_are_told_by_title() -> None:
     judged = replace(run, settings=replace(run.settings, evaluator=card, writer="ollama/small"))
     assert changes(run, judged, other) == (
         f"policy {other.title} instead of {chosen.title}",
-        "graded by llm judge (small) instead of by hand",
+        "evaluator llm judge (small) instead of by hand",
         "no sentence limit instead of 5",
     )
     another = replace(judged, settings=replace(judged.settings, writer="ollama/large"))
-    assert changes(judged, another, chosen) == ("graded by llm judge (large) instead of llm judge (small)",)
+    assert changes(judged, another, chosen) == ("evaluator llm judge (large) instead of llm judge (small)",)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_other_policy_and_evaluator_are_told_by_title() -> None:
     [
         (Edits(dropped=("p2",)), ("chunk 2 dropped",)),
         (Edits(dropped=("p3", "p1")), ("chunks 1 and 3 dropped",)),
-        (Edits(dropped=("w1",), pinned=("p1", "p2", "p3")), ("web result 1 dropped", "chunks 1, 2 and 3 pinned")),
+        (Edits(dropped=("w1",), pinned=("p1", "p2", "p3")), ("web result 4 dropped", "chunks 1, 2 and 3 pinned")),
         (Edits(dropped=("nobody",)), ()),
     ],
 )
@@ -273,3 +274,26 @@ def test_another_version_of_who_grades_is_offered_with_its_cost(
     before, after = offer(run, routed, choice, None), offer(run, routed, choice, now)
     assert after.reasons == ((reason,) if reason else ()) + before.reasons
     assert after.calls == before.calls + more
+
+
+@pytest.mark.parametrize(
+    ("outcome", "missing"),
+    [
+        (None, "Not run yet: web search, answer"),
+        (WebOutcome.OFF, "Not run yet: web search, answer"),
+        (WebOutcome.COOLING, "Not run yet: web search, answer"),
+        (WebOutcome.FAILED, "Web search failed"),
+        (WebOutcome.TIMED_OUT, "Web search failed (timed out)"),
+        (WebOutcome.REFUSED, "Web search refused"),
+    ],
+)
+def test_a_search_that_was_tried_is_not_called_not_run_yet(outcome: WebOutcome | None, missing: str) -> None:
+    run, chosen = a_run()
+    web = None if outcome is None else replace(searched(), outcome=outcome)
+    made = replace(run.settings, evaluator=known_card("cross-encoder"), writer="extractive")
+    run = replace(run, settings=made, web=web)
+    lower = chosen.with_thresholds(0.98, 0.99)
+    choice = Choice(lower, "cross-encoder", "extractive", WebMode.AUTO, made.top_k)
+    found = offer(run, reroute(run, lower), choice, None)
+    assert (found.missing, bool(found.tried), found.is_outdated) == (missing, missing.startswith("Web"), False)
+    assert offer(run, reroute(run, lower), replace(choice, collection="other"), None).is_outdated

@@ -136,6 +136,30 @@ def answer_of(story: Story) -> AnswerPicture:
     return picture
 
 
+def test_an_answer_is_as_before_only_where_it_is_the_same(demo: Demo) -> None:
+    """Moved to CORRECT, a run that was answered from the web is quoted from the documents."""
+    story = of_demo(demo)
+    last = story.steps[-1].picture
+    outcomes = last.outcomes if isinstance(last, BarPicture) else [one.outcome for one in last.readings]  # type: ignore[union-attr]
+    taken = demo.trace.answer
+    for one in outcomes:
+        told = dict(one.lines)
+        if told["Web"].startswith(("not asked", "would be")):
+            assert "from the web" not in told["Answer"] and "the web" not in told["Answer"].partition(":")[0]
+        if told["Answer"].startswith("as shown before"):
+            assert taken is not None and taken.text
+    assert dict(outcomes[0].lines)["Answer"].startswith(("as shown before, from ", "none"))
+
+
+def test_the_second_demo_says_that_another_answer_follows() -> None:
+    second = of_demo(demos()[1])
+    bar = second.steps[-1].picture
+    assert isinstance(bar, BarPicture)
+    first, moved_to = (dict(one.lines)["Answer"] for one in bar.outcomes)
+    assert first == "as shown before, from the web"
+    assert moved_to.startswith("another than before, from the documents: “name: MV Tystie")
+
+
 def test_the_documents_are_as_many_as_is_said() -> None:
     assert f"{len(list((DATA / 'sample').iterdir()))} documents" in ABOUT
 

@@ -9,9 +9,11 @@ import streamlit as st
 
 from crag_core.app.configuration_text import Configuration
 from crag_core.base.text.display import counted, readable, sentence
+from crag_core.decision.policy import STAND_IN
 from crag_core.evaluators.policies import PLAIN, known_card
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import model_name
@@ -20,6 +22,7 @@ from ui.compare.side_by_side import LETTERS, draw_answer, draw_cost, draw_senten
 from ui.run.job_progress import waiting_for
 from ui.run.verdict import headline
 from ui.session import app_state
+from ui.session.fragments import ticking
 from ui.shell.text import plain
 
 
@@ -70,10 +73,12 @@ def _describe(one: Configuration) -> tuple[str, ...]:
     judge = known_card(choice.evaluator).title
     web = "no web" if choice.web is WebMode.OFF else "web search"
     doubtful = app_state.DOUBTFUL_TITLES[choice.policy.doubtful].lower()
+    is_stand_in = choice.model == EXTRACTIVE and choice.policy.needs_model
     return (
         f"Lower {readable(lower)[0]}, upper {readable(upper)[0]}, cut-off {cutoff:.2f}",
         f"{judge}, {counted(choice.top_k, 'chunk')}, {web}",
         f"{_writer(choice.model)}, {doubtful} if doubtful",
+        *([f"{STAND_IN.capitalize()}: {choice.policy.without_model}"] if is_stand_in else []),
     )
 
 
@@ -87,13 +92,19 @@ def draw_question(busy: bool) -> None:
             "Question for all of them", key="versus_question", max_chars=1000, persist_state="session",
             placeholder="Ask something about your documents",
         )  # fmt: skip
-        asked = st.form_submit_button("Compare", type="primary", icon=":material/compare_arrows:", disabled=busy)
-    if asked and (question := st.session_state["versus_question"].strip()):
-        compare_state.start_question(question)
-        st.rerun()
+        st.form_submit_button(
+            "Compare", type="primary", icon=":material/compare_arrows:", disabled=busy, on_click=_compare
+        )
 
 
-@st.fragment(run_every=0.3)
+def _compare() -> None:
+    """For a callback."""
+    if question := st.session_state["versus_question"].strip():
+        with app_state.reporting():
+            compare_state.start_question(question)
+
+
+@ticking()
 def draw_comparing() -> None:
     job = compare_state.comparing()
     if job is None or not job.is_running:

@@ -25,11 +25,12 @@ from ui import PARTS
 from ui.compare import compare_state, set_results
 from ui.compare.set_results import Compared, draw_beside, draw_earlier_results
 from ui.compare.side_by_side import LETTERS
-from ui.session import tune_state
+from ui.session import app_state, tune_state
 from ui.session.access import Right
+from ui.session.fragments import ticking
 from ui.shell.page import is_allowed
 from ui.shell.text import plain
-from ui.tune.grading_progress import draw_job
+from ui.tune.grading_progress import draw_elsewhere, draw_job
 from ui.tune.question_sets import draw_sources
 
 _CSS = (PARTS / "versus.css").read_text("utf-8")
@@ -63,20 +64,23 @@ def draw_set() -> None:
 
 
 def _draw_start(labelled: LabelledSet, missing: int) -> None:
+    if away := labelled.elsewhere(app_state.choice().collection):
+        st.caption(f":orange[:material/warning: {plain(away)} Labels may not hold there.]")
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             "Runs every question under each configuration, from retrieval to answer. Results are kept.",
             width="stretch",
         )
         if is_allowed(Right.TUNE):
+            all_the_same, kind = draw_elsewhere(labelled)
             st.button(
-                f"Run {counted(missing, 'question')}", on_click=compare_state.start_set, args=(labelled,),
-                type="primary", icon=":material/play_arrow:", key="versus_run",
+                f"Run {counted(missing, 'question')}{all_the_same}", on_click=compare_state.start_set, args=(labelled,),
+                type=kind, icon=":material/play_arrow:", key="versus_run",
                 disabled=compare_state.comparing() is not None,
             )  # fmt: skip
 
 
-@st.fragment(run_every=0.4)
+@ticking()
 def draw_running() -> None:
     draw_job(compare_state.running(), "Running", "run", "versus_set")
 
@@ -173,8 +177,10 @@ def table_html(table: Table, letters: str = LETTERS) -> str:
         if row.measure.group != group:
             group = row.measure.group
             rows.append(f'<tr class="source"><th scope="rowgroup" colspan="{len(table.names) + 1}">{group}</th></tr>')
-        cells = "".join(_cell_html(row, cell) for cell in row.cells)
-        title, message = html.escape(row.measure.title), html.escape(row.measure.description)
+        counts = {cell.counted for cell in row.cells}
+        cells = "".join(_cell_html(row, cell, len(counts) > 1) for cell in row.cells)
+        among = "" if len(counts) > 1 else f"; {counted(counts.pop(), 'question')}"
+        title, message = html.escape(row.measure.title), html.escape(row.measure.description + among)
         rows.append(f'<tr><th scope="row">{title}<small>{message}</small></th>{cells}</tr>')
     return (
         '<div class="versus figures" role="region" aria-label="Measures" tabindex="0"><table>'
@@ -183,15 +189,16 @@ def table_html(table: Table, letters: str = LETTERS) -> str:
     )
 
 
-def _cell_html(row: Row, cell: Cell) -> str:
+def _cell_html(row: Row, cell: Cell, says_count: bool) -> str:
     if cell.found is None:
         return "<td>–</td>"
     unit, gain = row.measure.unit, ""
     found = describe_found(cell.found, unit)
     if cell.is_certain:
         kind = VERDICTS[tone_of(row.measure, cell)]
-        gain = f'<small class="{kind}">{describe_gain(cell.gain, unit).value}</small>'
-    return f"<td><b>{found.value}</b> <span>{found.interval}</span>{gain}</td>"
+        gain = f'<small class="{kind}">{describe_gain(cell, unit).value}</small>'
+    among = f"<small>{counted(cell.counted, 'question')}</small>" if says_count else ""
+    return f"<td><b>{found.value}</b> <span>{found.interval}</span>{among}{gain}</td>"
 
 
 def _draw_paths(found: Compared) -> None:

@@ -9,10 +9,10 @@ import streamlit as st
 
 from crag_core.base.text.display import clean, counted
 from crag_core.base.types import AnswerState, Knowledge
-from crag_core.trace.grounding.quoted_answer import doubtful_title, why_doubtful
-from crag_core.trace.reroute import FROM_MEMORY, reroute
+from crag_core.trace.reroute import caution, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.evidence import Line, side_by_side
+from crag_core.view.run_view import view_run
 from ui import PARTS
 from ui.session import app_state, current_run
 from ui.shell.text import paragraphs, plain
@@ -28,13 +28,13 @@ def draw_answer(trace: Trace) -> bool:
     if answer is None or answer.state is not AnswerState.COMPLETE:
         st.markdown(f":material/block: {plain(answer.message if answer else 'No answer.')}")
         return False
-    routed = reroute(trace, trace.settings.policy)
-    if routed.decision.is_from_memory:
-        st.caption(f":orange[:material/psychology: {FROM_MEMORY}]")
-    if routed.is_doubtful:
-        st.markdown(f":orange[:material/help: **{plain(doubtful_title(answer.writer))}**]")
-        st.caption(plain(why_doubtful(routed.decision, trace.web)))
-    st.markdown(paragraphs(answer.text))
+    view = view_run(trace)
+    title, why = caution(trace, view.routed)
+    if title:
+        st.markdown(f":orange[:material/help: **{plain(title)}**]")
+    if why:
+        st.caption(plain(why) if title else f":orange[:material/psychology: {plain(why)}]")
+    st.markdown(paragraphs(view.cited(answer.text)))
     return True
 
 

@@ -9,7 +9,7 @@ from crag_core.evaluators.policies import suit
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from crag_core.view.story.steps import Story
-from crag_core.view.story.story import LIVE, RECORDED, tell
+from crag_core.view.story.story import tell
 from ui.run import share
 from ui.session import app_state, current_run
 from ui.session.demos import ABOUT, WRITTEN, Demo, demo_of
@@ -45,7 +45,6 @@ def story_of_demo(demo: Demo) -> Story:
         title=demo.title,
         notes=demo.notes,
         about=ABOUT,
-        badge=RECORDED,
         move=demo.move,
         other=suit(other, trace.settings.evaluator.name) if other else None,
         web_note=WRITTEN,
@@ -53,7 +52,7 @@ def story_of_demo(demo: Demo) -> Story:
 
 
 def story_of(trace: Trace) -> Story:
-    return tell(view_run(trace), title="A run of your own", about=f"Asked on {moment(trace.created)}.", badge=LIVE)
+    return tell(view_run(trace), title="A run of your own", about=f"Asked on {moment(trace.created)}.")
 
 
 def _of_session() -> tuple[Trace, ...]:

@@ -13,6 +13,7 @@ from crag_core.base.text.display import clean, counted
 from crag_core.base.text.words import fold
 from ui.session import access, app_state
 from ui.session.access import Right
+from ui.session.fragments import fragment
 from ui.shell.text import paragraphs, plain
 
 _ICONS = {
@@ -244,7 +245,7 @@ def _move(store: DocumentStore, ids: tuple[str, ...], target: str) -> None:
 _AT_ONCE = 20
 
 
-@st.fragment
+@fragment()
 def draw_passage_list(store: DocumentStore, document: Document) -> None:
     passages = store.passages_of(document.id)
     st.subheader(f"Chunks of {plain(document.name)}", anchor=False)

@@ -125,10 +125,8 @@ def _draw_side(letter: str, run: KeptRun, trace: Trace, has_question: bool) -> N
     _draw_verdict(trace)
     decision = trace.decision
     if decision is not None:
-        score = "–" if decision.score is None else f"{decision.score:.2f}"
-        graded = sum(grade.score is not None for grade in trace.grades or ())
-        message = f"Score {score}, {counted(graded, 'graded chunk')}"
-        st.caption(message if decision.verdict else f"{plain(decision.label)}: nothing graded")
+        graded = counted(sum(grade.score is not None for grade in trace.grades or ()), "graded chunk")
+        st.caption(graded if decision.verdict else f"{plain(decision.label)}: nothing graded")
     draw_answer(trace)
     draw_cost(trace, f"history_open_{letter}")
 
@@ -213,7 +211,7 @@ def _policies(first: Policy, second: Policy) -> list[Differing]:
     if limits[0] != limits[1]:
         found.append(Differing("Sentence limit", *limits))
     if first.doubtful is not second.doubtful:
-        found.append(Differing("AMBIGUOUS without web evidence", first.doubtful, second.doubtful))
+        found.append(Differing("If doubtful", first.doubtful, second.doubtful))
     bare = (policy.with_thresholds(0.0, 1.0, 0.0).with_limit(None) for policy in (first, second))
     rules = [replace(policy.with_doubtful(second.doubtful), presets=()) for policy in bare]
     has_same_rules = rules[0] == rules[1]

@@ -12,6 +12,7 @@ from crag_core.experiments.logs.record import RetrievalLog
 from ui.logs import log_state
 from ui.session import access, labelling_state, tune_state
 from ui.session.access import Right
+from ui.session.fragments import ticking
 from ui.shell.text import plain
 from ui.tune.grading_progress import draw_job
 
@@ -30,7 +31,8 @@ def draw_next_steps(found: Imported) -> None:
                 "Compare configurations", on_click=_use, args=(labelled, _COMPARE), icon=":material/difference:",
                 key="log_compare",
             )  # fmt: skip
-            st.caption(plain(", ".join(f"{count} {word(one)}" for one, count in labelled.counts.items())))
+            labels = ", ".join(f"{count} {word(one)}" for one, count in labelled.counts.items())
+            st.caption(plain(f"Labels, by what the chunks hold: {labels}"))
         if found.unlabelled and access.may(Right.TUNE):
             count, most = len(found.unlabelled), labelling_state.ROUND
             st.button(
@@ -81,6 +83,6 @@ def draw_grading(log: RetrievalLog, done: int) -> None:
             )  # fmt: skip
 
 
-@st.fragment(run_every=0.4)
+@ticking()
 def _draw_running(log: RetrievalLog) -> None:
     draw_job(log_state.grading(log), "Grading", "graded", "log")

@@ -14,7 +14,6 @@ from crag_core.experiments.logs.record import LogRecord, RetrievalLog, passages_
 from crag_core.experiments.logs.stages import MEANS, TITLES, Finding, Judged, Stage, Verdict
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.logs import log_state
-from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state
 from ui.shell.text import paragraphs, plain
 from ui.tune.charts import GRAY, GREEN, ORANGE, RED
@@ -116,7 +115,7 @@ def _draw_table(log: RetrievalLog, results: Findings, stage: Stage | None) -> No
             "Question": clean(record.question),
             "Stage": TITLES[one.stage],
             "Verdict": one.verdict.value,
-            "Route": one.action.value if one.action else "",
+            "Retrieval": one.action.value if one.action else "",
             "Why": clean(one.reason),
             "Answer in the log": clean(shortened(record.answer, 200)),
             "Row": record.row,
@@ -132,7 +131,7 @@ def _draw_table(log: RetrievalLog, results: Findings, stage: Stage | None) -> No
             "Question": st.column_config.TextColumn(width=300),
             "Stage": st.column_config.TextColumn(width=120),
             "Verdict": st.column_config.TextColumn(width=80),
-            "Route": st.column_config.TextColumn(width=105),
+            "Retrieval": st.column_config.TextColumn(width=105),
             "Why": st.column_config.TextColumn(width=380),
             "Row": st.column_config.NumberColumn(width=60),
         },
@@ -161,12 +160,9 @@ def _draw_record(log: RetrievalLog, record: LogRecord, finding: Finding) -> None
                 help="Its chunks are graded, routed and refined as a run, with the log's answer beside ours.",
             )  # fmt: skip
         tone = {Verdict.WRONG: "red", Verdict.DOUBTFUL: "orange", Verdict.RIGHT: "green"}.get(finding.verdict, "gray")
-        route = (
-            f" :{COLOURS[finding.action]}-badge[:material/{ICONS[finding.action]}: {finding.action}]"
-            if finding.action
-            else ""
-        )
-        st.markdown(f":{tone}-badge[{TITLES[finding.stage]} · {finding.verdict}]{route}  \n{plain(finding.reason)}")
+        route = f" :gray-badge[Retrieval: {finding.action}]" if finding.action else ""
+        stage = finding.stage.value.capitalize()
+        st.markdown(f":{tone}-badge[{stage} · {finding.verdict}]{route}  \n{plain(finding.reason)}")
         answer = paragraphs(record.answer) if record.answer else ":gray[none]"
         st.markdown(f"**Answer in the log**\n\n{answer}")
         if record.references:

@@ -32,34 +32,32 @@ def decisions(found: Sequence[Figures], steps: Steps) -> str:
     )
 
 
-def course(
-    values: Sequence[float | None], told: Sequence[str], steps: Steps, target: float | None, most: float | None = None
-) -> str:
+def course(values: Sequence[float | None], told: Sequence[str], steps: Steps, most: float | None = None) -> str:
     """A bar for each step, from 0 to `most`, by default the largest; none where there is no value.
 
-    `told` has the value of each step in words; `target` is a dashed line. "" where fewer than two steps have a value.
+    `told` has the value of each step in words. "" where fewer than two steps have a value.
     """
     known = [one for one in values if one is not None]
-    top = most or max(*known, target or 0.0, 0.0) if len(known) > 1 else 0.0
+    top = most or max(*known, 0.0) if len(known) > 1 else 0.0
     if not top:
         return ""
     bars = "".join(
         _bar(0.0 if value is None else value / top, "" if value is None else f"{_named(start, steps)}: {words}")
         for value, words, start in zip(values, told, steps, strict=False)
     )
-    goal = "" if target is None else f'<i class="target" style="bottom:{100 * target / top:.1f}%"></i>'
-    return f'<div class="bars course" aria-hidden="true">{bars}{goal}</div>'
+    return f'<div class="bars course" aria-hidden="true">{bars}</div>'
 
 
 def legend(whole: Figures) -> str:
-    """How many runs there are, and the share of each action in those that were decided."""
+    """How many runs there are, how many of them were decided, and the share of each action in those."""
     shares = [(action, whole.of(action).value) for action in Action]
     parts = "".join(
         f'<span class="{action.lower()}">{action} {"–" if share is None else f"{share:.0%}"}</span>'
         for action, share in shares
     )
     runs = counted(whole.runs, "run") if whole.runs < 1000 else f"{whole.runs:,} runs"
-    return f'<div class="legend"><b>{runs}</b>{parts}</div>'
+    decided = "" if _decided(whole) == whole.runs else f"<small>{_decided(whole):,} decided</small>"
+    return f'<div class="legend"><b>{runs}</b>{decided}{parts}</div>'
 
 
 def _decided(found: Figures) -> int:

@@ -1,8 +1,7 @@
-"""The Metrics page: decisions over time, cards beside targets, and a table."""
+"""The Metrics page: decisions over time, cards, and a table."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +10,6 @@ import streamlit as st
 
 from crag_core.base.text.display import counted
 from crag_core.base.types import Action
-from crag_core.observability import trends
 from crag_core.observability.trends import FEWEST, Figures, Share, Times
 from ui import PARTS
 from ui.metrics import charts
@@ -19,60 +17,51 @@ from ui.metrics.metrics_state import Seen, width_of
 
 _CSS = (PARTS / "metrics.css").read_text("utf-8")
 _MEANINGS = """
-- **Correct**: share of the decided runs.
-- **Web search**: a provider was asked, whether or not it found anything.
-- **Correction helped**: the evidence after correction is graded higher, in the mean, than what was retrieved.
+- **Routed CORRECT**: of the decided runs, whatever was asked. Only a labelled set tells how many should be.
+- **Searched the web**: a provider was asked, whether or not it found anything.
+- **Best score rose after correction**: of corrected runs with grades before and after.
 - **Decision time**: question to decision, where CORRECT. **Evidence time**: question to corrected evidence,
-  elsewhere, without the web provider's own time.
+  elsewhere, without the web provider's own time. Grades from the cache take none.
 - **Not graded**: failed or unreadable grades.
 - **From cache**: grades an earlier run paid for.
 
-Imported runs, comparisons and graded sets are left out. Targets: `docs/observing.md`.
+Imported runs, comparisons and graded sets are left out.
 """
 
 
 @dataclass(frozen=True)
 class Card:
-    """One figure. `of`: what it is made from; `target` "": there is none; `is_met` None: it is not judged.
-
-    `few`: why it is not judged though it has a target. `values` and `told`: the figure of each step, in words too.
-    """
+    """One figure. `of`: what it is made from. `values` and `told`: the figure of each step, in words too."""
 
     name: str
     value: str
     of: str
     values: tuple[float | None, ...] = ()
     told: tuple[str, ...] = ()
-    target: str = ""
-    goal: float | None = None
-    is_met: bool | None = None
-    few: str = ""
     most: float | None = None
 
 
 def cards(whole: Figures, parts: Sequence[Figures] = ()) -> tuple[Card, ...]:
-    """Each judged by what it is made from: nothing is, of fewer than `FEWEST` runs."""
+    """None is judged: what was asked here has no label."""
     return (
-        _share_card("Correct", whole, parts, lambda one: one.of(Action.CORRECT), "≥", trends.CORRECT_TARGET),
-        _share_card("Web search", whole, parts, lambda one: one.searched, "<", trends.SEARCHED_TARGET),
-        _share_card("Correction helped", whole, parts, lambda one: one.improved, ">", trends.IMPROVED_TARGET),
-        _times_card("Decision time", whole, parts, lambda one: one.fast, trends.FAST_TARGET),
-        _times_card("Evidence time", whole, parts, lambda one: one.slow, trends.SLOW_TARGET),
+        _share_card("Routed CORRECT", whole, parts, lambda one: one.of(Action.CORRECT), "decided runs"),
+        _share_card("Searched the web", whole, parts, lambda one: one.searched, "decided runs"),
+        _share_card("Best score rose after correction", whole, parts, lambda one: one.improved, "corrected runs"),
+        _times_card("Decision time", whole, parts, lambda one: one.fast, "CORRECT run"),
+        _times_card("Evidence time", whole, parts, lambda one: one.slow, "corrected run"),
         Card(
             "LLM calls", f"{whole.calls:,}", f"{whole.prompt_tokens + whole.completion_tokens:,} tokens",
             tuple(float(one.calls) for one in parts), tuple(counted(one.calls, "LLM call") for one in parts),
         ),
-        _share_card("Not graded", whole, parts, lambda one: one.ungraded, of="grades"),
-        _share_card("From cache", whole, parts, lambda one: one.cached, of="grades"),
+        _share_card("Not graded", whole, parts, lambda one: one.ungraded, "grades"),
+        _share_card("From cache", whole, parts, lambda one: one.cached, "grades"),
     )  # fmt: skip
 
 
 def draw_whole(found: Seen) -> None:
-    """Decisions over time, and the cards; says that it judges nothing where there are few runs."""
+    """Decisions over time, and the cards."""
     whole = found.whole
-    if whole.runs < FEWEST:
-        st.caption(f":material/info: {whole.runs} of {FEWEST} runs: too few to judge.")
-    made = "".join(_card_html(card, found.steps, whole.runs >= FEWEST) for card in cards(whole, found.parts))
+    made = "".join(_card_html(card, found.steps) for card in cards(whole, found.parts))
     decided = charts.legend(whole) + charts.decisions(found.parts, found.steps)
     st.html(f'<style>{_CSS}</style><div class="metrics">{decided}<div class="cards">{made}</div></div>')
     ended = [f"{share.hits} {name}" for name, share in (("failed", whole.failed), ("stopped", whole.stopped))]
@@ -83,15 +72,9 @@ def draw_whole(found: Seen) -> None:
             st.caption(f"{counted(whole.runs, 'run')}: {', '.join(ended)}.")
 
 
-def _card_html(card: Card, steps: tuple[datetime, ...], is_judged: bool) -> str:
-    sign = {True: "met", False: "missed", None: ""}[card.is_met]
-    if card.few:
-        target = f"<p>{card.few}</p>" if is_judged else ""
-    else:
-        target = f'<p class="{sign}">target {html.escape(card.target)} {sign}</p>' if card.target else ""
-    goal = card.goal if card.is_met is not None else None
-    drawn = charts.course(card.values, card.told, steps, goal, card.most) if card.values else ""
-    return f"<section><h3>{card.name}</h3><b>{card.value}</b><p>{card.of}</p>{target}{drawn}</section>"
+def _card_html(card: Card, steps: tuple[datetime, ...]) -> str:
+    drawn = charts.course(card.values, card.told, steps, card.most) if card.values else ""
+    return f"<section><h3>{card.name}</h3><b>{card.value}</b><p>{card.of}</p>{drawn}</section>"
 
 
 def draw_table(found: Sequence[Figures], steps: tuple[datetime, ...]) -> None:
@@ -106,7 +89,7 @@ def draw_table(found: Sequence[Figures], steps: tuple[datetime, ...]) -> None:
             "Runs": one.runs,
             **{action.value: one.of(action).hits for action in Action},
             "Web": one.searched.hits,
-            "Helped": f"{one.improved.hits} of {one.improved.of}" if one.improved.of else "–",
+            "Best score rose": f"{one.improved.hits} of {one.improved.of}" if one.improved.of else "–",
             "Correct, p50 ms": _ms(one.fast.p50),
             "Correct, p95 ms": _p95(one.fast),
             "Corrected, p50 ms": _ms(one.slow.p50),
@@ -124,47 +107,23 @@ def draw_table(found: Sequence[Figures], steps: tuple[datetime, ...]) -> None:
         st.dataframe(rows[::-1], hide_index=True, key="metrics_table")
 
 
-_SIGNS: dict[str, Callable[[float, float], bool]] = {"≥": float.__ge__, "<": float.__lt__, ">": float.__gt__}
-
-
 def _share_card(
-    name: str,
-    whole: Figures,
-    parts: Sequence[Figures],
-    share_of: Callable[[Figures], Share],
-    sign: str = "",
-    goal: float | None = None,
-    of: str = "",
+    name: str, whole: Figures, parts: Sequence[Figures], share_of: Callable[[Figures], Share], of: str
 ) -> Card:
     share, shares = share_of(whole), [share_of(one) for one in parts]
-    is_met, few = None, ""
-    if goal is not None:
-        is_judged = share.value is not None and share.of >= FEWEST
-        is_met = _SIGNS[sign](share.value, goal) if is_judged and share.value is not None else None
-        few = "" if is_judged else _few(share.of)
-    message = f"{share.hits:,} of {share.of:,} {of}".strip()
     told = tuple(f"{_percent(one)}, {one.hits} of {one.of}" for one in shares)
-    target = "" if goal is None else f"{sign} {goal:.0%}"
     values = tuple(one.value for one in shares)
-    return Card(name, _percent(share), message, values, told, target, goal, is_met, few, most=1.0)
+    return Card(name, _percent(share), f"{share.hits:,} of {share.of:,} {of}", values, told, most=1.0)
 
 
 def _times_card(
-    name: str, whole: Figures, parts: Sequence[Figures], times_of: Callable[[Figures], Times], goal: float
+    name: str, whole: Figures, parts: Sequence[Figures], times_of: Callable[[Figures], Times], of: str
 ) -> Card:
     times, steps = times_of(whole), [times_of(one) for one in parts]
-    is_judged = times.p50 is not None and times.count >= FEWEST
-    is_met = times.p50 < goal if is_judged and times.p50 is not None else None
     value = "–" if times.p50 is None else f"{_ms(times.p50)} ms"
-    message = f"median, p95 {_ms(times.p95)} ms" if is_judged else f"median of {counted(times.count, 'run')}"
+    p95 = f", p95 {_ms(times.p95)} ms" if times.count >= FEWEST else ""
     told = tuple(f"median {_ms(one.p50)} ms, {counted(one.count, 'run')}" for one in steps)
-    few = "" if is_judged else _few(times.count)
-    values = tuple(one.p50 for one in steps)
-    return Card(name, value, message, values, told, f"< {goal:.0f} ms", goal, is_met, few)
-
-
-def _few(count: int) -> str:
-    return f"{count} of {FEWEST} runs: too few to judge"
+    return Card(name, value, f"median of {counted(times.count, of)}{p95}", tuple(one.p50 for one in steps), told)
 
 
 def _percent(share: Share) -> str:

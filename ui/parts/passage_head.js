@@ -40,14 +40,14 @@ function fill(root, data) {
   use.className = data.used ? "use used" : "use";
 }
 
-function score([name, value]) {
+function score([name, value, text]) {
   const whole = make("score");
   const bar = make("bar");
   const filled = document.createElement("i");
   filled.style.width = `${100 * value}%`;
   bar.append(filled);
   const number = document.createElement("b");
-  number.textContent = value.toFixed(2);
+  number.textContent = text;
   whole.append(make("name", name), " ", number, bar);
   return whole;
 }

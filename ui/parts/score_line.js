@@ -5,7 +5,6 @@ const SETTLE = 3000; // milliseconds in which the answer to an older move may st
 const ROW = 26; // pixels, where there is room
 const ROOM = { beside: 252, stacked: 170 }; // pixels for all rows of a line together
 const NARROW = 640; // as in the style sheet
-const UNGRADED = 0.3; // of the line, the room that "not graded" takes on a narrow one
 const OVER = 14; // pixels that names and flags may stand over the ends of the line
 const SIGNS = { CORRECT: "✓", AMBIGUOUS: "?", INCORRECT: "✗" };
 const ENDS = { zero: 0, one: 1 };
@@ -184,7 +183,7 @@ class Picture {
     for (const name of this.root.querySelectorAll(".inline")) {
       name.hidden = false;
       const box = name.getBoundingClientRect();
-      const others = [...name.parentElement.children].filter((other) => other !== name && other.className !== "joint");
+      const others = [...name.parentElement.children].filter((other) => other !== name);
       name.hidden = others.some((other) => touches(box, other.getBoundingClientRect()));
     }
   }
@@ -238,12 +237,6 @@ class Picture {
     const line = make("div", `row ${row.edit}`, parent);
     line.style.top = `calc(var(--pitch) * ${at})`;
     const value = point.value;
-    const others = point.others.map(([other]) => other);
-    others.forEach((other, number) => {
-      if (other === null) return;
-      if (value !== null) span(make("div", "joint", line), Math.min(value, other), Math.max(value, other));
-      make("div", `mark other-${number}`, line).style.left = percent(other);
-    });
     const button = make("button", "point", line);
     button.type = "button";
     button.dataset.id = row.id;
@@ -257,7 +250,7 @@ class Picture {
     button.onclick = (event) => this.pick(row, event.detail === 0);
     const note = make("span", "value", line, point.text);
     if (point.decides) make("span", "why", note, "decides");
-    beside(note, value, others);
+    beside(note, value);
     const inline = make("span", `inline ${value > 0.5 ? "at-left" : "at-right"}`, line, row.name);
     inline.dir = "auto";
     inline.setAttribute("aria-hidden", "true");
@@ -473,22 +466,15 @@ function deepFocus(root) {
   return root.getRootNode().activeElement;
 }
 
-// The number of a point: to its right, to its left near the end of the line, and out of the way of other marks.
-function beside(note, value, others) {
-  const there = others.filter((other) => other !== null);
+// The number of a point: to its right, to its left near the end of the line.
+function beside(note, value) {
   if (value === null) {
-    const start = there.sort((a, b) => a - b).reduce((at, other) => (other < at + UNGRADED ? other : at), 0);
-    note.style.left = percent(start);
-    note.classList.toggle("on-right", start > 0 || there.includes(0));
+    note.style.left = percent(0);
     return;
   }
-  const right = there.filter((other) => other > value);
-  const isLeft = value > 0.8 || (right.length > 0 && value > 0.1);
-  const near = there.filter((other) => Math.abs(other - value) < 0.12);
-  const at = isLeft ? Math.min(value, ...near) : Math.max(value, ...near);
+  const isLeft = value > 0.8;
   note.classList.add(isLeft ? "on-left" : "on-right");
-  note.classList.toggle("over", there.some((other) => (isLeft ? other < at : other > at)));
-  note.style[isLeft ? "right" : "left"] = percent(isLeft ? 1 - at : at);
+  note.style[isLeft ? "right" : "left"] = percent(isLeft ? 1 - value : value);
 }
 
 // Puts `part` of the width of each element left of its place `at`, as far as order, gap and room allow.

@@ -1,4 +1,4 @@
-// "/" leads to the question, wherever nothing is being written.
+// "/" leads to the question, wherever nothing is being written; Enter in a form presses its button.
 
 const mounted = new WeakSet();
 
@@ -6,9 +6,11 @@ export default function ({ parentElement }) {
   if (mounted.has(parentElement)) return undefined;
   mounted.add(parentElement);
   document.addEventListener("keydown", lead);
+  document.addEventListener("keydown", send, true);
   return () => {
     mounted.delete(parentElement);
     document.removeEventListener("keydown", lead);
+    document.removeEventListener("keydown", send, true);
   };
 }
 
@@ -19,6 +21,20 @@ function lead(event) {
   event.preventDefault();
   question.focus();
   question.select();
+}
+
+// Streamlit's field learns whether Enter may send it when it is drawn, and not when the button is enabled later: what was
+// typed while a run went on was never sent.
+function send(event) {
+  const [field] = event.composedPath();
+  if (event.key !== "Enter" || event.isComposing || !field.matches?.('[data-testid="stTextInputField"]')) return;
+  const button = field.closest('[data-testid="stForm"]')?.querySelector('[data-testid="stFormSubmitButton"] button');
+  if (!button || button.disabled) return;
+  event.preventDefault();
+  event.stopPropagation();
+  field.blur(); // which hands over what was typed
+  button.click();
+  field.focus();
 }
 
 function isWriting(event) {

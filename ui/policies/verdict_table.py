@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import streamlit as st
 
-from crag_core.base.text.display import clean, counted, readable, sentence
-from crag_core.base.types import Action, CorrectionKind, Decision
+from crag_core.base.text.display import against, clean, counted, readable, sentence
+from crag_core.base.types import Action, CorrectionKind, Decision, Handling
 from crag_core.decision.policy import Policy
 from crag_core.view.verdict_lines import ONE_FOR_BOTH, is_one_for_both, own_name
 from ui import PARTS
@@ -127,10 +127,7 @@ def _scale_html(scale: Scale) -> str:
 
 
 def _value(score: float, limits: Sequence[float]) -> str:
-    """Two decimals, or as many more as it takes to be on its side of each threshold."""
-    value = f"{score:.2f}"
-    is_told = all((float(value) > one) == (score > one) and (float(value) < one) == (score < one) for one in limits)
-    return value if is_told else readable(score, *limits)[0]
+    return against(score, *limits)[0]
 
 
 def _effects_html(decision: Decision) -> Iterator[str]:
@@ -157,7 +154,7 @@ def draw_details(verdicts: Sequence[Verdict]) -> None:
     chosen = st.selectbox(
         "Details", list(by_name), index=None, placeholder="Details", key="policies_details", width=300,
         label_visibility="collapsed",
-        format_func=lambda name: plain(by_name[name].policy.title) if name in by_name else name,
+        format_func=lambda name: clean(by_name[name].policy.title) if name in by_name else name,
     )  # fmt: skip
     if chosen in by_name:
         with st.container(border=True, gap="small"):
@@ -186,6 +183,7 @@ def _plan(decision: Decision, policy: Policy) -> list[str]:
         if one not in single:
             name = _EFFECTS.get(one.kind, one.kind.value)
             lines.append(f":material/{_ICONS[one.kind]}: {name}: {plain(one.reason)}")
-    if decision.verdict is Action.AMBIGUOUS:
-        lines.append(f":material/help: no web evidence: {app_state.DOUBTFUL_TITLES[policy.doubtful].lower()}")
+    is_kept = decision.handling is not Handling.DISCARD or "keep_if_nothing" in policy.steps(Action.INCORRECT)
+    if decision.verdict is Action.AMBIGUOUS or (decision.verdict is Action.INCORRECT and is_kept):
+        lines.append(f":material/help: if doubtful: {app_state.DOUBTFUL_TITLES[policy.doubtful].lower()}")
     return lines

@@ -137,8 +137,9 @@ def draw_feedback(view: View) -> None:
     if _can_label():
         _draw_labels(view)
     if access.may(Right.TUNE) and len(view.taken.question) <= LONGEST_QUESTION:
-        question = view.taken.question
-        draw_own_label(tune_state.own_name(), tune_state.own_label(question), partial(tune_state.label_own, question))
+        question, collection = view.taken.question, view.taken.settings.collection
+        on_label = partial(tune_state.label_own, question, collection)
+        draw_own_label(tune_state.own_name(), tune_state.own_label(question), on_label)
 
 
 def _draw_labels(view: View) -> None:

@@ -16,12 +16,11 @@ from ui.run.verdict import draw_verdict, verdict_row
 from ui.session import access, app_state, current_run, run_job
 from ui.session.access import Right
 from ui.session.app_state import IndexJob
+from ui.session.fragments import ticking
 from ui.shell.text import paragraphs, plain
 
-_LOOK_EVERY = 0.3  # seconds
 
-
-@st.fragment(run_every=_LOOK_EVERY)
+@ticking()
 def draw_running() -> None:
     """The answer as it is written, the verdict as soon as it stands, and the steps as they happen."""
     job = run_job.job()
@@ -39,7 +38,7 @@ def draw_running() -> None:
         ):
             st.markdown(f":shimmer[{plain(_doing(job))}]")
             _draw_stop(job, "ask_stop")
-        st.markdown(paragraphs(run.text) if run.text else "")
+        st.markdown(paragraphs(view_run(run.trace).cited(run.text)) if run.text else "")
     if job.ticket and job.ticket.before is not None:
         return  # nothing has happened yet, and many may wait here
     view = view_run(run.trace)
@@ -58,7 +57,7 @@ def draw_warming() -> None:
         raise warming.bug
 
 
-@st.fragment(run_every=_LOOK_EVERY)
+@ticking()
 def _draw_warming_live() -> None:
     warming = app_state.warm_up()
     if not warming.is_running:
@@ -66,7 +65,7 @@ def _draw_warming_live() -> None:
     draw_indexing(warming, idle="Loading the embedding model")
 
 
-@st.fragment(run_every=_LOOK_EVERY)
+@ticking()
 def draw_indexing_live(indexing: IndexJob, key: str) -> None:
     """Files being indexed; the page is redrawn when they are done."""
     if not indexing.is_running:
@@ -79,7 +78,7 @@ def draw_indexing_live(indexing: IndexJob, key: str) -> None:
             _draw_stop(indexing, key, "Indexed files stay; the current one and those after it are left out.")
 
 
-@st.fragment(run_every=_LOOK_EVERY)
+@ticking()
 def draw_rebuilding_live() -> None:
     """Re-indexing, which every session sees."""
     job = app_state.shared_rebuild().job

@@ -118,7 +118,8 @@ def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None
 
 def _lead(side: Side, alone: str) -> str:
     decision = side.verdict.decision
-    return f"**{plain(side.name)}**{alone} → {headline(decision)}: {plain(decision.reason)}"
+    said = f"{headline(decision)}: {plain(decision.reason)}" if side.is_decided else "not graded yet"
+    return f"**{plain(side.name)}**{alone} → {said}"
 
 
 def _cells(row: OpinionRow, found: Comparison) -> dict[str, str]:

@@ -10,13 +10,13 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.serialization import to_plain
-from crag_core.base.text.display import counted, sentence, shortened
+from crag_core.base.text.display import counted, readable, sentence, shortened
 from crag_core.base.types import Grade, Origin, Passage, StripVerdict, WebOutcome
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, opened_first, snippet_cards
 from crag_core.view.path.stages import describe_page, describe_web
 from crag_core.view.run_view import RunView
 from crag_core.view.score_words import QUESTIONS
-from crag_core.view.sentences import deciding_cutoff, shown_text
+from crag_core.view.sentences import deciding_cutoff, score_of, shown_text
 from ui import PARTS
 from ui.run.verdict import COLOURS
 from ui.shell.text import chart_text, link, plain
@@ -96,7 +96,7 @@ def _draw_card(card: ChunkCard, run_id: str, actions: CardActions | None, is_ope
 
     `is_open` is how it starts.
     """
-    key, rank = f"{run_id}_{card.label.anchor}", card.label.rank
+    key, rank = f"{run_id}_{card.label.anchor}", card.label.number
     if card.is_dropped:
         _draw_dropped(card, key, actions)
         return
@@ -118,13 +118,13 @@ def _draw_head(card: ChunkCard, key: str, is_open: bool) -> bool:
     """Whether the card below is open now; `is_open` is how it starts. The browser keeps it under `key`."""
     data = {
         "anchor": card.label.anchor,
-        "rank": card.label.rank,
+        "rank": card.label.number,
         "title": str(card.label.name),
         "scores": card.compared,
         "ungraded": ["not graded"] if card.ungraded else [],
         "action": [(COLOURS[card.action], card.action.value)] if card.action else [],
         "use": card.use,
-        "used": bool(card.cited),
+        "used": card.is_used,
         "chips": card.chips,
         "open": is_open,
     }
@@ -142,8 +142,6 @@ def _describe(card: ChunkCard) -> str:
     badges = [f":blue-badge[{card.decides}]"] if card.decides else []
     if card.action:
         badges.append(f":{COLOURS[card.action]}-badge[{card.action} by its own score]")
-    if card.cited:
-        badges.append(f":gray-badge[source {plain(' '.join(f'[{number}]' for number in card.cited))}]")
     last = " ".join([*badges, f":small[:gray[{plain(card.found)}]]" if card.found else ""])
     return "  \n".join(filter(None, [*lines, last.strip()]))
 
@@ -152,7 +150,7 @@ def _grade(card: ChunkCard) -> str:
     if card.ungraded:
         return f":orange[:material/warning: {plain(card.ungraded)}]"
     questions = {name: f": {question}" for name, question in QUESTIONS.items()}
-    message = [f"**{value:.2f}** {name}{questions.get(name, '')}" for name, value in card.scores]
+    message = [f"**{one.text}** {one.name}{questions.get(one.name, '')}" for one in card.scores]
     return " · ".join([*message, plain(card.reason)] if card.reason else message)
 
 
@@ -187,7 +185,7 @@ def _draw_record(grade: Grade) -> None:
 def _draw_dropped(card: ChunkCard, key: str, actions: CardActions | None) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         name = plain(str(card.label.name))
-        st.markdown(f":gray[{card.label.rank} · ~~{name}~~ · **dropped by you**]", width="content")
+        st.markdown(f":gray[{card.label.number} · ~~{name}~~ · **dropped by you**]", width="content")
         if actions:
             act, args = actions.on_drop, (card.passage.id,)
             st.button("Put back", f"back_{key}", icon=":material/undo:", type="tertiary", on_click=act, args=args)
@@ -250,7 +248,7 @@ def describe(lines: Sequence[_Line], cutoff: float | None) -> str:
     if cutoff is None:
         return f"{message[0]} The cut-off decides nothing here."
     above = [verdict for verdict in verdicts if verdict.strip.score is not None and verdict.strip.score > cutoff]
-    message.append(f"Above the cut-off {cutoff:.2f}: {len(above)}.")
+    message.append(f"Above the cut-off {readable(cutoff)[0]}: {len(above)}.")
     others = Counter(verdict.reason for verdict in above if not verdict.kept)
     message += [f"{count} of them struck out: {reason}." for reason, count in others.most_common(2)]
     return " ".join(message)
@@ -263,10 +261,10 @@ def _lines(view: RunView) -> tuple[_Line, ...]:
 
 def _figure(lines: Sequence[_Line], cutoff: float | None) -> go.Figure:
     figure = chart_of_rows([line.name for line in lines], _ROW, title="score of the sentence")
-    figure.add_traces([_points(lines, kept) for kept in (True, False)])
+    figure.add_traces([_points(lines, kept, cutoff) for kept in (True, False)])
     if cutoff is not None:
         figure.add_vline(
-            cutoff, line_width=2, line_dash="dot", line_color="gray", annotation_text=f"cut-off {cutoff:.2f}",
+            cutoff, line_width=2, line_dash="dot", line_color="gray", annotation_text=f"cut-off {readable(cutoff)[0]}",
             annotation_position="top", annotation_font_size=12,
             annotation_xanchor="left" if cutoff < 0.1 else "right" if cutoff > 0.9 else "center",
         )  # fmt: skip
@@ -291,7 +289,7 @@ def chart_of_rows(names: Sequence[str], row_height: int, title: str = "") -> go.
     return figure
 
 
-def _points(lines: Sequence[_Line], kept: bool) -> go.Scatter:
+def _points(lines: Sequence[_Line], kept: bool, cutoff: float | None) -> go.Scatter:
     """One mark a sentence, in the row of its passage; from the top of the row to its bottom in the order of reading."""
     chosen = [
         (row + _place(at, len(line.verdicts)), verdict, line.passage)
@@ -309,7 +307,7 @@ def _points(lines: Sequence[_Line], kept: bool) -> go.Scatter:
             "color": _KEPT if kept else _STRUCK,
             "line": {"width": 1.5},
         },
-        hovertext=[_hover(verdict, passage) for _, verdict, passage in chosen],
+        hovertext=[_hover(verdict, passage, cutoff) for _, verdict, passage in chosen],
         hoverinfo="text",
         name="kept" if kept else "struck out",
         showlegend=True,
@@ -327,8 +325,8 @@ def _place(at: int, count: int) -> float:
     return 0.0 if count < 2 else _SPREAD * (2 * at / (count - 1) - 1)
 
 
-def _hover(verdict: StripVerdict, passage: Passage) -> str:
-    score = "not graded" if verdict.strip.score is None else f"{verdict.strip.score:.2f}"
+def _hover(verdict: StripVerdict, passage: Passage, cutoff: float | None) -> str:
+    score = "not graded" if verdict.strip.score is None else score_of(verdict, cutoff)
     reason = "" if verdict.kept else f" · {verdict.reason}"
     return chart_text(f"{score}{reason} · {shortened(shown_text(verdict.strip, passage), 80)}")
 

@@ -14,11 +14,12 @@ from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.condense import confirm
 from crag_core.pipeline.page_stages import approve_pages, refuse_pages
 from crag_core.pipeline.web_stages import approve, refuse
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
-from crag_core.view.answer.ending import AnswerEnding
 from ui.run.answer_card.card import ENDINGS
-from ui.run.answer_card.offer import offer
+from ui.run.answer_card.offer import Offer, offer, other_chunks
+from ui.run.opinions import calls_for
 from ui.session import app_state, current_run, run_job
 from ui.session.current_run import View
 from ui.shell.text import link, plain
@@ -26,15 +27,34 @@ from ui.shell.text import link, plain
 
 def generate(view: View) -> None:
     """For a callback: carry out what is on the page; the answer stands beside the first, if there is one."""
-    offered = offer(view.trace, view.routed, app_state.asked_choice(), app_state.settings_now())
-    known = replace(view.trace, web=None) if offered.searches else view.trace
-    if offered.searches:
+    made = offered(view)
+    if made is None:
+        return
+    if made.grades:
+        ask_opinion(st.session_state["evaluator"])
+    known = replace(view.trace, web=None) if made.searches else view.trace
+    if made.searches:
         app_state.pause().forget()  # this click asks for the search, however short ago the last one was
     if view.taken.answer is not None and view.is_changed:
         current_run.keep_first()
     with app_state.reporting():
         run_job.go_on(known, app_state.asked_choice())
     st.rerun()
+
+
+def offered(view: View) -> Offer | None:
+    """None for a run that did not come to its end, or whose question waits: it is continued first.
+
+    Where the evaluator of the sidebar has graded nothing of the run, its grades alone: they may bring another decision.
+    """
+    if view.taken.failure or view.taken.is_unsure:
+        return None
+    choice, now = app_state.asked_choice(), app_state.settings_now()
+    made = offer(view.trace, view.routed, choice, now, app_state.settings().support)
+    card = view.trace.settings.evaluator
+    if not view.not_graded_by or card.name == view.taken.settings.evaluator.name or other_chunks(view.taken, choice):
+        return made
+    return Offer((view.not_graded_by,), calls_for(view.taken, card), searches=False, grades=True)
 
 
 def ask_opinion(evaluator: str) -> None:
@@ -54,7 +74,7 @@ def draw_understanding(trace: Trace) -> None:
     known = trace.follow_up
     if known is None or trace.failure:
         return
-    if known.outcome is Understanding.WAITING:
+    if known.outcome in (Understanding.WAITING, Understanding.UNSURE):
         _draw_question(trace, known)
     elif known.outcome is Understanding.ASKS_BACK:
         _draw_asked_back(trace, known)
@@ -63,25 +83,32 @@ def draw_understanding(trace: Trace) -> None:
             f":small[:gray[:material/subdirectory_arrow_right: Understood as] {plain(trace.question)} "
             f":gray[· {plain(known.by)}]]"
         )
-    elif known.note:
+    if known.note and known.outcome is not Understanding.ASKS_BACK:
         st.caption(f":orange[:material/warning: {plain(known.note)}]")
 
 
 def _draw_question(trace: Trace, known: FollowUp) -> None:
+    """Of one that could not be made a question with the one before, what was typed is there to be completed."""
+    before = known.question.removesuffix(known.asked).strip() if trace.is_unsure else ""
     with st.container(border=True, gap="small", key="understood"):
-        st.markdown(":small[Understood as] :orange-badge[:material/hourglass_top: Waiting for you]")
+        title = f"After “{plain(before)}”" if before else "Understood as"
+        st.markdown(f":small[{title}] :orange-badge[:material/hourglass_top: Waiting for you]")
         question = st.text_input(
             "Understood as",
-            known.question,
-            key=f"ask_understood_{trace.id}",
+            known.asked if trace.is_unsure else known.question,
+            key=(typed := f"ask_understood_{trace.id}"),
             max_chars=_LONGEST,
             label_visibility="collapsed",
         ).strip()
         with st.container(horizontal=True, vertical_alignment="center"):
-            if st.button("Ask this", type="primary", icon=":material/send:", disabled=not question):
-                _go_on(confirm(trace, question))
-            if st.button("Ask as typed"):
-                _go_on(confirm(trace))
+            st.button(
+                "Ask this", type="primary", icon=":material/send:", disabled=not question,
+                on_click=lambda: _go_on(confirm(trace, st.session_state[typed])),
+            )  # fmt: skip
+            if trace.is_unsure:
+                st.caption("Write it as one question. What was found for both is below, not graded.", width="content")
+                return
+            st.button("Ask as typed", on_click=_go_on, args=(confirm(trace),))
             st.caption(f"{plain(known.by).capitalize()}, not searched yet.", width="content")
             st.checkbox("Do not wait next time", key=AT_ONCE, persist_state="session")
 
@@ -92,8 +119,7 @@ def _draw_asked_back(trace: Trace, known: FollowUp) -> None:
         st.markdown(f"#### :{colour}-badge[:material/{icon}: {AnswerEnding.ASKS_BACK}]")
         st.markdown(plain(known.asks))
         with st.container(horizontal=True, vertical_alignment="center"):
-            if st.button("Ask anyway", icon=":material/play_arrow:"):
-                _go_on(confirm(trace))
+            st.button("Ask anyway", icon=":material/play_arrow:", on_click=_go_on, args=(confirm(trace),))
             st.caption("Reply in the box above. Nothing was searched yet.", width="content")
 
 
@@ -158,12 +184,15 @@ def draw_failure(trace: Trace) -> None:
         )
     own, now = run_job.own_choice(trace), app_state.asked_choice()
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Continue from here", icon=":material/play_arrow:", key="ask_continue"):
-            _go_on(trace)
+        st.button(
+            "Continue from here", icon=":material/play_arrow:", key="ask_continue", on_click=_go_on, args=(trace,)
+        )
         if (own.policy.name, own.evaluator, own.model) == (now.policy.name, now.evaluator, now.model):
             return
-        if st.button("Continue with the sidebar's choice", type="tertiary", key="ask_continue_otherwise"):
-            _go_on(trace, now)
+        st.button(
+            "Continue with the sidebar's choice", type="tertiary", key="ask_continue_otherwise",
+            on_click=lambda: _go_on(trace, app_state.asked_choice()),
+        )  # fmt: skip
         message, other = _describe(own, trace.settings.evaluator.title), _describe(now, known_card(now.evaluator).title)
         st.caption(f"The run goes on as it was begun: {message}. The sidebar has: {other}.")
 

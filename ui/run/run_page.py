@@ -18,7 +18,6 @@ from crag_core.view.run_view import RunView, view_run
 from ui.run.answer_card.card import draw_answer
 from ui.run.answer_card.consolidated import draw_consolidated
 from ui.run.answer_card.logged import draw_logged
-from ui.run.answer_card.offer import Offer, offer
 from ui.run.answer_card.two_answers import draw_two_answers
 from ui.run.changes import draw_changes
 from ui.run.feedback import draw_feedback, passage_feedback
@@ -26,10 +25,11 @@ from ui.run.opinions import draw_opinions
 from ui.run.page_view import open_place
 from ui.run.passages import CardActions, draw_passages, draw_strips, draw_web
 from ui.run.path import draw_path
-from ui.run.run_actions import ask_opinion, draw_approval, draw_failure, draw_understanding, generate
+from ui.run.run_actions import ask_opinion, draw_approval, draw_failure, draw_understanding, generate, offered
 from ui.run.verdict import draw_scores, draw_verdict, headline, verdict_row
 from ui.session import app_state, current_run, named_evaluators
 from ui.session.current_run import View
+from ui.session.fragments import fragment
 from ui.shell.text import literal, plain
 
 
@@ -38,12 +38,11 @@ def draw_run(view: View) -> None:
     draw_understanding(view.taken)
     if view.taken.passages is None:
         return
-    for key, draw in ((current_run.STORY, _draw_story), (current_run.EVIDENCE, _draw_evidence)):
-        current_run.mark_drawn(key)
-        draw()
+    _draw_story()
+    _draw_evidence()
 
 
-@st.fragment(key=current_run.STORY)
+@fragment(current_run.STORY)
 def _draw_story() -> None:
     """Answer, verdict, path and scores on one screen."""
     view = current_run.view()
@@ -60,7 +59,7 @@ def _draw_story() -> None:
     draw_rounds(view)
     _draw_anchor("scores")
     draw_scores(view, current_run.move)
-    if not _asks_for_approval(view):
+    if view.is_decided and not (_asks_for_approval(view) or view.taken.is_unsure):
         draw_feedback(view)
 
 
@@ -80,21 +79,13 @@ def _draw_answers(view: View) -> None:
     if _asks_for_approval(view):
         draw_approval(view.taken)
     elif first is not None and current_run.is_first_beside():
-        draw_two_answers(view_run(first), view, _offered(view), generate)
+        draw_two_answers(view_run(first), view, offered(view), generate)
         st.button("Hide first answer", icon=":material/close:", type="tertiary", on_click=current_run.hide_first)
     else:
-        draw_answer(view, _offered(view), generate)
+        draw_answer(view, offered(view), generate)
 
 
-def _offered(view: View) -> Offer | None:
-    """None for a run that did not come to its end: it is continued first."""
-    if view.taken.failure:
-        return None
-    choice, now = app_state.asked_choice(), app_state.settings_now()
-    return offer(view.trace, view.routed, choice, now, app_state.settings().support)
-
-
-@st.fragment(key=current_run.EVIDENCE)
+@fragment(current_run.EVIDENCE)
 def _draw_evidence() -> None:
     """Every chunk, the web, other evaluators, and the record."""
     view = current_run.view()
@@ -197,13 +188,14 @@ def _draw_message(role: str, text: str) -> None:
 
 def _draw_corrections(trace: Trace) -> None:
     """What was really carried out, with the query where there was one."""
+    numbers = trace.numbers
     st.table(
         [
             {
                 "Correction": f"**{plain(one.kind.value)}**",
                 "Why": plain(one.reason),
                 "Query": plain(one.query) or "–",
-                "Chunk": plain(one.passage_id or "") or "all",
+                "Chunk": str(numbers.get(one.passage_id or "", "all")),
             }
             for one in trace.corrections or ()
         ],

@@ -28,6 +28,7 @@ from crag_core.trace.edits import measured
 from crag_core.trace.trace import Trace
 from ui.session import app_state, current_run, run_job
 from ui.session.demos import demo_of
+from ui.session.fragments import fragment
 from ui.session.uploads import empty_uploader, uploader_key
 from ui.shell.text import plain
 
@@ -335,10 +336,9 @@ def follow() -> None:
         _open(found, asked)
 
 
-@st.fragment(key=current_run.SHARING)
+@fragment(current_run.SHARING)
 def draw_sharing(busy: bool) -> None:
     """The buttons that send what is on the page, also after a threshold was moved, and open what was sent."""
-    current_run.mark_drawn(current_run.SHARING)
     view = current_run.view()
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content"):
         if view is not None and not busy:

@@ -32,6 +32,9 @@ def draw_verdict(view: RunView) -> None:
     In the row that `verdict_row` begins.
     """
     decision = view.routed.decision
+    if view.not_graded_by:
+        st.header(f":gray-badge[:material/pending: {plain(view.not_graded_by)}]", anchor=False)
+        return
     st.header(chip(decision), anchor=False)
     details = " · ".join(filter(None, (_flips(view), *_remarks(view))))
     st.markdown(f"{plain(verdict_lines.chip(decision).reason)}  \n:small[:gray[{details}]]")

@@ -10,11 +10,11 @@ import streamlit as st
 from crag_core.base.types import Edits, Passage
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import measured
-from crag_core.trace.opinions import judged_by
+from crag_core.trace.opinions import decided_by
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView
-from ui.session import app_state
+from ui.session import app_state, fragments
 
 STORY, THRESHOLDS, EVIDENCE, SHARING = "story", "thresholds", "evidence", "sharing"
 FIGURES, ADVICE = "figures", "advice"
@@ -32,7 +32,8 @@ class View(RunView):
     @property
     def is_changed(self) -> bool:
         """Whether anything but the record decides now."""
-        before = (self.taken.edits, self.taken.settings.evaluator, self.taken.settings.policy)
+        own = self.taken.decided_by(self.taken.settings.policy)
+        before = (self.taken.edits, self.taken.settings.evaluator, own)
         return before != (self.trace.edits, self.trace.settings.evaluator, self.policy)
 
 
@@ -41,14 +42,25 @@ def view() -> View | None:
     if taken is None:
         return None
     policy = app_state.asked_policy()
-    judged = judged_by(taken, st.session_state["evaluator"], app_state.choice().model) or taken
-    trace = replace(judged, edits=edits())
+    trace = replace(_decided_now(taken), edits=edits())
     return view_of(taken, trace, policy)
+
+
+def _decided_now(taken: Trace) -> Trace:
+    """By the evaluator of the sidebar; plain RAG grades nothing, so there it is that of the record.
+
+    So it is as long as the thresholds are the record's own and its evaluator is not to be had here.
+    """
+    choice, known, own = app_state.asked_choice(), app_state.evaluators(), taken.settings
+    is_absent = own.evaluator.name not in known and choice.policy.thresholds == own.policy.thresholds
+    if choice.policy.is_plain or is_absent:
+        return taken
+    return decided_by(taken, known[choice.evaluator], choice.model)
 
 
 def view_of(taken: Trace, trace: Trace, policy: Policy) -> View:
     was, routed = reroute(taken, taken.settings.policy), reroute(trace, policy)
-    return View(trace=trace, policy=policy, routed=routed, taken=taken, was=was)
+    return View(trace=trace, policy=trace.decided_by(policy), routed=routed, taken=taken, was=was)
 
 
 def is_any() -> bool:
@@ -85,26 +97,15 @@ def redraw(but: Collection[str] = ()) -> None:
 
     A slider that was not moved by hand takes up what a callback has set only when the whole page is redrawn.
     """
-    there = st.session_state.get("fragments", set()) - set(but)
-    drawn = [key for key in (STORY, FIGURES, THRESHOLDS, EVIDENCE, SHARING, ADVICE) if key in there]
-    st.rerun(drawn if {STORY, FIGURES} & set(drawn) else "app")
+    there = fragments.drawn() - set(but)
+    names = [key for key in (STORY, FIGURES, THRESHOLDS, EVIDENCE, SHARING, ADVICE) if key in there]
+    st.rerun(names if {STORY, FIGURES} & there else "app")
 
 
 def slide() -> None:
     """For the sliders of the sidebar, moved by hand: they decide, and no longer a mark in the picture."""
     st.session_state["moving"] = None
     redraw()
-
-
-def mark_drawn(key: str) -> None:
-    """A fragment is on the page since the last full run of the script."""
-    st.session_state.setdefault("fragments", set()).add(key)
-
-
-def forget_drawn() -> None:
-    """For app.py, at the start of a full run; a mark that was never let go falls back to the sidebar's thresholds."""
-    st.session_state["fragments"] = set()
-    st.session_state["moving"] = None
 
 
 def move(lower: float, upper: float, done: bool) -> None:

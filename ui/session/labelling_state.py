@@ -160,8 +160,9 @@ def label(name: str, asked: UnlabelledQuestion, expected: Expected | None) -> No
     """Keep the label of a question in the set `name` at once; None: take it back."""
     access.require(Right.TUNE)
     made = LabelledQuestion(
-        asked.question, expected or Expected.CORRECT, origin=Origin.WRITTEN, log=asked.log, record=asked.record
-    )
+        asked.question, expected or Expected.CORRECT, origin=Origin.WRITTEN, log=asked.log, record=asked.record,
+        collection="" if asked.log else app_state.choice().collection,
+    )  # fmt: skip
     tune_state.use(
         app_state.workbench().experiments.change_set(
             name, lambda there: there.having(made) if expected else there.lacking(asked.key)

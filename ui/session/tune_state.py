@@ -110,6 +110,11 @@ def add_questions(questions: tuple[LabelledQuestion, ...]) -> None:
 # --- a person's own set -----------------------------------------------------------------------------------------------
 
 
+def speaking_of(collection: str, questions: Sequence[LabelledQuestion]) -> tuple[LabelledQuestion, ...]:
+    """With the collection that their labels speak of, where they do not say."""
+    return tuple(replace(one, collection=one.collection or collection) for one in questions)
+
+
 def own_name() -> str:
     """Of the set that this person's own questions go into."""
     return set_name_of(f"questions of {access.user()}" if access.user() else "my questions")
@@ -135,10 +140,10 @@ def own_set() -> LabelledSet:
 
 
 @app_state.reporting()
-def label_own(question: str, expected: Expected | None) -> None:
-    """For a callback: put a question into one's own set with this label, or, with None, take it out."""
+def label_own(question: str, collection: str, expected: Expected | None) -> None:
+    """For a callback: put a question that was asked there into one's own set, or, with None, take it out."""
     access.require(Right.TUNE)
-    asked = _own(question, expected or Expected.CORRECT)
+    asked = replace(_own(question, expected or Expected.CORRECT), collection=collection)
     name = own_name()
     found = app_state.workbench().experiments.change_set(
         name, lambda there: there.having(asked) if expected else there.lacking(asked.key)
@@ -177,6 +182,7 @@ def take_file(name: str, content: bytes) -> tuple[UnlabelledQuestion, ...]:
     Returns the questions of a file without labels.
     """
     read = read_questions(name, content)
+    read = replace(read, questions=speaking_of(app_state.choice().collection, read.questions))
     st.session_state["tune_uploaded"] = Uploaded(name, read, not read.problems)
     if read.problems:
         return ()

@@ -13,6 +13,7 @@ from crag_core.experiments.batch import SetProgress
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import access, app_state, named_evaluators, tune_state
 from ui.session.access import Right
+from ui.session.fragments import ticking
 from ui.shell.text import plain
 
 _TYPED, _REFUSED = "evaluator_by_name", "evaluator_refused"
@@ -68,7 +69,7 @@ def _draw_calibration(name: str) -> bool:
     """Whether it is calibrated, and none is under way."""
     named_evaluators.take_ended(name)
     if named_evaluators.job(name):
-        st.fragment(_draw_running, run_every=0.5)(name)
+        _draw_running(name)
         return False
     if why := named_evaluators.failure(name):
         st.error(plain(why), icon=":material/error:")
@@ -119,6 +120,7 @@ def _rounded(seconds: float) -> str:
     return f"{max(round(seconds), 1)} s" if seconds < 90 else f"{round(seconds / 60)} min"
 
 
+@ticking()
 def _draw_running(name: str) -> None:
     """Goes on by itself; the page is drawn anew when it has ended."""
     job = named_evaluators.job(name)

@@ -6,6 +6,7 @@ time in the server's life. Somebody whose link leads straight to a page could be
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,6 +16,7 @@ from crag_core.base.errors import CragError
 from ui import PARTS
 from ui.session import access, app_state
 from ui.session.access import Right
+from ui.session.fragments import fragment
 from ui.shell import sign_in
 from ui.shell.text import plain
 
@@ -42,6 +44,7 @@ def mark_routed() -> None:
 _shortcuts = st.components.v2.component(
     "shortcuts", html="<span></span>", js=(PARTS / "shortcuts.js").read_text("utf-8")
 )
+_ticks = st.components.v2.component("ticks", html="<span></span>", js=(PARTS / "ticks.js").read_text("utf-8"))
 _NO_SIDEBAR = """<style>
 @media (width >= 768px) { /* below that it holds the list of the pages */
   :is([data-testid="stSidebar"], [data-testid="stExpandSidebarButton"]) { display: none; }
@@ -50,14 +53,22 @@ _NO_SIDEBAR = """<style>
 
 
 def draw_frame(has_sidebar: bool) -> None:
-    """Of every page: the key that leads to the question, and no sidebar where none of it acts.
+    """Of every page: the key that leads to the question, the watch over what ticks, no sidebar where none of it acts.
 
     It is drawn all the same: a widget that is not drawn on one page would have lost its value on the next.
     """
     with st.container(key="anchor_frame"):
         _shortcuts(key="shortcuts")
+        _watch_ticks()
         if not has_sidebar:
             st.html(_NO_SIDEBAR)
+
+
+@fragment()
+def _watch_ticks() -> None:
+    """In a fragment, since what the page asks for from there waits for a full run that is under way."""
+    if _ticks(key="ticks", data={"answer": uuid.uuid4().hex}, on_late_change=lambda: None).late == "redraw":
+        st.rerun()
 
 
 def draw_report() -> None:

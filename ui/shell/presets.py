@@ -70,7 +70,9 @@ def probability(score: float | None) -> str:
     preset = in_use(app_state.policy())
     if preset is None or preset.calibration is None or score is None:
         return ""
-    return f"{preset.calibration.probability(score):.0%} of the questions that score like this were answerable"
+    made = preset.calibration
+    share = f"{made.probability(score):.0%} of the questions that score like this are answerable"
+    return f"{share}, by the curve fitted to {made.questions} labelled ones"
 
 
 def forget() -> None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
 
 from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import clean, readable
 from crag_core.base.types import Action, EvaluatorCard, WebOutcome
-from crag_core.decision.policy import Doubtful, Policy
+from crag_core.decision.policy import Doubtful, Policy, Preset
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import app_state, current_run
+from ui.session.fragments import fragment, ticking
 from ui.shell import evaluator_choice, presets, sign_in
 from ui.shell.text import plain
 
@@ -32,10 +32,9 @@ def draw(has_who: bool = True) -> None:
         if has_who:
             sign_in.draw_who()
         _draw_policy()
-        current_run.mark_drawn(current_run.THRESHOLDS)
         _draw_thresholds()
         _draw_collection()
-        draw_live(_draw_writer, models)
+        _draw_writer(models)
         _draw_web_mode()
         _draw_doubtful()
         draw_health(models)
@@ -60,7 +59,7 @@ def _draw_policy() -> None:
     evaluator_choice.draw(policies[name])
 
 
-@st.fragment(key=current_run.THRESHOLDS)
+@fragment(current_run.THRESHOLDS)
 def _draw_thresholds() -> None:
     """A moved threshold redraws this and what it decides, not the page."""
     start = app_state.suited(st.session_state["policy"], st.session_state["evaluator"])
@@ -95,8 +94,10 @@ def _draw_thresholds() -> None:
     presets.draw_in_use(policy)
     with st.container(horizontal=True):
         tuned = presets.kept_for(policy.name)
-        if policy.presets or tuned:
-            _draw_presets(policy, tuned)
+        # Those of the policy's file are for scores of the evaluator that it was described with.
+        described = policy.presets if st.session_state["evaluator"] == policy.evaluator else ()
+        if described or tuned:
+            _draw_presets(policy, described, tuned)
         if (policy.thresholds, policy.refinement.top) != (start.thresholds, start.refinement.top):
             st.button(
                 "Back to the defaults", on_click=_set_thresholds, args=(start,), type="tertiary", icon=":material/undo:"
@@ -154,7 +155,7 @@ def _set_thresholds(at: Policy) -> None:
     st.rerun()
 
 
-def _draw_presets(policy: Policy, tuned: tuple[TunedPreset, ...]) -> None:
+def _draw_presets(policy: Policy, described: tuple[Preset, ...], tuned: tuple[TunedPreset, ...]) -> None:
     with st.popover("Presets", icon=":material/bookmarks:", type="tertiary"):
         for mine in tuned:
             st.button(
@@ -165,7 +166,7 @@ def _draw_presets(policy: Policy, tuned: tuple[TunedPreset, ...]) -> None:
                 icon=":material/bookmark:",
             )
             st.caption(plain(f"Tuned with {mine.questions} questions of {mine.labelled}: {mine.reason}."))
-        for preset in policy.presets:
+        for preset in described:
             name, at = preset.name.replace("-", " ").capitalize(), readable(preset.lower, preset.upper)
             st.button(
                 f"{plain(name)}: {' and '.join(at)}",
@@ -177,6 +178,7 @@ def _draw_presets(policy: Policy, tuned: tuple[TunedPreset, ...]) -> None:
 
 
 def _draw_legend(policy: Policy) -> None:
+    policy = policy.without_language_model() if st.session_state["model"] == EXTRACTIVE else policy
     above = "above" if policy.at_upper is Action.AMBIGUOUS else "from"
     below = "up to" if policy.at_lower is Action.INCORRECT else "below"
     between = "between"
@@ -186,12 +188,12 @@ def _draw_legend(policy: Policy) -> None:
         between = f"· else topical {reached} {low}"
         above, below = f"· answering {above}", f"· topical {below}"
     texts = (f"{above} {high}", between, f"{below} {low}")
-    if policy.judges_together and policy.lower == 0.0 and st.session_state["model"] != EXTRACTIVE:
+    if policy.judges_together and policy.lower == 0.0:
         texts = ("· enough together", "· not enough", "· nothing retrieved")
     st.caption(
-        f":green[:material/check_circle: {plain(policy.label(Action.CORRECT))}] {texts[0]}  \n"
-        f":orange[:material/help: {plain(policy.label(Action.AMBIGUOUS))}] {texts[1]}  \n"
-        f":red[:material/cancel: {plain(policy.label(Action.INCORRECT))}] {texts[2]}"
+        f":green[:material/check_circle: {plain(policy.bare_label(Action.CORRECT))}] {texts[0]}  \n"
+        f":orange[:material/help: {plain(policy.bare_label(Action.AMBIGUOUS))}] {texts[1]}  \n"
+        f":red[:material/cancel: {plain(policy.bare_label(Action.INCORRECT))}] {texts[2]}"
     )
 
 
@@ -205,7 +207,7 @@ def _draw_collection() -> None:
     st.selectbox(
         "Search in",
         list(dict.fromkeys(("", *names, chosen))),
-        format_func=lambda name: plain(name) if name else "All collections",
+        format_func=lambda name: clean(name) if name else "All collections",
         key="collection",
         persist_state="session",
         help="Documents are put into collections on the Documents page. The next run searches there.",
@@ -214,16 +216,15 @@ def _draw_collection() -> None:
         st.caption(f":orange[:material/warning: {plain(chosen)} (not there now)]")
 
 
-def _draw_writer(models: Models, drawn_at: float) -> None:
+def _draw_writer(models: Models) -> None:
     """A model that is away stays chosen, and so does that of the settings, until somebody chooses another.
 
     What is wrong with it stands beside it: the browser knows an option by its words, which must not change.
     """
-    now = models_now(models, drawn_at)
     wanted = app_state.settings().model
     st.selectbox(
         "Answers written by",
-        list(dict.fromkeys((*now.choices, *([wanted] if wanted else []), st.session_state["model"]))),
+        list(dict.fromkeys((*models.choices, *([wanted] if wanted else []), st.session_state["model"]))),
         format_func=app_state.called,
         key="model",
         persist_state="session",
@@ -231,7 +232,7 @@ def _draw_writer(models: Models, drawn_at: float) -> None:
         help="A model of your own server, or plain quotations of the best sentences.",
     )
     chosen = st.session_state["model"]
-    if why := app_state.why_away(chosen, now):
+    if why := app_state.why_away(chosen, models):
         st.caption(f":orange[:material/warning: {plain(app_state.called(chosen))} ({why})]")
 
 
@@ -250,7 +251,7 @@ def _draw_web_mode() -> None:
 
 def _draw_doubtful() -> None:
     st.segmented_control(
-        "AMBIGUOUS without web evidence",
+        "If doubtful",
         list(Doubtful),
         format_func=lambda one: app_state.DOUBTFUL_TITLES[Doubtful(one)],
         default=app_state.policies()[st.session_state["policy"]].doubtful,
@@ -285,35 +286,25 @@ _ICONS = {
 
 def draw_health(models: Models) -> None:
     with st.container(border=True, gap="xsmall"):
-        draw_live(_draw_models, models)
+        if _is_any_away(models):
+            _await_server(models, time.monotonic())
+        else:
+            _draw(_model(models))
         for health in (_embedding(), _web(), _store(), *_troubles()):
             _draw(health)
 
 
-def draw_live(draw: Callable[[Models, float], None], models: Models) -> None:
-    """A part of the page that notices by itself when a model server that is away is back, and redraws only itself.
-
-    `draw` is given what was found last, and when; `models_now` tells what is to be shown.
-    """
-    every = _LOOK_EVERY if _is_any_away(models) else None
-    st.fragment(draw, run_every=every)(models, time.monotonic())
-
-
-def models_now(models: Models, drawn_at: float) -> Models:
-    """`models` while the page is drawn; later, when its part is drawn again, what is found then."""
-    if time.monotonic() - drawn_at < _LOOK_EVERY / 2:
-        return models
-    now = app_state.look_for_models(app_state.settings())
-    return app_state.look_again(app_state.settings()) if _is_any_away(now) else now
+@ticking(_LOOK_EVERY)
+def _await_server(models: Models, drawn_at: float) -> None:
+    """What was found when the page was drawn; once something else is found, the page is drawn anew."""
+    if time.monotonic() - drawn_at > _LOOK_EVERY / 2 and app_state.look_again(app_state.settings()) != models:
+        st.rerun()
+    _draw(_model(models))
 
 
 def _is_any_away(models: Models) -> bool:
     is_chosen_away = bool(app_state.why_away(st.session_state.get("model", EXTRACTIVE), models))
     return is_chosen_away or not all(one.reachable for one in (models.ollama, models.openai) if one)
-
-
-def _draw_models(models: Models, drawn_at: float) -> None:
-    _draw(_model(models_now(models, drawn_at)))
 
 
 def _draw(health: Health) -> None:

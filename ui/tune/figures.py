@@ -28,6 +28,7 @@ from crag_core.experiments.thresholds.threshold_board import (
 from crag_core.report.thresholds.view import compared_scores, describe_effort, rate_figures
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, tune_state
+from ui.session.fragments import fragment
 from ui.session.tune_state import Seen
 from ui.shell.text import plain
 from ui.tune import charts
@@ -55,7 +56,7 @@ def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
 
 def _draw_row(place: int, expected: Expected, counts: Array) -> None:
     columns = st.columns(4, vertical_alignment="center")
-    columns[0].markdown(f"**{word(expected)}**")
+    columns[0].markdown(f"**{word(expected)}** {counts.sum()}")
     for taken, (column, count) in enumerate(zip(columns[1:], counts, strict=True)):
         is_right = ACTIONS[taken] in expected.actions
         questions = f"{counted(int(count), 'question')} labelled {word(expected)}, taken {ACTIONS[taken]}"
@@ -117,7 +118,7 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-@st.fragment(key=current_run.FIGURES)
+@fragment(current_run.FIGURES)
 def draw_figures(seen: Seen) -> None:
     """Everything here is computed from the recorded grades; no model is called."""
     board, policy = tune_state.board(seen), app_state.policy()
@@ -174,10 +175,11 @@ def _draw_rates(board: Board, actions: Array, rates: Rates) -> None:
             if one.name != "Ungraded" or board.ungraded.any():
                 _draw_metric(one.name, one.value or "–", one.interval, one.meaning)
         effort = describe_effort(rates, tune_state.prices())
-        calls = f"{rates.calls:.1f}".removesuffix(".0")
-        _draw_metric("Time", f"{rates.seconds:.1f} s", f"{calls} LLM calls", effort)
-    shares = answer_rates(board, actions)
-    answered, wrong = ("–" if one is None else f"{one.value:.1%}" for one in shares)
+        calls = f"{rates.calls:.1f}".removesuffix(".0") + " LLM calls"
+        _draw_metric("Time", f"{rates.seconds:.1f} s", calls if rates.timed else f"{calls}; grades cached", effort)
+    counts = rates.among("answered"), rates.among("confidently_wrong")
+    shares = zip(answer_rates(board, actions), counts, strict=True)
+    answered, wrong = ("–" if one is None else f"{one.value:.1%} of {count}" for one, count in shares)
     st.caption(f"If AMBIGUOUS counts as an answer too: answered {answered}, wrong {wrong}.")
 
 
@@ -249,10 +251,13 @@ def _draw_sentences(seen: Seen) -> None:
     now = app_state.policy().cutoff
     at = int(np.abs(found.cutoffs - now).argmin())
     best = int(np.abs(found.cutoffs - found.best).argmin())
+    kept, at_best = (round(found.answers[place] * found.holding) for place in (at, best))
+    other = f"**{found.best:.2f}** would keep {at_best} of them and {found.text[best]:.0%} of the text."
+    if found.answers[best] < KEPT:
+        other = f"No cut-off keeps {KEPT:.0%} of them."
     st.markdown(
-        f"Your cut-off **{now:.2f}** keeps {found.answers[at]:.0%} of the sentences with an answer and "
-        f"{found.text[at]:.0%} of the text. **{found.best:.2f}** would keep {KEPT:.0%} of them and "
-        f"{found.text[best]:.0%} of the text."
+        f"Your cut-off **{now:.2f}** keeps {kept} of {counted(found.holding, 'sentence')} with an answer and "
+        f"{found.text[at]:.0%} of the text. {other}"
     )
     _chart(charts.sentences(found.text, found.answers, found.cutoffs, now), "tune_sentences")
 
@@ -276,9 +281,10 @@ def _draw_policies(seen: Seen, now: Rates) -> None:
         st.info("This chart needs answerable questions and others.", icon=":material/info:")
         return
     _chart(charts.trade_off(rows), "tune_policies")
+    others = counted(now.among("confidently_wrong"), "other")
     st.caption(
-        f"Answered: right is better; the others: left. {plain(own.title)} at your thresholds, the others at their "
-        "defaults. Only the first retrieval counts."
+        f"Of {counted(now.answerable, 'answerable question')} and {others}. Answered: right is better; the others: "
+        f"left. {plain(own.title)} at your thresholds, the others at their defaults. Only the first retrieval counts."
     )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import streamlit as st
 
 from crag_core.base.text.display import counted
 from crag_core.evaluators.policies import known_card
-from ui.session import access, tune_state
+from crag_core.experiments.labelled.questions import LabelledSet
+from ui.session import access, app_state, tune_state
 from ui.session.access import Right
+from ui.session.fragments import ticking
 from ui.session.tune_state import Seen, SetJob
 from ui.shell.text import plain
 
@@ -28,10 +32,28 @@ def draw_grading(seen: Seen) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(message, width="stretch")
         if access.may(Right.TUNE):  # the top of the page says why not
+            all_the_same, kind = draw_elsewhere(seen.labelled)
             st.button(
-                f"Grade {counted(seen.missing, 'question')}", on_click=tune_state.start_grading, type="primary",
-                icon=":material/grading:", key="tune_grade",
+                f"Grade {counted(seen.missing, 'question')}{all_the_same}", on_click=tune_state.start_grading,
+                type=kind, icon=":material/grading:", key="tune_grade",
             )  # fmt: skip
+
+
+def draw_elsewhere(labelled: LabelledSet) -> tuple[str, Literal["primary", "secondary"]]:
+    """A button that searches where the labels of a set speak of, if that is elsewhere; then what to add to the button
+    that goes on, and its type."""
+    if not labelled.elsewhere(app_state.choice().collection):
+        return "", "primary"
+    where = labelled.collection
+    if where in ("", *app_state.collections()):
+        name = f"Search in {plain(where)}" if where else "Search in all collections"
+        st.button(name, on_click=_search_in, args=(where,), type="primary", key="tune_search_in")
+    return " all the same", "secondary"
+
+
+def _search_in(collection: str) -> None:
+    """For a callback."""
+    st.session_state["collection"] = collection
 
 
 def draw_ended(job: SetJob, again: str = "grade", done: str = "graded", title: str = "The grading broke off") -> None:
@@ -47,7 +69,7 @@ def draw_ended(job: SetJob, again: str = "grade", done: str = "graded", title: s
         st.warning(message, icon=":material/warning:")
 
 
-@st.fragment(run_every=0.4)
+@ticking()
 def _draw_running() -> None:
     draw_job(tune_state.grading(), "Grading", "graded", "tune")
 

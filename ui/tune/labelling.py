@@ -13,6 +13,7 @@ from crag_core.experiments.labelled.questions import LABELS, Expected, Unlabelle
 from ui.run.verdict import ICONS
 from ui.session import access, labelling_state
 from ui.session.access import Right
+from ui.session.fragments import fragment, ticking
 from ui.session.labelling_state import Round
 from ui.shell.text import paragraphs, plain
 from ui.tune.grading_progress import draw_ended, draw_job
@@ -77,12 +78,12 @@ def _drafted() -> tuple[UnlabelledQuestion, ...]:
     return tuple(UnlabelledQuestion(one.question) for one in draft(_DRAFTED, ask_model=False) if not one.without)
 
 
-@st.fragment(run_every=0.4)
+@ticking()
 def _draw_running() -> None:
     draw_job(labelling_state.grading(), "Grading", "graded", "label")
 
 
-@st.fragment
+@fragment()
 def _draw_round() -> None:
     found = labelling_state.current()
     if found is None:

@@ -17,6 +17,7 @@ from crag_core.experiments.drafting.draft import draft as draft_questions
 from crag_core.experiments.drafting.draft_with_model import reword
 from crag_core.experiments.labelled.from_feedback import FromFeedback, questions_from
 from crag_core.experiments.labelled.questions import (
+    ALL,
     LABELS,
     Expected,
     LabelledQuestion,
@@ -42,12 +43,15 @@ MOST_EDITED = 3000
 
 
 def draft(count: int, ask_model: bool) -> tuple[LabelledQuestion, ...]:
-    """From the first chunks of each indexed document, at most `MOST_PASSAGES` in all. Raises `CragError`."""
-    store = app_state.workbench().store
-    documents = store.documents()
+    """From the first chunks of each indexed document that is searched, at most `MOST_PASSAGES` in all.
+
+    Raises `CragError`.
+    """
+    store, collection = app_state.workbench().store, app_state.choice().collection
+    documents = [document for document in store.documents() if collection in ("", document.collection)]
     each = max(MOST_PASSAGES // max(len(documents), 1), 3)
     passages = [passage for document in documents for passage in store.passages_of(document.id)[:each]][:MOST_PASSAGES]
-    found = draft_questions(passages, _everyday(), count, seed=0)
+    found = tune_state.speaking_of(collection or ALL, draft_questions(passages, _everyday(), count, seed=0))
     model = app_state.workbench().servers.model(st.session_state["model"]) if ask_model else None
     return reword(found, passages, model, Event()) if model else found
 
@@ -84,7 +88,7 @@ def draw_sources(has_set: bool, busy: bool) -> None:
         del choices[KEPT]
     start = next(iter(choices))
     if not has_set:
-        st.markdown("Add questions and say whether your documents answer them. 20 or more are needed, better 50.")
+        st.markdown("Add questions and say whether your documents answer them. 20 are needed, 50 are better.")
     chosen = st.segmented_control(
         "Questions", list(choices), default=start, required=True, key="tune_source", disabled=busy
     )
@@ -109,8 +113,10 @@ def _draw_sample(busy: bool) -> None:
 
 
 def _draw_draft(busy: bool) -> None:
+    collection = app_state.choice().collection
+    of = f"the documents of {plain(collection)}" if collection else "your documents"
     st.markdown(
-        "From your documents: questions that they answer, the same with the answering chunks taken away, and "
+        f"From {of}: questions that they answer, the same with the answering chunks taken away, and "
         "everyday questions. Check them before you trust them."
     )
     with st.form("tune_draft_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
@@ -125,6 +131,8 @@ def _draw_draft(busy: bool) -> None:
                 st.session_state["tune_drafted"] = draft(int(count), bool(ask_model))
     drafted: tuple[LabelledQuestion, ...] | None = st.session_state.get("tune_drafted")
     if drafted:
+        if away := LabelledSet("", drafted).elsewhere(collection):
+            st.caption(f":orange[:material/warning: {plain(away)}]")
         for one in drafted[:3]:
             st.caption(f"{_badge(one.expected)} {plain(one.question)}")
         _draw_take("Drafted questions", drafted, busy, keeps=True)
@@ -253,6 +261,8 @@ def draw_set(labelled: LabelledSet, busy: bool) -> None:
         st.caption(f":material/check: {plain(uploaded.name)} is saved as “{plain(labelled.name)}”.")
         for remark in uploaded.read.remarks:
             st.caption(f":material/info: {plain(remark)}")
+    if away := labelled.elsewhere(app_state.choice().collection):
+        st.caption(f":orange[:material/warning: {plain(away)} Labels may not hold there.]")
     if few := few_tell(labelled.questions):
         st.caption(f":material/info: {plain(few)}")
     with st.expander("Questions", icon=":material/table_rows:", key="tune_questions", on_change="rerun") as fold:
@@ -282,6 +292,7 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
             "origin": st.column_config.TextColumn(disabled=True),
             "log": st.column_config.TextColumn(disabled=True),
             "record": st.column_config.TextColumn(disabled=True),
+            "collection": st.column_config.TextColumn(help=f"What the label speaks of; {ALL}: all documents."),
         },
     )
     changed = [row for row in edited if row.get("question") or row.get("expected")]

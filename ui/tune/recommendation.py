@@ -11,9 +11,16 @@ from crag_core.base.text.display import counted, readable
 from crag_core.experiments.statistics.intervals import least_certified
 from crag_core.experiments.statistics.small_sets import MOST_CERTIFIED, held_out
 from crag_core.experiments.thresholds.objective import Costs, Objective, allowed, losses, surface, wrong_surface
-from crag_core.experiments.thresholds.recommend import STEPS, Recommendation, halves
+from crag_core.experiments.thresholds.recommend import STEPS, Recommendation, beside, halves
 from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
-from crag_core.report.thresholds.view import COMPARED, COSTS, compared_on, compared_rows, recommendation_lines
+from crag_core.report.thresholds.view import (
+    COMPARED,
+    COSTS,
+    compared_on,
+    compared_rows,
+    limit_lines,
+    recommendation_lines,
+)
 from ui.session import app_state, current_run, tune_state
 from ui.session.tune_state import Seen
 from ui.shell.text import plain
@@ -77,7 +84,7 @@ def _draw_costs() -> Costs:
     return Costs(**values)
 
 
-def draw_recommended(found: Recommendation) -> None:
+def draw_recommended(found: Recommendation, objective: Objective) -> None:
     """The recommended pair, or in one line that yours are kept, and behind a fold how it was chosen."""
     if found.why_not:
         st.markdown(f":material/info: **No recommendation.** {plain(found.why_not)}")
@@ -85,9 +92,10 @@ def draw_recommended(found: Recommendation) -> None:
     first, second = readable(found.lower, found.upper)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         if found.keep:
-            st.markdown(f"#### :material/check_circle: Keep yours: {first} and {second}", width="content")
+            st.markdown(f"#### Nothing better found: keep yours, {first} and {second}", width="content")
         else:
-            st.markdown(f"#### Recommended: lower {first}, upper {second}", width="content")
+            title = "Nearest to the limit" if found.misses else "Recommended"
+            st.markdown(f"#### {title}: lower {first}, upper {second}", width="content")
             now = app_state.policy()
             st.button(
                 "Try these", on_click=_use, args=(found.lower, found.upper), icon=":material/tune:", key="tune_use",
@@ -95,28 +103,22 @@ def draw_recommended(found: Recommendation) -> None:
             )  # fmt: skip
     if found.guaranteed:
         st.markdown(f":material/verified: {plain(f'{found.guaranteed.reason} {found.guaranteed.odds}')}")
+    for line in limit_lines(found):
+        st.markdown(f":orange[:material/warning: {plain(line)}]")
     lines = recommendation_lines(found)
-    st.markdown(plain(found.keep or _describe_gain(found) or lines[0]))
+    st.markdown(plain(found.keep or _describe_gain(found, objective)))
     if len(lines) > 1:
         with st.expander("How sure is that?"):
             st.markdown("\n\n".join(map(plain, lines)))
 
 
-def _describe_gain(found: Recommendation) -> str:
+def _describe_gain(found: Recommendation, objective: Objective) -> str:
     """What the recommended pair does on the held-out questions beside yours; "" where yours are not compared."""
     policy = app_state.policy()
     own = next((one for one in found.compared[1:] if (one.lower, one.upper) == (policy.lower, policy.upper)), None)
     if own is None:
         return ""
-    new = found.compared[0]
-    rates = (
-        ("answered", new.rates.answered, own.rates.answered),
-        ("confidently wrong", new.rates.confidently_wrong, own.rates.confidently_wrong),
-        ("answer discarded", new.rates.discarded, own.rates.discarded),
-    )
-    parts = [f"{name} {now.value:.0%} (yours {was.value:.0%})" for name, now, was in rates if now and was]
-    parts.append(f"cost {new.cost:.2f} (yours {own.cost:.2f})")
-    return f"On {counted(found.judged_on, 'held-out question')}: {', '.join(parts)}."
+    return f"On {counted(found.judged_on, 'held-out question')}: {beside(found.compared[0], own, objective)}."
 
 
 def _use(lower: float, upper: float) -> None:
@@ -133,7 +135,8 @@ def draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
     points = [charts.Point(preset.name, preset.lower, preset.upper, "diamond", "#8d6bc2") for preset in now.presets]
     points.append(charts.Point("default", board.policy.lower, board.policy.upper, "square", "#5c6773"))
     if not found.why_not and not found.keep:
-        points.append(charts.Point("recommended", found.lower, found.upper, "star", "#f2c230"))
+        name = "nearest" if found.misses else "recommended"
+        points.append(charts.Point(name, found.lower, found.upper, "star", "#f2c230"))
     points.append(charts.Point("yours", now.lower, now.upper, "circle", "#3f88c5"))
     plateau = None if found.plateau is None else found.plateau.cells
     st.plotly_chart(

@@ -33,7 +33,8 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
     own = policy.lower, policy.upper
     make = partial(_preset, seen, objective, confidence, found)
     is_better = not found.why_not and not found.keep and not found.is_at(*own)
-    offered = [("recommended", (found.lower, found.upper))] if is_better else []
+    whose = "nearest" if found.misses else "recommended"
+    offered = [(whose, (found.lower, found.upper))] if is_better else []
     kept = presets.in_use(policy)
     name = set_name_of(_draw_name(f"{seen.labelled.name} {policy.name}"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -90,7 +91,7 @@ def _preset(
 def _reason(aim: str, found: Recommendation, is_at: bool) -> str:
     if not is_at:
         return "set by hand"
-    return f"kept: nothing else was better by {aim}" if found.keep else aim
+    return found.reason(aim)
 
 
 @app_state.reporting()

@@ -16,7 +16,7 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
 from crag_core.base.text.display import clean
 from crag_core.base.types import Action, AnswerState, Step, WebPage
-from crag_core.decision.decide import chunk_action
+from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.policy import Doubtful
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.call_budget import JUDGING
@@ -25,10 +25,12 @@ from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, che
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of
 from crag_core.trace.grounding.checkers import asks_language_model
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful
-from crag_core.trace.reroute import reroute
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote
+from crag_core.trace.reroute import caution
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
+from crag_core.view.run_view import view_run
+from crag_core.view.score_words import numbers_of, signals_of
 from crag_core.view.verdict_lines import chip
 
 
@@ -38,7 +40,7 @@ def add_commands(commands: Any) -> None:
     add_choice(query)
     query.add_argument("--plain", action="store_true", help="plain RAG: what is retrieved is used as it is, ungraded")
     query.add_argument("--web", default="off", choices=[mode.value for mode in WebMode], help="ask: confirm each query")
-    shown = "AMBIGUOUS without the web: show the nearest sentences, or abstain; default: that of the policy"
+    shown = "where nothing was judged CORRECT: show the nearest sentences, or abstain; default: that of the policy"
     query.add_argument("--doubtful", choices=[one.value for one in Doubtful], help=shown)
     query.add_argument("--pin", action="append", default=[], metavar="FILE", help="read this indexed file whole")
     query.add_argument("--search-too", action="store_true", help="search the other documents as well")
@@ -191,7 +193,8 @@ def _approval_of_pages(trace: Trace, pages: Sequence[WebPage]) -> Trace:
 def _describe(trace: Trace) -> str:
     lines = []
     if trace.follow_up and trace.follow_up.is_changed:
-        lines.append(f"Understood as: {clean(trace.question)} ({clean(trace.follow_up.by)})")
+        how = "; ".join(filter(None, (trace.follow_up.by, trace.follow_up.note)))
+        lines.append(f"Understood as: {clean(trace.question)} ({clean(how)})")
     if trace.asks_back:
         return "\n".join((*lines, f"Asks back: {clean(trace.asks_back)}"))
     if trace.decision:
@@ -199,17 +202,21 @@ def _describe(trace: Trace) -> str:
         lines.append(f"{verdict.title}. {verdict.reason}")
     if trace.failure:
         lines.append(f"Broke off at {trace.failure.name}: {trace.failure.summary} {trace.failure.hint}")
-    routed = reroute(trace, trace.settings.policy)
+    view, why = view_run(trace), ""
+    routed = view.routed
     if trace.answer:
-        if routed.is_doubtful and trace.answer.state is AnswerState.COMPLETE:
-            lines += ["", doubtful_title(trace.answer.writer), why_doubtful(routed.decision, trace.web)]
-        lines += ["", trace.answer.text] if trace.answer.text else []
-        lines += ["", trace.answer.message] if trace.answer.state is not AnswerState.COMPLETE else []
+        lines.append(f"Ending: {routed.ending}")
+        if trace.answer.state is AnswerState.COMPLETE:
+            title, why = caution(trace, routed)
+            lines += ["", *filter(None, (title, why))] if why else []
+        lines += ["", view.cited(trace.answer.shown)]
+        if trace.answer.state in (AnswerState.STOPPED, AnswerState.FAILED) and trace.answer.text:
+            lines += ["", trace.answer.message]
         if not trace.answer.text and routed.is_doubtful:
             nearest = quote(routed.knowledge, trace.all_strips, nearest=True)
-            lines += ["", doubtful_title(EXTRACTIVE), nearest]
+            lines += ["", doubtful_title(EXTRACTIVE), view.cited(nearest)]
     if trace.decision:
-        lines += [f"note: {note}" for note in routed.knowledge.notes]
+        lines += [f"note: {note}" for note in routed.knowledge.notes if note != why]
     if found := routed.knowledge.consolidation:
         lines += [f"the model's own knowledge: {clean(text)}" for text in found.own]
         lines += [f"only the model's own knowledge says: {clean(one.text)}" for one in found.from_memory_alone]
@@ -219,13 +226,18 @@ def _describe(trace: Trace) -> str:
         f"corrections: {made.strategy}; {made.model_calls} model calls, {made.retrieval_ms:.0f} ms to the context",
     ]
     lines.append("")
+    aside = set_aside(trace.settings.policy, trace.all_passages, trace.grades)
     for passage in trace.all_passages:
         grade = trace.grade_of(passage.id)
-        score = f"{grade.score:.2f}" if grade and grade.score is not None else "  - "
+        of, has_two = trace.settings.policy, routed.decision.topical is not None
+        numbers = numbers_of(grade, of, has_two=has_two) + (signals_of(grade) if grade and not has_two else ())
+        scores = ", ".join(f"{one.name} {one.text}" for one in numbers) or "not graded"
         page = f", page {passage.page}" if passage.page else ""
-        both = grade.two_signals if grade else None
-        signals = "  (answering {:.2f}, topical {:.2f})".format(*both) if both else ""
-        alone = chunk_action(trace.settings.policy, passage, grade)
-        lines.append(f"  {score}  {passage.source}{page}{signals}{f'  {alone}' if alone else ''}")
-    lines += [f"  web   {result.source}  {result.url}" for result in (trace.web.results if trace.web else ())]
+        alone = chunk_action(trace.settings.policy, passage, grade, aside)
+        number = view.labels[passage.id].number
+        lines.append(f"  [{number}] {passage.source}{page}  {scores}{f'  {alone}' if alone else ''}")
+    lines += [
+        f"  [{view.labels[result.id].number}] web   {result.source}  {result.url}"
+        for result in (trace.web.results if trace.web else ())
+    ]
     return "\n".join(lines)

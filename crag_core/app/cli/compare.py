@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from crag_core.app.cli.options import Opened, add_set, count, interruptible, open_set, write_file
+from crag_core.app.cli.options import Opened, add_set, count, interruptible, open_set, search_in, write_file
 from crag_core.app.cli.tune import Progress
 from crag_core.app.configuration_text import KEYS, Configuration, read_configurations
 from crag_core.app.workbench import Workbench
@@ -59,6 +59,8 @@ def compare(options: argparse.Namespace) -> int:
     workbench = Workbench()
     wanted = read_configurations(options.configurations or [PLAIN, DEFAULT], workbench)  # before anything takes long
     opened = open_set(options.set, workbench)
+    collection = search_in("", opened.labelled, opened.workbench)
+    wanted = tuple(replace(one, choice=replace(one.choice, collection=collection)) for one in wanted)
     questions = drawn(opened.labelled.questions, options.limit)
     earlier = find_earlier(questions, wanted, opened.workbench) if options.earlier or options.beside else ()
     if options.earlier:

@@ -114,7 +114,8 @@ def _stages(found: Imported, options: argparse.Namespace, workbench: Workbench) 
     if done.failed:
         raise CragError(f"{counted(done.failed, 'record')} could not be graded.", hint="The same command tries again.")
     told = findings(judged(found.log, conditions, workbench), choice.policy)
-    print(f"\nstages under the policy {choice.policy.name}, evaluator {choice.evaluator}")
+    count = counted(len(told.pairs), "record")
+    print(f"\nstages of {count} under the policy {choice.policy.name}, evaluator {choice.evaluator}")
     print("\n".join(lines(told)))
     if not told.is_known:
         print("The log does not say what is right: by scores and support, records are doubtful at most.")

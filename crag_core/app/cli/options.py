@@ -146,6 +146,15 @@ def interruptible(controls: Controls, done: str) -> Iterator[None]:
         raise SystemExit(130) from None
 
 
+def search_in(asked: str, labelled: LabelledSet, workbench: Workbench) -> str:
+    """The collection to search for a set: the one that was asked for, else the one that its labels speak of."""
+    chosen = asked or labelled.collection
+    check_collection(chosen, workbench)
+    if elsewhere := labelled.elsewhere(chosen):
+        print(f"note: {elsewhere} Labels may not hold there.", file=sys.stderr)
+    return chosen
+
+
 def check_collection(name: str, workbench: Workbench) -> None:
     """Raises `UnknownName` for a collection that holds no document; "" means all."""
     if name:

@@ -17,10 +17,10 @@ from crag_core.app.cli.options import (
     Opened,
     add_choice,
     add_set,
-    check_collection,
     confidence,
     interruptible,
     open_set,
+    search_in,
     share,
     with_thresholds,
     write_file,
@@ -44,7 +44,7 @@ from crag_core.experiments.thresholds.recommend import Recommendation, recommend
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Rates, confusion, rate
 from crag_core.experiments.thresholds.watch import watch
 from crag_core.pipeline.run import now
-from crag_core.report.thresholds.view import recommendation_lines
+from crag_core.report.thresholds.view import describe_saved, recommendation_lines
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 NOT_KEPT = 3
@@ -130,8 +130,9 @@ def tune(options: argparse.Namespace) -> int:
     for line in _watched(options.preset, graded):
         print(line)
     name = options.save or (options.out.stem if options.out else graded.opened.labelled.name)
-    told = options.objective.describe(options.confidence)
-    preset = _preset(name, graded, found, f"kept: nothing else was better by {told}" if found.keep else told)
+    if not found.keeps_limit:
+        return NOT_KEPT
+    preset = _preset(name, graded, found, found.reason(options.objective.describe(options.confidence)))
     if options.out:
         write_file(options.out, preset.to_toml(), "preset")
     if options.save:
@@ -156,10 +157,9 @@ def grade(options: argparse.Namespace) -> Graded:
         choice,
         policy=with_thresholds(choice.policy, options),
         top_k=options.top_k or choice.top_k,
-        collection=options.collection,
     )
     opened = open_set(options.set, workbench)
-    check_collection(options.collection, opened.workbench)
+    choice = replace(choice, collection=search_in(options.collection, opened.labelled, opened.workbench))
     pipeline = opened.workbench.engine(choice, observed=False)
     controls, questions = Controls(), opened.labelled.questions
     conditions = opened.workbench.conditions(pipeline, questions)
@@ -195,7 +195,7 @@ def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> Tuned
         created=created,
         reason=why,
         calibration=curve,
-        promise=found.guaranteed.limits if found.guaranteed else None,
+        promise=found.guaranteed.limits if found.guaranteed and not found.keep else None,
         scores=binned(graded.board.deciding().upper),
     )
 
@@ -254,14 +254,14 @@ def describe(name: str, board: Board, rates: Rates, table: Table, parting: Estim
         f"{name}: {len(board)} questions, policy {policy.name}, evaluator {board.judge.name}, "
         "lower {}, upper {}".format(*(readable(one)[0] for one in (policy.lower, policy.upper))),
         "",
-        f"{'expected':<14}" + "".join(f"{action:>12}" for action in ACTIONS),
+        f"{'label':<14}" + "".join(f"{action:>12}" for action in ACTIONS),
     ]
     lines += [
         f"{expected:<14}" + "".join(f"{count:>12}" for count in counts)
         for expected, counts in zip(Expected, table, strict=True)
         if any(counts)
     ]
-    lines += ["", *(f"{share.replace('_', ' '):<20}{describe_share(getattr(rates, share))}" for share in SHARES)]
+    lines += ["", *(f"{share.replace('_', ' '):<20}{describe_share(rates, share)}" for share in SHARES)]
     lines += [f"{'macro-F1':<20}{'–' if rates.macro_f1 is None else f'{rates.macro_f1:.3f}'}"]
     lines += [f"{'tells apart, AUROC':<20}{parting or '–'}", f"{'model calls':<20}{rates.calls:.2f} a question"]
     return "\n".join(lines)
@@ -291,7 +291,8 @@ def plain(
 def advice(found: Recommendation) -> str:
     """Thresholds that are recommended, with how far they can be trusted."""
     lines = [
-        ("keep yours: " if found.keep else "") + "lower {}, upper {}".format(*readable(found.lower, found.upper)),
+        ("nothing better found, keep yours: " if found.keep else "nearest to the limit: " if found.misses else "")
+        + "lower {}, upper {}".format(*readable(found.lower, found.upper)),
         *recommendation_lines(found),
     ]
     if found.guaranteed:
@@ -301,8 +302,8 @@ def advice(found: Recommendation) -> str:
         f"{f'on {found.judged_on} other questions':<24}{'lower':>7}{'upper':>7}{'cost':>8}  confidently wrong",
     ]
     for one in found.compared:
-        saved = f"  {one.saved.value:+.3f} ({one.saved.low:+.3f} to {one.saved.high:+.3f})" if one.saved else ""
-        wrong = describe_share(one.rates.confidently_wrong)
+        saved = f"  {describe_saved(one.saved, 3)}" if one.saved else ""
+        wrong = describe_share(one.rates, "confidently_wrong")
         lines.append(f"{one.name:<24}{one.lower:>7.3f}{one.upper:>7.3f}{one.cost:>8.3f}  {wrong}{saved}")
     return "\n".join(lines)
 
@@ -327,5 +328,8 @@ class Progress:
         print(f"{self._done} {scoring.done} of {scoring.total}{failed}{left}   ", end=end, file=sys.stderr, flush=True)
 
 
-def describe_share(found: Estimate | None) -> str:
-    return "–" if found is None else f"{found.value:.1%} ({found.low:.1%}–{found.high:.1%})"
+def describe_share(rates: Rates, name: str) -> str:
+    found, among = getattr(rates, name), rates.among(name)
+    if found is None:
+        return "–"
+    return f"{found.value:.1%} ({found.low:.1%}–{found.high:.1%}), {round(found.value * among)} of {among}"

@@ -33,8 +33,20 @@ EXTRACTION_SCHEMA: dict[str, Any] = {
 VERDICTS = ("supported", "partly", "not supported")
 """What a model may say of a statement beside its evidence."""
 
+SUPPORT_SAID = {one: one for one in VERDICTS} | {
+    **dict.fromkeys(("fully supported", "entirely supported"), "supported"),
+    **dict.fromkeys(("partly supported", "partially supported", "partially", "partial"), "partly"),
+    **dict.fromkeys(("unsupported", "contradicted"), "not supported"),
+}
+
 SUFFICIENT, NOT_SUFFICIENT = "sufficient", "not sufficient"
 """What a model may say of all documents together."""
+
+SUFFICIENCY_SAID = {
+    **dict.fromkeys((SUFFICIENT, "enough", "true", "yes", "1"), SUFFICIENT),
+    **dict.fromkeys((NOT_SUFFICIENT, "insufficient", "not enough", "false", "no", "0"), NOT_SUFFICIENT),
+}
+"""The same as small models say it; so for every table of this kind."""
 
 SUFFICIENT_FORM = '{"explanation": "<one or two sentences>", "verdict": "sufficient" or "not sufficient"}'
 SUFFICIENT_SCHEMA: dict[str, Any] = {
@@ -46,7 +58,7 @@ SUFFICIENT_SCHEMA: dict[str, Any] = {
     "required": ["explanation", "verdict"],
 }
 
-CLASSES = ("a", "b", "c")
+CLASSES_SAID = {letter: letter for letter in ("a", "b", "c")}
 CLASS_FORM = '{"verdict": "A" or "B" or "C"}'
 CLASS_SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import combinations
 
 JOINERS = "\u200c\u200d"  # between the letters of some scripts, and of some emoji
 
@@ -54,11 +56,34 @@ def moment(created: str) -> str:
 
 
 def readable(*numbers: float) -> tuple[str, ...]:
-    """The numbers with two decimals, or as many more as it takes to tell different ones apart (at most nine).
+    """Thresholds, and what else somebody has set, with two decimals, or three where they were set so, such as 0.955.
 
-    A number that somebody has set to three decimals, such as a threshold of 0.955, keeps them.
+    Where two different ones would read as equal, they have as many as it takes (at most nine).
     """
-    digits = 3 if any(round(n, 3) == n != round(n, 2) for n in numbers) else 2
-    while digits < 9 and len({f"{n:.{digits}f}" for n in numbers}) < len(set(numbers)):
-        digits += 1
-    return tuple(f"{number:.{digits}f}" for number in numbers)
+    return _told_apart(numbers, [3 if round(n, 3) == n != round(n, 2) else 2 for n in numbers])
+
+
+def against(score: float, *limits: float) -> tuple[str, ...]:
+    """A score with two decimals, and the thresholds that it is shown beside; more only where two would mislead.
+
+    So they would where it read as equal to a threshold that it is not equal to, or as above one that it is below.
+    """
+    return _told_apart((score, *limits), [2, *(len(one) - 2 for one in readable(*limits))])
+
+
+def _told_apart(numbers: Sequence[float], digits: Sequence[int]) -> tuple[str, ...]:
+    while True:
+        said = [f"{number:.{count}f}" for number, count in zip(numbers, digits, strict=True)]
+        pairs = (pair for pair in combinations(range(len(numbers)), 2) if _misleads(numbers, said, *pair))
+        false = {at for pair in pairs for at in pair if digits[at] < _MOST_DIGITS}
+        if not false:
+            return tuple(said)
+        digits = [count + (at in false) for at, count in enumerate(digits)]
+
+
+def _misleads(numbers: Sequence[float], said: Sequence[str], one: int, other: int) -> bool:
+    first, second = float(said[one]), float(said[other])
+    return (numbers[one] < numbers[other]) != (first < second) or (numbers[one] > numbers[other]) != (first > second)
+
+
+_MOST_DIGITS = 9

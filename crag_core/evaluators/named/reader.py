@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, ClassVar
 
+from crag_core.base.concurrency import remembered
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Cancel
 from crag_core.evaluators.named.files import ModelFiles
@@ -54,6 +55,11 @@ class Reader(ABC):
             self.longest = read_at_once(files, self.tokenizer, WINDOW)
         self._lock = Lock()
         self._last: OrderedDict[tuple[str, str], Reading] = OrderedDict()
+        remembered.register(self)
+
+    def forget(self) -> None:
+        with self._lock:
+            self._last.clear()
 
     @abstractmethod
     def _load(self) -> Any:

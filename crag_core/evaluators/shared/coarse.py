@@ -6,7 +6,7 @@ evaluator does. docs/decisions/0027-coarse-grades.md has the figures; `python -m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import fmean
@@ -49,9 +49,10 @@ BEHIND = 64.4
 CHINESE, JAPANESE, BETWEEN_SCRIPTS = 0.0442, 0.0141, -0.0607
 """By how much cosines lie higher there than within the other scripts, for which the curves hold."""
 
-VERSION = f"{SHA256} {ON_SUBJECT} {ANSWERS} {BEST_SENTENCE} {BEHIND} {CHINESE} {JAPANESE} {BETWEEN_SCRIPTS}"
-"""Of what a coarse grade is made with."""
+VERSION = f"2 {SHA256} {ON_SUBJECT} {ANSWERS} {BEST_SENTENCE} {BEHIND} {CHINESE} {JAPANESE} {BETWEEN_SCRIPTS}"
+"""Of what a coarse grade is made with, and how; 2: sentences by the chance that their chunk holds the answer."""
 
+CAUTION = "coarse grade by a multilingual embedding"
 _KANA = {"HIRAGANA", "KATAKANA"}
 
 
@@ -110,19 +111,19 @@ def _grade(unread: Grade, asked: Asked, text: str, scored_by: Sequence[str], can
     if seen is None:
         return unread
     answering, topical = judge(seen.cosine - level(asked.question, text)) if seen.windows else (0.0, 0.0)
-    reason = (
-        f"coarse grade by a multilingual embedding: similarity {seen.cosine:.2f}, answering {answering:.2f}, "
-        f"topical {topical:.2f}{seen.cut}"
-    )
+    reason = f"{CAUTION}: similarity {seen.cosine:.2f}, answering {answering:.2f}, topical {topical:.2f}{seen.cut}"
     parts = ((ANSWERING, answering), (TOPICAL, topical))
     score = fmean(value for name, value in parts if name in scored_by)
-    return replace(unread, score=score, reason=reason if seen.windows else "no text", parts=parts, cause="")
+    if not seen.windows:
+        return replace(unread, score=score, reason="no text", parts=parts, cause="")
+    return replace(unread, score=score, reason=reason, parts=parts, cause="", coarse=True, caution=CAUTION)
 
 
-def score_unread(question: str, strips: Sequence[Strip], cancel: Cancel) -> tuple[Strip, ...]:
+def score_unread(question: str, strips: Sequence[Strip], texts: Mapping[str, str], cancel: Cancel) -> tuple[Strip, ...]:
     """The strips, coarsely scored where none of their chunk has a score; as they are where there can be no score.
 
-    Those of a chunk stand one after another. Raises `Stopped`.
+    A score is the chance that the chunk holds the answer, times that it stands in this strip then. Strips of a chunk
+    stand one after another; `texts` are those of the chunks by id. Raises `Stopped`.
     """
     chunks = [list(some) for _, some in groupby(strips, key=lambda strip: strip.passage_id)]
     unread = [chunk for chunk in chunks if all(strip.score is None for strip in chunk)]
@@ -132,15 +133,19 @@ def score_unread(question: str, strips: Sequence[Strip], cancel: Cancel) -> tupl
         asked = Asked(question)
     except EvaluatorUnavailable:
         return tuple(strips)
-    scores = {id: score for chunk in unread for id, score in _score(chunk, asked, cancel)}
+    scores = {id: score for chunk in unread for id, score in _score(chunk, texts[chunk[0].passage_id], asked, cancel)}
     return tuple(replace(strip, score=scores.get(strip.id, strip.score)) for strip in strips)
 
 
-def _score(chunk: Sequence[Strip], asked: Asked, cancel: Cancel) -> Iterable[tuple[str, float]]:
-    """The id of each sentence that can be compared, with its score."""
+def _score(chunk: Sequence[Strip], text: str, asked: Asked, cancel: Cancel) -> Iterable[tuple[str, float]]:
+    """The id of each sentence that can be compared, with its score; none where the chunk cannot be."""
+    whole = asked.compare(text, cancel)
+    if whole is None:
+        return ()
+    holds, _ = judge(whole.cosine - level(asked.question, text)) if whole.windows else (0.0, 0.0)
     seen = [(strip, found) for strip in chunk if (found := asked.compare(strip.text, cancel)) and found.windows]
     scores = judge_sentences([found.cosine - level(asked.question, strip.text) for strip, found in seen])
-    return zip([strip.id for strip, _ in seen], scores, strict=True)
+    return zip([strip.id for strip, _ in seen], (holds * score for score in scores), strict=True)
 
 
 # --- cosines --------------------------------------------------------------------------------------------------------

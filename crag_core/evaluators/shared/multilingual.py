@@ -20,6 +20,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from crag_core.base.concurrency import remembered
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.evaluators.shared.pair_encoder import Pieces
 
@@ -71,6 +72,10 @@ class MultilingualReader:
         self._embed = lru_cache(_REMEMBERED)(self._embed_anew)
         self.room = longest - 2 - max(len(self.pieces(prefix).ids) for prefix in (QUESTION, TEXT))
         """The most pieces of a text that `embed` reads at once."""
+        remembered.register(self)
+
+    def forget(self) -> None:
+        self._embed.cache_clear()
 
     def pieces(self, text: str) -> Pieces:
         """The pieces of a text, whatever it holds."""

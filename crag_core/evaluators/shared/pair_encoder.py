@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from crag_core.base.concurrency import remembered
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Cancel
 from crag_core.base.types import Origin, Passage
@@ -140,6 +141,11 @@ class PairReader:
         self._threads = ThreadPoolExecutor(_count_threads(), thread_name_prefix="pair-reader")
         self._read_pair = lru_cache(_REMEMBERED)(self._read_anew)
         self._vector = lru_cache(_REMEMBERED)(self._vector_anew)
+        remembered.register(self)
+
+    def forget(self) -> None:
+        self._read_pair.cache_clear()
+        self._vector.cache_clear()
 
     def pieces(self, text: str) -> Pieces:
         """The pieces of a text, whatever it holds; "[SEP]" in it is read as the letters that it is made of."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from crag_core.base.prompts.messages import Prompts, shipped
-from crag_core.base.prompts.replies import CHECK_SCHEMA, VERDICTS
+from crag_core.base.prompts.replies import CHECK_SCHEMA, SUPPORT_SAID
 from crag_core.base.protocols import Backing, Cancel, LanguageModel, Messages, Piece, Reply
 from crag_core.base.reply_parsing import VerdictReply, parse_verdict
 from crag_core.base.types import Usage
@@ -65,14 +65,14 @@ class ModelSupport:
 
     def _judge(self, asked: Mapping[int, _Asked], evidence: Evidence, cancel: Cancel) -> dict[int, Backing]:
         replies = self._ask({place: one.chat for place, one in asked.items()}, cancel)
-        message = {place: parse_verdict(reply.text, VERDICTS) for place, reply in replies.items()}
+        message = {place: parse_verdict(reply.text, SUPPORT_SAID) for place, reply in replies.items()}
         unread = {
             place: self._prompts.again(asked[place].chat, replies[place].text, one.cause)
             for place, one in message.items()
             if one.verdict is None
         }
         second = self._ask(unread, cancel)
-        message |= {place: parse_verdict(reply.text, VERDICTS) for place, reply in second.items()}
+        message |= {place: parse_verdict(reply.text, SUPPORT_SAID) for place, reply in second.items()}
         found = dict[int, Backing]()
         for place, one in message.items():
             usage = replies[place].usage + (second[place].usage if place in second else Usage())

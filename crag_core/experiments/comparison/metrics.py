@@ -88,7 +88,7 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True)
 class Measure:
-    """`better` is 1 where more is better, -1 where less is, 0 where neither."""
+    """`better` is 1 where more is better, -1 where less is, 0 where neither. `least`: of a share or score."""
 
     name: str
     title: str
@@ -97,6 +97,12 @@ class Measure:
     better: int
     description: str
     counts: Count
+    least: float = 0.0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which every question lies."""
+        return (self.least, 1.0) if self.unit in (Unit.SHARE, Unit.SCORE) else (-math.inf, math.inf)
 
 
 def _once(value: float | None) -> Counts | None:
@@ -257,8 +263,10 @@ _CORRECTION = (
         "improved", "Corrections that raised the best score", Group.CORRECTION, Unit.SHARE, 1,
         "of those after which graded evidence was left", _improved,
     ),
-    Measure("gain", "Best score, after less before", Group.CORRECTION, Unit.SCORE, 1, "of the same corrections",
-        lambda asked, found: _once(_score_gain(found))),
+    Measure(
+        "gain", "Best score, after less before", Group.CORRECTION, Unit.SCORE, 1, "of the same corrections",
+        lambda asked, found: _once(_score_gain(found)), least=-1.0,
+    ),
     Measure(
         "web", "Sent to the web", Group.CORRECTION, Unit.SHARE, 0, "questions whose web search was answered",
         lambda asked, found: _once(found.web in (WebOutcome.USED, WebOutcome.EMPTY)),
@@ -272,7 +280,8 @@ _CORRECTION = (
 
 _COST = (
     Measure(
-        "seconds", "Seconds", Group.COST, Unit.SECONDS, -1, "from question to answer, on average, as if run alone",
+        "seconds", "Seconds", Group.COST, Unit.SECONDS, -1,
+        "from question to answer, on average, as if run alone; web results from the cache take no time",
         lambda asked, found: _once(found.seconds),
     ),
     Measure(

@@ -15,17 +15,21 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from crag_core.base.text.words import estimate_tokens, fold, words
-from crag_core.base.types import ANSWERING, Action, AnswerState, Origin, Passage, Usage
+from crag_core.base.types import Action, Origin, Passage, Usage
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.grounding.ending import AnswerEnding, ending_of
 from crag_core.trace.grounding.quoted_answer import CITATION
 from crag_core.trace.reroute import reroute
+from crag_core.trace.summary import best_score
 from crag_core.trace.trace import Trace
 
 ANSWERS = 2
 """The grade of what answers."""
-MEANING = 2
-"""The version of what the facts of an `Outcome` mean. 1 counted a doubtful ending as an answer."""
+MEANING = 3
+"""The version of what the facts of an `Outcome` mean. 1 counted a doubtful ending as an answer, 2 chunks that were
+judged INCORRECT and used for want of better, and refusals in a model's own words; its seconds lack what an earlier run
+had read."""
 
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _SIGN = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f])")
@@ -175,7 +179,9 @@ def outcome_of(trace: Trace, asked: LabelledQuestion, judged: Mapping[str, int] 
     routed = reroute(trace, trace.settings.policy)
     excerpts = routed.knowledge.excerpts
     answer = trace.answer
-    is_answered = answer is not None and answer.state is AnswerState.COMPLETE and not routed.is_doubtful
+    # What is said from memory is an answer to whoever asked, and may be a wrong one.
+    ending = routed.ending if routed.answer else ending_of(routed.decision, routed.knowledge, answer)  # as it was taken
+    is_answered = ending.is_answer or ending is AnswerEnding.FROM_MEMORY
     text = answer.text if answer and is_answered else ""
     known = tuple(sorted(of_documents(asked, judged).values(), reverse=True)) or None
     standings = [standing(one.score) for one in trace.support or ()] if is_answered else []
@@ -188,8 +194,8 @@ def outcome_of(trace: Trace, asked: LabelledQuestion, judged: Mapping[str, int] 
         before=_evidence([(passage, passage.text) for passage in retrieved], asked, judged),
         after=_evidence([(excerpt.passage, excerpt.text) for excerpt in excerpts], asked, judged),
         known=known,
-        score_before=_best(trace, retrieved),
-        score_after=_best(trace, (excerpt.passage for excerpt in excerpts)),
+        score_before=best_score(trace, retrieved),
+        score_after=best_score(trace, (excerpt.passage for excerpt in excerpts)),
         is_answered=is_answered,
         exact=_compared(exact, text, asked.answers),
         f1=_compared(token_f1, text, asked.answers),
@@ -226,10 +232,3 @@ def _evidence(found: Iterable[tuple[Passage, str]], asked: LabelledQuestion, jud
             first.setdefault((False, passage.id), grade)
     beyond = tuple(grade for (is_document, _), grade in first.items() if grade and not is_document)
     return Evidence(tuple(first.values()) if documents or spans(asked) else None, tokens, irrelevant, beyond)
-
-
-def _best(trace: Trace, passages: Iterable[Passage]) -> float | None:
-    """By the part that decides where two signals do."""
-    name = ANSWERING if trace.settings.policy.score == "two_signals" else ""
-    grades = (trace.grade_of(passage.id) for passage in passages)
-    return max((score for grade in grades if grade and (score := grade.part(name)) is not None), default=None)

@@ -1,7 +1,7 @@
 """Runs one question, or a labelled set, under several configurations.
 
 Each configuration runs by itself, one after the other, and makes every call of its own, so its record holds what it
-really cost. Only the caches of its parts know what was asked before. Models are loaded before anything is measured.
+really cost: what an earlier run has read is forgotten before. Models are loaded before anything is measured.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from crag_core.base.concurrency import remembered
 from crag_core.base.errors import BadRecord, CragError, Stopped
 from crag_core.base.protocols import Cancel, Clock
 from crag_core.experiments.batch import (
@@ -49,6 +50,7 @@ def run_each(question: str, engines: Sequence[QuestionRunner], run: Run | None =
     run = run or Run()
     traces: list[Trace] = []
     for engine in engines:
+        remembered.forget_all()
         traces.append(_without_pause(engine).run(question, run))
         if run.cancel.is_set():
             break
@@ -87,6 +89,7 @@ def run_set(
                 engine = prepared(_without_pause(contender.engine), asked, logs)
             except BadRecord as error:
                 return error
+            remembered.forget_all()
             trace = engine.run(asked.question, Run(cancel=controls.cancel))
             broken = failure_of(trace) or unmeasured(trace)
             if isinstance(broken, Stopped):

@@ -5,6 +5,7 @@ Also as text for a terminal, as CSV and as JSON.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,8 @@ from crag_core.experiments.statistics.intervals import Estimate, Ratio, Resample
 
 Outcomes = Mapping[str, Outcome]
 """By the key of the question."""
+FEWEST_P95 = 20
+"""Questions from which on a 95th percentile says more than the slowest one."""
 CSV_COLUMNS = (
     *("group", "measure", "title", "unit", "better", "configuration", "value", "low", "high", "questions"),
     *("gain", "gain_low", "gain_high", "change", "change_low", "change_high"),
@@ -33,13 +36,14 @@ class Cell:
     """A measure of one configuration; `gain` is over the first one, None for itself.
 
     `counted` questions have a part in it. `change` is the gain in relation to what the first one has: -0.2 is a fifth
-    less.
+    less. `is_same`: every question says the same under both.
     """
 
     found: Estimate | None
     counted: int
     gain: Estimate | None = None
     change: Estimate | None = None
+    is_same: bool = False
 
     @property
     def is_certain(self) -> bool:
@@ -57,7 +61,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Path:
-    """What became of the questions that one configuration sent one way; seconds from question to answer."""
+    """What became of the questions that one configuration sent one way; seconds from question to answer.
+
+    `p95` None: of fewer than `FEWEST_P95` questions.
+    """
 
     label: str
     count: int
@@ -126,19 +133,20 @@ class Table:
         if first is None:
             return Cell(found, ratio.counted)
         change = self._resamples.change(ratio, first) if measure.unit is not Unit.SCORE else None
-        return Cell(found, ratio.counted, self._resamples.difference(ratio, first), change)
+        is_same = bool((ratio.parts == first.parts).all() and (ratio.wholes == first.wholes).all())
+        return Cell(found, ratio.counted, self._resamples.difference(ratio, first), change, is_same)
 
     def _ratio(self, measure: Measure, name: str) -> Ratio:
         pairs = zip(self.questions, self._found[name], strict=True)
         counts = np.array([measure.counts(asked, found) or (0.0, 0.0) for asked, found in pairs], dtype=float)
-        return Ratio(counts[:, 0], counts[:, 1])
+        return Ratio(counts[:, 0], counts[:, 1], *measure.bounds)
 
     def _path(self, label: str, found: Sequence[Outcome], chosen: Sequence[bool]) -> Path:
         times = [outcome.seconds if one else np.nan for outcome, one in zip(found, chosen, strict=True)]
         calls = [outcome.usage.calls for outcome, one in zip(found, chosen, strict=True) if one]
         seconds = np.array(times)
         p50, p95 = (self._resamples.quantile(seconds, share) for share in (0.5, 0.95))
-        return Path(label, len(calls), p50, p95, sum(calls) / len(calls))
+        return Path(label, len(calls), p50, p95 if len(calls) >= FEWEST_P95 else None, sum(calls) / len(calls))
 
 
 def _is_done(found: Outcomes, asked: LabelledQuestion) -> bool:
@@ -166,7 +174,7 @@ def to_data(table: Table) -> dict[str, Any]:
         "left_out": table.left_out,
         "configurations": list(table.names),
         "measures": [_row(table, row) for row in table.rows],
-        "paths": {name: [to_plain(path) for path in table.paths(name)] for name in table.names},
+        "paths": {name: [_plain(path) for path in table.paths(name)] for name in table.names},
         "confusion": {
             name: {expected.value: counts for expected, counts in table.confusion(name).items()} for name in table.names
         },
@@ -174,20 +182,21 @@ def to_data(table: Table) -> dict[str, Any]:
 
 
 def to_text(table: Table) -> str:
-    """For a terminal: values with intervals, and below each what it gains over the first where that is certain."""
-    width = max(20, *(len(name) + 2 for name in table.names))
+    """For a terminal: questions that count, values with intervals, and below each what it gains over the first where
+    that is certain."""
+    width = max(22, *(len(name) + 2 for name in table.names))
     lines = [f"{'':<44}" + "".join(f"{name:>{width}}" for name in table.names)]
     group = ""
     for row in table.rows:
         if row.measure.group != group:
             group = row.measure.group
             lines += ["", group]
-        lines.append(
-            f"{row.measure.title[:43]:<44}" + "".join(f"{_describe(row, cell):>{width}}" for cell in row.cells)
-        )
+        counts = "/".join(dict.fromkeys(str(cell.counted) for cell in row.cells))
+        cells = "".join(f"{_describe(row, cell):>{width}}" for cell in row.cells)
+        lines.append(f"{row.measure.title[: 41 - len(counts)]} ({counts})".ljust(44) + cells)
         if any(cell.is_certain for cell in row.cells):
             lines.append(f"{'':<44}" + "".join(f"{_gained(row, cell):>{width}}" for cell in row.cells))
-    lines += ["", "Seconds from question to answer, half of them and 95 in 100 at most"]
+    lines += ["", "Seconds from question to answer: half of them at most, and of 20 or more 95 in 100"]
     for name in table.names:
         lines += [f"  {name}: " + "; ".join(_path(path) for path in table.paths(name))]
     return "\n".join(lines)
@@ -204,12 +213,15 @@ def figure(value: float, unit: Unit, signed: bool = False) -> str:
 def _describe(row: Row, cell: Cell) -> str:
     if cell.found is None:
         return "–"
-    unit = row.measure.unit
-    return f"{figure(cell.found.value, unit)} ({figure(cell.found.low, unit)}–{figure(cell.found.high, unit)})"
+    value, *ends = (figure(one, row.measure.unit) for one in (cell.found.value, cell.found.low, cell.found.high))
+    return f"{value} ({'–'.join(ends)})" if cell.found.has_interval else value
 
 
 def _gained(row: Row, cell: Cell) -> str:
-    return figure(cell.gain.value, row.measure.unit, signed=True) if cell.gain and cell.is_certain else ""
+    if cell.gain is None or not cell.is_certain:
+        return ""
+    gained = figure(cell.gain.value, row.measure.unit, signed=True)
+    return f"{gained.removesuffix('%')} points" if row.measure.unit is Unit.SHARE else gained
 
 
 def _path(path: Path) -> str:
@@ -226,9 +238,19 @@ def _row(table: Table, row: Row) -> dict[str, Any]:
         "unit": measure.unit.value,
         "better": measure.better,
         "told": measure.description,
-        "cells": {name: to_plain(cell) for name, cell in zip(table.names, row.cells, strict=True)},
+        "cells": {name: _plain(cell) for name, cell in zip(table.names, row.cells, strict=True)},
     }
 
 
+def _plain(found: Cell | Path) -> dict[str, Any]:
+    """None for ends that the questions do not tell, which JSON has no number for."""
+    plain = to_plain(found)
+    for estimate in filter(lambda one: isinstance(one, dict), plain.values()):
+        estimate.update({name: one if math.isfinite(one) else None for name, one in estimate.items()})
+    return dict(plain)
+
+
 def _ends(found: Estimate | None) -> tuple[float | str, ...]:
-    return (found.value, found.low, found.high) if found else ("", "", "")
+    """Empty where there is none: ends that the questions do not tell are no numbers."""
+    numbers = (found.value, found.low, found.high) if found else ()
+    return tuple(one if math.isfinite(one) else "" for one in numbers) or ("", "", "")

@@ -129,7 +129,7 @@ def _csv_table(text: str) -> Table:
     records = _records(lines, start, delimiter)
     number, header = next(records)
     if isinstance(header, Problem):
-        raise BadRecord("The first line cannot be read as a header.", hint="Write: question,expected")
+        raise BadRecord("The first line cannot be read as a header.", hint="Write: question,label")
     return Table(tuple(header), number, _csv_rows(tuple(header), records, delimiter))
 
 
@@ -200,7 +200,7 @@ def _json_list(text: str) -> Iterator[Row | Problem]:
 def _row(number: int, value: Any) -> Row | Problem:
     if isinstance(value, dict):
         return Row(number, tuple(value), tuple(value.values()))
-    return Problem(number, 'Expected an object such as {"question": "…", "expected": "CORRECT"}, found another value.')
+    return Problem(number, 'Expected an object such as {"question": "…", "label": "answered"}, found another value.')
 
 
 def _malformed(error: Exception) -> str:

@@ -65,6 +65,10 @@ def word(expected: Expected) -> str:
     return WORDS[expected][0]
 
 
+ALL = "*"
+"""In place of the name of a collection: all documents."""
+
+
 class Origin(StrEnum):
     UPLOADED = "uploaded"
     FEEDBACK = "feedback"
@@ -128,7 +132,8 @@ class LabelledQuestion:
 
     `without`: passages that hold this text count as not indexed, so that a question which they answer becomes one that
     is nearly answered. `origin` says where question and label come from. `log` is the name of a kept log and `record`
-    its entry there: the chunks of that entry take the place of the index; "": the index is searched.
+    its entry there: the chunks of that entry take the place of the index; "": the index is searched. `collection` is
+    what the label speaks of, the name of a collection or `ALL`; "": that was not said.
     """
 
     question: str
@@ -140,6 +145,7 @@ class LabelledQuestion:
     note: str = ""
     log: str = ""
     record: str = ""
+    collection: str = ""
 
     def __post_init__(self) -> None:
         if not self.question.strip():
@@ -154,10 +160,11 @@ class LabelledQuestion:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """Ready for JSON. Of a question that no log has, as it was before logs were known."""
+        """Ready for JSON, without a log or a collection where there is none."""
         found = dict(to_plain(self))
-        if not self.log:
-            del found["log"], found["record"]
+        for name in ("log", "record", "collection"):
+            if not found[name]:
+                del found[name]
         return found
 
 
@@ -178,6 +185,22 @@ class LabelledSet:
         """Another one wherever a question or a label is another."""
         return fingerprint([question.plain for question in self.questions])
 
+    @cached_property
+    def collection(self) -> str:
+        """The one that all labels speak of which say so; "": it is none, or no single one."""
+        said = {one.collection for one in self.questions if one.collection}
+        return next(iter(said)) if len(said) == 1 and said != {ALL} else ""
+
+    def elsewhere(self, searched: str) -> str:
+        """In words, that labels speak of other documents than those of the collection `searched` ("": all); "": none
+        does."""
+        others = Counter(one.collection for one in self.questions if one.collection not in ("", searched or ALL))
+        if not others:
+            return ""
+        parts = (f"{count} {'is' if count == 1 else 'are'} of {_named(one)}" for one, count in others.items())
+        told = " and ".join(parts)
+        return f"Of {len(self.questions)} questions {told}, and {_named(searched)} is searched."
+
     def find(self, key: str) -> LabelledQuestion | None:
         return next((one for one in self.questions if one.key == key), None)
 
@@ -196,6 +219,10 @@ class LabelledSet:
         """Questions by what is expected of them, those that occur."""
         found = Counter(question.expected for question in self.questions)
         return {expected: found[expected] for expected in Expected if found[expected]}
+
+
+def _named(collection: str) -> str:
+    return f"the collection “{collection}”" if collection not in ("", ALL) else "the whole index"
 
 
 # --- questions that occur more than once ------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ COLUMNS = {
     "origin": ("origin",),
     "log": ("log",),
     "record": ("record",),
+    "collection": ("collection",),
 }
 """By what a column means, the names that it may have, the best one first."""
 
@@ -76,12 +77,11 @@ def known_columns(names: tuple[str, ...]) -> dict[str, int]:
 def missing_columns(names: tuple[str, ...], header: str) -> str:
     """What is wrong with these columns, "" if nothing is. `header` says where they are named."""
     known = known_columns(names)
-    if "question" in known and ("expected" in known or "answerable" in known):
+    wanted = [] if "question" in known else ["'question'"]
+    wanted += [] if {"expected", "answerable"} & known.keys() else ["'label' (or 'answerable')"]
+    if not wanted:
         return ""
-    return (
-        f"Expected {header} 'question' and 'expected' (or 'answerable'), found {listed(names)}. "
-        "Give the columns these names."
-    )
+    return f"Expected {header} {' and '.join(wanted)}, found {listed(names)}. Name the columns so."
 
 
 def unused_columns(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -109,6 +109,7 @@ def question_from(names: tuple[str, ...], values: Sequence[Any], is_json: bool) 
             _text("note", said("note")),
             _text("log", said("log")),
             _text("record", said("record")),
+            _text("collection", said("collection")),
         )
     except ValueError as error:
         raise BadRecord(f"{str(error).capitalize()}.", hint="Change the label, or empty the cell 'without'.") from None
@@ -141,7 +142,7 @@ def listed(names: Sequence[Any]) -> str:
 
 
 def _label(expected: Any, answerable: Any) -> Expected:
-    name = _text("expected", expected)
+    name = _text("label", expected)
     truth = str(answerable).lower() if isinstance(answerable, bool) else _text("answerable", answerable).lower()
     label, can_be_answered = expected_named(name), _ANSWERABLE.get(truth)
     if name and label is None:
@@ -243,7 +244,8 @@ def write_csv(questions: Iterable[LabelledQuestion]) -> str:
     Text that a spreadsheet would take for a formula is marked, and read again as the question that was asked.
     """
     plain = [{**question.plain, "answers": _cell_of(question.answers)} for question in questions]
-    header = max((list(row) for row in plain), key=len, default=[field.name for field in fields(LabelledQuestion)])
+    names = [field.name for field in fields(LabelledQuestion)]
+    header = [name for name in names if any(name in row for row in plain)] or names
     return written([header, *([row.get(name, "") for name in header] for row in plain)])
 
 

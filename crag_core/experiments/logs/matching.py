@@ -9,6 +9,7 @@ from threading import Event
 
 from crag_core.base.data_files import DATA
 from crag_core.base.protocols import Piece, SupportMeter
+from crag_core.base.text.refusals import is_refusal
 from crag_core.base.text.words import fold, words
 from crag_core.experiments.comparison.outcome import contains, tokens
 from crag_core.experiments.logs.record import LogRecord
@@ -32,26 +33,13 @@ _FEW, _NEARLY = 4, 0.75  # words of a short answer from which some may be missin
 _LITTLE = 3  # letters
 _SAME = 0.8  # share of the words of a chunk that is known to hold the answer
 _LEAST = 20  # characters of a text that is looked for in another
-_DECLINES = re.compile(
-    r"\b(?:(?:do|does|did|could|can|was|were|is|am)(?: not|n['’]t)|cannot|can ?not|unable to|not able to) "
-    r"(?:\w+ ){0,3}?(?:know|answer|find|found|determine|provide|contain|mention|specify|specified|state|say|sure|tell|"
-    r"include|available|possible|help|address|cover|discuss|indicate|locate|(?:have|see) (?:any|enough|sufficient))"
-    r"|\b(?:no|not enough|insufficient|lacks?) (?:\w+ ){0,3}?(?:information|evidence|context|mention|answer|details?)\b"
-    r"|\bnothing (?:\w+ ){0,4}?(?:about|on) (?:this|that|it)\b|\bno (?:relevant|matching) \w+"
-    r"|^\W*(?:unknown|n/a|not (?:known|found|specified|mentioned|stated|given|available|provided|covered))\b"
-    r"|\b(?:weiß ich nicht|keine (?:angabe|information)\w*|nicht beantwort\w*|geht nicht hervor)"
-    r"|\b(?:je ne sais pas|aucune information|pas d['’]information|ne permet\w* pas)"
-    r"|\b(?:no lo sé|no (?:hay|tengo) información|no se (?:menciona|indica))",
-    re.IGNORECASE,
-)
-_AT_ONCE = 300  # characters; whoever declines says so at once
 _YES_FIRST = re.compile(r"^(?:yes|no|ja|nein|oui|non|sí|si)[,;:.–—-]+\s*", re.IGNORECASE)
 _YES_OR_NO = frozenset({"yes", "no", "true", "false", "ja", "nein", "oui", "non", "sí", "si"})
 
 
 def declines(answer: str) -> bool:
     """Whether an answer says that it has none, or there is none."""
-    return not answer.strip() or bool(_DECLINES.search(answer[:_AT_ONCE]))
+    return not answer.strip() or is_refusal(answer)
 
 
 @dataclass(frozen=True)

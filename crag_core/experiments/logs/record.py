@@ -8,10 +8,9 @@ from functools import cached_property
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
-from crag_core.base.types import Logged, Passage
+from crag_core.base.types import UNNAMED, Logged, Passage
 from crag_core.experiments.labelled.questions import Expected
 
-UNNAMED = "unnamed source"
 FOUND_BY = "log"
 """Who found the chunks of a log, and the name of their score, on that system's scale: no threshold reads it."""
 

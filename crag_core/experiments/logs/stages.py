@@ -13,6 +13,7 @@ from functools import cached_property
 from threading import Event
 
 from crag_core.base.protocols import Backing, Piece, SupportMeter
+from crag_core.base.text.display import against
 from crag_core.base.types import ANSWERING, Action, Passage, Strip
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.questions import Expected
@@ -31,7 +32,7 @@ class Stage(StrEnum):
     GRADED_LOW = "retrieved, graded low"
     STRUCK_OUT = "graded, struck out"
     NOT_USED = "kept, not used in the answer"
-    BEYOND = "answered beyond the evidence"
+    BEYOND = "answer goes beyond the evidence"
     NONE = "no fault found"
 
 
@@ -40,7 +41,7 @@ TITLES = {
     Stage.GRADED_LOW: "Graded low",
     Stage.STRUCK_OUT: "Struck out",
     Stage.NOT_USED: "Not used",
-    Stage.BEYOND: "Beyond evidence",
+    Stage.BEYOND: "Beyond the evidence",
     Stage.NONE: "No fault found",
 }
 """Each stage in two words, as a heading."""
@@ -281,7 +282,8 @@ class _Case:
         if decision.action is not Action.CORRECT:
             card, best = self.trace.settings.evaluator, self._best()
             if best is not None and best >= card.upper:
-                told = f"best chunk {best:.2f} ≥ {card.upper:.2f}, where its evaluator has its upper threshold"
+                score, upper = against(best, card.upper)
+                told = f"best chunk {score} ≥ {upper}, where its evaluator has its upper threshold"
                 return self._doubt(Stage.GRADED_LOW, f"{decision.reason}; {told}{ending}")
             if decision.action is Action.AMBIGUOUS and answer and not has_none and self._stands_on_the_best():
                 told = f"{decision.reason}; the answer stands on the best sentences"

@@ -18,7 +18,7 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.text.display import readable
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.statistics.curves import Array, Graded, Labels, Values, graded
-from crag_core.experiments.statistics.intervals import Estimate, wilson
+from crag_core.experiments.statistics.intervals import Estimate, proportion
 
 FEWEST = 10
 """Questions of either kind, below which nothing is fitted."""
@@ -54,7 +54,7 @@ def reliability(probabilities: Values, outcomes: Labels, bins: int = 10) -> tupl
         here = place == number
         count = int(here.sum())
         mean = float(said.scores[here].mean()) if count else None
-        share = wilson(int(said.labels[here].sum()), count)
+        share = proportion(int(said.labels[here].sum()), count)
         rows.append(Bin(float(edges[number]), float(edges[number + 1]), count, mean, share))
     return tuple(rows)
 

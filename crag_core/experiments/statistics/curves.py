@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from crag_core.experiments.statistics.intervals import Z95, Estimate, wilson
+from crag_core.experiments.statistics.intervals import Z95, Estimate, proportion
 
 Array = np.ndarray[Any, Any]
 Values = Sequence[float] | Array
@@ -84,7 +84,7 @@ def graded(scores: Values, labels: Labels) -> Graded:
 
 def unspread(value: float, count: int) -> Estimate:
     """For a sample without spread, such as one that is separated perfectly: another sample may have some."""
-    around = wilson(value * count, count)
+    around = proportion(value * count, count)
     return Estimate(value, around.low, around.high) if around else Estimate(value, 0.0, 1.0)
 
 

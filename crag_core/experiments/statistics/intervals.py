@@ -1,7 +1,9 @@
-"""Proportions with confidence intervals, and bootstrap intervals over questions.
+"""Proportions with exact confidence intervals, and bootstrap intervals over questions.
 
 The percentile bootstrap (Efron 1979, Annals of Statistics 7): as many questions as there are, drawn with replacement,
 many times. Every figure is worked out from the same draws, so that configurations are compared question by question.
+A resample cannot tell where all questions say the same, or where there are fewer than `FEWEST`: then the interval of a
+bounded figure is exact, and that of an unbounded one, such as seconds, is what was seen, or infinite of so few.
 """
 
 from __future__ import annotations
@@ -20,36 +22,42 @@ Z95 = NormalDist().inv_cdf(0.975)
 """Standard errors on either side of the mean that hold 95 % of a normal distribution."""
 DRAWS = 2000
 _SEED = 4
+FEWEST = 6
+"""Of fewer, the least and the greatest hold the median between them in less than 95 % of samples."""
 _TOGETHER = 16
 """Draws worked out at a time: few enough to stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure, and the ends of its interval."""
+    """A figure, and the ends of its interval: infinite where so few questions do not tell them."""
 
     value: float
     low: float
     high: float
 
+    @property
+    def has_interval(self) -> bool:
+        """Whether there is one to show: no end is infinite, and not all questions say the same."""
+        return math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high
+
     def __str__(self) -> str:
         return f"{self.value:.3f} ({self.low:.2f}–{self.high:.2f})"
 
 
-def wilson(hits: float, count: int) -> Estimate | None:
-    """`hits` of `count`, in 0..1, with the 95 % score interval; None of nothing (Wilson 1927, JASA 22).
+def proportion(hits: float, count: int) -> Estimate | None:
+    """`hits` of `count`, with the exact 95 % interval; None of nothing (Clopper & Pearson 1934, Biometrika 26).
 
     Hits may be a fraction, such as the chance to draw one among equals. ValueError: hits outside 0..count.
     """
+    from scipy.special import betaincinv  # a third of a second, which the first page of the application need not wait
+
     _check(hits, count)
     if not count:
         return None
-    share, z2 = hits / count, Z95**2
-    whole, middle = 1 + z2 / count, share + z2 / (2 * count)
-    half = math.sqrt(z2 * (share * (1 - share) / count + z2 / (4 * count**2)))
-    low = (middle - half) / whole if hits else 0.0  # which rounding misses
-    high = (middle + half) / whole if hits < count else 1.0
-    return Estimate(share, max(low, 0.0), min(high, 1.0))
+    low = float(betaincinv(hits, count - hits + 1, 0.025)) if hits else 0.0
+    high = float(betaincinv(hits + 1, count - hits, 0.975)) if hits < count else 1.0
+    return Estimate(hits / count, low, high)
 
 
 def clopper_pearson_upper(hits: int, count: int, delta: float) -> float:
@@ -88,10 +96,12 @@ Array = NDArray[np.float64]
 @dataclass(frozen=True, eq=False)
 class Ratio:
     """Sum over sum: `parts` and `wholes` have one number a question; a mean has wholes of 1, and 0 where a question
-    does not count."""
+    does not count. The ratio of every question lies in `least`..`most`."""
 
     parts: Array
     wholes: Array
+    least: float = -math.inf
+    most: float = math.inf
 
     @property
     def value(self) -> float | None:
@@ -103,6 +113,22 @@ class Ratio:
     def counted(self) -> int:
         """Questions that count."""
         return int(np.count_nonzero(self.wholes))
+
+    @property
+    def is_count(self) -> bool:
+        """Whether it is a share of questions, each of which is a hit or none."""
+        is_share = (self.least, self.most) == (0.0, 1.0)
+        return is_share and bool((self.wholes <= 1).all() and np.isin(self.parts, (0.0, 1.0)).all())
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all questions that count have the same ratio, but for rounding."""
+        value = self.value
+        return value is not None and bool(np.allclose(self.parts, value * self.wholes, rtol=0, atol=1e-12))
+
+    def less(self, other: Ratio) -> Ratio:
+        """The difference, where the same questions count in both."""
+        return Ratio(self.parts - other.parts, self.wholes, self.least - other.most, self.most - other.least)
 
 
 class Resamples:
@@ -124,31 +150,52 @@ class Resamples:
     def estimate(self, ratio: Ratio) -> Estimate | None:
         """With its 95 % interval; None of nothing."""
         value = ratio.value
-        return None if value is None else _around(value, self._drawn(ratio))
+        if value is None:
+            return None
+        if ratio.is_count:
+            return proportion(float(ratio.parts.sum()), ratio.counted)
+        return _untold(value, ratio) or _around(value, self._drawn(ratio))
 
     def difference(self, one: Ratio, other: Ratio) -> Estimate | None:
         """`one` less `other`, on the same questions in the same order; None where one of them is of nothing."""
         if one.value is None or other.value is None:
             return None
-        return _around(one.value - other.value, self._drawn(one) - self._drawn(other))
+        value, is_paired = one.value - other.value, bool((one.wholes == other.wholes).all())
+        if is_paired and (untold := _untold(value, one.less(other))):
+            return untold
+        drawn = self._drawn(one) - self._drawn(other)
+        if not is_paired and _tell_nothing(drawn, one, other):
+            found, first = self.estimate(one), self.estimate(other)
+            return found and first and Estimate(value, found.low - first.high, found.high - first.low)
+        is_exact = is_paired and one.is_count and other.is_count
+        return _no_narrower(_around(value, drawn), one, other) if is_exact else _around(value, drawn)
 
     def change(self, one: Ratio, other: Ratio) -> Estimate | None:
         """`one` over `other`, less 1: -0.2 is a fifth less; None where one is of nothing, or `other` is 0."""
-        if one.value is None or not other.value:
+        gain, first = self.difference(one, other), other.value
+        if gain is None or not first:
             return None
         with np.errstate(divide="ignore", invalid="ignore"):
             drawn = self._drawn(one) / self._drawn(other) - 1
-        return _around(one.value / other.value - 1, drawn)
+        if _tell_nothing(drawn, one, other):
+            low = gain.low / first
+            return Estimate(gain.value / first, max(low, -1.0) if one.least >= 0 else low, gain.high / first)
+        return _around((gain.value + first) / first - 1, drawn)
 
     def quantile(self, values: Array, share: float) -> Estimate | None:
-        """Of the numbers that are not NaN, the smallest that `share` of them do not exceed; None of nothing."""
+        """Of the numbers that are not NaN, the smallest that `share` of them do not exceed; None of nothing.
+
+        No interval where the least and the greatest of so many hold it between them in less than 95 % of samples.
+        """
         known = np.flatnonzero(~np.isnan(values))
         if not len(known):
             return None
         order = known[np.argsort(values[known], kind="stable")]
+        value = float(values[order[max(int(np.ceil(share * len(order))), 1) - 1]])
+        if share ** len(order) + (1 - share) ** len(order) > 0.05:
+            return Estimate(value, -math.inf, math.inf)
         places = np.concatenate([_places(times[:, order], share) for times in self._some()])
-        whole = order[max(int(np.ceil(share * len(order))), 1) - 1]
-        return _around(float(values[whole]), values[order[places]])
+        return _around(value, values[order[places]])
 
     def _drawn(self, ratio: Ratio) -> Array:
         """The ratio of every draw, worked out once."""
@@ -177,3 +224,35 @@ def _around(value: float, drawn: Array) -> Estimate:
     sound = drawn[np.isfinite(drawn)]
     low, high = np.quantile(sound, (0.025, 0.975)) if len(sound) else (value, value)
     return Estimate(value, float(low), float(high))
+
+
+def _tell_nothing(drawn: Array, one: Ratio, other: Ratio) -> bool:
+    """Of two ratios that are not those of the same questions: then the ends of both tell."""
+    sound = drawn[np.isfinite(drawn)]
+    return min(one.counted, other.counted) < FEWEST or not len(sound) or bool(np.ptp(sound) < 1e-12)
+
+
+def _untold(value: float, ratio: Ratio) -> Estimate | None:
+    """Where draws cannot tell the interval; None: they can.
+
+    Where n questions all say the same, a share of 0.025^(1/n) of all questions at least does, and the others may lie
+    anywhere between the bounds. At 0 and 1 of a share that is `proportion`; of paired differences it is the sign test.
+    """
+    is_constant, are_few = ratio.is_constant, ratio.counted < FEWEST
+    if not (is_constant or are_few):
+        return None
+    alike = 0.025 ** (1 / ratio.counted) if is_constant else 0.0
+    ends = (end if are_few or math.isfinite(end) else value for end in (ratio.least, ratio.most))
+    low, high = (alike * value + (1 - alike) * end for end in ends)
+    return Estimate(value, low, high)
+
+
+def _no_narrower(found: Estimate, one: Ratio, other: Ratio) -> Estimate:
+    """Than the exact interval of those questions that differ: draws of few of them promise too much."""
+    apart = one.parts - other.parts
+    differ = int(np.count_nonzero(apart))
+    ahead = proportion(int((apart > 0).sum()), differ)
+    if ahead is None:
+        return found
+    low, high = ((2 * end - 1) * differ / one.counted for end in (ahead.low, ahead.high))
+    return Estimate(found.value, min(found.low, low), max(found.high, high))

@@ -6,10 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from crag_core.base.text.display import counted
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from crag_core.experiments.statistics.intervals import least_certified
 
 FEW = 50
+LEAST, LEAST_OF_A_KIND = 20, 4
+"""Questions of which thresholds can be chosen at all, and of these answerable and other ones."""
 MOST_CERTIFIED = 0.5
 """A limit above it promises nothing of use."""
 
@@ -24,7 +27,13 @@ def few_tell(questions: Sequence[LabelledQuestion]) -> str:
     """What fewer than `FEW` questions can tell and what not, in one sentence; "" for more and for none."""
     if not 0 < len(questions) < FEW:
         return ""
-    rarer = min(Counter(one.expected.is_answerable for one in questions).values())
+    counts = Counter(one.expected.is_answerable for one in questions)
+    rarer = min(counts.values())
+    if len(questions) < LEAST or min(counts[True], counts[False]) < LEAST_OF_A_KIND:
+        return (
+            f"{counted(len(questions), 'question')}: too few to choose thresholds, which takes {LEAST}, with "
+            f"{LEAST_OF_A_KIND} that the documents answer and {LEAST_OF_A_KIND} that they do not."
+        )
     least = least_certified(held_out(questions), 0.95)
     limit = "" if least > MOST_CERTIFIED else f" below {math.ceil(100 * least)}%"
     return (

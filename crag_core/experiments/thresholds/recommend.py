@@ -16,6 +16,7 @@ import numpy as np
 
 from crag_core.base.text.display import readable
 from crag_core.experiments.statistics.intervals import Z95, Estimate
+from crag_core.experiments.statistics.small_sets import LEAST, LEAST_OF_A_KIND
 from crag_core.experiments.thresholds.guarantee import Guarantee, Limits, Pair, find_path, guarantee
 from crag_core.experiments.thresholds.objective import (
     Objective,
@@ -31,10 +32,10 @@ from crag_core.experiments.thresholds.threshold_board import Array, Board, Price
 
 STEPS = 51
 """So that every threshold that can be chosen has two decimals, as on the screen."""
-LEAST = 20
-"""Questions of which thresholds can be chosen at all."""
 CREDIBILITY = 50
 """Questions chosen on of which the choice counts half, the shipped pair the other half."""
+CARD = (("answered", 1), ("confidently_wrong", -1), ("discarded", -1), ("web", -1), ("cost", -1))
+"""What is told of a pair beside yours, and whether more of it is better; of the web only under a limit."""
 ONE_SIDED = NormalDist().inv_cdf(0.95)
 _DRAWS = 200
 _NUMBERS = 4_000_000  # of a bootstrap at a time, so that a large set takes no more memory than a small one
@@ -63,9 +64,11 @@ class Recommendation:
     """`lower` and `upper` are what to use; `why_not` says why there is no choice.
 
     `keep` says, with figures, why these are the thresholds in use; "" where they are others, better on questions that
-    had no part in choosing. `weight` is how far the choice was trusted against the shipped pair.
-    `chosen_on` and `judged_on` count questions. `plateau` is over `grid`. `drawn` holds the 2.5 % and 97.5 % quantiles
-    of the best lower and the best upper over resampled questions. `compared` has the recommended thresholds first.
+    had no part in choosing. `broken` says how the thresholds in use break a limit, `misses` how these do, which come
+    nearest to it where none keeps it; "": they keep it. `weight` is how far the choice was trusted against the shipped
+    pair. `chosen_on` and `judged_on` count questions. `plateau` is over `grid`. `drawn` holds the 2.5 % and 97.5 %
+    quantiles of the best lower and the best upper over resampled questions. `compared` has the recommended thresholds
+    first.
     """
 
     lower: float
@@ -79,7 +82,19 @@ class Recommendation:
     guaranteed: Guarantee | None = None
     why_not: str = ""
     keep: str = ""
+    broken: str = ""
+    misses: str = ""
     weight: float = 1.0
+
+    @property
+    def keeps_limit(self) -> bool:
+        return not (self.misses or (self.keep and self.broken))
+
+    def reason(self, aim: str) -> str:
+        """Why these thresholds, for a preset; `aim` describes the objective."""
+        if self.keep:
+            return f"kept: nothing else was better by {aim}" + (", which they break" if self.broken else "")
+        return f"nearest to a limit that no pair keeps: {aim}" if self.misses else aim
 
     def is_at(self, lower: float, upper: float) -> bool:
         """Whether these are the recommended thresholds, but for the rounding of a file."""
@@ -138,7 +153,8 @@ def choose(
         return Chosen(Recommendation(*start, 0, 0, axis, why_not=refusal))
     chosen_by, judged_by = board.part(first), board.part(~first)
     made = Recommendation(*start, len(chosen_by), len(judged_by), axis)
-    loss, may = losses(chosen_by, objective, prices), _within(chosen_by, objective, axis)
+    loss, excess = losses(chosen_by, objective, prices), _excess_surface(chosen_by, objective, axis)
+    may = excess <= (np.nanmin(excess) if confidence is None else 0.0)
     plateau = find_plateau(chosen_by, loss, axis, axis, may)
     if plateau is None:
         why = f"No thresholds keep the limits on the questions chosen on: {objective.describe()}."
@@ -170,12 +186,59 @@ def accept(
     """The chosen pair where the half that had no part in choosing bears it out, else `own`."""
     if chosen.pair is None or chosen.judged_by is None:
         return replace(chosen.found, lower=own[0], upper=own[1])
-    keep = "" if chosen.found.guaranteed else _why_keep(chosen.judged_by, objective, prices, own, chosen.pair)
-    mine, other = ("yours", *own), ("best other pair" if keep else "recommended", *chosen.pair)
-    first, second = (mine, other) if keep else (other, mine)
-    shown = (first,) if second[1:] in {one[1:] for one in others} else (first, second)
-    compared = compare(chosen.judged_by, objective, prices, (*shown, *others))
-    return replace(chosen.found, lower=first[1], upper=first[2], keep=keep, compared=compared)
+    board = chosen.judged_by
+    mine, other = compare(board, objective, prices, (("yours", *own), ("recommended", *chosen.pair)))
+    broken, misses = (_breaks(one.rates, objective) for one in (mine, other))
+    promised, is_nearer = chosen.found.guaranteed, _excess(other.rates, objective) < _excess(mine.rates, objective)
+    keep = "" if promised or is_nearer else _why_keep(board, objective, prices, own, chosen.pair, broken, misses)
+    if np.allclose(own, chosen.pair, rtol=0, atol=1e-6):  # but for the rounding of a file
+        keep = "The best pair that was found is yours."
+    elif not (keep or is_better_somewhere(other, mine, objective)):
+        figures = beside(other, mine, objective)
+        keep = f"On {len(board)} held-out questions the best other pair is better in none of these: {figures}."
+        if promised and not promised.covers(*own):
+            keep += " The promise was made for that pair and not for yours."
+    shown = (mine, replace(other, name="best other pair")) if keep else (other, mine)
+    named = [(one.name, one.lower, one.upper) for one in shown]
+    named = named[:1] if named[1][1:] in {one[1:] for one in others} else named
+    return replace(
+        chosen.found,
+        lower=shown[0].lower,
+        upper=shown[0].upper,
+        keep=keep,
+        broken=broken,
+        misses="" if keep else misses,
+        compared=compare(board, objective, prices, (*named, *others)),
+    )
+
+
+def card(one: Compared, objective: Objective) -> dict[str, float | None]:
+    """The figures of `CARD` as they are shown: shares in whole percents, the cost with two decimals."""
+    shares = {name: getattr(one.rates, name) for name, _ in CARD if name != "cost"}
+    if objective.most_wrong is None:
+        del shares["web"]
+    return {name: share and round(share.value, 2) for name, share in shares.items()} | {"cost": round(one.cost, 2)}
+
+
+def beside(one: Compared, yours: Compared, objective: Objective) -> str:
+    """The figures of `card` in words, each with that of yours."""
+    own = card(yours, objective)
+    told = {"discarded": "answer discarded", "web": "web searches"}
+    return ", ".join(
+        f"{told.get(name, name.replace('_', ' '))} {_figure(name, value)} (yours {_figure(name, own[name])})"
+        for name, value in card(one, objective).items()
+        if value is not None
+    )
+
+
+def _figure(name: str, value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}" if name == "cost" else f"{value:.0%}"
+
+
+def is_better_somewhere(one: Compared, other: Compared, objective: Objective) -> bool:
+    """Whether a figure that is shown of `one` is better than that of `other`."""
+    pair = card(one, objective), card(other, objective)
+    return any(sign * (pair[0][name] or 0.0) > sign * (pair[1][name] or 0.0) for name, sign in CARD if name in pair[0])
 
 
 def shrink(chosen: Pair, shipped: Pair, weight: float) -> Pair:
@@ -184,10 +247,14 @@ def shrink(chosen: Pair, shipped: Pair, weight: float) -> Pair:
     return lower, upper
 
 
-def _why_keep(board: Board, objective: Objective, prices: Prices, own: Pair, chosen: Pair) -> str:
-    """In words and figures; "" where `chosen` is `own`, or better on these questions by more than chance."""
-    if own == chosen:
-        return ""
+def _why_keep(
+    board: Board, objective: Objective, prices: Prices, own: Pair, chosen: Pair, broken: str, misses: str
+) -> str:
+    """In words and figures; "" where `chosen` is better on these questions by more than chance, and breaks no limit."""
+    lower, upper = readable(*chosen)
+    other = f"On {len(board)} held-out questions the best other pair (lower {lower}, upper {upper})"
+    if broken or misses:
+        return f"{other} comes no nearer to the limit: {misses}." if broken else f"{other} breaks the limit: {misses}."
     loss = losses(board, replace(objective, most_wrong=None, most_web=None), prices)
     if objective.most_wrong is not None:
         loss = board.web.astype(float)
@@ -196,31 +263,36 @@ def _why_keep(board: Board, objective: Objective, prices: Prices, own: Pair, cho
     moves = {(a, b) for a, b in zip(*(actions.tolist() for actions in at), strict=True) if a != b}
     worst = max((float((loss[:, b] - loss[:, a]).max()) for a, b in moves), default=0.0)
     apart = np.append(mine - theirs, -worst)
-    sure = float(apart.mean()) - ONE_SIDED * float(apart.std(ddof=1)) / np.sqrt(len(apart))
-    mine_keeps, other_keeps = (_keeps(board, objective, actions) for actions in at)
-    if other_keeps and (sure > 0.0 or not mine_keeps):
+    if float(apart.mean()) - ONE_SIDED * float(apart.std(ddof=1)) / np.sqrt(len(apart)) > 0.0:
         return ""
     what = "cost" if objective.most_wrong is None else "searched the web for"
-    broke = "" if other_keeps else " and broke a limit"
-    too = "" if mine_keeps else ", which breaks a limit too"
     means = [float(each.mean()) for each in (theirs, mine)]
     of_theirs, of_mine = (f"{mean:.2f}" if objective.most_wrong is None else f"{mean:.1%}" for mean in means)
-    lower, upper = readable(*chosen)
-    return (
-        f"On {len(board)} held-out questions the best other pair (lower {lower}, upper {upper}) {what} "
-        f"{of_theirs}{broke} (yours {of_mine}{too}): no better than chance."
-    )
+    return f"{other} {what} {of_theirs} (yours {of_mine}): no better than chance."
 
 
-def _keeps(board: Board, objective: Objective, actions: Array) -> bool:
-    if objective.most_wrong is None:
-        return True
-    found = rate(board, actions)
-    wrong, web = found.confidently_wrong, found.web
-    return bool(
-        (wrong is None or wrong.value <= objective.most_wrong)
-        and (web is None or objective.most_web is None or web.value <= objective.most_web)
+def _breaks(found: Rates, objective: Objective) -> str:
+    """Which limit is broken, with what was asked; "": none."""
+    told = (
+        f"{share.value:.1%} {what}, at most {most:.1%} asked for"
+        for what, share, most in _limited(found, objective)
+        if share.value > most
     )
+    return ", and ".join(told)
+
+
+def _excess(found: Rates, objective: Objective) -> float:
+    """By how much the limits are broken, both together; 0.0: they are kept."""
+    return sum(max(share.value - most, 0.0) for _, share, most in _limited(found, objective))
+
+
+def _limited(found: Rates, objective: Objective) -> list[tuple[str, Estimate, float]]:
+    """The shares that have a limit, with their names and limits."""
+    both = (
+        ("confidently wrong", found.confidently_wrong, objective.most_wrong),
+        ("web searches", found.web, objective.most_web),
+    )
+    return [(what, share, most) for what, share, most in both if share is not None and most is not None]
 
 
 def halves(board: Board, seed: int = 0) -> Array:
@@ -268,25 +340,24 @@ def bootstrap(
     return (float(low), float(high)), (float(other_low), float(other_high))
 
 
-def _within(board: Board, objective: Objective, axis: Array) -> Array:
-    """(lowers, uppers) the cells that can be chosen."""
-    may = allowed(board, axis, axis)
-    if objective.most_wrong is None:
-        return may
-    with np.errstate(invalid="ignore"):
-        may = may & (wrong_surface(board, axis, axis) <= objective.most_wrong)
-        if objective.most_web is not None:
-            may = may & (surface(board, board.web.astype(float), axis, axis) <= objective.most_web)
-    return np.asarray(may)
+def _excess_surface(board: Board, objective: Objective, axis: Array) -> Array:
+    """(lowers, uppers) as `_excess`; NaN where the policy may not have that pair."""
+    excess = np.where(allowed(board, axis, axis), 0.0, np.nan)
+    if objective.most_wrong is not None:
+        excess += np.maximum(wrong_surface(board, axis, axis) - objective.most_wrong, 0.0)
+    if objective.most_web is not None:
+        excess += np.maximum(surface(board, board.web.astype(float), axis, axis) - objective.most_web, 0.0)
+    return excess
 
 
 def _refusal(board: Board, first: Array) -> str:
     if len(board) < LEAST:
-        return f"Thresholds cannot be chosen from {len(board)} questions: {LEAST} are needed at least."
+        return f"Thresholds cannot be chosen from {len(board)} questions: {LEAST} are needed."
     for kind, which in (("answerable", board.answerable), ("unanswerable", ~board.answerable)):
-        if min((which & first).sum(), (which & ~first).sum()) < 2:
+        if min((which & first).sum(), (which & ~first).sum()) < LEAST_OF_A_KIND // 2:
             have = int(which.sum())
-            return f"Thresholds cannot be chosen from {have} {kind} questions: 4 of each kind are needed at least."
+            needed = f"{LEAST_OF_A_KIND} of each kind are needed"
+            return f"Thresholds cannot be chosen from {have} {kind} questions: {needed}."
     if (board.deciding().settled >= 0).all():
         return "Thresholds cannot be chosen: none of these questions has a score that they could decide by."
     return ""

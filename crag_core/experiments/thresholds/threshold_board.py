@@ -20,7 +20,7 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.signals import SUFFICIENCY
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected
-from crag_core.experiments.statistics.intervals import Estimate, wilson
+from crag_core.experiments.statistics.intervals import Estimate, proportion
 from crag_core.pipeline.call_budget import budget, web_calls
 
 Array = np.ndarray[Any, Any]
@@ -165,6 +165,11 @@ class Board:
         return np.asarray(least.reshape(-1, len(ACTIONS)) + search * (self.web.astype(float) - counted))
 
     @cached_property
+    def from_cache(self) -> Array:
+        """(n,) whether a grade of it was paid for by an earlier run, so that its time says nothing."""
+        return np.array([any(one.from_cache for one in case.scored.grades or ()) for case in self.cases], dtype=bool)
+
+    @cached_property
     def ungraded(self) -> Array:
         """(n,) whether a passage that counts has no grade; of a whole context, whether nobody has judged it."""
         if self.policy.judges_together:
@@ -194,13 +199,14 @@ class Prices:
 
 @dataclass(frozen=True)
 class Rates:
-    """Shares with 95 % intervals (Wilson), None where no question could have it.
+    """Shares with exact 95 % intervals, None where no question could have it.
 
     `answered`: of the questions that the documents answer, those that are CORRECT. `confidently_wrong`: of those that
     they do not answer, those that are CORRECT. `missed_web`: of the same, those for which the web is not searched.
     `needless_web`: of the answerable ones, those for which it is. `discarded`: of the answerable ones, those that are
     INCORRECT. `ungraded`: of all, those with a passage that counts and has no grade. `right`: of all, those that took
     an expected route. `web`: of all, those that search the web. `calls` and `seconds` are means of a question.
+    `timed` of the questions were graded without a cache, `answerable` are answerable.
     """
 
     questions: int
@@ -215,6 +221,14 @@ class Rates:
     calls: float
     seconds: float
     macro_f1: float | None
+    timed: int = 0
+    answerable: int = 0
+
+    def among(self, name: str) -> int:
+        """Of how many questions the share of this name is."""
+        if name in ("answered", "needless_web", "discarded"):
+            return self.answerable
+        return self.questions - self.answerable if name in ("confidently_wrong", "missed_web") else self.questions
 
 
 def rate(board: Board, actions: Array, prices: Prices = Prices()) -> Rates:
@@ -236,6 +250,8 @@ def rate(board: Board, actions: Array, prices: Prices = Prices()) -> Rates:
         calls=float(calls.mean()) if n else 0.0,
         seconds=float(seconds(board, actions, prices).mean()) if n else 0.0,
         macro_f1=macro_f1(confusion(board, actions)),
+        timed=int((~board.from_cache).sum()),
+        answerable=int(answered.sum()),
     )
 
 
@@ -245,8 +261,13 @@ def answer_rates(board: Board, actions: Array) -> tuple[Estimate | None, Estimat
 
 
 def seconds(board: Board, actions: Array, prices: Prices) -> Array:
-    """(n,) what a question takes: retrieval and grading as measured, the rest by `prices`."""
-    graded = np.array([case.scored.seconds for case in board.cases])
+    """(n,) what a question takes: retrieval and grading as measured, the rest by `prices`.
+
+    Where a grade came from a cache, that is the mean of the questions without one, if there are any.
+    """
+    graded, cached = np.array([case.scored.seconds for case in board.cases]), board.from_cache
+    if cached.any() and not cached.all():
+        graded[cached] = graded[~cached].mean()
     asked = np.array([case.scored.usage.calls for case in board.cases])
     later = np.maximum(_at(board.calls, actions) - asked, 0)  # the calls for grading are in what was measured
     return np.asarray(graded + later * prices.call_seconds + _at(board.web, actions) * prices.web_seconds)
@@ -273,7 +294,7 @@ def _at(table: Array, actions: Array) -> Array:
 
 
 def _share(hits: Array, among: Array) -> Estimate | None:
-    return wilson(int((hits & among).sum()), int(among.sum()))
+    return proportion(int((hits & among).sum()), int(among.sum()))
 
 
 # --- the cut-off of sentences -----------------------------------------------------------------------------------------
@@ -282,13 +303,15 @@ def _share(hits: Array, among: Array) -> Estimate | None:
 @dataclass(frozen=True, eq=False)
 class SentenceCurve:
     """By cut-off, in hundredths from 0 to 1: the share of the characters, and of the sentences with an answer, that
-    score above it. `best` is the highest cut-off that keeps `KEPT` of the answers, 0 where none does."""
+    score above it, `holding` having an answer. `best` is the highest cut-off that keeps `KEPT` of the answers, 0 where
+    none does."""
 
     cutoffs: Array
     text: Array
     answers: Array
     sentences: int
     best: float
+    holding: int = 0
 
 
 def sentence_curve(cases: Sequence[Case]) -> SentenceCurve | None:
@@ -304,4 +327,5 @@ def sentence_curve(cases: Sequence[Case]) -> SentenceCurve | None:
     text = (above * lengths[:, None]).sum(axis=0) / lengths.sum()
     answers = above[answering].mean(axis=0)
     enough = np.flatnonzero(answers >= KEPT)
-    return SentenceCurve(cutoffs, text, answers, len(strips), float(cutoffs[enough[-1]]) if enough.size else 0.0)
+    best = float(cutoffs[enough[-1]]) if enough.size else 0.0
+    return SentenceCurve(cutoffs, text, answers, len(strips), best, int(answering.sum()))

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from crag_core.base.text.display import counted, limit_text, moment, readable
 from crag_core.base.types import Action
-from crag_core.decision.policy import Doubtful
+from crag_core.decision.policy import STAND_IN, Doubtful
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import LABELS, Expected
 from crag_core.experiments.statistics.intervals import DRAWS
@@ -81,7 +81,9 @@ def described(made: RunSettings, searched: str = "") -> str:
         parts.append(f"lower {lower}, upper {upper}, sentence cut-off {cutoff}")
         parts.append(limit_text(policy.refinement.top))
     if policy.doubtful is Doubtful.ABSTAIN:
-        parts.append("abstains where AMBIGUOUS has no web evidence")
+        parts.append("abstains where it is in doubt")
+    if made.writer == EXTRACTIVE and policy.needs_model:
+        parts.append(f"{STAND_IN}: {policy.without_model[:1].lower()}{policy.without_model[1:].rstrip('.')}")
     web = f"web searched through {searched}" if searched else "web search off"
     checked = [] if made.support == WORDS else [f"sentences of answers judged by {made.support}"]
     return "; ".join((*parts, answers, *checked, web, counted(made.top_k, "chunk") + " a question"))

@@ -55,22 +55,21 @@ def title_of(measure: Measure) -> str:
 def describe_found(found: Estimate | None, unit: Unit) -> Shown:
     if found is None:
         return Shown("–")
-    return Shown(figure(found.value, unit), f"{figure(found.low, unit)} to {figure(found.high, unit)}")
+    ends = f"{figure(found.low, unit)} to {figure(found.high, unit)}" if found.has_interval else ""
+    return Shown(figure(found.value, unit), ends)
 
 
-def describe_gain(gain: Estimate | None, unit: Unit, signed: bool = True) -> Shown:
+def describe_gain(cell: Cell, unit: Unit) -> Shown:
     """Of shares in percentage points, without the word."""
-    if gain is None:
+    if cell.gain is None:
         return Shown("–")
-    if is_none(gain):
-        return Shown("no difference")
+    found = _describe_gain(cell.gain, unit)
+    return Shown("no difference", found.interval) if cell.is_same else found
+
+
+def _describe_gain(gain: Estimate, unit: Unit, signed: bool = True) -> Shown:
     ends = (_describe_end(end, unit, signed) for end in (gain.low, gain.high))
-    return Shown(_describe_size(gain.value, unit, signed), " to ".join(ends))
-
-
-def is_none(gain: Estimate) -> bool:
-    """Whether no draw of the questions showed any."""
-    return gain.value == gain.low == gain.high == 0
+    return Shown(_describe_size(gain.value, unit, signed), " to ".join(ends) if gain.has_interval else "")
 
 
 def _describe_size(size: float, unit: Unit, signed: bool) -> str:
@@ -138,7 +137,7 @@ def _shares(table: Table) -> tuple[Row, ...]:
 
 
 def _differs(row: Row) -> bool:
-    return any(cell.gain and not is_none(cell.gain) for cell in row.cells)
+    return any(cell.gain and not cell.is_same for cell in row.cells)
 
 
 # --- findings ---------------------------------------------------------------------------------------------------------
@@ -188,24 +187,24 @@ def _finding(point: str, row: Row | None, names: tuple[str, ...], place: int) ->
         lacking = names[0] if first.found is None else names[place]
         return Finding(UNCLEAR, _MISSING, point, f"Under {lacking} no question counts for it.")
     tone = tone_of(row.measure, cell)
-    text = _describe(figure(cell.found.value, unit), figure(first.found.value, unit), cell.gain, unit, tone)
+    text = _describe(figure(cell.found.value, unit), figure(first.found.value, unit), cell, unit, tone)
     among = counted(cell.counted, "question")
     if cell.counted != first.counted:
         among += f" under {names[place]} and {first.counted} under {names[0]}, not the same ones"
     return Finding(tone, VERDICTS[tone], point, f"{text} Of {among}.")
 
 
-def _describe(value: str, first: str, gain: Estimate, unit: Unit, tone: str) -> str:
-    points = " points" if unit is Unit.SHARE else ""
-    if is_none(gain):
-        return f"{value} under both, whatever questions are drawn (0 to 0)."
+def _describe(value: str, first: str, cell: Cell, unit: Unit, tone: str) -> str:
+    gain, points = cell.gain, " points" if unit is Unit.SHARE else ""
+    assert gain is not None
     if tone == UNCLEAR:
-        return f"{value} here, {first} there; the difference may be {describe_gain(gain, unit).interval}{points}."
+        both = f"{value} under both, on every question the same" if cell.is_same else f"{value} here, {first} there"
+        room = describe_gain(cell, unit).interval
+        return f"{both}; the difference may be {room}{points}." if room else f"{both}."
     is_more = gain.low > 0
-    size = describe_gain(gain if is_more else Estimate(-gain.value, -gain.high, -gain.low), unit, signed=False)
-    return (
-        f"{value} instead of {first}, which is {size.value}{points} {'more' if is_more else 'less'} ({size.interval})."
-    )
+    size = _describe_gain(gain if is_more else Estimate(-gain.value, -gain.high, -gain.low), unit, signed=False)
+    room = f" ({size.interval})" if size.interval else " on every question"
+    return f"{value} instead of {first}, which is {size.value}{points} {'more' if is_more else 'less'}{room}."
 
 
 def _seconds(found: Estimate | None, first: Estimate | None) -> Finding:
@@ -214,9 +213,11 @@ def _seconds(found: Estimate | None, first: Estimate | None) -> Finding:
         return Finding(UNCLEAR, _MISSING, _SECONDS, "No question counts for it.")
     tone = BETTER if found.high < first.low else WORSE if found.low > first.high else UNCLEAR
     one, other = (
-        f"{shown.value} ({shown.interval})" for shown in (describe_found(each, Unit.SECONDS) for each in (found, first))
+        f"{shown.value} ({shown.interval or 'too few questions for an interval'})"
+        for shown in (describe_found(each, Unit.SECONDS) for each in (found, first))
     )
-    text = f"{one} here, {other} there: the intervals touch."
+    can_tell = found.has_interval and first.has_interval
+    text = f"{one} here, {other} there{': the intervals touch' if can_tell else ''}."
     if tone != UNCLEAR:
         text = f"{one} instead of {other}: the intervals do not touch."
     return Finding(tone, VERDICTS[tone], _SECONDS, text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import against, readable
 from crag_core.view.score_line import Line, Picture, Row
 from crag_core.view.score_words import QUESTIONS
 
@@ -26,7 +26,7 @@ class Point:
 
     @property
     def number(self) -> str:
-        return self.row.number.replace("web ", "w")
+        return self.row.number
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,10 @@ def _bands(made: Picture, line: Line, width: int) -> Iterator[Band]:
 
 def _marks(made: Picture, line: Line, top: int) -> Iterator[Mark]:
     thresholds = [mark for mark in made.marks if mark.name in line.marks]
-    numbers = [mark.value for mark in thresholds] + ([] if line.compared is None else [line.compared])
-    for row, mark in enumerate(thresholds):
-        label, room = f"{mark.name} {readable(mark.value, *numbers)[0]}", (_percent(mark.low), _percent(mark.high))
+    values = [mark.value for mark in thresholds]
+    texts = readable(*values) if line.compared is None else against(line.compared, *values)[1:]
+    for row, (mark, text) in enumerate(zip(thresholds, texts, strict=True)):
+        label, room = f"{mark.name} {text}", (_percent(mark.low), _percent(mark.high))
         yield Mark("threshold", label, _percent(mark.value), top + _ROW * row, room, mark.text)
     if line.compared is not None:
         label, y = line.compared_text.partition(",")[0], top + _ROW * len(thresholds)

@@ -62,7 +62,7 @@ class Verdict:
 def verdict_of(view: RunView) -> Verdict:
     decision = view.routed.decision
     if not view.is_decided:
-        return Verdict("open", "NOT DECIDED", "", _why_open(view.trace), "", _costs(view.trace), (), ())
+        return Verdict("open", "NOT DECIDED", "", _why_open(view), "", _costs(view.trace), (), ())
     suspicious, is_plain = remark(view.trace), decision.verdict is None
     return Verdict(
         tone="open" if is_plain else decision.action.lower(),
@@ -76,7 +76,10 @@ def verdict_of(view: RunView) -> Verdict:
     )
 
 
-def _why_open(trace: Trace) -> str:
+def _why_open(view: RunView) -> str:
+    if view.not_graded_by and view.trace.decision:
+        return f"{view.not_graded_by}."
+    trace = view.trace
     where = f" at the step “{trace.failure.name}”" if trace.failure else ""
     after = "the chunks were graded" if trace.passages is not None else "anything was retrieved"
     return f"The run ended{where} before {after}."
@@ -94,7 +97,7 @@ def _costs(trace: Trace) -> tuple[Figure, ...]:
 
 def changes_of(view: RunView) -> tuple[str, ...]:
     """What was changed since the run was taken, and what that does; () when nothing was."""
-    before, own = _as_taken(view.trace), view.trace.settings.policy
+    before, own = _as_taken(view.trace), view.trace.decided_by(view.trace.settings.policy)
     found = [sentence(one) for one in changes(before, view.trace, view.policy)]
     if view.policy != own and (view.policy.name, view.policy.thresholds) == (own.name, own.thresholds):
         found.append("The policy has changed since the run.")
@@ -191,7 +194,7 @@ class Card:
 
     @property
     def is_open(self) -> bool:
-        return bool(self.view.cited or self.view.decides or self.view.edit)
+        return bool(self.view.is_used or self.view.decides or self.view.edit)
 
     @property
     def parts(self) -> list[tuple[str, float]]:
@@ -201,7 +204,7 @@ class Card:
 
     @cached_property
     def lines(self) -> tuple[TextLine, ...]:
-        return text_lines("", self.view.passage.text, self.view.verdicts, "", self.view.sentences.signs)
+        return text_lines("", self.view.passage.text, self.view.verdicts, "", self.view.sentences)
 
 
 def cards_of(view: RunView, cards: tuple[ChunkCard, ...]) -> tuple[Card, ...]:
@@ -211,11 +214,10 @@ def cards_of(view: RunView, cards: tuple[ChunkCard, ...]) -> tuple[Card, ...]:
 def _bars(policy: Policy, card: ChunkCard) -> Iterator[Bar]:
     """What the decision compares with the thresholds; a weighted sum leaves a passage's own score without any."""
     limits = {"score": (policy.lower, policy.upper), ANSWERING: (policy.upper,), TOPICAL: (policy.lower,)}
-    for name, value in card.scores:
-        is_compared = (name, value) in card.compared and not policy.scores_the_set
-        is_compared &= not policy.is_plain
-        thresholds = tuple(round(100 * one, 1) for one in limits[name]) if is_compared else ()
-        yield Bar(name, f"{value:.2f}", round(100 * value, 1), thresholds)
+    for number in card.scores:
+        is_compared = number in card.compared and not (policy.scores_the_set or policy.is_plain)
+        thresholds = tuple(round(100 * one, 1) for one in limits[number.name]) if is_compared else ()
+        yield Bar(number.name, number.text, round(100 * number.value, 1), thresholds)
 
 
 # --- what is absent -------------------------------------------------------------------------------------------------

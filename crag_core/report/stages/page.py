@@ -55,7 +55,6 @@ def render_stages(log: str, found: Findings, evaluator: str, created: str) -> st
             routes=[(action, found.routes[action]) for action in Action],
             faults=sorted(faults, key=_rank)[:MOST],
             left_out=max(len(faults) - MOST, 0),
-            titles=TITLES,
             tones=_TONES,
             counted=counted,
         )

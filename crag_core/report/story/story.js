@@ -61,7 +61,7 @@ class Player {
     root.setAttribute("role", "region");
     root.setAttribute("aria-label", `Demo: ${story.title}`);
     const top = make("header", "top", root);
-    make("span", `badge ${story.badge === "recorded" ? "recorded" : "live"}`, top, story.badge);
+    make("span", "badge", top, "recorded"); // a story asks nothing anew
     make("span", "name", top, story.title).dir = "auto";
     const tools = make("span", "tools", top);
     if (data.links) this.copy = button(tools, "Copy link", () => this.copyLink());

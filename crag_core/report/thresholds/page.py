@@ -142,9 +142,10 @@ def _by_hand(tuned: Tuned) -> str:
     if found.why_not:
         return f"For these questions no thresholds can be recommended. {found.why_not} {own}."
     if found.keep:
-        return f"For these questions: {view.recommendation_lines(found)[0]} {own}."
+        return f"For these questions: {view.recommendation_lines(found)[-1]} {own}."
+    are = "come nearest to the limit" if found.misses else "are recommended"
     return (
-        f"For these questions {describe_pair(found.lower, found.upper)} are recommended. {own}. Nothing on this page "
+        f"For these questions {describe_pair(found.lower, found.upper)} {are}. {own}. Nothing on this page "
         "says that they are the best; what it says of choosing holds for the recommended ones."
     )
 

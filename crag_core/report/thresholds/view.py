@@ -8,7 +8,7 @@ from functools import cached_property
 
 from crag_core.base.text.display import counted, readable
 from crag_core.base.types import Action
-from crag_core.decision.policy import Policy
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Objective, Plateau
@@ -115,13 +115,16 @@ def is_same(one: Pair, other: Pair) -> bool:
 def outcome(policy: Policy, action: Action) -> Outcome:
     steps = policy.steps(action)
     is_kept = "discard" not in steps
+    is_settled = {"web", "web_if_fewer", "consolidate"} & steps.keys()
     always, few = ", the web asked too", ", the web asked where little is left"
     if {"expand", "again"} & steps.keys():
         name = "Searched for again in the documents" if is_kept else "Set aside, and searched for again"
-    elif "abstain" in steps and "web" not in steps and "web_if_fewer" not in steps:
-        return Outcome(action.lower(), "Not answered: the policy abstains")
     elif "documents" in steps:
         return Outcome(action.lower(), "Answered from whole documents")
+    elif is_kept and (action is Action.INCORRECT or (action is Action.AMBIGUOUS and not is_settled)):
+        abstains = policy.doubtful is Doubtful.ABSTAIN
+        name = "Not answered: the policy abstains" if abstains else "Doubtful: the nearest sentences"
+        return Outcome(action.lower(), name)
     elif is_kept:
         name, always, few = "Answered from the documents", " and the web", ", and the web where little is left"
     else:
@@ -162,12 +165,8 @@ def describe_web(tuned: Tuned) -> str:
 
 def rate_figures(board: Board, rates: Rates) -> tuple[RateFigure, ...]:
     """Without those of the web under a policy that never searches it."""
-    answerable = int(board.answerable.sum())
-    unanswerable = len(board) - answerable
-    among = dict.fromkeys(("answered", "needless_web", "discarded"), answerable)
-    among |= dict.fromkeys(("ungraded", "web"), len(board))
     return tuple(
-        _rate(name, meaning, getattr(rates, field), among.get(field, unanswerable))
+        _rate(name, meaning, getattr(rates, field), rates.among(field))
         for field, name, meaning in _RATES
         if board.web.any() or not len(board) or "web" not in field
     )
@@ -196,9 +195,14 @@ def describe_rates(tuned: Tuned) -> str:
 
 
 def describe_effort(rates: Rates, prices: Prices) -> str:
+    measured = "as measured"
+    if rates.timed < rates.questions:
+        measured = f"as measured on the {rates.timed} of {rates.questions} questions without a grade from the cache"
+    if not rates.timed:
+        measured = "with grades from the cache, which take no time"
     return (
         f"A question is expected to take {rates.seconds:.1f} s and {rates.calls:.1f} model calls: retrieval and "
-        f"grading as measured, {prices.call_seconds:g} s assumed for every later call and {prices.web_seconds:g} s "
+        f"grading {measured}, {prices.call_seconds:g} s assumed for every later call and {prices.web_seconds:g} s "
         "for a web search."
     )
 
@@ -212,8 +216,9 @@ def recommendation_lines(found: Recommendation, is_own: bool = True) -> tuple[st
 
 
 def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
+    yield from limit_lines(found)
     if found.keep:
-        yield f"Keep yours, {describe_pair(found.lower, found.upper)}. {found.keep}"
+        yield f"Nothing better found: keep yours, {describe_pair(found.lower, found.upper)}. {found.keep}"
         return
     who = "These thresholds" if is_own else f"The recommended thresholds, {describe_pair(found.lower, found.upper)},"
     chosen, others = counted(found.chosen_on, "question"), counted(found.judged_on, "other question")
@@ -236,6 +241,14 @@ def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
         yield (
             "They search the web for nearly every question: at these costs no score of this evaluator is trusted alone."
         )
+
+
+def limit_lines(found: Recommendation) -> Iterator[str]:
+    """Which limit is broken by what, on the questions kept apart."""
+    if found.broken:
+        yield f"Your thresholds break the limit: {found.broken}."
+    if found.misses:
+        yield f"No pair that was found keeps the limit. This one comes nearest: {found.misses}."
 
 
 def _describe_plateau(found: Recommendation, plateau: Plateau) -> str:
@@ -292,14 +305,23 @@ def compared_rows(found: Recommendation) -> tuple[tuple[str, ...], ...]:
             *(one.name, *readable(one.lower, one.upper)),
             *(_share(getattr(one.rates, field)) for field in fields),
             f"{one.cost:.2f}",
-            f"{one.saved.value:+.2f} ({one.saved.low:+.2f} to {one.saved.high:+.2f})" if one.saved else "–",
+            describe_saved(one.saved, 2) if one.saved else "–",
         )
         for one in found.compared
     )
 
 
+def describe_saved(saved: Estimate, digits: int) -> str:
+    """Without an interval where every question costs the same under both."""
+    value, *ends = (f"{one:+z.{digits}f}" for one in (saved.value, saved.low, saved.high))
+    return f"{value} ({' to '.join(ends)})" if saved.has_interval else value
+
+
 def compared_on(found: Recommendation) -> str:
-    return f"on {counted(found.judged_on, 'held-out question')}, with 95% intervals"
+    if not found.compared:
+        return ""
+    rates = found.compared[0].rates
+    return f"on {counted(found.judged_on, 'held-out question')}, {rates.answerable} of them answerable; 95% intervals"
 
 
 def describe_costs(objective: Objective) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from crag_core.base.prompts.replies import CANNOT_ANSWER
 from crag_core.base.text.markdown import ROW, cells, heads_above, lines_of, paired, without_marks
+from crag_core.base.text.refusals import is_refusal, may_become_refusal
 from crag_core.base.types import Action, Decision, Knowledge, Passage, Strip, Usage, WebOutcome, WebSearch
 
 EXTRACTIVE = "extractive"
@@ -13,6 +14,7 @@ EXTRACTIVE = "extractive"
 
 CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """[1], or [1, 2]; its group holds the numbers."""
+_CITED = re.compile(rf"```[\s\S]*?(?:```|\Z)|`[^`\n]*`|(?P<cited>{CITATION.pattern})")
 
 _QUOTES = 3
 _CLOSE = 0.05
@@ -34,8 +36,6 @@ _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | 
 _UNOPENED = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _TAG_BEGUN = re.compile(r"</?(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?\Z", re.IGNORECASE)
 """The beginning of a tag at the end of what came so far."""
-_SENTINEL = "".join(CANNOT_ANSWER.split()).lower()
-_DECIDED = 200  # characters; whoever declines says so at once
 
 
 def quote(knowledge: Knowledge, strips: tuple[Strip, ...], *, nearest: bool = False) -> str:
@@ -87,13 +87,18 @@ def cited_in(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def declines(text: str) -> bool:
-    """Whether a model's reply is the agreed "cannot answer", however it is decorated."""
-    return re.sub(r"[^a-z]+", " ", text.lower()).strip().startswith(CANNOT_ANSWER.lower())
+def renumbered(text: str, numbers: Sequence[int]) -> str:
+    """`text`, which cites excerpts by their place from 1, with `numbers` in place of these; code and others stay."""
+
+    def number(place: re.Match[str]) -> str:
+        at = int(place[0])
+        return str(numbers[at - 1]) if 1 <= at <= len(numbers) else place[0]
+
+    return _CITED.sub(lambda one: re.sub(r"\d+", number, one[0]) if one["cited"] else one[0], text)
 
 
 class StreamedReply:
-    """What of a reply may be shown while it comes: no thought, and nothing of a "cannot answer" that may still come.
+    """What of a reply may be shown while it comes: no thought, and nothing of a refusal that may still come.
 
     `add` takes each piece and gives what can be shown by now. `text` is the whole reply without its thoughts.
     """
@@ -113,11 +118,11 @@ class StreamedReply:
     def add(self, piece: str) -> str:
         self._raw += piece
         so_far = without_thoughts(_TAG_BEGUN.sub("", self._raw))
-        return "" if may_decline(so_far) else self._new(so_far)
+        return "" if may_become_refusal(so_far) else self._new(so_far)
 
     def rest(self) -> str:
         """At the end of the reply: what was held back."""
-        return "" if declines(self.text) else self._new(self.text)
+        return "" if is_refusal(self.text) else self._new(self.text)
 
     def _new(self, text: str) -> str:
         """What `text` has beyond what was shown; all of it where that turns out to have been a thought."""
@@ -134,18 +139,11 @@ def without_thoughts(text: str) -> str:
     return _UNOPENED.sub("", _THOUGHT.sub("", text)).lstrip()
 
 
-def may_decline(text: str) -> bool:
-    """Whether what came so far is, or may become, the agreed "cannot answer"."""
-    letters = "".join(sign for sign in text[:_DECIDED].lower() if sign.isalnum())
-    return _SENTINEL.startswith(letters) or declines(text[:_DECIDED])
-
-
 def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | None, looked_at: int) -> str:
     """What was looked for, where, and why nothing is left to answer from."""
     if decision.action is Action.INCORRECT:
-        corpus = (
-            f"the {looked_at} retrieved chunks were discarded ({decision.reason})" if looked_at else decision.reason
-        )
+        # In numbers the verdict tells it, wherever this stands.
+        corpus = f"the {looked_at} retrieved chunks were judged irrelevant" if looked_at else decision.reason
     else:
         corpus = "no sentence of the retrieved chunks was kept"
     tail = f" {' '.join(knowledge.notes)}" if knowledge.notes else ""
@@ -154,7 +152,9 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
 
 def why_doubtful(decision: Decision, web: WebSearch | None) -> str:
     """Why what is shown is no answer."""
-    return f"Not certain enough for an answer: {decision.reason}, and {_SEARCHES[web.outcome if web else None]}."
+    is_irrelevant = decision.verdict is Action.INCORRECT
+    why = "These chunks were judged irrelevant" if is_irrelevant else "Not certain enough for an answer"
+    return f"{why}: {decision.reason}, and {_SEARCHES[web.outcome if web else None]}."
 
 
 def doubtful_title(writer: str) -> str:

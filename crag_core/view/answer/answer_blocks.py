@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from crag_core.base.protocols import Piece
-from crag_core.base.text.display import clean, sentence, shortened
+from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.text.markdown import without_marks
 from crag_core.base.types import Answer, AnswerState, Excerpt, Strip, Support
 from crag_core.trace.grounding.checkers import Checker, checker_of
@@ -31,13 +31,11 @@ from crag_core.trace.grounding.quoted_answer import (
     CITATION,
     EXTRACTIVE,
     citations,
-    doubtful_title,
     left_out,
     quotable,
-    why_doubtful,
     with_headers,
 )
-from crag_core.trace.reroute import FROM_MEMORY
+from crag_core.trace.reroute import caution
 from crag_core.view.path.stages import PLACES, web_failure
 from crag_core.view.run_view import Label, RunView
 
@@ -139,7 +137,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Source:
-    """One excerpt, cited by `number`."""
+    """One excerpt, cited by the `number` of its chunk."""
 
     number: int
     label: Label
@@ -168,8 +166,9 @@ class AnswerBlocks:
         return self.view.routed.knowledge.excerpts
 
     @property
-    def is_doubtful(self) -> bool:
-        return self.view.routed.is_doubtful
+    def _caution(self) -> tuple[str, str]:
+        """Of this answer, which need not be the one of the view."""
+        return caution(self.view.trace, replace(self.view.routed, answer=self.answer))
 
     @property
     def is_quoted(self) -> bool:
@@ -177,7 +176,7 @@ class AnswerBlocks:
 
     @property
     def title(self) -> str:
-        return doubtful_title(clean(self.answer.writer)) if self.is_doubtful else "Answer"
+        return clean(self._caution[0]) or "Answer"
 
     @property
     def sum(self) -> str:
@@ -206,11 +205,9 @@ class AnswerBlocks:
 
     def _notes(self) -> Iterator[tuple[str, str]]:
         answer, trace = self.answer, self.view.trace
-        is_from_memory = self.view.routed.decision.is_from_memory
-        if is_from_memory:
-            yield "doubtful", FROM_MEMORY
-        if self.is_doubtful:
-            yield "doubtful", why_doubtful(self.view.routed.decision, trace.web)
+        is_from_memory = self.view.routed.is_from_memory
+        if why := self._caution[1]:
+            yield "doubtful", why
         if answer.state is AnswerState.STOPPED:
             yield "stopped", f"{answer.message or 'Stopped.'} This is what was written until then, unchecked."
         elif answer.state is AnswerState.FAILED:
@@ -263,13 +260,13 @@ class AnswerBlocks:
 
     def note(self, one: Support) -> str:
         """What is odd about the citations of a sentence."""
-        absent = [f"[{number}]" for number in one.cited if not 1 <= number <= len(self.excerpts)]
+        absent = [self._cited(place) for place in one.cited if not 1 <= place <= len(self.excerpts)]
         message = [f"cites {' and '.join(absent)}, which is not among its sources"] if absent else []
         names_evidence = self.checker in (Checker.WORDS, Checker.LANGUAGE_MODEL)
         elsewhere = supported_elsewhere(one, self.pieces) if names_evidence else ()
         if elsewhere and len(absent) < len(one.cited):
-            there = " and ".join(f"[{number}]" for number in one.cited if f"[{number}]" not in absent)
-            message.append(f"cites {there}, but its support is in {' and '.join(f'[{n}]' for n in elsewhere)}")
+            there = " and ".join(self._cited(place) for place in one.cited if 1 <= place <= len(self.excerpts))
+            message.append(f"cites {there}, but its support is in {' and '.join(map(self._cited, elsewhere))}")
         return "; ".join(message)
 
     @cached_property
@@ -314,10 +311,10 @@ class AnswerBlocks:
         if one.score is None:
             return ""
         if not self.judge:
-            return f", score {one.score:.2f}"
+            return f", score {_support(one.score)}"
         if not self._is_opinion(one):
             return ", word for word"
-        score = "" if self.checker is Checker.LANGUAGE_MODEL else f"score {one.score:.2f}, "
+        score = "" if self.checker is Checker.LANGUAGE_MODEL else f"score {_support(one.score)}, "
         return f", {score}judged by {self.judge}"
 
     def _is_opinion(self, one: Support) -> bool:
@@ -342,14 +339,18 @@ class AnswerBlocks:
             else:
                 yield "\n".join(_spaced(line) for line in part.split("\n")), "", mark if part.strip() else ""
 
-    def _citation(self, number: int) -> Part:
-        if not 1 <= number <= len(self.excerpts):
-            return f"[{number}]", "", ""
-        label = self.label(number)
-        return f"[{number}]", f"#{label.anchor}", str(label.name)
+    def _citation(self, place: int) -> Part:
+        if not 1 <= place <= len(self.excerpts):
+            return self._cited(place), "", ""
+        label = self.label(place)
+        return self._cited(place), f"#{label.anchor}", str(label.name)
 
-    def label(self, number: int) -> Label:
-        return self.view.labels[self.excerpts[number - 1].passage.id]
+    def _cited(self, place: int) -> str:
+        """A citation of the excerpt at this place, from 1."""
+        return self.view.cited(f"[{place}]")
+
+    def label(self, place: int) -> Label:
+        return self.view.labels[self.excerpts[place - 1].passage.id]
 
     def _quotes(self, one: Support) -> Iterator[Quote]:
         """Each supporting piece once, under a cited number where it has one; a whole passage by its beginning."""
@@ -361,7 +362,7 @@ class AnswerBlocks:
                 strip, label = self.strips.get(piece.id), self.label(piece.excerpt)
                 said = with_headers(strip, self.excerpts[piece.excerpt - 1].passage) if strip else piece.text
                 text = clean(quotable(said)) or clean(without_marks(said))
-                source = f"[{piece.excerpt}] {label.name}"
+                source = f"[{label.number}] {label.name}"
                 yield Quote(shortened(text, _QUOTED), source, f"#{label.anchor}", indexes.get(id_))
 
     def _opinion(self, one: Support, stands: Standing, quotes: tuple[Quote, ...]) -> str:
@@ -371,7 +372,7 @@ class AnswerBlocks:
             return "It stands in the evidence word for word, so no model was asked:"
         message = f"Judged by {self.judge}: {stands}."
         if self.checker is not Checker.LANGUAGE_MODEL:  # a score, and no evidence named
-            message = f"Score {one.score:.2f}, judged by {self.judge}: {stands}.{self._unsupported(one)}"
+            message = f"Score {_support(one.score or 0.0)}, judged by {self.judge}: {stands}.{self._unsupported(one)}"
             return f"{message} Nearest in the evidence:" if quotes else message
         if stands is Standing.NONE:
             return message
@@ -385,7 +386,7 @@ class AnswerBlocks:
     def _head(self, one: Support, stands: Standing) -> str:
         if stands is Standing.UNCHECKED:
             return _WHY_UNCHECKED
-        score = f"{one.score:.2f}"
+        score = _support(one.score or 0.0)
         if stands is Standing.NONE:
             return f"Score {score}: less than {WEAK:.2f}, so nothing in the evidence supports this. {self._lacks(one)}"
         rest = "" if stands is Standing.SUPPORTED else f" {SUPPORTED:.2f} would count as supported. {self._lacks(one)}"
@@ -400,6 +401,7 @@ class AnswerBlocks:
 
 
 def sources_of(view: RunView, cited: tuple[int, ...] = ()) -> tuple[Source, ...]:
+    """Of every excerpt in order; `cited` are the places, from 1, of those that are cited."""
     strips = {strip.id: strip for strip in view.changed.all_strips}
 
     def said(excerpt: Excerpt) -> str:
@@ -408,10 +410,16 @@ def sources_of(view: RunView, cited: tuple[int, ...] = ()) -> tuple[Source, ...]
         text = "\n".join(with_headers(strip, excerpt.passage) for strip in own) or excerpt.text
         return clean(quotable(text)) or clean(without_marks(text))
 
+    excerpts = enumerate(view.routed.knowledge.excerpts, start=1)
+    labelled = ((place, one, view.labels[one.passage.id]) for place, one in excerpts)
     return tuple(
-        Source(number, view.labels[excerpt.passage.id], shortened(said(excerpt), _SOURCE), number in cited)
-        for number, excerpt in enumerate(view.routed.knowledge.excerpts, start=1)
+        Source(label.number, label, shortened(said(one), _SOURCE), place in cited) for place, one, label in labelled
     )
+
+
+def _support(score: float) -> str:
+    """Beside what counts as supported."""
+    return against(score, WEAK, SUPPORTED)[0]
 
 
 def _lines(text: str) -> Iterator[Support]:

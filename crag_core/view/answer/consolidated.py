@@ -47,15 +47,20 @@ def consolidated_view(view: RunView) -> ConsolidatedView | None:
     found = view.routed.knowledge.consolidation
     if found is None:
         return None
-    sources = {one.number: one for one in sources_of(view)}
+    sources = dict(enumerate(sources_of(view), start=1))
     groups = (
         Group(
             clean(one.text),
-            sources_in_words(one),
-            tuple(sources[number] for number in one.excerpts if number in sources),
+            sources_in_words(one, view.excerpt_numbers),
+            tuple(sources[place] for place in one.excerpts if place in sources),
             bool(one.memory),
             bool(one.excerpts),
         )
         for one in found.pieces
     )
-    return ConsolidatedView(found.most > 0, tuple(map(clean, found.own)), tuple(groups), conflict_lines(found))
+    return ConsolidatedView(
+        found.most > 0,
+        tuple(map(clean, found.own)),
+        tuple(groups),
+        conflict_lines(found, view.excerpt_numbers),
+    )

@@ -70,7 +70,7 @@ def _asked(view: RunView) -> Iterator[tuple[str, str]]:
 def _where(view: RunView) -> Iterator[str]:
     trace, routed = view.trace, view.routed
     looked_at = routed.decision_path.looked_at
-    sources = {passage.source for passage in looked_at}
+    sources = {passage.stems_from for passage in looked_at}
     rounds = len(routed.decision_path.iterations)
     message = f"{counted(len(looked_at), 'chunk')} of {counted(len(sources), 'document')}" if looked_at else "nothing"
     pinned = ", files that you pinned" if trace.settings.pinned else ""
@@ -94,8 +94,8 @@ def _nearest(view: RunView) -> Nearest | None:
     score, best = max(scored, key=lambda pair: pair[0])
     asked = "the policy abstains when in doubt" if view.abstains else "the writer had it, and found no answer in it"
     why = asked if best.kept else best.reason
-    if any(one.kind is CorrectionKind.DISCARD and one.passage_id is None for one in routed.decision.plan):
-        why = f"set aside with all others, since {routed.decision.reason}"
+    if not given and any(one.kind is CorrectionKind.DISCARD and one.passage_id is None for one in routed.decision.plan):
+        why = "set aside with all others"
     passage = passages[best.strip.passage_id]
     return Nearest(with_headers(best.strip, passage), passage, score, why)
 

@@ -11,6 +11,7 @@ from crag_core.base.types import AnswerState, StepName, StepState, WebOutcome
 from crag_core.trace.consolidation import in_brief
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import WORDS, Standing, standing
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import Trace, context_ids
@@ -148,8 +149,9 @@ def _answer(trace: Trace, routed: Reroute) -> Stage:
     if answer is None:
         return stage("answer", StageState.WOULD_BE)
     by = "quoted" if answer.writer == EXTRACTIVE else f"by {answer.writer}"
+    by = {AnswerEnding.DOUBTFUL: "doubtful, ", AnswerEnding.FROM_MEMORY: "from memory, "}.get(routed.ending, "") + by
     return {
-        AnswerState.COMPLETE: stage("answer", StageState.TAKEN, f"doubtful, {by}" if routed.is_doubtful else by),
+        AnswerState.COMPLETE: stage("answer", StageState.TAKEN, by),
         AnswerState.STOPPED: stage("answer", StageState.STOPPED, "stopped", answer.message),
         AnswerState.FAILED: stage("answer", StageState.FAILED, "broke off", answer.message),
         AnswerState.CANNOT_ANSWER: stage("answer", StageState.TAKEN, "not answered by this evidence", answer.message),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from crag_core.base.text.display import counted, duration, readable
+from crag_core.base.text.display import against, counted, duration
 from crag_core.base.types import (
     Action,
     CorrectionKind,
@@ -144,7 +144,7 @@ def retrieve(trace: Trace, routed: Reroute) -> Stage:
     pinned = sum("read_file" in passage.found_by for passage in found)
     files, rest = counted(pinned, "pinned file"), counted(len(found) - pinned, "chunk")
     message = (f"{files}, {rest}" if len(found) > pinned else f"{files}, whole") if pinned else rest
-    of = _sorted(trace) + f"from {counted(len({passage.source for passage in found}), 'document')}" if found else ""
+    of = _sorted(trace) + f"from {counted(len({passage.stems_from for passage in found}), 'document')}" if found else ""
     return stage("retrieve", StageState.TAKEN, message if found else "nothing found", of)
 
 
@@ -172,7 +172,8 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
     scores = [grade.score for grade in grades if grade.score is not None]
     count = f"{len(scores)}" if len(scores) == len(grades) else f"{len(scores) or 'none'} of {len(grades)}"
     # Where two signals decide, the combined score is none of the numbers that the route tells.
-    best = f", best {readable(max(scores))[0]}" if scores and routed.decision.topical is None else ""
+    limits = (routed.policy.lower, routed.policy.upper)
+    best = f", best {against(max(scores), *limits)[0]}" if scores and routed.decision.topical is None else ""
     by = f"by {trace.settings.evaluator.title}"
     detail = by
     if judged := trace.judgement(trace.settings.policy):
@@ -182,16 +183,17 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
 
 
 def route(trace: Trace, routed: Reroute) -> Stage:
-    decision = routed.decision
+    decision, policy = routed.decision, routed.policy
     message = decision.reason
     if decision.verdict is None:
         message = decision.label.lower()
     elif decision.rule:
         message = f"by rule {decision.rule}"
     elif decision.score is not None and decision.topical is not None:
-        message = "answering {}, topical {}".format(*readable(decision.score, decision.topical))
+        (first, _), (then, _) = against(decision.score, policy.upper), against(decision.topical, policy.lower)
+        message = f"answering {first}, topical {then}"
     elif decision.score is not None:
-        message = f"overall {readable(decision.score)[0]}"
+        message = f"overall {against(decision.score, policy.lower, policy.upper)[0]}"
     own = decision.label.upper() != decision.action
     detail = f"{decision.label}: {decision.reason}" if own else decision.reason
     return replace(stage("route", StageState.TAKEN, message, detail), action=decision.verdict)
@@ -311,7 +313,8 @@ def _grade_web(web: WebSearch, routed: Reroute) -> Stage:
     if web.grades is None and web.strips is None:
         return stage("grade_web", StageState.WOULD_BE)
     scores = [grade.score for grade in web.grades or () if grade.score is not None]
-    best = f"best {readable(max(scores))[0]}" if scores else ""
+    limits = (routed.policy.lower, routed.policy.upper)
+    best = f"best {against(max(scores), *limits)[0]}" if scores else ""
     external = routed.knowledge.external
     if external and not any(excerpt.strip_ids for excerpt in external):
         summary = f"{counted(len(external), 'result')} as {'it is' if len(external) == 1 else 'they are'}"
@@ -343,15 +346,19 @@ def describe_page(page: WebPage) -> str:
     return f"{came} ({duration(page.seconds)})" if page.seconds else came
 
 
-_FAILED = (WebOutcome.FAILED, WebOutcome.TIMED_OUT, WebOutcome.RATE_LIMITED)
+FAILED = (WebOutcome.FAILED, WebOutcome.TIMED_OUT, WebOutcome.RATE_LIMITED)
 
 
 def web_failure(trace: Trace, routed: Reroute) -> str:
     """Why the web search that the route asks for brought nothing, if it failed; "" otherwise."""
     web = trace.web
-    if web is None or web.outcome not in _FAILED or not routed.decision.wants(CorrectionKind.WEB_SEARCH):
+    if web is None or web.outcome not in FAILED or not routed.decision.wants(CorrectionKind.WEB_SEARCH):
         return ""
-    return f"Web search failed ({web.outcome}). {web.message}".strip()
+    return f"{search_failed(web.outcome)}. {web.message}".strip()
+
+
+def search_failed(outcome: WebOutcome | None) -> str:
+    return "Web search failed" if outcome is WebOutcome.FAILED else f"Web search failed ({outcome})"
 
 
 def _outcome(web: WebSearch) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crag_core.base.text.display import clean, readable, shortened
+from crag_core.base.text.display import against, clean, readable, shortened
 from crag_core.view.run_view import RunView
 from crag_core.view.score_line import Line, Picture, picture
 from crag_core.view.story.steps import Band, Bar, Scale, Score
@@ -51,6 +51,7 @@ def best_of(scale: Scale) -> float | None:
 
 def _scale(view: RunView, drawn: Picture, line: Line) -> Scale:
     values = {mark.name: mark.value for mark in drawn.marks}
+    limits = [values[name] for name in line.marks]
     bars = (
         Bar(name, _NAMES.get(line.part, f"{name} bar"), values[name], readable(values[name])[0]) for name in line.marks
     )
@@ -59,7 +60,7 @@ def _scale(view: RunView, drawn: Picture, line: Line) -> Scale:
             row.number,
             shortened(clean(row.name), _SHORT),
             point.value,
-            "not graded" if point.value is None else readable(point.value)[0],
+            "not graded" if point.value is None else against(point.value, *limits)[0],
             point.decides,
         )
         for row, point in zip(drawn.rows, line.points, strict=True)
@@ -73,5 +74,5 @@ def _scale(view: RunView, drawn: Picture, line: Line) -> Scale:
         tuple(bars),
         tuple(Band(band.action.lower() if band.action else "plain", band.low, band.high) for band in line.bands),
         overall,
-        "" if overall is None else readable(overall)[0],
+        "" if overall is None else against(overall, *limits)[0],
     )

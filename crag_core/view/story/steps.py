@@ -238,10 +238,7 @@ class StoryStep:
 
 @dataclass(frozen=True)
 class Story:
-    """`badge` says where the run is from: "recorded", or "live"."""
-
     id: str
     title: str
     question: str
-    badge: str
     steps: tuple[StoryStep, ...]

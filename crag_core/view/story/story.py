@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from crag_core.base.text.display import clean, readable, shortened
+from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.types import ANSWERING, Answer, AnswerState, Origin, Passage, WebOutcome
 from crag_core.decision.policy import Policy
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, citations, quotable
 from crag_core.trace.reroute import Missing
 from crag_core.view.answer.answer_blocks import sources_of
@@ -35,7 +36,6 @@ from crag_core.view.story.steps import (
     WebPicture,
 )
 
-RECORDED, LIVE = "recorded", "live"
 _WAY = ("Question", "Search", "Grade", "Decide", "Documents", "Web", "Answer")
 _AT = {
     "question": "Question",
@@ -48,6 +48,7 @@ _AT = {
     "policies": "Decide",
     "bar": "Decide",
 }
+_TITLES = {AnswerEnding.DOUBTFUL: "No sure answer", AnswerEnding.FROM_MEMORY: "An answer without a source"}
 _MOST_CHUNKS, _MOST_LINES = 6, 7
 _EXCERPT, _SENTENCE, _LONGEST = 170, 260, 900  # characters
 _Told = tuple[str, str, str, Picture, str]
@@ -59,7 +60,6 @@ def tell(
     title: str = "",
     notes: Mapping[str, str] = MappingProxyType({}),
     about: str = "",
-    badge: str = LIVE,
     move: Move | None = None,
     other: Policy | None = None,
     web_note: str = "",
@@ -77,7 +77,7 @@ def tell(
         for id_, heading, caption, picture, small in told
     )
     question = shortened(clean(view.trace.question), _LONGEST)
-    return Story(clean(view.trace.id), clean(title) or "A run of your own", question, badge, steps)
+    return Story(clean(view.trace.id), clean(title) or "A run of your own", question, steps)
 
 
 def _told(view: RunView, about: str, web_note: str) -> Iterator[_Told]:
@@ -100,6 +100,8 @@ def _told(view: RunView, about: str, web_note: str) -> Iterator[_Told]:
 def _broken(view: RunView) -> _Told:
     """The step that a run ends with which came to no decision."""
     failure = view.trace.failure
+    if view.not_graded_by and failure is None:
+        return "answer", "Not decided yet", f"{view.not_graded_by}.", AnswerPicture("", "", (), "plain"), ""
     why = " ".join(filter(None, (clean(failure.summary), clean(failure.hint)))) if failure else ""
     caption = "This run ended before anything was decided."
     return "answer", "Here the run ended", f"{caption} {why}".strip(), AnswerPicture("", why, (), "plain"), ""
@@ -119,7 +121,7 @@ def _chunks(view: RunView, state: str = "") -> ChunksPicture:
 
 
 def _chunk(card: ChunkCard, state: str = "") -> Chunk:
-    return Chunk(card.label.number, clean(str(card.label.name)), _excerpt(card), state)
+    return Chunk(str(card.label.number), clean(str(card.label.name)), _excerpt(card), state)
 
 
 def _excerpt(card: ChunkCard) -> str:
@@ -147,7 +149,9 @@ def _decided(view: RunView) -> Iterator[_Told]:
     shown = () if decision.rule or decision.score is None else tuple(map(shortened_scale, asked_scales(view)))
     title = f"Retrieval: {verdict.action}" if decision.verdict else "No check"
     is_off = decision.may_search and view.trace.web is not None and view.trace.web.outcome is WebOutcome.OFF
-    note = "In this run the web is switched off." if is_off else ""
+    grades = map(view.changed.grade_of, decision.deciding)
+    notes = dict.fromkeys(sentence(clean(one.caution)) for one in grades if one and one.caution)
+    note = " ".join((*notes, *(["In this run the web is switched off."] if is_off else [])))
     yield "decided", title, words.decision_caption(view, graded), ScoresPicture(shown, verdict), note
 
 
@@ -172,15 +176,15 @@ def _corrected(view: RunView, web_note: str) -> Iterator[_Told]:
         picture = WebPicture(
             query,
             tuple(_chunk(card, "" if card.passage.id in is_used else "aside") for card in cards[:_MOST_CHUNKS]),
-            tuple(_score(card) for card in cards[:_MOST_CHUNKS]),
+            tuple(_score(view, card) for card in cards[:_MOST_CHUNKS]),
             web_note if query else "",
         )
         yield "web", "Ask the web" if query else "The web", words.web_caption(view, best, len(is_used)), picture, ""
 
 
-def _score(card: ChunkCard) -> str:
+def _score(view: RunView, card: ChunkCard) -> str:
     value = card.grade.part(ANSWERING) if card.grade else None
-    return "" if value is None else f"{value:.2f}"
+    return "" if value is None else against(value, view.policy.lower, view.policy.upper)[0]
 
 
 def _sentences(view: RunView) -> Picture:
@@ -196,7 +200,7 @@ def _sentences(view: RunView) -> Picture:
         Line(
             shortened(_without_headings(row.lines), _SENTENCE),
             bool(row.kept),
-            "" if row.score is None else readable(row.score)[0],
+            "" if row.score is None else against(row.score, view.policy.cutoff)[0],
         )
         for row in card.sentences.rows
     ]
@@ -244,12 +248,10 @@ def _answered(view: RunView) -> _Told:
     )
     from_web = bool(sources) and all(one.is_web for one in sources)
     caption = words.answer_caption(view, tuple(one.name for one in sources), from_web)
-    title = "No sure answer" if view.routed.is_doubtful else "The answer, and its source"
-    if view.routed.decision.is_from_memory:
-        title = "An answer without a source"
-    text = "\n".join(filter(None, (clean(line) for line in answer.text.splitlines())))
-    is_sure = not (view.routed.is_doubtful or view.routed.decision.is_from_memory)
-    tone = "correct" if is_sure else "ambiguous"
+    ending = view.routed.ending
+    title = _TITLES.get(ending, "The answer, and its source")
+    text = "\n".join(filter(None, (clean(line) for line in view.cited(answer.text).splitlines())))
+    tone = "correct" if ending.is_answer else "ambiguous"
     return "answer", title, caption, AnswerPicture(shortened(text, _LONGEST), "", sources, tone), ""
 
 

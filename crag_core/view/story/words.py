@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from crag_core.base.text.display import clean, readable, sentence
+from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.types import (
     ANSWERING,
     TOPICAL,
     Action,
+    Answer,
     AnswerState,
     CorrectionKind,
     Decision,
     Handling,
+    Origin,
     WebOutcome,
 )
-from crag_core.decision.policy import Policy
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.decision.policy import STAND_IN, Policy
+from crag_core.trace.grounding.ending import AnswerEnding
+from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations
 from crag_core.trace.reroute import Missing
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView, model_name
@@ -22,6 +25,7 @@ from crag_core.view.story.steps import Outcome, Verdict
 
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 ASKS = {ANSWERING: "Does it hold the answer?", TOPICAL: "Is it on the subject?", "": "Does it fit the question?"}
+_QUOTED = 90  # characters
 _JUDGED = {
     Action.CORRECT: "Good evidence",
     Action.AMBIGUOUS: "Doubtful evidence",
@@ -70,7 +74,7 @@ def found_caption(view: RunView) -> str:
         return "The documents are not searched."
     if not found:
         return "The search of the documents finds nothing."
-    sources = len({passage.source for passage in found})
+    sources = len({passage.stems_from for passage in found})
     close = "They come closest to the question, which" if len(found) > 1 else "It comes closest to the question, which"
     return (
         f"The search returns {many(len(found), 'chunk')}: short pieces of {many(sources, 'document')}. "
@@ -85,14 +89,15 @@ def graded_caption(view: RunView, best: tuple[float, ...], count: int, ungraded:
         return f"An evaluator was to read each chunk and score it. It could grade none of the {many(count, 'chunk')}."
     lost = f" {capital(many(ungraded, 'chunk'))} could not be graded." if ungraded else ""
     if len(best) == 2:
-        first, then = (readable(one)[0] for one in best)
+        (first, _), (then, _) = against(best[0], view.policy.upper), against(best[1], view.policy.lower)
         return (
             "Before anything is answered, an evaluator reads each chunk and gives it two scores from 0 to 1: does it "
             f"hold the answer, and is it on the subject? The best of {many(graded, 'chunk')}: {first} and {then}.{lost}"
         )
+    value, *_ = against(best[0], view.policy.lower, view.policy.upper)
     return (
         "Before anything is answered, an evaluator reads each chunk and scores from 0 to 1 how well it fits the "
-        f"question. The best of {many(graded, 'chunk')} scores {readable(best[0])[0]}.{lost}"
+        f"question. The best of {many(graded, 'chunk')} scores {value}.{lost}"
     )
 
 
@@ -105,15 +110,15 @@ def decision_caption(view: RunView, graded: int) -> str:
         return "Plain RAG has no check: what the search found is used as it is."
     if decision.rule or decision.score is None:
         return f"{sentence(clean(decision.reason))} So no score was compared with a bar."
-    if decision.topical is not None:
-        return _by_two(decision, policy, graded)
-    return _by_one(decision, policy, graded)
+    told = _by_one if decision.topical is None else _by_two
+    stand_in = f" A stand-in, since there was no language model: {policy.without_model}"
+    return told(decision, policy, graded) + (stand_in if decision.label.endswith(STAND_IN) else "")
 
 
 def _by_two(decision: Decision, policy: Policy, graded: int) -> str:
     score, topical = decision.score or 0.0, decision.topical or 0.0
-    value, upper = readable(score, policy.upper)
-    subject, lower = readable(topical, policy.lower)
+    value, upper = against(score, policy.upper)
+    subject, lower = against(topical, policy.lower)
     best = f"The best of {many(graded, 'chunk')} scores {value}"
     if decision.action is Action.CORRECT:
         return f"{best}: it counts as an answer, for the bar is at {upper}."
@@ -126,7 +131,7 @@ def _by_two(decision: Decision, policy: Policy, graded: int) -> str:
 
 def _by_one(decision: Decision, policy: Policy, graded: int) -> str:
     score = decision.score or 0.0
-    value, lower, upper = readable(score, policy.lower, policy.upper)
+    value, lower, upper = against(score, policy.lower, policy.upper)
     how = capital(_HOW[policy.score].format(many(graded, "chunk")))
     if decision.action is Action.CORRECT:
         return f"{how} {value}, and the upper bar is at {upper}. That counts as enough to answer from."
@@ -181,12 +186,12 @@ def _web(view: RunView) -> str:
     decision, web = view.routed.decision, view.trace.web
     if not decision.may_search:
         return "not asked"
+    if view.trace.settings.web_mode == "off" or (web and web.outcome is WebOutcome.OFF):
+        return "would be asked, but is switched off"
     if web is None:
         return "would be asked (not in this recording)"
     if web.outcome is WebOutcome.USED:
         return f"asked, {many(len(web.results), 'snippet')} found"
-    if web.outcome is WebOutcome.OFF:
-        return "would be asked, but is switched off"
     return f"asked, nothing came of it ({web.outcome})"
 
 
@@ -196,7 +201,23 @@ def _answer(view: RunView) -> str:
         return "the one before no longer counts" if taken and taken.text else "not written yet"
     if answer.state is AnswerState.CANNOT_ANSWER:
         return "none: not certain enough"
-    return "doubtful, the nearest sentences" if view.routed.is_doubtful else "as shown before"
+    if view.routed.ending is AnswerEnding.DOUBTFUL:
+        return "doubtful, the nearest sentences"
+    if view.routed.ending is AnswerEnding.FROM_MEMORY:
+        return "from the model's memory"
+    if taken and taken.text == answer.text:
+        return f"as shown before{_cited_from(view, answer)}"
+    first = next(filter(None, (CITATION.sub("", line).strip() for line in answer.text.splitlines())), "")
+    another = "another than before" if taken and taken.text else "quoted"
+    said = shortened(clean(first).strip("“” "), _QUOTED)
+    return f"{another}{_cited_from(view, answer)}: “{said}”"
+
+
+def _cited_from(view: RunView, answer: Answer) -> str:
+    excerpts = view.routed.knowledge.excerpts
+    are_web = {excerpts[number - 1].passage.origin is Origin.WEB for number in citations(answer.text, len(excerpts))}
+    places = [name for name, is_web in (("the documents", False), ("the web", True)) if is_web in are_web]
+    return f", from {' and '.join(places)}" if places else ""
 
 
 def documents_caption(view: RunView) -> str:
@@ -230,7 +251,8 @@ def web_caption(view: RunView, best: float | None, used: int) -> str:
     if web is None or web.outcome is not WebOutcome.USED:
         return describe_web(view.trace, view.routed)
     found = many(len(web.results), "snippet")
-    graded = f" Graded like the chunks, the best scores {readable(best)[0]}." if best is not None else ""
+    limits = (view.policy.lower, view.policy.upper)
+    graded = f" Graded like the chunks, the best scores {against(best, *limits)[0]}." if best is not None else ""
     kept = "" if used else " None of them is used."
     return f"A web search for the question returns {found}.{graded}{kept}"
 
@@ -242,11 +264,12 @@ def answer_caption(view: RunView, cited: tuple[str, ...], from_web: bool) -> str
         if trace.failure:
             return f"No answer was written. {clean(trace.failure.summary)}"
         return "No answer was written in this run."
-    if view.routed.decision.is_from_memory and answer.state is not AnswerState.FAILED:
-        return "This is what the language model says from memory. No document was read, and nothing stands behind it."
     if answer.state is AnswerState.CANNOT_ANSWER:
         return "The evidence does not hold the answer, so none is made up. That is an answer too."
-    if view.routed.is_doubtful:
+    if view.routed.ending is AnswerEnding.FROM_MEMORY:
+        read = "No document was read" if view.routed.decision.is_from_memory else "The documents do not say so"
+        return f"This is what the language model says from memory. {read}, and nothing stands behind it."
+    if view.routed.ending is AnswerEnding.DOUBTFUL:
         return "Nothing found is certain enough to be called an answer. These sentences come nearest."
     if answer.state is not AnswerState.COMPLETE:
         return "The answer broke off. This is what was written until then."

@@ -10,10 +10,11 @@ import streamlit as st
 
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted, shortened
+from crag_core.base.text.refusals import says_more
 from crag_core.base.types import Answer, AnswerState
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote
 from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of
-from crag_core.view.answer.ending import AnswerEnding, ending
 from crag_core.view.answer.unanswered import Nearest, Unanswered, unanswered
 from crag_core.view.run_view import RunView, name_of
 from ui import PARTS
@@ -63,7 +64,7 @@ def draw_answer(view: RunView, offered: Offer | None = None, on_generate: OnGene
     """
     with st.container(border=True, gap="small", key=f"answer_card_{view.trace.id}"):
         shown = _requoted(view)
-        _draw_head(ending(view) if shown is None else AnswerEnding.DOUBTFUL, view, offered, on_generate)
+        _draw_head(view.routed.ending if shown is None else AnswerEnding.DOUBTFUL, view, offered, on_generate)
         answer = shown or view.routed.answer
         if answer is None:
             _draw_absent(view, offered)
@@ -79,19 +80,22 @@ def draw_answer(view: RunView, offered: Offer | None = None, on_generate: OnGene
 
 
 def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_generate: OnGenerate | None) -> None:
-    colour, icon = ENDINGS[ended]
+    colour, icon, said = *ENDINGS[ended], f"{ended}"
+    if offered and offered.is_outdated and view.routed.answer is not None:
+        colour, icon, said = "gray", "history", f"{ended} in the original run"
     with st.container(
         horizontal=True,
         vertical_alignment="center",
         horizontal_alignment="distribute",
         key=f"answer_head_{view.trace.id}",
     ):
-        more = offered is not None and view.routed.answer is not None and offered.reasons
-        missing = f" :small[:gray[Not run yet: {plain(', '.join(more))}]]" if more else ""
-        st.markdown(f"#### :{colour}-badge[:material/{icon}: {ended}]{missing}", width="content")
+        missing = offered.missing if offered and view.routed.answer is not None else ""
+        more = f" :small[:gray[{plain(missing)}]]" if missing else ""
+        st.markdown(f"#### :{colour}-badge[:material/{icon}: {said}]{more}", width="content")
         if offered and offered.reasons and on_generate:
+            what = "Try again" if offered.tried else "Grade" if offered.grades else "Generate"
             st.button(
-                f"Generate ({cost(offered)})",
+                f"{what} ({cost(offered)})",
                 "ask_carry_out",
                 on_click=on_generate,
                 args=(view,),
@@ -102,10 +106,12 @@ def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_gen
 
 def _draw_absent(view: RunView, offered: Offer | None) -> None:
     """As high as the answer was that stood here."""
-    missing = ", ".join(offered.reasons) if offered and offered.reasons else "no answer is in this record"
-    _component(data={"blocks": [], "message": f"Not run yet: {missing}."}, key=f"answer_{view.trace.id}")
+    missing = (offered.missing if offered else "") or "Not run yet: no answer is in this record"
+    message = view.not_graded_by or missing
+    _component(data={"blocks": [], "message": f"{message}."}, key=f"answer_{view.trace.id}")
+    is_another = view.trace.answer and not view.not_graded_by
     with st.container(key=f"answer_foot_{view.trace.id}"):
-        st.caption("The recorded answer was written from other evidence." if view.trace.answer else "")
+        st.caption("The recorded answer was written from other evidence." if is_another else "")
 
 
 def _draw_text(blocks: AnswerBlocks) -> None:
@@ -148,8 +154,8 @@ def _draw_unanswered(view: RunView, answer: Answer) -> None:
     """Why, what came nearest and what can be done; what was searched in a fold."""
     found = unanswered(view)
     st.markdown(plain(answer.message))
-    if answer.text:
-        st.markdown(f"Its words: “{plain(shortened(answer.text, _LONGEST))}”")
+    if says_more(answer.text):
+        st.markdown(f"Its words: “{plain(shortened(view.cited(answer.text), _LONGEST))}”")
     for kind, note in AnswerBlocks(view, answer, ()).notes:
         if kind == "web":
             st.caption(_NOTES[kind].format(plain(note)))

@@ -16,6 +16,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import same_judge
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import RunSettings, Trace
+from crag_core.view.path.stages import FAILED, search_failed
 from crag_core.view.run_view import model_name
 
 _ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY)
@@ -26,13 +27,23 @@ class Offer:
     """What "carry it out" means now; no `reasons`: the record holds everything under this choice.
 
     `calls` is what it costs in model calls, if no reply must be asked for twice; and one a sentence of the answer comes
-    to them where a model `judges` it.
+    to them where a model `judges` it. `tried` says what became of the search that is all that is missing; "": it was
+    not made, or more is missing. `is_outdated`: other chunks or grades would come of it than the recorded answer has.
+    `grades`: the chunks are graded, and nothing else is done before that is seen.
     """
 
     reasons: tuple[str, ...]
     calls: int
     searches: bool
     judges: bool = False
+    tried: str = ""
+    is_outdated: bool = False
+    grades: bool = False
+
+    @property
+    def missing(self) -> str:
+        """ "Not run yet: web search, answer", "Web search failed (timed out)"; "" where nothing is."""
+        return self.tried or (f"Not run yet: {', '.join(self.reasons)}" if self.reasons else "")
 
 
 def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None, support: str = WORDS) -> Offer:
@@ -51,7 +62,16 @@ def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None
         ),
         searches=Missing.WEB in needs,
         judges=asks_language_model(support),
+        tried=_tried(trace) if set(needs) <= {Missing.WEB, Missing.ANSWER} and Missing.WEB in needs else "",
+        is_outdated=Missing.GRADES in needs,
     )
+
+
+def _tried(trace: Trace) -> str:
+    outcome = trace.web.outcome if trace.web else None
+    if outcome is WebOutcome.REFUSED:
+        return "Web search refused"
+    return search_failed(outcome) if outcome in FAILED else ""
 
 
 def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None) -> dict[Missing, str]:
@@ -60,13 +80,8 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
     needs: dict[Missing, str] = {}
     card = known_card(choice.evaluator)
     is_plain = choice.policy.is_plain or made.policy.is_plain  # then whoever is named grades nothing
-    is_searched = trace.logged is None  # the chunks of a log stay, whatever would be retrieved here
-    if is_searched and (choice.pinned, choice.search_too) != (made.pinned, made.search_too):
-        needs[Missing.GRADES] = "other pinned files"
-    elif is_searched and choice.collection != made.collection:
-        needs[Missing.GRADES] = "another collection"
-    elif is_searched and choice.top_k != made.top_k:
-        needs[Missing.GRADES] = f"{choice.top_k} chunks instead of {made.top_k}"
+    if other := other_chunks(trace, choice):
+        needs[Missing.GRADES] = other
     elif not is_plain and choice.evaluator != made.evaluator.name:
         needs[Missing.GRADES] = f"grades by {card.title.lower()} instead of {made.evaluator.title.lower()}"
     elif not is_plain and card.calls_model and choice.model != made.writer:
@@ -87,11 +102,13 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
     ):
         if item in (Missing.SUFFICIENCY, Missing.QUESTION_CLASS, Missing.CONSOLIDATION) and choice.model == EXTRACTIVE:
             continue
-        if item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
+        if item is Missing.GRADES and item in routed.missing:
+            needs.setdefault(item, f"grades by {card.title.lower()}")
+        elif item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
             needs.setdefault(item, item.value.partition(":")[0])
     answered = trace.web is not None and trace.web.outcome in _ANSWERED
     if routed.decision.may_search and choice.web is not WebMode.OFF and not answered:
-        needs[Missing.WEB] = "web search"
+        needs[Missing.WEB] = "another web search" if _tried(trace) else "web search"
     elif Missing.PAGES in routed.missing and choice.web is not WebMode.OFF:
         needs[Missing.PAGES] = "the pages found"
     if needs or Missing.ANSWER in routed.missing:
@@ -100,6 +117,18 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         by = "in quotations" if choice.model == EXTRACTIVE else f"by {model_name(choice.model)}"
         needs[Missing.ANSWER] = f"answer {by}"
     return needs
+
+
+def other_chunks(trace: Trace, choice: Choice) -> str:
+    """Why the choice retrieves other chunks than the record holds; "" where it does not."""
+    made = trace.settings
+    if trace.logged is not None:  # the chunks of a log stay, whatever would be retrieved here
+        return ""
+    if (choice.pinned, choice.search_too) != (made.pinned, made.search_too):
+        return "other pinned files"
+    if choice.collection != made.collection:
+        return "another collection"
+    return "" if choice.top_k == made.top_k else f"{choice.top_k} chunks instead of {made.top_k}"
 
 
 def cost(offered: Offer) -> str:

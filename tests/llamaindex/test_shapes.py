@@ -1,0 +1,566 @@
+"""LlamaIndex's own shapes, table by table: what goes in, and what comes out or is refused by name."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.indices.query.query_transform import HyDEQueryTransform
+from llama_index.core.llms import MockLLM
+from llama_index.core.node_parser import SentenceWindowNodeParser
+from llama_index.core.postprocessor import LLMRerank, LongContextReorder, MetadataReplacementPostProcessor
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.query_engine import RetrieverQueryEngine, TransformQueryEngine
+from llama_index.core.response_synthesizers import get_response_synthesizer
+from llama_index.core.schema import (
+    Document,
+    ImageNode,
+    MediaResource,
+    Node,
+    NodeRelationship,
+    NodeWithScore,
+    QueryBundle,
+    RelatedNodeInfo,
+    TextNode,
+)
+
+from crag_core import CRAGPostprocessor, CRAGQueryEngine, CRAGRetriever, RerankerEvaluator, Trace
+from crag_core.base.errors import BadRecord, EvaluatorUnavailable, WrongUse
+from crag_core.base.protocols import Cancel, PageText, WebReply
+from crag_core.base.types import AnswerState, WebOutcome
+from crag_core.decision.policy import Doubtful
+from crag_core.evaluators.policies import find_policy
+from crag_core.evaluators.shipped import strip_evaluator
+from crag_core.llamaindex.nodes import to_passage
+from tests.fakes import FakeModel, FakeRetriever, passage, web_passage
+from tests.llamaindex.test_field_shapes import FERRY, OTHERS, QUESTION, Fixed, Harbour, Scripted, Words, texts
+
+SENTENCES = (FERRY, *OTHERS)
+
+
+def run_of(policy: Any, nodes: Sequence[NodeWithScore], **options: Any) -> tuple[list[NodeWithScore], Trace]:
+    traces: list[Trace] = []
+    options = {"evaluator": Words()} | options
+    made = CRAGPostprocessor(policy, on_trace=traces.append, **options)
+    return made.postprocess_nodes(list(nodes), query_str=QUESTION), traces[0]
+
+
+def ids(nodes: Sequence[NodeWithScore]) -> list[str]:
+    return [one.node.node_id for one in nodes]
+
+
+# --- rerankers as evaluators ------------------------------------------------------------------------------------------
+
+
+class Gives(BaseNodePostprocessor):
+    """A reranker that gives these scores, in order; what it has no score for it leaves out."""
+
+    scores: list[float | None]
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        return [NodeWithScore(node=one.node, score=score) for one, score in zip(nodes, self.scores, strict=False)]
+
+
+def llm_rerank(reply: str) -> LLMRerank:
+    return LLMRerank(Scripted(replies=[reply]))
+
+
+class Identity:
+    """As torch names it: the logits as they are."""
+
+
+class Sigmoid:
+    """As torch names it."""
+
+
+class SentenceTransformerRerank(Gives):
+    """By its name and its model all that is looked at."""
+
+    _model: Any = None
+
+
+def cross_encoder(layer: object, *scores: float) -> SentenceTransformerRerank:
+    made = SentenceTransformerRerank(scores=list(scores))
+    made._model = type("CrossEncoder", (), {"activation_fn": layer})
+    return made
+
+
+def logistic(score: float) -> float:
+    return round(1 / (1 + math.exp(-score)), 6)
+
+
+@pytest.mark.parametrize(
+    ("reranker", "scale", "grades"),
+    [
+        (Gives(scores=[0.9, 0.1, 0.0]), None, [0.9, 0.1, 0.0]),
+        (Gives(scores=[0.9]), None, [0.9, 0.0, 0.0]),
+        (Gives(scores=[5.2, 0.1, -4.0]), "logit", [logistic(5.2), logistic(0.1), logistic(-4)]),
+        (Gives(scores=[5e4, 0.0, -5e4]), "logit", [1.0, 0.5, 0.0]),
+        (Gives(scores=[9.0, 2.0, 5.0]), (0, 10), [0.9, 0.2, 0.5]),
+        (Gives(scores=[1.0, 0.0, -1.0]), (-1, 1), [1.0, 0.5, 0.0]),
+        (llm_rerank("Doc: 1, Relevance: 9\nDoc: 2, Relevance: 2"), None, [0.9, 0.2, 0.0]),
+        (llm_rerank("Doc: 1, Relevance: 9\nDoc: 2, Relevance: 12"), None, [0.9, None, 0.0]),
+        (cross_encoder(Identity(), 5.2, 0.1, -4.0), None, [logistic(5.2), logistic(0.1), logistic(-4)]),
+        (cross_encoder(Sigmoid(), 0.9, 0.5, 0.1), None, [0.9, 0.5, 0.1]),
+    ],
+)
+def test_the_scores_of_a_reranker_are_brought_into_0_to_1(
+    reranker: Any, scale: Any, grades: list[float | None]
+) -> None:
+    _, trace = run_of("paper", texts(*SENTENCES), evaluator=RerankerEvaluator(reranker, scale=scale))
+    found = [None if one.score is None else round(one.score, 6) for one in trace.grades or ()]
+    assert found == grades
+
+
+@pytest.mark.parametrize(
+    ("reranker", "scale", "said"),
+    [
+        (
+            Gives(scores=[5.2, 0.1, -4.0]),
+            None,
+            "gave the score 5.2, expected scores from 0 to 1. Say what its scores are",
+        ),
+        (Gives(scores=[0.5, float("nan"), 0.1]), None, "gave the score nan"),
+        (Gives(scores=[12.0]), (0, 10), "gave the score 12, expected scores from 0 to 10"),
+        (Gives(scores=[float("inf")]), "logit", "gave the score inf, expected logits"),
+        (LongContextReorder(), None, "LongContextReorder gives an order and no scores"),
+    ],
+)
+def test_scores_of_an_unknown_scale_are_refused_and_no_verdict(reranker: Any, scale: Any, said: str) -> None:
+    with pytest.raises(EvaluatorUnavailable) as refused:
+        run_of("paper", texts(*SENTENCES), evaluator=RerankerEvaluator(reranker, scale=scale))
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("scale", [(1, 0), (0, 0), (0, 5, 10), "logits", 10])
+def test_a_scale_that_is_none_is_refused(scale: Any) -> None:
+    with pytest.raises(WrongUse, match=r"Expected a scale such as \(0, 10\)"):
+        RerankerEvaluator(Gives(scores=[]), scale=scale)
+
+
+# --- queries that are searched for with more than their text ----------------------------------------------------------
+
+
+class Bundles(Fixed):
+    """Remembers what each query brought."""
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        self.brought = [*getattr(self, "brought", []), (query_bundle.custom_embedding_strs, query_bundle.embedding)]
+        return super()._retrieve(query_bundle)
+
+
+@pytest.mark.parametrize(
+    ("query", "brought"),
+    [
+        (QueryBundle(QUESTION), (None, None)),
+        (
+            QueryBundle(QUESTION, custom_embedding_strs=["It leaves at nine.", QUESTION]),
+            (["It leaves at nine.", QUESTION], None),
+        ),
+        (QueryBundle(QUESTION, embedding=[0.1, 0.2]), (None, [0.1, 0.2])),
+    ],
+)
+def test_the_question_is_searched_for_as_it_is_asked_and_what_later_rounds_ask_is_not(
+    query: QueryBundle, brought: Any
+) -> None:
+    retriever = Bundles(texts(*OTHERS, "A ferry is a boat.", "Vennick is an island."))
+    engine = CRAGQueryEngine(retriever, CRAGPostprocessor("agentic", Words()))
+    for ask in (engine.query, engine.retrieve):
+        retriever.brought, retriever.asked = [], []
+        ask(query)
+        assert retriever.asked[0] == QUESTION and len(retriever.asked) == 3, "two more rounds"
+        assert retriever.brought == [brought, (None, None), (None, None)]
+
+
+class Subjects(BaseEmbedding):
+    """One direction a subject."""
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return [0.1 + text.lower().count(word) for word in ("ferry", "bread", "museum")]
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+
+def test_hyde_retrieves_what_its_document_is_close_to_and_the_record_says_so() -> None:
+    index = VectorStoreIndex(
+        [TextNode(id_=f"n{n}", text=text) for n, text in enumerate(SENTENCES)], embed_model=Subjects()
+    )
+    engine = CRAGQueryEngine(index.as_retriever(similarity_top_k=1), CRAGPostprocessor("worst-chunk", Words()))
+
+    class Dreams(MockLLM):
+        def predict(self, *arguments: Any, **named: Any) -> str:
+            return "Bread, bread and bread."
+
+    dreaming = TransformQueryEngine(engine, HyDEQueryTransform(llm=Dreams(max_tokens=None)))
+    found = [Trace.from_dict((one.query(QUESTION).metadata or {})["crag"]) for one in (engine, dreaming)]
+    assert [[one.id for one in trace.passages or ()] for trace in found] == [["n0"], ["n1"]]
+    assert [trace.question for trace in found] == [QUESTION, QUESTION]
+    assert found[1].steps[0].summary == "1 chunks from 1 documents, asked with the texts that came with the query"
+
+
+def test_a_source_that_cannot_search_so_says_so() -> None:
+    retriever = CRAGRetriever(FakeRetriever(lambda query, engine: (passage(1),)))
+    with pytest.raises(WrongUse, match="FakeRetriever searches with the question alone"):
+        retriever.retrieve(QueryBundle(QUESTION, custom_embedding_strs=["It leaves at nine."]))
+
+
+# --- the postprocessor in an engine of others -------------------------------------------------------------------------
+
+CHUNKS = ["n0", "n1", "n2"]
+EMPTY = "Empty Response"
+INSUFFICIENT = '{"explanation": "No price.", "verdict": "insufficient"}'
+
+
+@pytest.mark.parametrize(
+    ("of", "options", "nodes", "handed_on"),
+    [
+        ("sufficient-context", {"llm": FakeModel()}, SENTENCES, CHUNKS),
+        ("sufficient-context", {"llm": FakeModel(sufficient=INSUFFICIENT)}, SENTENCES, []),
+        ("paper, abstaining", {}, SENTENCES, []),
+        ("paper, abstaining", {"web": Harbour()}, SENTENCES, ["n0", "web-1"]),
+        ("self-route", {"llm": FakeModel(answer="At nine [1].")}, SENTENCES, CHUNKS),
+        ("self-route", {"llm": FakeModel(answer="CANNOT ANSWER")}, SENTENCES, []),
+        ("astute-rag", {}, SENTENCES, CHUNKS),
+        ("agentic", {"web": Harbour(), "llm": FakeModel()}, (*OTHERS, "It snows."), ["web-1"]),
+        ("agentic", {"llm": FakeModel()}, (*OTHERS, "It snows."), CHUNKS),  # "even if low-scored"
+        ("agentic", {"web": Harbour()}, SENTENCES, ["n0"]),
+        ("adaptive-rag", {"llm": FakeModel(classify='{"verdict": "A"}')}, SENTENCES, CHUNKS),
+        ("heuristic", {}, SENTENCES, CHUNKS),
+    ],
+)
+def test_each_policy_in_a_stock_engine_hands_on_what_it_lets_answer(
+    of: str, options: dict[str, Any], nodes: Sequence[str], handed_on: list[str]
+) -> None:
+    name, _, abstains = of.partition(", ")
+    chosen = find_policy(name).suited_to(Words.card, strip_evaluator().card)
+    made = CRAGPostprocessor(replace(chosen, doubtful=Doubtful.ABSTAIN) if abstains else chosen, Words(), **options)
+    stock = RetrieverQueryEngine.from_args(Fixed(texts(*nodes)), llm=MockLLM(), node_postprocessors=[made])
+    response = stock.query(QUESTION)
+    assert ids(response.source_nodes) == handed_on
+    assert (str(response) == EMPTY) is (handed_on == [])
+
+
+class NeverAsked(MockLLM):
+    def predict(self, *arguments: Any, **named: Any) -> str:
+        raise AssertionError("there is nothing to write an answer from")
+
+
+@pytest.mark.parametrize(
+    ("of", "model", "nodes", "said"),
+    [
+        ("sufficient-context", FakeModel(sufficient=INSUFFICIENT), SENTENCES, "Not certain enough for an answer"),
+        ("self-route", FakeModel(answer="CANNOT ANSWER"), SENTENCES, "fake-model found no answer in the 3 excerpts"),
+        ("adaptive-rag", FakeModel(classify='{"verdict": "A"}'), SENTENCES, "No document was read"),
+        ("paper", None, OTHERS, "This cannot be answered from the evidence"),
+    ],
+)
+def test_a_stock_synthesizer_in_our_engine_is_not_taken_for_an_answer_where_nothing_was_handed_on(
+    of: str, model: FakeModel | None, nodes: Sequence[str], said: str
+) -> None:
+    corrects = CRAGPostprocessor(of, Words(), llm=model)
+    response = CRAGQueryEngine(
+        Fixed(texts(*nodes)), corrects, get_response_synthesizer(llm=NeverAsked(max_tokens=None))
+    ).query(QUESTION)
+    trace = Trace.from_dict((response.metadata or {})["crag"])
+    assert said in str(response) and trace.answer is not None and trace.answer.writer != "CompactAndRefine"
+    assert (trace.answer.state is AnswerState.COMPLETE) is (of == "adaptive-rag")
+
+
+def test_an_answer_that_no_other_synthesizer_can_write_is_refused_before_any_call() -> None:
+    corrects = CRAGPostprocessor("astute-rag", Words(), llm=(model := FakeModel()))
+    with pytest.raises(WrongUse, match=r"Its synthesizer would not see that\. Use CRAGQueryEngine"):
+        corrects.postprocess_nodes(texts(*SENTENCES), query_str=QUESTION)
+    with pytest.raises(WrongUse, match="CompactAndRefine would not see that"):
+        CRAGQueryEngine(Fixed([]), corrects, get_response_synthesizer(llm=MockLLM()))
+    assert model.asked == [] and str(CRAGQueryEngine(Fixed(texts(*SENTENCES)), corrects).query(QUESTION))
+
+
+# --- nodes ------------------------------------------------------------------------------------------------------------
+
+PICTURE = MediaResource(url="https://example.org/a.png")  # type: ignore[arg-type]  # as text
+
+
+def image_only(**fields: Any) -> NodeWithScore:
+    return NodeWithScore(node=Node(id_="image", image_resource=PICTURE, **fields), score=0.9)
+
+
+@pytest.mark.parametrize(
+    ("of", "score_of_ungraded", "handed_on"),
+    [
+        ("paper", None, ["n0", "image"]),  # what was not graded does not count, and is not discarded
+        ("worst-chunk", 0.5, ["n0", "image"]),  # "ungraded"
+        ("rank-weighted", 0.5, ["n0", "image"]),
+    ],
+)
+def test_a_node_without_text_is_not_graded_and_goes_the_way_of_what_is_not_graded(
+    of: str, score_of_ungraded: float | None, handed_on: list[str]
+) -> None:
+    kept, trace = run_of(of, [image_only(), *texts(FERRY)])
+    grades = {one.passage_id: (one.score, one.cause) for one in trace.grades or ()}
+    assert grades["image"] == (None, "no text") and trace.settings.policy.ungraded == score_of_ungraded
+    assert ids(kept) == handed_on and kept[-1].score is None
+    assert kept[-1].node.image_resource == PICTURE  # type: ignore[attr-defined]
+
+
+def test_where_all_is_discarded_a_node_without_text_is_too_and_alone_it_decides_nothing() -> None:
+    assert run_of("paper", [image_only(), *texts(*OTHERS)])[0] == []
+    kept, trace = run_of("paper", [image_only()])
+    assert trace.decision is not None and trace.decision.reason == "no chunk could be graded" and ids(kept) == ["image"]
+
+
+@pytest.mark.parametrize("of", ["worst-chunk", "paper"])
+@pytest.mark.parametrize(("top_n", "handed_on"), [(None, ["n0", "picture"]), (2, ["n0", "picture"]), (1, ["n0"])])
+def test_images_count_among_the_most_nodes(of: str, top_n: int | None, handed_on: list[str]) -> None:
+    image = NodeWithScore(node=ImageNode(id_="picture", image_path="a.png"), score=0.9)
+    for nodes in ([image, *texts(FERRY)], [*texts(FERRY), image]):
+        assert ids(run_of(of, nodes, top_n=top_n)[0]) == handed_on
+        engine = CRAGQueryEngine(Fixed(nodes), CRAGPostprocessor(of, Words(), top_n=top_n))
+        assert ids(engine.retrieve(QueryBundle(QUESTION))) == handed_on
+
+
+@pytest.mark.parametrize(
+    ("of", "nodes", "scores"),
+    [
+        ("agentic", SENTENCES[:2], [1.0, 1.0]),  # few_context: 1.0, as description 001 has it
+        ("worst-chunk", SENTENCES[:1], [4 / 7]),
+        ("adaptive-rag", SENTENCES[:1], [4 / 7]),
+    ],
+)
+def test_a_kept_node_has_its_grade_or_1_where_a_rule_approved_it(
+    of: str, nodes: Sequence[str], scores: list[float]
+) -> None:
+    assert [one.score for one in run_of(of, texts(*nodes))[0]] == pytest.approx(scores)
+
+
+def test_plain_rag_judges_nothing_so_its_nodes_have_no_score() -> None:
+    plain = CRAGQueryEngine(Fixed(texts(*SENTENCES)), CRAGPostprocessor("paper", Words())).without_correction()
+    assert [one.score for one in plain.query(QUESTION).source_nodes] == [None, None, None]
+
+
+def test_nodes_keep_metadata_and_relationships_in_our_engine_too() -> None:
+    parser = SentenceWindowNodeParser.from_defaults(window_size=1)
+    nodes = parser.get_nodes_from_documents([Document(text=f"{OTHERS[0]} {FERRY} {OTHERS[1]}", id_="d1")])
+    windows = MetadataReplacementPostProcessor(target_metadata_key="window")
+    stock = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=8)).as_retriever(similarity_top_k=3)
+    engine = CRAGQueryEngine(stock, CRAGPostprocessor("paper", Words()), after=[windows])
+    (node,) = engine.query(QUESTION).source_nodes
+    assert OTHERS[0] in node.text and node.node.ref_doc_id == "d1" and node.node.prev_node is not None
+
+
+@pytest.mark.parametrize(
+    ("metadata", "found"),
+    [
+        ({"found_by": 3}, {"found_by": ()}),
+        ({"found_by": "dense"}, {"found_by": ()}),
+        ({"found_by": ["dense", 3, None]}, {"found_by": ("dense",)}),
+        ({"crag_scores": None}, {"scores": (("retriever", 0.8),)}),
+        ({"crag_scores": [1, 2]}, {"scores": (("retriever", 0.8),)}),
+        (
+            {"crag_scores": {"cosine": "high", "rrf": True, "bm25": float("nan"), "k": 10**400}},
+            {"scores": (("retriever", 0.8),)},
+        ),
+        ({"crag_scores": {"cosine": 0.5, "rrf": None}}, {"scores": (("cosine", 0.5),)}),
+        ({"ordinal": "7"}, {"ordinal": 0}),
+        ({"ordinal": True}, {"ordinal": 0}),
+        ({"ordinal": -1}, {"ordinal": 0}),
+        ({"page_label": "9" * 5000}, {"page": None}),
+        ({"page": 3.5}, {"page": None}),
+        ({"section": ["a"]}, {"section": "['a']"}),
+        ({"url": 7, "file_name": 8}, {"url": "7", "source": "8"}),
+    ],
+)
+def test_metadata_of_others_are_taken_where_they_have_our_shape_and_never_break_a_run(
+    metadata: dict[str, Any], found: dict[str, Any]
+) -> None:
+    node = NodeWithScore(node=TextNode(id_="n0", text=FERRY, metadata=metadata), score=0.8)
+    passage = to_passage(node)
+    assert {name: getattr(passage, name) for name in found} == found
+    assert ids(run_of("worst-chunk", [node])[0]) == ["n0"]
+
+
+@pytest.mark.parametrize(
+    ("score", "taken"),
+    [(0.5, 0.5), (-1.0, -1.0), (1.0005, 1.0), (float("nan"), None), (5.2, None), (float("-inf"), None)],
+)
+def test_scores_that_are_called_cosines_are_held_to_it(score: float, taken: float | None) -> None:
+    nodes = [NodeWithScore(node=TextNode(id_="n0", text=FERRY), score=score)]
+    if taken is None:
+        with pytest.raises(BadRecord, match=r"Expected cosines in -1\.\.1.*at node n0. Leave node_scores out"):
+            run_of("heuristic", nodes, node_scores="cosine")
+        assert to_passage(nodes[0]).scores == ((("retriever", 5.2),) if score == 5.2 else ())
+    else:
+        assert run_of("heuristic", nodes, node_scores="cosine")[1].passages[0].score("cosine") == taken  # type: ignore[index]
+
+
+# --- signals of given nodes -------------------------------------------------------------------------------------------
+
+
+def stemming(document: str = "", name: str = "", id_: str = "") -> NodeWithScore:
+    node = TextNode(id_=id_ or f"n{next(NUMBERS)}", text=FERRY, metadata={"file_name": name} if name else {})
+    if document:
+        node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=document)
+    return NodeWithScore(node=node)
+
+
+NUMBERS = iter(range(1000))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "diversity"),
+    [
+        ([stemming("a"), stemming("b"), stemming("c"), stemming("d")], 1.0),
+        ([stemming("a"), stemming("a"), stemming("b"), stemming("b")], 0.5),
+        ([stemming(), stemming()], 1.0),
+        ([stemming("page-1", "a.pdf"), stemming("page-2", "a.pdf")], 0.5),  # LlamaIndex has a document a page
+        ([stemming("a", "a.pdf"), stemming("b")], 1.0),
+    ],
+)
+def test_diversity_counts_files_or_documents_where_they_have_no_name(
+    nodes: list[NodeWithScore], diversity: float
+) -> None:
+    assert dict(run_of("heuristic", nodes)[1].signals)["diversity"] == diversity
+
+
+def embedded(*vectors: list[float] | None) -> list[NodeWithScore]:
+    return [
+        NodeWithScore(node=TextNode(id_=f"n{n}", text=f"{FERRY} {n}", embedding=vector))
+        for n, vector in enumerate(vectors)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "agreement"),
+    [
+        (embedded([1.0, 0.0], [1.0, 0.0]), 1.0),
+        (embedded([1.0, 0.0], [0.0, 1.0], [1.0, 0.0]), pytest.approx(1 / 3)),
+        (embedded([1.0, 0.0], [-1.0, 0.0]), 0.0),
+        (embedded([1.0, 0.0], None), None),
+        (embedded([1.0, 0.0], [1.0, 0.0, 0.0]), None),
+        (embedded([1.0, 0.0], [math.nan, 0.0]), None),
+        (embedded(None, None), None),
+        (embedded([1.0, 0.0]), None),
+    ],
+)
+def test_agreement_of_given_nodes_is_measured_where_all_have_vectors(
+    nodes: list[NodeWithScore], agreement: Any
+) -> None:
+    assert dict(run_of("signals", nodes)[1].signals).get("agreement") == agreement
+    engine = CRAGQueryEngine(Fixed(nodes), CRAGPostprocessor("signals", Words()))
+    assert dict(engine.run(QUESTION).signals).get("agreement") == agreement
+
+
+# --- copies -----------------------------------------------------------------------------------------------------------
+
+
+def hear(trace: Trace) -> None:
+    HEARD.append(trace.question)
+
+
+HEARD: list[str] = []
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"on_trace": hear}, "on_trace"),
+        ({"observers": (object(),)}, "observers"),
+        ({"evaluator": Words()}, "evaluator"),
+        ({"web": Harbour(), "llm": MockLLM()}, "web, llm"),
+        ({"settings": {"support": "none"}}, "settings"),
+    ],
+)
+def test_what_would_be_lost_by_pickling_is_named(options: dict[str, Any], named: str) -> None:
+    made = CRAGPostprocessor("paper", **options)
+    for write in (lambda: pickle.dumps(made), made.to_dict):
+        with pytest.raises(WrongUse, match=rf"given objects \({named}\) cannot be"):
+            write()
+
+
+@pytest.mark.parametrize("field", ["policy", "evaluator", "web", "node_scores"])
+def test_what_is_settled_when_it_is_made_cannot_be_assigned(field: str) -> None:
+    made = CRAGPostprocessor("paper", Words())
+    with pytest.raises(WrongUse, match=rf"`{field}` of a CRAGPostprocessor is settled when it is made. Make another"):
+        setattr(made, field, "heuristic")
+    with pytest.raises(AttributeError):
+        CRAGQueryEngine(Fixed([]), made).policy = "heuristic"  # type: ignore[misc,assignment]
+
+
+def test_what_may_be_assigned_takes_effect() -> None:
+    made = CRAGPostprocessor("worst-chunk", Words())
+    made.top_n, made.on_trace = 1, hear
+    HEARD.clear()
+    assert len(made.postprocess_nodes(texts(FERRY, FERRY), query_str=QUESTION)) == 1 and HEARD == [QUESTION]
+    with pytest.raises(WrongUse, match="top_n of 1 or more, found 0"):
+        made.top_n = 0
+
+
+def test_an_engine_is_copied_with_its_parts_shared_and_says_that_it_cannot_be_pickled() -> None:
+    engine = CRAGQueryEngine(Fixed(texts(FERRY)), CRAGPostprocessor("paper", Words(), on_trace=hear))
+    HEARD.clear()
+    for other in (copy.copy(engine), copy.deepcopy(engine)):
+        assert str(other.query(QUESTION)) == str(engine.query(QUESTION)) and other.parts is engine.parts
+    assert len(HEARD) == 4
+    with pytest.raises(WrongUse, match=r"cannot be pickled: .* Pickle the CRAGPostprocessor"):
+        pickle.dumps(engine)
+
+
+# --- a web of one's own -----------------------------------------------------------------------------------------------
+
+
+class Office(Harbour):
+    """A provider that answers by this function."""
+
+    def __init__(self, answer: Callable[[], Any]) -> None:
+        self.answer = answer
+
+    def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
+        reply: WebReply = self.answer()
+        return reply
+
+
+def burst() -> WebReply:
+    raise KeyError("boats")
+
+
+TWICE = WebReply(WebOutcome.USED, "Harbour office", (web_passage(1, "It leaves at noon."), web_passage(1, "Again.")))
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "message", "handed_on"),
+    [
+        (burst, WebOutcome.FAILED, "Harbour office failed: KeyError: 'boats'", []),
+        (lambda: None, WebOutcome.FAILED, "Harbour office failed: TypeError: expected a WebReply, found NoneType", []),
+        (lambda: TWICE, WebOutcome.USED, "", ["web-1"]),
+    ],
+)
+def test_a_provider_that_breaks_ends_the_search_and_not_the_query(
+    answer: Callable[[], Any], outcome: WebOutcome, message: str, handed_on: list[str]
+) -> None:
+    kept, trace = run_of("worst-chunk", texts(*OTHERS), web=Office(answer))
+    assert trace.web is not None and (trace.web.outcome, trace.web.message) == (outcome, message)
+    assert ids(kept) == handed_on and trace.failure is None
+
+
+def test_a_page_reader_that_breaks_leaves_the_snippets() -> None:
+    class Torn:
+        def read(self, urls: Sequence[str], cancel: Cancel) -> tuple[PageText, ...]:
+            raise OSError("the page is torn")
+
+    kept, trace = run_of("paper", texts(*OTHERS), web=Harbour(), page_reader=Torn())
+    assert trace.web is not None and trace.failure is None and ids(kept) == ["web-1"]
+    assert "was not read: OSError: the page is torn" in next(
+        one.summary for one in trace.steps if one.name == "read pages"
+    )
