@@ -305,7 +305,7 @@ def test_beyond_the_judged_chunks_all_are_dropped() -> None:
 # --- follow-ups, and grades on two scales ---------------------------------------------------------------------------
 
 ALWAYS: Steps = (("always", None),)
-AGAIN = replace(PAPER, ambiguous=(("keep", None), ("again", None)))
+TWICE = replace(PAPER, ambiguous=(("keep", None), ("again", None)))
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ AGAIN = replace(PAPER, ambiguous=(("keep", None), ("again", None)))
         (replace(PAPER, skip=ALWAYS), "unsure", seen(0.9), AMBIGUOUS, Plan("refine")),
         (PAPER, "repeated", seen(0.9), AMBIGUOUS, Plan("refine", web=True)),
         (PAPER, "repeated", seen(0.1), INCORRECT, Plan("discard", web=True)),
-        (AGAIN, "repeated", seen(0.9), AMBIGUOUS, Plan("keep")),  # every retrieval was made before
+        (TWICE, "repeated", seen(0.9), AMBIGUOUS, Plan("keep")),  # every retrieval was made before
         (replace(PAPER, skip=(("few_context", 2),)), "repeated", seen(0.1), AMBIGUOUS, Plan("refine", web=True)),
         (replace(PAPER, skip=ALWAYS), "repeated", seen(0.1), CORRECT, Plan("refine")),
     ],

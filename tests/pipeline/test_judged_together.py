@@ -58,7 +58,7 @@ def test_chunks_keep_grades_of_their_own_which_decide_nothing() -> None:
     trace = made.pipeline.run(QUESTION)
     assert trace.decision is not None and trace.decision.action is Action.AMBIGUOUS
     cards = chunk_cards(view_run(trace))
-    assert [card.scores for card in cards] == [(("score", 0.99),)] * 3
+    assert [[(one.name, one.text) for one in card.scores] for card in cards] == [[("score", "0.99")]] * 3
     assert {card.action for card in cards} == {None}, "no chunk stands for an action"
 
 
@@ -155,7 +155,7 @@ def test_without_a_language_model_the_best_chunk_decides_and_that_is_said() -> N
     # A stand-in for the model that nobody asked, wherever the verdict is told.
     assert headline(routed.decision) == "CORRECT · stand-in" and verdict_of(view_run(trace)).label == "stand-in"
     assert answered(trace, kept=False, with_record=False).decision.label == "Correct stand-in"
-    assert "stand-in: the best chunk decides in place of the whole context;" in described(trace.settings)
+    assert "stand-in: the best chunk decides in place of all chunks together;" in described(trace.settings)
     captions = " ".join(step.caption for step in tell(view_run(trace)).steps)
     assert "A stand-in, since there was no language model: The best chunk" in captions
     assert [own_name(one.decision) for one in judge_run(trace, [POLICY, policy_file("paper")])] == ["stand-in", ""]
