@@ -32,6 +32,8 @@ from crag_core.trace.grounding.ending import FROM_MEMORY, NOT_IN_EVIDENCE, Answe
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful, why_no_evidence
 from crag_core.trace.trace import Trace, context_key
 
+NO_MODEL = "No language model: "
+"""How a note begins that says what the policy did in place of asking one."""
 _UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
 _SEARCHED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
 _ROUND = {CorrectionKind.EXPAND, CorrectionKind.READ, CorrectionKind.RE_RETRIEVE}
@@ -159,7 +161,7 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
     decision = decision_path.decision
     knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
     if without_model and trace.passages:
-        knowledge = replace(knowledge, notes=(f"No language model: {without_model}", *knowledge.notes))
+        knowledge = replace(knowledge, notes=(f"{NO_MODEL}{without_model}", *knowledge.notes))
     if (judged := trace.judgement(policy)) and judged.reason:
         knowledge = replace(knowledge, notes=(f"On all chunks together: {judged.reason}", *knowledge.notes))
     if decision.is_from_memory:

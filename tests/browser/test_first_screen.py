@@ -106,6 +106,7 @@ def test_place_of_the_answer_stays_when_a_threshold_changes_the_action(
     expect(screen.get_by_text("Original run")).to_be_visible()
     answer = screen.get_by_text("42 metres").first
     expect(answer).to_be_visible()
+    settled(screen)
     places = [screen.locator(one) for one in (".st-key-verdict", ".st-key-path", ".st-key-scores")]
     before = [one.bounding_box()["y"] for one in places]  # type: ignore[index]
     screen.get_by_role("slider").nth(0).focus()

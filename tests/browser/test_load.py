@@ -95,7 +95,7 @@ def test_what_a_crowd_should_never_see_is_found(tmp_path: Path) -> None:
     lost.metadata.delta_path.extend((0, 3, 0))
     visitor._take(lost)
     with pytest.raises(BrokenTree, match="V001: nothing at 3"):
-        asyncio.run(visitor.settled())
+        visitor._stand()
     tally = Tally([Asked("V001", "abc", "a question", "finished", 1.0, "a page")] * 2, ["V001: disconnected"])
     found = crowd.problems(tally, tmp_path)
     assert found[0] == "V001: disconnected"

@@ -58,7 +58,7 @@ def test_chunks_keep_grades_of_their_own_which_decide_nothing() -> None:
     trace = made.pipeline.run(QUESTION)
     assert trace.decision is not None and trace.decision.action is Action.AMBIGUOUS
     cards = chunk_cards(view_run(trace))
-    assert [[(one.name, one.text) for one in card.scores] for card in cards] == [[("score", "0.99")]] * 3
+    assert [(one.name, one.value) for card in cards for one in card.scores] == [("score", 0.99)] * 3
     assert {card.action for card in cards} == {None}, "no chunk stands for an action"
 
 

@@ -88,8 +88,8 @@ def test_abstaining_costs_no_answer_in_doubt_and_follows_the_policy(start: Start
         ("worst-chunk", "Conservative: 0.40 and 0.80", (0.4, 0.8), None),
         ("worst-chunk", "Aggressive: 0.20 and 0.60", (0.2, 0.6), None),
         ("paper", "Popqa: 0.005 and 0.795", (0.005, 0.795), 0.25),
-        ("paper", "Pubhealth: 0.045 and 0.750", (0.045, 0.75), 0.25),
-        ("paper", "Arc challenge: 0.045 and 0.750", (0.045, 0.75), 0.25),
+        ("paper", "Pubhealth: 0.045 and 0.75", (0.045, 0.75), 0.25),
+        ("paper", "Arc challenge: 0.045 and 0.75", (0.045, 0.75), 0.25),
         ("paper", "Biography: 0.045 and 0.975", (0.045, 0.975), 0.25),
     ],
 )

@@ -15,10 +15,10 @@ from crag_core.base.types import (
     Origin,
     WebOutcome,
 )
-from crag_core.decision.policy import STAND_IN, Policy
+from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations
-from crag_core.trace.reroute import Missing
+from crag_core.trace.reroute import NO_MODEL, Missing
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView, model_name
 from crag_core.view.story.steps import Outcome, Verdict
@@ -111,8 +111,9 @@ def decision_caption(view: RunView, graded: int) -> str:
     if decision.rule or decision.score is None:
         return f"{sentence(clean(decision.reason))} So no score was compared with a bar."
     told = _by_one if decision.topical is None else _by_two
-    stand_in = f" A stand-in, since there was no language model: {policy.without_model}"
-    return told(decision, policy, graded) + (stand_in if decision.label.endswith(STAND_IN) else "")
+    notes = [note.removeprefix(NO_MODEL) for note in view.routed.knowledge.notes if note.startswith(NO_MODEL)]
+    stand_in = f" A stand-in, since there was no language model: {notes[0]}" if notes else ""
+    return told(decision, policy, graded) + stand_in
 
 
 def _by_two(decision: Decision, policy: Policy, graded: int) -> str:
