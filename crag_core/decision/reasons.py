@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import pvariance
 
-from crag_core.base.text.display import against
+from crag_core.base.text.display import against, readable
 from crag_core.base.types import Action, Correction, CorrectionKind
 from crag_core.decision.crag import Evidence, Plan, Scored, counted
 from crag_core.decision.policy import Policy, WebQuery
@@ -157,7 +157,7 @@ def _kept(policy: Policy, seen: Evidence, plan: Plan, remaining: int, is_spent: 
         return []
     if plan.chunks in (REFINE, EXTRACT):
         how = {
-            REFINE: f"keep the sentences of {remaining} chunks that score above {policy.cutoff:.2f}",
+            REFINE: f"keep the sentences of {remaining} chunks that score above {readable(policy.cutoff)[0]}",
             EXTRACT: f"extract the relevant sentences of {remaining} chunks word for word",
         }[plan.chunks]
         few = f"; the web is asked if fewer than {plan.web_below} chunks are left" if plan.web_below else ""

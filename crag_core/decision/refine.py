@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from itertools import groupby
 
-from crag_core.base.text.display import against
+from crag_core.base.text.display import against, readable
 from crag_core.base.text.sentences import split
 from crag_core.base.text.tokens import beginning
 from crag_core.base.text.words import estimate_tokens
@@ -347,8 +347,8 @@ def _sentences(excerpts: tuple[Excerpt, ...], strips: tuple[Strip, ...]) -> set[
 
 
 def _as_words(text: str) -> str:
-    """What makes two sentences the same: everything but white space."""
-    return " ".join(text.split())
+    """What makes two sentences the same: everything but white space, capitals, and quotes and full stops around it."""
+    return " ".join(text.split()).casefold().strip(" .…\"'“”„«»")
 
 
 def _beginning(passage: Passage, text: str, strips: tuple[Strip, ...]) -> Excerpt:
@@ -362,7 +362,7 @@ def _beginning(passage: Passage, text: str, strips: tuple[Strip, ...]) -> Excerp
 def _nothing_left(policy: Policy, strips: tuple[Strip, ...]) -> str:
     best = max((strip.score for strip in strips if strip.score is not None), default=None)
     if best is None:
-        return f"No sentence is kept at the cut-off {policy.cutoff:.2f}: none was graded."
+        return f"No sentence is kept at the cut-off {readable(policy.cutoff)[0]}: none was graded."
     value, limit = against(best, policy.cutoff)
     ungraded = sum(strip.score is None for strip in strips)
     others = f", {ungraded} could not be graded" if ungraded else ""

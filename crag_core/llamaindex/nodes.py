@@ -29,24 +29,29 @@ _ROUNDING = 1e-3
 
 
 def is_text(scored: NodeWithScore) -> bool:
-    """Whether it is judged: an image passes by."""
-    from llama_index.core.schema import ImageNode
+    """Whether it is judged: an image passes by, and so does a node that holds a picture, sound or film and no text."""
+    from llama_index.core.schema import ImageNode, Node
 
-    return not isinstance(scored.node, ImageNode)
+    node = scored.node
+    holds = isinstance(node, Node) and any((node.image_resource, node.audio_resource, node.video_resource))
+    return not isinstance(node, ImageNode) and (not holds or bool(node.get_content().strip()))
 
 
 def to_passage(scored: NodeWithScore, score_name: str = "retriever") -> Passage:
     """A passage from any retriever's node; its score becomes the score `score_name`.
 
-    "retriever" is on that retriever's own scale; "cosine" says that it is a cosine, which signals and rules can use.
-    Raises `BadRecord` for a cosine that is none. A node that `to_node` made gives back the passage that it was made
-    from; metadata of others under the same names count where they have the same shape.
+    "retriever" is on that retriever's own scale; "cosine" says that it is a cosine, which signals and rules use, and
+    of dense retrieval, unless the node says what found it. Raises `BadRecord` for a cosine that is none. A node that
+    `to_node` made gives back the passage that it was made from; metadata of others count where they have that shape.
     """
     node, metadata = scored.node, scored.node.metadata
     text = node.get_content()
     from_web = metadata.get("source") == Origin.WEB.value
     name = next((str(metadata[key]) for key in _NAMES if metadata.get(key) and metadata[key] != Origin.WEB.value), "")
     ordinal, found_by = metadata.get("ordinal"), metadata.get(_FOUND_BY)
+    scores = _own_scores(metadata.get(_SCORES)) or _given_score(scored, score_name)
+    if not isinstance(found_by, list | tuple):
+        found_by = ("dense",) if scores and score_name == COSINE else ()
     return Passage(
         id=node.node_id or hashlib.sha256(text.encode()).hexdigest()[:32],
         text=text,
@@ -56,8 +61,8 @@ def to_passage(scored: NodeWithScore, score_name: str = "retriever") -> Passage:
         page=_find_page(metadata),
         url=str(metadata["url"]) if metadata.get("url") else None,
         ordinal=ordinal if type(ordinal) is int and ordinal >= 0 else 0,
-        found_by=tuple(one for one in found_by if isinstance(one, str)) if isinstance(found_by, list | tuple) else (),
-        scores=_own_scores(metadata.get(_SCORES)) or _given_score(scored, score_name),
+        found_by=tuple(one for one in found_by if isinstance(one, str)),
+        scores=scores,
         section=str(metadata.get("section") or ""),
     )
 

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.callbacks import CallbackManager
@@ -218,6 +218,13 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         if name == "top_n":
             _check_top_n(value)
         super().__setattr__(name, value)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """As pydantic's, with what may be assigned. The parts are shared."""
+        other = super().model_copy()
+        for name, value in (update or {}).items():
+            setattr(other, name, value)
+        return other
 
     def to_dict(self, **options: Any) -> dict[str, Any]:
         self._refuse_objects("written as a dictionary")

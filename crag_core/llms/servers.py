@@ -102,7 +102,8 @@ def version_of(model: str, state: ServerState) -> str:
 
 def _check(variable: str, given: str, url: str) -> None:
     found = re.split(r"\s*,\s*|\s+", given)
-    if len(found) > 1 and ("," in given or any(map(_ADDRESS.match, found))):
+    is_list = "," in given and not any(len(one.split()) > 1 for one in given.split(","))
+    if len(found) > 1 and (is_list or any(map(_ADDRESS.match, found))):
         raise BadRecord(
             f"{variable}: expected one address, found {len(found)}.",
             hint="Put LiteLLM or nginx in front of several servers: docs/scaling.md",

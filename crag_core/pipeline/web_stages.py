@@ -258,7 +258,7 @@ def _unlabelled(text: str) -> str:
     """Without the labels that stand before it; any other word before a colon is a part of the query."""
     names, others, beside = (frozenset(one.split()) for one in (_NAMES, _OTHER_NAMES, _BESIDE))
     while True:
-        head, *rest = re.split("[:：]", text, maxsplit=1)
+        head, *rest = re.split(r"[:：]|\s[-–—]\s", text, maxsplit=1)
         said = {word for word in re.findall(r"\w+", head.casefold()) if not word.isdecimal()}
         names_it = said & names or (len(said) > 1 and said & others)
         if not (rest and names_it and said <= names | others | beside):

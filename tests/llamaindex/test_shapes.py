@@ -290,34 +290,33 @@ def test_an_answer_that_no_other_synthesizer_can_write_is_refused_before_any_cal
 # --- nodes ------------------------------------------------------------------------------------------------------------
 
 PICTURE = MediaResource(url="https://example.org/a.png")  # type: ignore[arg-type]  # as text
+WITHOUT_TEXT = {"image_resource": PICTURE, "audio_resource": PICTURE, "video_resource": PICTURE, "text_resource": None}
 
 
-def image_only(**fields: Any) -> NodeWithScore:
-    return NodeWithScore(node=Node(id_="image", image_resource=PICTURE, **fields), score=0.9)
+def empty_of_text(resource: str) -> NodeWithScore:
+    return NodeWithScore(node=Node(id_="image", **{resource: WITHOUT_TEXT[resource]}), score=0.9)
+
+
+@pytest.mark.parametrize("of", ["paper", "worst-chunk", "rank-weighted"])
+@pytest.mark.parametrize("resource", ["image_resource", "audio_resource", "video_resource"])
+def test_a_picture_a_sound_or_a_film_without_text_passes_by_and_does_not_decide(of: str, resource: str) -> None:
+    (_, alone), (kept, trace) = (run_of(of, [*more, *texts(FERRY)]) for more in ([], [empty_of_text(resource)]))
+    assert ids(kept) == ["n0", "image"] and kept[-1].score == 0.9
+    assert trace.decision == alone.decision and trace.passages == alone.passages
+    described = Node(id_="n0", text_resource=MediaResource(text=FERRY), **{resource: PICTURE})  # type: ignore[arg-type]
+    assert run_of(of, [NodeWithScore(node=described)])[1].decision == alone.decision, "what has text is judged by it"
 
 
 @pytest.mark.parametrize(
-    ("of", "score_of_ungraded", "handed_on"),
-    [
-        ("paper", None, ["n0", "image"]),  # what was not graded does not count, and is not discarded
-        ("worst-chunk", 0.5, ["n0", "image"]),  # "ungraded"
-        ("rank-weighted", 0.5, ["n0", "image"]),
-    ],
-)
-def test_a_node_without_text_is_not_graded_and_goes_the_way_of_what_is_not_graded(
-    of: str, score_of_ungraded: float | None, handed_on: list[str]
+    ("of", "score_of_ungraded"), [("paper", None), ("worst-chunk", 0.5), ("rank-weighted", 0.5)]
+)  # fmt: skip
+def test_a_node_with_nothing_is_not_graded_and_goes_the_way_of_what_is_not_graded(
+    of: str, score_of_ungraded: float | None
 ) -> None:
-    kept, trace = run_of(of, [image_only(), *texts(FERRY)])
+    kept, trace = run_of(of, [empty_of_text("text_resource"), *texts(FERRY)])
     grades = {one.passage_id: (one.score, one.cause) for one in trace.grades or ()}
     assert grades["image"] == (None, "no text") and trace.settings.policy.ungraded == score_of_ungraded
-    assert ids(kept) == handed_on and kept[-1].score is None
-    assert kept[-1].node.image_resource == PICTURE  # type: ignore[attr-defined]
-
-
-def test_where_all_is_discarded_a_node_without_text_is_too_and_alone_it_decides_nothing() -> None:
-    assert run_of("paper", [image_only(), *texts(*OTHERS)])[0] == []
-    kept, trace = run_of("paper", [image_only()])
-    assert trace.decision is not None and trace.decision.reason == "no chunk could be graded" and ids(kept) == ["image"]
+    assert ids(kept) == ["n0", "image"] and kept[-1].score is None
 
 
 @pytest.mark.parametrize("of", ["worst-chunk", "paper"])
@@ -328,6 +327,26 @@ def test_images_count_among_the_most_nodes(of: str, top_n: int | None, handed_on
         assert ids(run_of(of, nodes, top_n=top_n)[0]) == handed_on
         engine = CRAGQueryEngine(Fixed(nodes), CRAGPostprocessor(of, Words(), top_n=top_n))
         assert ids(engine.retrieve(QueryBundle(QUESTION))) == handed_on
+
+
+@pytest.mark.parametrize(
+    ("declared", "scores", "found_by", "rule"),
+    [
+        ("cosine", (0.8, 0.9, 0.8), None, "high_vector_score"),
+        ("cosine", (0.8, 0.79, 0.8), None, None),
+        ("cosine", (0.8, 0.9, 0.8), ["bm25"], None),  # it says itself what found it
+        ("retriever", (0.8, 0.9, 0.8), None, None),
+    ],
+)
+def test_what_a_retriever_gives_cosines_of_is_of_vector_search_as_the_rule_wants_it(
+    declared: str, scores: tuple[float, ...], found_by: list[str] | None, rule: str | None
+) -> None:
+    nodes = texts(*SENTENCES)
+    for node, node.score in zip(nodes, scores, strict=True):
+        node.node.metadata |= {"found_by": found_by} if found_by else {}
+    kept, trace = run_of("agentic", nodes, node_scores=declared)
+    assert trace.decision is not None and trace.decision.rule == rule
+    assert not rule or [one.score for one in kept] == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -493,6 +512,8 @@ def test_what_is_settled_when_it_is_made_cannot_be_assigned(field: str) -> None:
     made = CRAGPostprocessor("paper", Words())
     with pytest.raises(WrongUse, match=rf"`{field}` of a CRAGPostprocessor is settled when it is made. Make another"):
         setattr(made, field, "heuristic")
+    with pytest.raises(WrongUse, match=f"`{field}`"):
+        made.model_copy(update={field: "heuristic"})
     with pytest.raises(AttributeError):
         CRAGQueryEngine(Fixed([]), made).policy = "heuristic"  # type: ignore[misc,assignment]
 

@@ -21,10 +21,10 @@ def test_more_than_one_address_is_refused_with_what_to_do(text: str) -> None:
 
 def test_how_many_were_found_is_told() -> None:
     with pytest.raises(BadRecord, match="found 3"):
-        ollama_url("a,\n b c")
+        ollama_url("a,\n b, c")
 
 
-@pytest.mark.parametrize("text", ["not a url", "my server", "the box\tthere", "localhost or box"])
+@pytest.mark.parametrize("text", ["not a url", "my server", "the box\tthere", "localhost or box", "not, a url"])
 def test_words_are_no_addresses(text: str) -> None:
     for read, example in ((ollama_url, "http://127.0.0.1:11434"), (check_openai_url, "http://localhost:8000/v1")):
         with pytest.raises(BadRecord) as refused:

@@ -64,6 +64,14 @@ def test_table_has_score_verdict_and_reason_of_every_sentence() -> None:
     assert set(table.value["chunk"]) == {"1. file-1.md"}
 
 
+def test_no_score_in_the_table_reads_as_the_cutoff_that_it_does_not_reach() -> None:
+    run, chosen = a_run(1, "paper")
+    for score, digits in ((0.5, 2), (0.498, 3), (0.4996, 4), (0.41, 2)):
+        strips = tuple(replace(one, score=score if one.score == 0.5 else one.score) for one in run.strips or ())
+        (table,) = opened(replace(run, strips=strips), chosen.with_thresholds(0.3, 0.4, 0.5)).dataframe
+        assert json.loads(table.proto.columns)["score"]["type_config"]["format"] == f"%.{digits}f"
+
+
 def test_what_else_strikes_out_is_told() -> None:
     run, chosen = a_run(1, "paper")
     picky = chosen.with_limit(1).with_thresholds(0.3, 0.4, 0.15)

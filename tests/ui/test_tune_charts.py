@@ -20,11 +20,11 @@ SCORES, YES = SEEN.deciding().upper, SEEN.answerable
 
 def test_both_kinds_stand_on_either_side_of_the_axis() -> None:
     found = curves.histogram(SCORES, YES)
-    figure = charts.histogram(found, [("lower", 0.3), ("upper", 0.7)], "score")
+    figure = charts.histogram(found, [("lower", 0.3), ("upper", 0.745)], "score")
     above, below = figure.data
     assert sum(above.y) == YES.sum() and sum(below.y) == -(~YES).sum()
-    assert [line.x0 for line in figure.layout.shapes] == [0.3, 0.7]
-    assert [note.text for note in figure.layout.annotations] == ["lower 0.30", "upper 0.70"]
+    assert [line.x0 for line in figure.layout.shapes] == [0.3, 0.745]
+    assert [note.text for note in figure.layout.annotations] == ["lower 0.30", "upper 0.745"]
 
 
 def test_a_click_on_the_map_names_its_thresholds_and_none_lies_where_lower_exceeds_upper() -> None:
@@ -32,13 +32,13 @@ def test_a_click_on_the_map_names_its_thresholds_and_none_lies_where_lower_excee
     costs = surface(SEEN, losses(SEEN, objective, Prices()), axis, axis)
     found = recommend(SEEN, objective, steps=11)
     assert found.plateau is not None
-    now = Point("now", 0.3, 0.7, "circle", "#000000")
+    now = Point("now", 0.3, 0.745, "circle", "#000000")
     figure = charts.heat_map(axis, costs, allowed(SEEN, axis, axis), found.plateau.cells, [now], "cost")
     cells = next(trace for trace in figure.data if trace.name == "cells")
     assert len(cells.x) == 66 and all(lower <= upper for lower, upper in cells.customdata)
     assert cells.text[0] == f"{costs[0, 0]:.2f}"
     assert [tuple(pair) for pair in cells.customdata] == list(zip(cells.x, cells.y, strict=True))
-    assert any(trace.name == "now 0.30, 0.70" for trace in figure.data)
+    assert any(trace.name == "now 0.30, 0.745" for trace in figure.data)
 
 
 def test_the_line_goes_around_the_plateau_and_is_closed_at_the_edge() -> None:

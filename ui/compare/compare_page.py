@@ -75,7 +75,7 @@ def _describe(one: Configuration) -> tuple[str, ...]:
     doubtful = app_state.DOUBTFUL_TITLES[choice.policy.doubtful].lower()
     is_stand_in = choice.model == EXTRACTIVE and choice.policy.needs_model
     return (
-        f"Lower {readable(lower)[0]}, upper {readable(upper)[0]}, cut-off {cutoff:.2f}",
+        f"Lower {readable(lower)[0]}, upper {readable(upper)[0]}, cut-off {readable(cutoff)[0]}",
         f"{judge}, {counted(choice.top_k, 'chunk')}, {web}",
         f"{_writer(choice.model)}, {doubtful} if doubtful",
         *([f"{STAND_IN.capitalize()}: {choice.policy.without_model}"] if is_stand_in else []),

@@ -94,7 +94,7 @@ def name_of(choice: Choice) -> str:
     if choice.policy.thresholds[:2] != start.thresholds[:2]:
         message.append("/".join(readable(one)[0] for one in choice.policy.thresholds[:2]))
     if choice.policy.cutoff != start.cutoff:
-        message.append(f"cut-off {choice.policy.cutoff:.2f}")
+        message.append(f"cut-off {readable(choice.policy.cutoff)[0]}")
     if choice.policy.refinement.top != start.refinement.top:
         message.append(limit_text(choice.policy.refinement.top))
     if choice.policy.doubtful is not start.doubtful:

@@ -54,9 +54,9 @@ def draw_selected(selected: Sequence[KeptRun]) -> None:
 def _describe_settings(trace: Trace) -> str:
     """Settings and versions of a run in one line, with their fingerprint."""
     made = trace.settings
-    lower, upper, cutoff = made.policy.thresholds
+    lower, upper, cutoff = (readable(one)[0] for one in made.policy.thresholds)
     message = [
-        f"policy {made.policy.title}, lower {readable(lower)[0]}, upper {readable(upper)[0]}, cut-off {cutoff:.2f}",
+        f"policy {made.policy.title}, lower {lower}, upper {upper}, cut-off {cutoff}",
         f"evaluator {versioned(made.evaluator.title, made.evaluator.version)}",
         f"embedding {made.embedding}",
         f"answer by {versioned(made.writer, made.writer_version)}",

@@ -232,7 +232,7 @@ def draw_strips(view: RunView) -> None:
         st.dataframe(
             _table(lines),
             hide_index=True,
-            column_config={"score": st.column_config.NumberColumn(format="%.2f")},
+            column_config={"score": st.column_config.NumberColumn(format=f"%.{_digits(lines, cutoff)}f")},
             key="strips_table",
             alt="Every sentence with score and verdict",
         )
@@ -329,6 +329,12 @@ def _hover(verdict: StripVerdict, passage: Passage, cutoff: float | None) -> str
     score = "not graded" if verdict.strip.score is None else score_of(verdict, cutoff)
     reason = "" if verdict.kept else f" · {verdict.reason}"
     return chart_text(f"{score}{reason} · {shortened(shown_text(verdict.strip, passage), 80)}")
+
+
+def _digits(lines: Sequence[_Line], cutoff: float | None) -> int:
+    """The fewest with which no score in the table reads as equal to the cut-off that it is not equal to."""
+    said = (score_of(one, cutoff) for line in lines for one in line.verdicts)
+    return max(2, *(len(one) - 2 for one in said))
 
 
 def _table(lines: Sequence[_Line]) -> list[dict[str, object]]:

@@ -9,7 +9,7 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from crag_core.base.text.display import clean
+from crag_core.base.text.display import clean, readable
 from crag_core.experiments.statistics.calibration import Bin
 from crag_core.experiments.statistics.curves import Histogram, PrecisionRecall, RiskCoverage, Roc
 from crag_core.experiments.thresholds.threshold_board import Array
@@ -48,7 +48,7 @@ def histogram(found: Histogram, lines: Sequence[tuple[str, float]], title: str) 
         over = 26 if is_left and name != "lower" and len(lines) > 1 else 12
         figure.add_vline(x=at, line={"color": BLUE, "width": 2, "dash": "dot"})
         figure.add_annotation(
-            x=at, y=top, text=f"{name} {at:.2f}", showarrow=False, yshift=over,
+            x=at, y=top, text=f"{name} {readable(at)[0]}", showarrow=False, yshift=over,
             xanchor="right" if is_left else "left", xshift=-5 if is_left else 5,
             font={"color": BLUE, "size": 13},
         )  # fmt: skip
@@ -96,7 +96,7 @@ def sentences(kept: Array, answers: Array, cutoffs: Array, now: float) -> go.Fig
         "cut-off %{customdata:.2f}: %{x:.1%} of the text,<br>%{y:.1%} of the answers", cutoffs,
     )  # fmt: skip
     at = int(np.abs(cutoffs - now).argmin())
-    _add_spot(figure, (kept[at], answers[at]), f"your cut-off {now:.2f}")
+    _add_spot(figure, (kept[at], answers[at]), f"your cut-off {readable(now)[0]}")
     return figure
 
 
@@ -148,10 +148,11 @@ def heat_map(
     )  # fmt: skip
     for point in points:
         called = escape(clean(point.name)).replace("%", "&#37;")  # Plotly reads some HTML, and what follows a %
+        low, high = readable(point.lower, point.upper)
         figure.add_scatter(
-            x=[point.lower], y=[point.upper], mode="markers", name=f"{called} {point.lower:.2f}, {point.upper:.2f}",
+            x=[point.lower], y=[point.upper], mode="markers", name=f"{called} {low}, {high}",
             marker={"symbol": point.symbol, "size": 15, "color": point.colour, "line": {"color": "white", "width": 2}},
-            hovertemplate=f"{called}<br>lower %{{x:.2f}}, upper %{{y:.2f}}<extra></extra>",
+            hovertemplate=f"{called}<br>lower {low}, upper {high}<extra></extra>",
         )  # fmt: skip
     figure.update_xaxes(title="lower threshold", range=[-0.02, 1.02])
     figure.update_yaxes(title="upper threshold", range=[-0.02, 1.02])

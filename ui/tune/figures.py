@@ -142,8 +142,11 @@ def _draw_separation(board: Board) -> None:
     """In one sentence: can any threshold on this score separate the two kinds?"""
     found = auroc(board.deciding().upper, board.answerable)
     if found is None:
+        is_one_kind = len(set(board.answerable)) < 2
         st.warning(
-            "All these questions are of one kind. Add some that the documents answer, and some that they do not.",
+            "All these questions are of one kind. Add some that the documents answer, and some that they do not."
+            if is_one_kind
+            else "Without scores of both kinds of questions nothing can be told apart. Are the documents indexed?",
             icon=":material/warning:",
         )
     elif found.low <= 0.5:
