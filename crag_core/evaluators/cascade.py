@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from crag_core.base.errors import CragError, Stopped, UnknownName
 from crag_core.base.protocols import Cancel, Evaluator
+from crag_core.base.text.display import against
 from crag_core.base.types import ANSWERING, EvaluatorCard, Grade, Passage
 
 SHOWN_FORM = "cross-encoder+llm@0.5-0.9"
@@ -90,19 +91,20 @@ class Cascade:
         return value is None or self._band[0] <= value <= self._band[1]
 
     def _joined(self, first: Grade, second: Grade) -> Grade:
-        by = self._second.card.title
-        if second.score is None:
-            reason = f"{first.reason}; not read again by {by}: {second.cause or 'not graded'}"
+        card, said, own = self._second.card, second.part(ANSWERING), first.part(ANSWERING)
+        if said is None:
+            reason = f"{first.reason}; not read again by {card.title}: {second.cause or 'not graded'}"
             return replace(first, reason=reason, usage=first.usage + second.usage)
-        score = self._on_scale(second.part(ANSWERING) or 0.0)
-        own = f"{first.score:.2f}" if first.score is not None else "not graded"
+        score = self._on_scale(said)
+        value, *_ = against(said, card.lower, card.upper)
+        before = "not graded" if own is None else against(own, *self._band)[0]
         parts = {name: value for name, value in first.parts if name != ANSWERING}
         parts |= {ANSWERING: score} if first.two_signals else {}
         return replace(
             second,
             passage_id=first.passage_id,
             score=score,
-            reason=f"{by}: {second.score:.2f} (first score {own}). {second.reason}",
+            reason=f"{card.title}: {value} (first score {before}). {second.reason}",
             parts=tuple(parts.items()),
             seconds=first.seconds + second.seconds,
             usage=first.usage + second.usage,

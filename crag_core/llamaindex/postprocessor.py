@@ -55,9 +55,8 @@ class CRAGPostprocessor(BaseNodePostprocessor):
 
     The other arguments are for an application: who checks answers (`support`), listens to runs (`observers`), remembers
     the last web search (`pause`) and reads the pages that it found (`page_reader`; None: snippets alone are used), the
-    wording of requests (`prompts`), who gives the second opinions that the policy asks for (`second_evaluator`; None:
-    the evaluator that the policy names), who scores sentences (`sentence_scorer`; None: what ships), and what the
-    record says of them (`settings`, fields of `RunSettings`).
+    wording of requests (`prompts`), who scores sentences (`sentence_scorer`; None: what ships), and what the record
+    says of them (`settings`, fields of `RunSettings`).
     """
 
     policy: str = ""
