@@ -25,7 +25,6 @@ from crag_core.app.cli import (
     documents,
     import_log,
     metrics,
-    policy,
     report,
     settings,
     start,
@@ -108,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in (
-        start, service, documents, ask, report, policy, tune, calibrate, compare, import_log, metrics, backup, settings,
+        start, service, documents, ask, report, tune, calibrate, compare, import_log, metrics, backup, settings,
     ):  # fmt: skip
         module.add_commands(commands)
     return parser
