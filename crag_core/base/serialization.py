@@ -1,47 +1,34 @@
-"""Frozen dataclasses to JSON values and back, checked by pydantic against their annotations.
+"""Frozen dataclasses to JSON values and back; pydantic refuses what does not fit their annotations."""
 
-Traces, policies and shared files all pass through here, so hostile or mistyped input is refused in one place.
-"""
-
-from __future__ import annotations
-
-import dataclasses
 import hashlib
 import json
 import re
 import reprlib
-import typing
 from difflib import get_close_matches
-from enum import StrEnum
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
 
 from crag_core.base.errors import BadRecord
 
 Record = TypeVar("Record")
-_HALF = re.compile(r"(?<!\\)((?:\\\\)*)(\\ud[89ab]..(?!\\ud[c-f])|(?<!\\ud[89ab]..)\\ud[c-f]..)")  # of a surrogate pair
 
 
 def to_plain(value: Any) -> Any:
     """Turn dataclasses into dicts and tuples into lists, recursively; the result is JSON-ready."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, tuple | list):
-        return [to_plain(item) for item in value]
-    return value.value if isinstance(value, StrEnum) else value
+    return to_jsonable_python(value)
 
 
 def from_plain(kind: type[Record], data: Any, path: str = "") -> Record:
-    """Build `kind` from JSON values.
+    """Build the dataclass `kind` from JSON values; missing keys take the field's default.
 
-    Missing keys take the field's default; unknown keys, wrong types and non-finite numbers raise `BadRecord`
-    naming the path. Half a surrogate pair becomes U+FFFD.
+    Unknown keys, wrong types and non-finite numbers raise `BadRecord` with the path; half a surrogate pair becomes U+FFFD.
     """
-    from pydantic import ValidationError
-
     try:
-        text = _HALF.sub(r"\1\\ufffd", json.dumps(data, default=str))
-        return typing.cast(Record, _adapter(typing.cast(Any, kind)).validate_json(text, strict=True))
+        text = json.dumps(data, ensure_ascii=False, default=str).encode("utf-16", "surrogatepass")
+        return cast(Record, _adapter(kind).validate_json(text.decode("utf-16", "replace"), strict=True))
     except RecursionError as error:
         raise BadRecord(f"{path or kind.__name__}: nested too deep.") from error
     except ValidationError as error:
@@ -49,21 +36,16 @@ def from_plain(kind: type[Record], data: Any, path: str = "") -> Record:
         raise _refusal(found, path or ("" if found["loc"] else kind.__name__), kind) from error
 
 
-def _refusal(found: Any, path: str, kind: type) -> BadRecord:
-    place = re.sub(
-        r"^\.|(?<=\[)\.", "", path + "".join(f"[{n}]" if isinstance(n, int) else f".{n}" for n in found["loc"])
-    )
+def _refusal(found: Any, path: str, kind: Any) -> BadRecord:
+    place = (path + "".join(f"[{n}]" if isinstance(n, int) else f".{n}" for n in found["loc"])).removeprefix(".")
     if found["type"] == "unexpected_keyword_argument":
-        names = {field.name for one in _records_in(kind, set()) for field in dataclasses.fields(one)}
+        names = set(re.findall(r"'dataclass-field', 'name': '(\w+)'", str(_adapter(kind).core_schema)))
         near = get_close_matches(str(found["loc"][-1]), sorted(names), n=1)
         return BadRecord(f"{place}: unknown key.", hint=f"Did you mean {near[0]!r}?" if near else "Leave it out.")
-    if found["type"] == "missing":
-        return BadRecord(f"{place}: missing, and it has no default.")
-    if found["type"] == "value_error":
-        return BadRecord(f"{place}: {found['ctx']['error']}")
-    value = reprlib.repr(found["input"])[:60]
     wanted = found["msg"].replace("Input should be", "expected")
-    return BadRecord(f"{place}: {wanted}, found {type(found['input']).__name__} {value}.")
+    value = f"{type(found['input']).__name__} {reprlib.repr(found['input'])[:60]}"
+    known = {"missing": "missing, and it has no default.", "value_error": str(found.get("ctx", {}).get("error"))}
+    return BadRecord(f"{place}: {known.get(found['type'], f'{wanted}, found {value}.')}")
 
 
 def fingerprint(value: Any) -> str:
@@ -74,19 +56,5 @@ def fingerprint(value: Any) -> str:
 
 @cache
 def _adapter(kind: Any) -> Any:
-    from pydantic import ConfigDict, TypeAdapter
-
-    config = ConfigDict(extra="forbid", allow_inf_nan=False)
-    for one in _records_in(kind, set()):
-        setattr(one, "__pydantic_config__", config)  # noqa: B010  no type has it by itself
+    kind.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)  # records inside it inherit this
     return TypeAdapter(kind)
-
-
-def _records_in(hint: Any, known: set[type]) -> set[type]:
-    if dataclasses.is_dataclass(hint) and hint not in known:
-        known.add(typing.cast(type, hint))
-        for inner in typing.get_type_hints(hint).values():
-            _records_in(inner, known)
-    for inner in typing.get_args(hint):
-        _records_in(inner, known)
-    return known
