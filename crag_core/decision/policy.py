@@ -93,6 +93,7 @@ class Refinement:
     scorer: str = "cross-encoder"
 
     def __post_init__(self) -> None:
+        _take_choice(self, "refinement.order", StripOrder)
         _check_share("refinement.cutoff", self.cutoff)
         _check_least({"refinement.budget": self.budget, "refinement.top": self.top}, 1)
 
@@ -118,6 +119,7 @@ class WebRules:
     cooldown: float | None = None
 
     def __post_init__(self) -> None:
+        _take_choice(self, "web.query", WebQuery)
         _check_least({"web.words": self.words, "web.phrases": self.phrases, "web.limit": self.limit}, 1)
         _check_least({"web.pages": self.pages}, 0)
         for name, seconds in (("web.seconds", self.seconds), ("web.cooldown", self.cooldown)):
@@ -180,6 +182,8 @@ class Policy(Routing):
         if not self.allows(self.lower, self.upper):
             raise ValueError(f"lower must not exceed upper, found lower {self.lower} and upper {self.upper}")
         _check_least({"top": self.top, "max_rounds": self.max_rounds}, 1)
+        for name, choices in (("at_lower", Action), ("at_upper", Action), ("context_judge", ContextJudge)):
+            _take_choice(self, name, choices)
         if self.at_lower is Action.CORRECT or self.at_upper is Action.INCORRECT:
             raise ValueError(
                 "at_lower takes AMBIGUOUS or INCORRECT, at_upper CORRECT or AMBIGUOUS, found "
@@ -289,7 +293,7 @@ class Policy(Routing):
 
     def with_doubtful(self, doubtful: Doubtful) -> Policy:
         kept = tuple(step for step in self.ambiguous if step[0] != "abstain")
-        return replace(self, ambiguous=(*kept, ("abstain", None)) if doubtful is Doubtful.ABSTAIN else kept)
+        return replace(self, ambiguous=(*kept, ("abstain", None)) if Doubtful(doubtful) is Doubtful.ABSTAIN else kept)
 
     def with_thresholds(
         self, lower: float | None = None, upper: float | None = None, cutoff: float | None = None
@@ -383,6 +387,14 @@ def _by_web_alone(steps: dict[str, Any]) -> Steps:
 def _check_share(name: str, value: float | None) -> None:
     if value is not None and not 0.0 <= value <= 1.0:
         raise ValueError(f"{name} must lie in 0..1, found {value}")
+
+
+def _take_choice(record: object, place: str, choices: type[StrEnum]) -> None:
+    """Put the member in the place of its value, since members are compared by identity; ValueError for no value."""
+    name = place.rpartition(".")[2]
+    if (value := getattr(record, name)) not in list(choices):
+        raise ValueError(f"{place}: expected one of {', '.join(choices)}, found {str(value)[:60]!r}")
+    object.__setattr__(record, name, choices(value))
 
 
 def _check_least(values: Mapping[str, int | None], least: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -241,6 +242,23 @@ def test_abstaining_is_a_step_of_ambiguous() -> None:
     abstaining = of.with_doubtful(Doubtful.ABSTAIN)
     assert abstaining == replace(of, ambiguous=(*of.ambiguous, ("abstain", None)))
     assert abstaining.with_doubtful(Doubtful.ABSTAIN) == abstaining and abstaining.with_doubtful(Doubtful.SHOW) == of
+
+
+@pytest.mark.parametrize(
+    ("taking", "value"),
+    [
+        (lambda value: replace(policy_file("paper"), at_lower=value).at_lower, Action.INCORRECT),
+        (lambda value: replace(policy_file("paper"), at_upper=value).at_upper, Action.AMBIGUOUS),
+        (lambda value: replace(policy_file("paper"), context_judge=value).context_judge, ContextJudge.ANSWER),
+        (lambda value: Refinement(order=value).order, StripOrder.RANK),
+        (lambda value: WebRules(query=value).query, WebQuery.PHRASES),
+        (lambda value: policy_file("paper").with_doubtful(value).doubtful, Doubtful.ABSTAIN),
+    ],
+)
+def test_a_choice_is_taken_by_its_value_and_another_word_is_refused(taking: Callable[[Any], Any], value: Any) -> None:
+    assert taking(value.value) is value
+    with pytest.raises(ValueError, match="'abstian'"):
+        taking("abstian")
 
 
 def test_thresholds_move_one_at_a_time() -> None:
