@@ -24,7 +24,7 @@ def to_plain(value: Any) -> Any:
 def from_plain(kind: type[Record], data: Any, path: str = "") -> Record:
     """Build the dataclass `kind` from JSON values; missing keys take the field's default.
 
-    Unknown keys, wrong types and non-finite numbers raise `BadRecord` with the path; half a surrogate pair becomes U+FFFD.
+    Unknown keys, wrong types and non-finite numbers raise `BadRecord` by path; half a surrogate pair is U+FFFD.
     """
     try:
         text = json.dumps(data, ensure_ascii=False, default=str).encode("utf-16", "surrogatepass")
