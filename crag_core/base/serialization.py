@@ -28,7 +28,7 @@ def from_plain(kind: type[Record], data: Any, path: str = "") -> Record:
     """
     try:
         text = json.dumps(data, ensure_ascii=False, default=str).encode("utf-16", "surrogatepass")
-        return cast(Record, _adapter(kind).validate_json(text.decode("utf-16", "replace"), strict=True))
+        return cast(Record, _adapter(cast(Any, kind)).validate_json(text.decode("utf-16", "replace"), strict=True))
     except RecursionError as error:
         raise BadRecord(f"{path or kind.__name__}: nested too deep.") from error
     except ValidationError as error:
