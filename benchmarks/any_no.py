@@ -27,27 +27,18 @@ title = "Any no"
 summary = "A single passage that is not relevant sends the question to the web; the others are used beside it."
 source = "LlamaIndex documentation, Corrective RAG Workflow"
 evaluator = "cross-encoder"
-aggregation = "worst"
+labels = ["All yes", "Some no", "Never"]
+score = "worst"
 lower = 0.0
 upper = 0.5
-web_limit = 5
-web_query = "rewritten"
-web_query_words = 20
+correct = ["keep"]
+ambiguous = ["keep", { drop = 0.5 }, "web"]
+incorrect = ["discard", "web"]
 
-[correct]
-label = "All yes"
-passages = "whole"
-
-[ambiguous]
-label = "Some no"
-passages = "whole"
-drop_below = 0.5
-web = "always"
-
-[incorrect]
-label = "Never"
-passages = "discard"
-web = "always"
+[web]
+query = "rewritten"
+words = 20
+limit = 5
 """
 
 _SCHEMA = {

@@ -70,6 +70,12 @@ def policy(name: str) -> Policy:
     return policy_file(name).with_thresholds(0.40, 0.60, 0.30) if tuned else policy_file(name)
 
 
+def changing(of: Policy, **fields: Any) -> Policy:
+    """`of` with other fields; `web_limit` stands for the field `limit` of its table `web`, and so on."""
+    web = {name.removeprefix("web_"): fields.pop(name) for name in [*fields] if name.startswith("web_")}
+    return replace(of, web=replace(of.web, **web), **fields)
+
+
 def passage(name: str, text: str = "Some text.", **fields: Any) -> Passage:
     return Passage(name, text, **{"source": f"{name}.txt"} | fields)
 

@@ -441,4 +441,4 @@ def lanes(trace: Trace) -> tuple[list[str], list[str]]:
 
 
 def changed(policy: str, **changes: Any) -> Policy:
-    return replace(builders.policy(policy), **changes)
+    return builders.changing(builders.policy(policy), **changes)

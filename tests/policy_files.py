@@ -13,31 +13,23 @@ title = "Paper"
 summary = "The best passage decides; refined evidence, and the web when in doubt."
 source = "Yan et al. 2024"
 evaluator = "embedding"
-aggregation = "best"
+labels = ["Correct", "Ambiguous", "Incorrect"]
+score = "best"
 lower = 0.40
 upper = 0.55
-refine_web = true
-web_query_words = 3
+correct = ["refine"]
+ambiguous = ["refine", "web"]
+incorrect = ["discard", "web"]
 
-[strips]
+[refinement]
 cutoff = 0.30
 order = "document"
-token_budget = 2048
+budget = 2048
 top = 5
 
-[correct]
-label = "Correct"
-passages = "refine"
-
-[ambiguous]
-label = "Ambiguous"
-passages = "refine"
-web = "always"
-
-[incorrect]
-label = "Incorrect"
-passages = "discard"
-web = "always"
+[web]
+words = 3
+refine = true
 
 [[presets]]
 name = "popqa"

@@ -61,7 +61,7 @@ LAYERS = {
 """Every folder of `crag_core`, then the screens, from the ground up, with the folders that it may import."""
 
 OTHERS: dict[str, tuple[str, ...]] = {
-    "base": ("llama_index", "httpx", "sqlalchemy", "psycopg"),
+    "base": ("llama_index", "httpx", "pydantic", "pydantic_core", "sqlalchemy", "psycopg"),
     "decision": (),
     "trace": (),
     "view": (),

@@ -189,11 +189,11 @@ def _draw_budget(choice: Choice, support: str) -> None:
     if not any(cost.most for cost in calls.values()):
         st.caption(f":material/receipt: {model_calls(0)}{more}")
         return
-    if choice.policy.fast_path.always:
+    if choice.policy.is_plain:
         st.caption(f":material/receipt: LLM calls: {calls[Action.CORRECT]}{more}")
         return
     message = " · ".join(
-        f":{COLOURS[action]}[{plain(choice.policy.route(action).label)}] {str(cost).replace(' to ', '–')}"
+        f":{COLOURS[action]}[{plain(choice.policy.label(action))}] {str(cost).replace(' to ', '–')}"
         for action, cost in calls.items()
     )
     st.caption(

@@ -49,7 +49,7 @@ def read_configuration(text: str, workbench: Workbench) -> Configuration:
         raise WrongUse(f"The configuration {text!r} cannot be used: {error}.") from None
     if "sentences" in given:
         policy = policy.with_limit(_limit(given["sentences"]))
-    policy = replace(policy, doubtful=_doubtful(given.get("doubtful", policy.doubtful)))
+    policy = policy.with_doubtful(_doubtful(given.get("doubtful", policy.doubtful)))
     top_k = _count(given["top_k"]) if "top_k" in given else choice.top_k
     chosen = replace(choice, policy=policy, web=_web(given.get("web", WebMode.OFF)), top_k=top_k)
     return Configuration(given.get("name", text.strip()), chosen)

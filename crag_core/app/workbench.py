@@ -23,6 +23,7 @@ from crag_core.base.types import Action, EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
 from crag_core.evaluators.cached import CachedEvaluator
+from crag_core.evaluators.cascade import Cascade, cascade_card, parse_cascade
 from crag_core.evaluators.named.evaluator import Calibrated, NamedEvaluator, NamedStripEvaluator
 from crag_core.evaluators.named.names import PRUNER, is_named, parse_name
 from crag_core.evaluators.policies import (
@@ -32,7 +33,6 @@ from crag_core.evaluators.policies import (
     find_policy,
     known_card,
     load_policies,
-    second_card,
 )
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
@@ -101,7 +101,6 @@ class Choice:
             len(self.pinned) + searched,
             writer=self.model != EXTRACTIVE,
             searches=self.web is not WebMode.OFF,
-            second=second_card(self.policy, self.evaluator, writer=self.model != EXTRACTIVE),
             condenses=condenses,
         )
 
@@ -251,6 +250,12 @@ class Workbench:
 
         `writer` names the model for the cache, as a `Choice` does. `embedder` None: that of the index.
         """
+        if pair := parse_cascade(name):
+            first, second = (
+                self.evaluator(one, model, writer, cached=cached, embedder=embedder)
+                for one in (pair.first, pair.second)
+            )
+            return Cascade(self.card(name), first, second, (pair.low, pair.high))
         card = known_card(name)
         embedder = embedder or self.embedder
         parts = EvaluatorParts(embedder, self.meter, shipped.EVALUATOR_FOLDER, model, self.prompts)
@@ -270,10 +275,12 @@ class Workbench:
     def card(self, name: str) -> EvaluatorCard:
         """With the thresholds of its calibration, where there is one; raises `UnknownName`."""
         made = self._calibrated(name)
-        return named_evaluator(name, made).card if made else known_card(name)
+        return named_evaluator(name, made).card if made else cascade_card(name, self.card) or known_card(name)
 
     def strip_card(self, evaluator: str) -> EvaluatorCard:
         """Of who scores the sentences where `evaluator` grades: itself where it can, else ours."""
+        pair = parse_cascade(evaluator)
+        evaluator = pair.first if pair else evaluator
         made = self._calibrated(evaluator)
         return self.card(evaluator) if made and made.interface == PRUNER else known_card(OWN_JUDGE)
 
@@ -393,7 +400,6 @@ class Workbench:
 
         model = self.servers.model(choice.model)
         listeners = (spans(self.config.otel_endpoint), self.metrics, self.audit, self.run_log)
-        second = second_card(choice.policy, choice.evaluator, writer=model is not None)
         judge = evaluator or by_name(choice.evaluator)
         return CRAGPostprocessor(
             choice.policy,
@@ -405,7 +411,6 @@ class Workbench:
             pause=pause,
             page_reader=None if choice.web is WebMode.OFF else self.page_reader,
             prompts=self.prompts,
-            second_evaluator=by_name(second.name) if second else None,
             sentence_scorer=_sentence_scorer(judge, embedder.name),
             settings={
                 "writer": choice.model,

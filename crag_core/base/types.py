@@ -118,47 +118,13 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class SecondGrade:
-    """What the policy's second evaluator said of one passage, on its own scale; `score` and `cause` as in `Grade`.
-
-    `title`, `lower` and `upper` are those of its card; `writer` is the language model that it asked.
-    """
-
-    evaluator: str
-    lower: float
-    upper: float
-    score: float | None
-    reason: str = ""
-    parts: Scores = ()
-    raw: str | None = None
-    cause: str = ""
-    retryable: bool = False
-    seconds: float = 0.0
-    usage: Usage = field(default_factory=Usage)
-    from_cache: bool = False
-    writer: str = ""
-    title: str = ""
-
-    def __post_init__(self) -> None:
-        _check_score(self.score)
-        if not 0.0 <= self.lower <= self.upper <= 1.0:
-            raise ValueError(f"expected 0 <= lower <= upper <= 1, found {self.lower} and {self.upper}")
-
-    @property
-    def called(self) -> str:
-        """The evaluator by its title, or by its name in a record that has no title."""
-        return self.title or self.evaluator
-
-
-@dataclass(frozen=True)
 class Grade:
     """What an evaluator said of one passage.
 
     `score` lies in 0..1, or is None when the passage could not be graded; then `cause` says why, `raw` holds the reply
     as it came, and `retryable` tells an outage (worth asking again, `error` names its type) from an unreadable reply.
-    `from_cache`: an earlier run paid for it. `second` is what the policy's second evaluator said; None: not asked.
-    `coarse`: by the coarser of two scales that its evaluator has; None where it has but one. `caution` says in a few
-    words what makes the grade less sure than others of its evaluator.
+    `from_cache`: an earlier run paid for it. `coarse`: by the coarser of two scales that its evaluator has; None where
+    it has but one. `caution` says in a few words what makes the grade less sure than others of its evaluator.
     """
 
     passage_id: str
@@ -172,7 +138,6 @@ class Grade:
     usage: Usage = field(default_factory=Usage)
     from_cache: bool = False
     error: str = ""
-    second: SecondGrade | None = None
     coarse: bool | None = None
     caution: str = ""
 
@@ -273,8 +238,9 @@ class EvaluatorCard:
     """What an evaluator declares of itself; thresholds belong to evaluator and corpus, so it brings its own.
 
     `lower` and `upper` are its default thresholds, `strip_cutoff` the default for strips it scores. `batch` is how many
-    passages one model call grades, where it calls a model. `version` tells evaluators of one name from each other whose
-    grades differ, such as a model before and after it was trained again.
+    passages one model call grades, where it calls a model; `spares_calls`: it asks about some of them, or none.
+    `version` tells evaluators of one name from each other whose grades differ, such as a model before and after it was
+    trained again.
     """
 
     name: str
@@ -287,6 +253,7 @@ class EvaluatorCard:
     cost: str
     batch: int = 1
     version: str = ""
+    spares_calls: bool = False
 
 
 @dataclass(frozen=True)
@@ -311,7 +278,7 @@ class Strip:
 class Handling(StrEnum):
     """What becomes of the retrieved passages; `documents`: their documents are read whole in their place."""
 
-    WHOLE = "whole"
+    KEEP = "keep"
     REFINE = "refine"
     EXTRACT = "extract"
     DISCARD = "discard"
@@ -370,7 +337,7 @@ class Decision:
     plan: tuple[Correction, ...]
     deciding: tuple[str, ...] = ()
     rule: str | None = None
-    handling: Handling = Handling.WHOLE
+    handling: Handling = Handling.KEEP
     next_round: str | None = None
     topical: float | None = None
     web_below: int | None = None
@@ -765,7 +732,6 @@ class StepName(StrEnum):
     CLASSIFY = "classify"
     RETRIEVE = "retrieve"
     GRADE = "grade"
-    SECOND_READING = "second reading"
     JUDGE_TOGETHER = "judge together"
     ROUTE = "route"
     RETRIEVE_AGAIN = "retrieve again"

@@ -1,16 +1,32 @@
-"""Reads a policy from TOML; unknown keys are refused, and those that change nothing beside the others."""
+"""Reads policies from TOML and from records, in the present form or an earlier one, and writes the present form."""
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain
-from crag_core.base.types import Action, Handling
-from crag_core.decision.policy import Again, Aggregation, Policy, Route, WebQuery, WebUse
+from crag_core.decision.policy import CLASS_RULES, Policy, WebQuery
+from crag_core.decision.steps import DISCARD, EXPAND, EXTRACT, KEEP, REFINE, WAYS, read_steps, write_steps
+
+ACTIONS = ("correct", "ambiguous", "incorrect")
+_WEB = {f"web_{name}": name for name in ("query", "limit", "pages", "on_subject", "seconds", "cooldown")} | {
+    "web_query_words": "words",
+    "web_query_phrases": "phrases",
+    "refine_web": "refine",
+}
+_RENAMED = {"ungraded_score": "ungraded", "grade_top": "top"}
+_SCORES = {"two-signal": "two_signals"}
+_ROUTE: dict[str, tuple[str | bool, ...]] = dict.fromkeys(
+    ("label", "passages", "drop_below", "web_below_results", "keep_original_without_web", "expand"), ()
+) | {"web": ("always", "never", "when-few"), "re_retrieve": ("refine", "next-strategy", True, False)}
+"""Keys of the table of an action in the earlier form, with their values where these are words."""
+_TABLES = ("strips", "expansion", "loop")
+_GONE = ("second_opinion", "web_when_ungraded", "without_model")
+"""Keys of the earlier form that have no successor here; `evaluators.cascade` reads twice."""
 
 
 def parse_policy(text: str, name: str) -> Policy:
@@ -21,143 +37,155 @@ def parse_policy(text: str, name: str) -> Policy:
         raise BadRecord(f"Policy {name!r} is not valid TOML: {error}.") from error
     if "name" in data:
         raise BadRecord(f"policy {name}.name: unknown key.", hint="A policy has the name of its file.")
-    policy = from_plain(Policy, data | {"name": name}, f"policy {name}")
-    _check_effect(policy, data)
+    policy = _policy(upgrade(data) | {"name": name}, f"policy {name}")
+    for key, why, needs in () if _is_old(data) else _without_effect(policy, data):
+        hint = f"It counts with {needs}: set that, or leave the key out."
+        raise BadRecord(f"policy {name}.{key}: no effect, since {why}.", hint=hint)
     return policy
 
 
-@dataclass(frozen=True)
-class _Rule:
-    """`keys` count where `counts`; else, since `lacks`, they change nothing, and `needs` would make them count."""
-
-    keys: tuple[str, ...]
-    counts: Callable[[Policy, Route], bool]
-    lacks: str
-    needs: str
+def _policy(data: dict[str, Any], path: str) -> Policy:
+    """`weights` may be a table of names and numbers."""
+    weights = data.get("weights")
+    return from_plain(Policy, data | ({"weights": list(weights.items())} if isinstance(weights, dict) else {}), path)
 
 
-def _some(policy: Policy, holds: Callable[[Route], bool]) -> bool:
-    return any(holds(policy.route(action)) for action in Action)
+def upgrade(data: dict[str, Any]) -> dict[str, Any]:
+    """A policy in the present form; one with `aggregation` is of the form before, with a table an action."""
+    if not _is_old(data):
+        return data | {key: read_steps(data[key]) for key in (*ACTIONS, "skip") if key in data}
+    known = {key: value for key, value in data.items() if key not in _GONE}
+    routes = {key: _table(known, key) for key in ACTIONS}
+    score, strips, expansion, loop = known.pop("aggregation"), *(_table(known, name) for name in _TABLES)
+    found: dict[str, Any] = {"score": _SCORES.get(str(score), str(score).replace("-", "_"))}
+    found |= {new: known.pop(old) for old, new in _RENAMED.items() if old in known}
+    found |= {"at_upper": "AMBIGUOUS"} if known.pop("upper_is_exclusive", False) else {}
+    found |= {"at_lower": "INCORRECT"} if known.pop("lower_is_inclusive", False) else {}
+    found["web"] = {new: known.pop(old) for old, new in _WEB.items() if old in known}
+    found["refinement"] = {"budget" if key == "token_budget" else key: value for key, value in strips.items()}
+    found["expansion"] = {"max_chunks" if key == "max_passages" else key: value for key, value in expansion.items()}
+    found |= {"max_rounds": loop["max_iterations"]} if "max_iterations" in loop else {}
+    rules = dict.fromkeys(CLASS_RULES, True) if known.pop("rounds_by_question", False) else {}
+    rules |= _table(known, "fast_path")
+    rules = {key: value for key, value in rules.items() if value not in (None, False)}
+    found["skip"] = [(key, None if value is True else value) for key, value in rules.items()]
+    found["labels"] = [str(routes[key].get("label", key.capitalize())) for key in ACTIONS]
+    own = known.pop("own_knowledge", 0) if known.pop("consolidate", False) else None
+    abstains = known.pop("doubtful", "show") == "abstain"
+    for key, route in routes.items():
+        found[key] = _steps_of(key, route, loop)
+        found[key] += [("consolidate", own)] if own is not None else []
+        found[key] += [("abstain", None)] if abstains and key == "ambiguous" else []
+    return known | {key: value for key, value in found.items() if value != {}}
 
 
-def _may_search(policy: Policy, route: Route) -> bool:
-    moves_on = policy.retrieves_from_web and route.re_retrieve is Again.NEXT_STRATEGY
-    return route.web is not WebUse.NEVER or moves_on
+def _is_old(data: dict[str, Any]) -> bool:
+    return "aggregation" in data
 
 
-def _searches(policy: Policy, _: Route) -> bool:
-    return _some(policy, lambda route: _may_search(policy, route))
+def _table(data: dict[str, Any], key: str) -> dict[str, Any]:
+    found = data.pop(key, None)
+    if not isinstance(found, dict | None):
+        raise BadRecord(f"policy.{key}: expected a table, found {type(found).__name__}.")
+    return found or {}
 
 
-def _refines(policy: Policy, _: Route) -> bool:
-    refining = (Handling.REFINE, Handling.EXTRACT)
-    return _some(policy, lambda route: route.passages in refining) or (policy.refine_web and _searches(policy, _))
+def _steps_of(action: str, route: dict[str, Any], loop: dict[str, Any]) -> list[tuple[str, Any]]:
+    for key, value in route.items():
+        known = _ROUTE.get(key)
+        if known is None:
+            raise BadRecord(f"policy.{action}.{key}: unknown key.", hint=f"Known: {', '.join(_ROUTE)}.")
+        if known and value is not None and value not in known:
+            words = ", ".join(str(word) for word in known if isinstance(word, str))
+            raise BadRecord(f"policy.{action}.{key}: expected one of {words}, found {str(value)[:60]!r}.")
+    chunks = KEEP if route.get("passages") == "whole" else str(route.get("passages", ""))
+    steps: list[tuple[str, Any]] = [(chunks, None)]
+    if route.get("drop_below") is not None and chunks != DISCARD:
+        steps.append(("drop", route["drop_below"]))
+    web = route.get("web")
+    if web == "always" or (web == "when-few" and chunks == DISCARD):
+        steps.append(("web", None))
+    elif web == "when-few":
+        steps.append(("web_if_fewer", route.get("web_below_results", 3)))
+    again = route.get("re_retrieve")
+    if route.get("expand"):
+        steps.append((EXPAND, None))
+    elif again == "refine" or (again is True and action == "ambiguous"):  # true or false in the first schema
+        steps.append(("again", None))
+    elif again == "next-strategy" or (again is True and action == "incorrect"):
+        steps.append(("again", tuple(loop.get("strategies", WAYS))))
+    is_with_web = any(name == "web" or (name == "again" and "web" in (ways or ())) for name, ways in steps)
+    if route.get("keep_original_without_web") and chunks == DISCARD and is_with_web:
+        steps.append(("keep_if_nothing", None))
+    return steps
 
 
-def _retrieves_again(policy: Policy, _: Route) -> bool:
-    return _some(policy, lambda route: route.re_retrieve is not None)
-
-
-_OF_ROUTES = (
-    _Rule(
-        ("web_below_results",),
-        lambda _, route: route.web is WebUse.WHEN_FEW,
-        'web is not "when-few" here',
-        'web = "when-few"',
-    ),
-    _Rule(
-        ("keep_original_without_web",),
-        _may_search,
-        "the web is never asked here",
-        'web = "always"',
-    ),
-    _Rule(
-        ("drop_below",),
-        lambda policy, route: route.passages is not Handling.DISCARD and policy.aggregation != Aggregation.MEAN_OF_KEPT,
-        'all chunks are discarded here, or `lower` drops them (aggregation "mean-of-kept")',
-        'passages = "whole" or "refine"',
-    ),
-)
-_OF_POLICIES = (
-    _Rule(
-        ("strips.cutoff", "strips.order", "strips.top", "strips.scorer", "presets.cutoff"),
-        _refines,
-        "no action refines",
-        'passages = "refine" in a route, or refine_web = true',
-    ),
-    _Rule(
-        ("strips.scorer",),
-        lambda policy, _: policy.strips.cutoff is not None,
-        "there is no cut-off of the file's own",
-        "cutoff in [strips]",
-    ),
-    _Rule(
-        ("web_limit", "web_pages", "web_query", "web_seconds", "web_cooldown", "refine_web", "web_on_subject"),
-        _searches,
-        "no action asks the web",
-        'web = "always" or "when-few" in a route',
-    ),
-    _Rule(
-        ("web_query_phrases",),
-        lambda policy, _: policy.web_query is WebQuery.PHRASES and _searches(policy, _),
-        "the web is not asked for key phrases",
-        'web_query = "phrases" and a route that asks the web',
-    ),
-    _Rule(
-        ("web_query_words",),
-        lambda policy, _: (
-            (policy.web_query is WebQuery.REWRITTEN and _searches(policy, _))
-            or _some(policy, lambda route: route.re_retrieve is Again.REFINE)
-        ),
-        "no query is rewritten",
-        'web_query = "rewritten" and a route that asks the web, or re_retrieve = "refine"',
-    ),
-    _Rule(
-        ("weights",),
-        lambda policy, _: policy.aggregation is Aggregation.SIGNALS,
-        "no signals are weighed",
-        'aggregation = "signals"',
-    ),
-    _Rule(
-        ("context_judge",),
-        lambda policy, _: policy.judges_together,
-        "the chunks are not judged together",
-        'aggregation = "whole-context"',
-    ),
-    _Rule(("loop",), _retrieves_again, "no action retrieves again", "re_retrieve in a route"),
-    _Rule(
-        ("expansion",),
-        lambda policy, _: _some(policy, lambda route: route.expand) or _retrieves_again(policy, _),
-        "no question is expanded",
-        "expand = true in a route",
-    ),
-)
-
-
-def _check_effect(policy: Policy, data: Mapping[str, Any]) -> None:
-    """Raises `BadRecord` for a key of `data`, the file of `policy`, that changes nothing, and says what would.
+def _without_effect(policy: Policy, data: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(key, why, what it needs) of what stands in a present-form file and is read by none of its steps.
 
     What switches a thing off (false) may always be said.
     """
-    tables: list[tuple[str, Mapping[str, Any], Route, tuple[_Rule, ...]]] = [("", data, policy.correct, _OF_POLICIES)]
-    tables += [(action.lower(), data[action.lower()], policy.route(action), _OF_ROUTES) for action in Action]
-    for name, table, route, rules in tables:
-        for rule in rules:
-            for key in rule.keys:
-                if any(_given(table, key)) and not rule.counts(policy, route):
-                    path = ".".join(filter(None, (f"policy {policy.name}", name, key)))
-                    hint = f"It counts with {rule.needs}: set that, or leave the key out."
-                    raise BadRecord(f"{path}: no effect, since {rule.lacks}.", hint=hint)
+    searches = policy.has("web", "web_if_fewer") or any("web" in (s.get("again") or ()) for s in policy.routes.values())
+    refines = policy.has(REFINE, EXTRACT) or (policy.web.refine and searches)
+    again, query = policy.has("again"), policy.web.query
+    counts = {
+        "refinement.budget": (True, "", ""),
+        "refinement": (refines, "no step refines", "the step refine or extract, or refine = true in [web]"),
+        "presets.cutoff": (refines, "no step refines", "the step refine or extract, or refine = true in [web]"),
+        "web.words": (
+            again or (searches and query is WebQuery.REWRITTEN),
+            "no query is rewritten",
+            'query = "rewritten" in [web] and the step web, or the step again',
+        ),
+        "web.phrases": (
+            searches and query is WebQuery.PHRASES,
+            "the web is not asked for key phrases",
+            'query = "phrases" in [web] and the step web',
+        ),
+        "web": (searches, "no step searches the web", "the step web or web_if_fewer"),
+        "expansion": (again or policy.has("expand"), "no step expands", "the step expand"),
+        "weights": (policy.score == "signals", "no signals are weighed", 'score = "signals"'),
+        "context_judge": (policy.judges_together, "the chunks are not judged together", 'score = "whole_context"'),
+        "max_rounds": (again, "no step retrieves again", "the step again"),
+    }
+    for key in _keys(data):
+        does, why, needs = counts.get(key) or counts.get(key.partition(".")[0], (True, "", ""))
+        if does and key == "refinement.scorer":
+            does, why, needs = "cutoff" in data["refinement"], "there is no cut-off of the file's own", "cutoff"
+        if not does:
+            yield key, why, needs
 
 
-def _given(table: Any, key: str) -> Iterator[bool]:
-    """Whether each value under a dotted key is there and not false; a list of tables has several."""
-    first, _, rest = key.partition(".")
-    if isinstance(table, list):
-        for one in table:
-            yield from _given(one, key)
-    elif isinstance(table, Mapping) and first in table:
-        if rest:
-            yield from _given(table[first], rest)
-        else:
-            yield table[first] is not False
+def _keys(data: dict[str, Any]) -> Iterator[str]:
+    """Every key, those of tables with a dot; without those that are false."""
+    for key, value in data.items():
+        tables = value if isinstance(value, list) else [value]
+        inner = [one for one in tables if isinstance(one, dict)] if key != "weights" else []
+        yield from dict.fromkeys(f"{key}.{one}" for table in inner for one in table if table[one] is not False)
+        if not inner and value not in (False, {}):
+            yield key
+
+
+def present_form(text: str) -> str:
+    """The TOML of a policy that `parse_policy` reads, without its comments, in the present form."""
+    policy = upgrade(tomllib.loads(text))
+    for place, _, _ in tuple(_without_effect(_policy(policy | {"name": "policy"}, "policy"), policy)):
+        table, _, key = place.rpartition(".")
+        for one in policy[table] if table == "presets" else [policy[table] if table else policy]:
+            one.pop(key, None)
+    policy |= {key: write_steps(policy[key]) for key in (*ACTIONS, "skip") if policy.get(key)}
+    plain = {key: value for key, value in policy.items() if value not in ([], {}, "") and key != "presets"}
+    tables = [(f"[{key}]", value) for key, value in plain.items() if isinstance(value, dict)]
+    tables += [("[[presets]]", preset) for preset in policy.get("presets", ())]
+    lines = [f"{key} = {_toml(value)}" for key, value in policy.items() if key in plain and not isinstance(value, dict)]
+    for head, content in tables:
+        lines += ["", head, *(f"{key} = {_toml(value)}" for key, value in content.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_toml(one)}' for key, one in value.items())} }}"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

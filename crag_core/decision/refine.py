@@ -27,9 +27,9 @@ from crag_core.base.types import (
     WebOutcome,
     WebSearch,
 )
-from crag_core.decision.aggregation import effective_scores, set_aside
-from crag_core.decision.plan import NOT_COMPARABLE
+from crag_core.decision.decide import effective_scores, set_aside
 from crag_core.decision.policy import Policy, StripOrder
+from crag_core.decision.reasons import NOT_COMPARABLE
 
 Keep = Callable[[Strip], str]
 """Why a strip is struck out; the empty string keeps it."""
@@ -73,8 +73,8 @@ def recompose(
     if decision.wants(CorrectionKind.WEB_SEARCH) and web is not None:
         external, web_verdicts = _external(policy, web, _sentences(internal, strips or ()), notes)
         asked = web.outcome not in (WebOutcome.PENDING, WebOutcome.APPROVED)
-        if asked and not external and policy.route(decision.action).keep_original_without_web and passages:
-            internal, verdicts = _whole(passages, strips or (), policy.strips.token_budget, {}, notes)
+        if asked and not external and "keep_if_nothing" in policy.steps(decision.action) and passages:
+            internal, verdicts = _whole(passages, strips or (), policy.refinement.budget, {}, notes)
         verdicts += web_verdicts
     if internal and decision.verdict is Action.INCORRECT:
         why = "There are no web results" if web is not None and not external else "No more is retrieved"
@@ -115,12 +115,12 @@ def _internal(
     discarded = {c.passage_id: c.reason for c in decision.plan if c.kind is CorrectionKind.DISCARD}
     handling = decision.handling
     usable = () if None in discarded else tuple(p for p in passages if p.id not in discarded)
-    if handling in (Handling.WHOLE, Handling.DOCUMENTS):
-        return _whole(usable, strips or (), policy.strips.token_budget, discarded, notes)
+    if handling in (Handling.KEEP, Handling.DOCUMENTS):
+        return _whole(usable, strips or (), policy.refinement.budget, discarded, notes)
     extracted = handling is Handling.EXTRACT and extractions is not None
     if not extracted and (unread := _unread(usable, strips or ())):
         notes.append("No sentence could be graded, so the chunks are used as they are.")
-        return _whole(unread, strips or (), policy.strips.token_budget, discarded, notes)
+        return _whole(unread, strips or (), policy.refinement.budget, discarded, notes)
     keep = _keep_extracted(extractions or ()) if extracted else _keep_scored(policy.cutoff)
     verdicts = _choose(policy, strips or (), passages, lambda strip: _why_discarded(strip, discarded) or keep(strip))
     excerpts = _excerpts(policy, verdicts, passages)
@@ -137,19 +137,19 @@ def _external(policy: Policy, web: WebSearch, said: set[str], notes: list[str]) 
     """Of the web; `said` are the sentences of the corpus that go in, which are left out here."""
     if web.outcome is not WebOutcome.USED or web.pages_waiting:
         return (), ()
-    found = web.evidence(policy.web_pages)
+    found = web.evidence(policy.web.pages)
     looked_at = {passage.id for passage in found}
     strips = tuple(strip for strip in web.strips or () if strip.passage_id in looked_at)
     off: dict[str | None, str] = dict.fromkeys(set_aside(policy, found, web.grades), NOT_COMPARABLE)
-    off |= _off_subject(policy, found, web.grades) if policy.web_on_subject else {}
+    off |= _off_subject(policy, found, web.grades) if policy.web.on_subject else {}
     usable = tuple(passage for passage in found if passage.id not in off)
     if off and not usable:
         notes.append(f"The web answered, but none of its {len(off)} results is on the subject.")
-    if not policy.refine_web:
-        return _whole(usable, strips, policy.strips.token_budget, off, notes, said)
+    if not policy.web.refine:
+        return _whole(usable, strips, policy.refinement.budget, off, notes, said)
     if unread := _unread(usable, strips):
         notes.append("No sentence of the web could be graded, so its results are used as they are.")
-        return _whole(unread, strips, policy.strips.token_budget, off, notes, said)
+        return _whole(unread, strips, policy.refinement.budget, off, notes, said)
     keep = _keep_scored(policy.cutoff)
     verdicts = _choose(policy, strips, found, lambda strip: _why_discarded(strip, off) or keep(strip), said)
     excerpts = _excerpts(policy, verdicts, found)
@@ -229,7 +229,7 @@ def _choose(
     """
     rank = {passage.id: i for i, passage in enumerate(passages)}
     reasons = {strip.id: why_struck(strip) for strip in strips}
-    rules = policy.strips
+    rules = policy.refinement
     seen: set[str] = set()
     tokens = 0
     for strip in sorted(strips, key=lambda s: (-(s.score or 0.0), rank[s.passage_id], s.start)):
@@ -241,8 +241,8 @@ def _choose(
             reasons[strip.id] = REPEATED
         elif rules.top is not None and len(seen) >= rules.top:
             reasons[strip.id] = f"over the {rules.top}-sentence limit"
-        elif rules.token_budget is not None and tokens + size > rules.token_budget:
-            reasons[strip.id] = f"the token budget of {rules.token_budget} is full"
+        elif rules.budget is not None and tokens + size > rules.budget:
+            reasons[strip.id] = f"the token budget of {rules.budget} is full"
         else:
             seen.add(words)
             tokens += size
@@ -252,9 +252,9 @@ def _choose(
 def _excerpts(policy: Policy, verdicts: tuple[StripVerdict, ...], passages: tuple[Passage, ...]) -> tuple[Excerpt, ...]:
     by_id = {passage.id: passage for passage in passages}
     kept = [verdict.strip for verdict in verdicts if verdict.kept]
-    if policy.strips.order is StripOrder.RELEVANCE:
+    if policy.refinement.order is StripOrder.RELEVANCE:
         kept.sort(key=lambda strip: -(strip.score or 0.0))
-    elif policy.strips.order is StripOrder.RANK:
+    elif policy.refinement.order is StripOrder.RANK:
         places = {passage.id: place for place, passage in enumerate(passages)}
         kept.sort(key=lambda strip: (places[strip.passage_id], strip.start))
     else:

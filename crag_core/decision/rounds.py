@@ -8,10 +8,10 @@ from functools import partial
 from crag_core.base.types import CorrectionKind, Decision, Extraction, Grade, Passage, Round, Scores, Strip
 from crag_core.decision.decide import decide
 from crag_core.decision.fusion import fuse
-from crag_core.decision.plan import EXPAND, REFINE, WIDENING
-from crag_core.decision.policy import Policy, Strategy
+from crag_core.decision.policy import Policy
 from crag_core.decision.refine import left_after_refinement
 from crag_core.decision.signals import UNSURE
+from crag_core.decision.steps import EXPAND, REFINE, WIDENING
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ def replay_rounds(
         earlier = {passage.id: passage for iteration in iterations for passage in iteration.passages}
         look = partial(decide, policy, grades=grades, signals=signals, path=path, seen=earlier)
         decision, before = look(passages), ""
-        if earlier and not passages and decision.next_round in (None, Strategy.WEB):
+        if earlier and not passages and decision.next_round is None:
             passages = tuple(earlier.values())
             decision, before = look(passages), _found_nothing(len(path) + 1, len(passages))
         if decision.is_from_memory:
             return DecisionPath((Iteration(path, (), decision),), ())
         ungraded = () if UNSURE in dict(signals) else _ungraded(policy, passages, grades, decision)
-        following = None if ungraded or decision.next_round == Strategy.WEB else decision.next_round
+        following = None if ungraded else decision.next_round
         found = known.get((*path, following)) if following else None
         if found and found.retrievals and following not in WIDENING:
             iterations.append(Iteration(path, passages, _told(decision, before)))
@@ -115,7 +115,7 @@ def gather(policy: Policy, decision: Decision, passages: tuple[Passage, ...], fo
     """The evidence after a round: fused ("expand"), kept and new ("refine"), or only what was found or read then."""
     rankings = [retrieval.passages for retrieval in found.retrievals]
     if found.path[-1] == EXPAND:
-        return fuse(rankings, policy.expansion.max_passages, policy.strips.token_budget)
+        return fuse(rankings, policy.expansion.max_chunks, policy.refinement.budget)
     new = tuple(passage for ranking in rankings for passage in ranking)
     if found.path[-1] != REFINE:
         return new
@@ -134,4 +134,4 @@ def _ungraded(
     if decision.rule or not policy.reads_grades:
         return ()
     graded = {grade.passage_id for grade in grades or ()}
-    return tuple(passage for passage in passages[: policy.grade_top] if passage.id not in graded)
+    return tuple(passage for passage in passages[: policy.top] if passage.id not in graded)

@@ -19,7 +19,7 @@ RERANK = "rerank_top3"
 SUFFICIENCY = "sufficiency"
 """What a language model says of the whole context: 1 it is enough to answer from, 0 it is not (arXiv 2411.06037)."""
 
-ROUNDS = "rounds"
+CLASS = "class"
 """How much has to be looked up for the question (arXiv 2403.14403): 0 nothing, 0.5 one retrieval, 1 several."""
 
 UNSURE = "unsure"
@@ -29,7 +29,7 @@ REPEATED = "repeated"
 """1 where the best sentence speaks of what the question before asked for, and not of what this one does."""
 
 CLASSES = {"A": 0.0, "B": 0.5, "C": 1.0}
-"""`ROUNDS` by the letter of the class."""
+"""`CLASS` by the letter of the class."""
 
 _ASKS = frozenset(["who", "whom", "whose", "what", "when", "where", "which", "why", "how"])
 
@@ -72,8 +72,8 @@ class SignalMeter:
         ]
 
 
-def rounds_by_rule(question: str) -> float:
-    """`ROUNDS` without a language model: several where there is more than one question mark or interrogative, else one.
+def class_by_rule(question: str) -> float:
+    """`CLASS` without a language model: several where there is more than one question mark or interrogative, else one.
 
     Interrogatives are those of English; nothing is ever answered without a document.
     """

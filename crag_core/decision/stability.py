@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from crag_core.base.types import Action, Grade, Passage, Round, Scores
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import DecisionPath, replay_rounds
 
 
@@ -82,8 +82,7 @@ def stability(
 
     Breakpoints of a threshold are the overall scores of every iteration (of two signals, both), the ends of its range
     and, where `lower` drops passages before the mean is taken, what each passage counts as. A threshold ranges up to
-    the other one, or over 0..1 where each has a score of its own. A second opinion counts by the thresholds themselves:
-    there the breakpoints are the first scores and every hundredth, exact but for means.
+    the other one, or over 0..1 where each has a score of its own.
     """
 
     def look(lower: float, upper: float) -> DecisionPath:
@@ -94,16 +93,11 @@ def stability(
 
     least, most = (0.0, 1.0) if policy.compares_two_scores else (policy.lower, policy.upper)
     points = {policy.lower, policy.upper, 0.0, 1.0}
-    if policy.aggregation is Aggregation.MEAN_OF_KEPT:
-        counted = (policy.ungraded_score, *(grade.score for grade in grades or ()))
+    if policy.score == "mean_of_kept":
+        counted = (policy.ungraded, *(grade.score for grade in grades or ()))
         points |= {score for score in counted if score is not None}
-    if policy.second_opinion:
-        points |= {
-            score for one in grades or () for score in (one.score, *(one.two_signals or ())) if score is not None
-        }
-        points |= {step / 100 for step in range(101)}
     tried: set[float] = set()
-    while not policy.second_opinion and (todo := _worth_trying(points, between=bool(rounds)) - tried):
+    while todo := _worth_trying(points, between=bool(rounds)) - tried:
         tried |= todo
         for value in todo:
             ways = [look(value, policy.upper), look(value, 1.0)] if value <= most else []

@@ -9,9 +9,10 @@ from typing import Protocol
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.types import EvaluatorCard
-from crag_core.decision.policy import FastPath, Policy
+from crag_core.decision.policy import Policy
 from crag_core.decision.policy_file import parse_policy
 from crag_core.evaluators import cards
+from crag_core.evaluators.cascade import cascade_card, parse_cascade
 from crag_core.evaluators.named.names import is_named, uncalibrated_card
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
@@ -64,15 +65,16 @@ def _checked(policy: Policy) -> Policy:
     """A policy whose evaluators there are."""
     try:
         known_card(policy.evaluator)
-        second_card(policy)
     except UnknownName as error:
         raise BadRecord(f"policy {policy.name}: {error.message}", hint=error.hint) from error
     return policy
 
 
 def _with_agent_settings(policy: Policy, settings: AgentSettings) -> Policy:
-    rules = FastPath(policy.fast_path.read_file, settings.agent_few, settings.agent_cosine)
-    return replace(policy, fast_path=rules, loop=replace(policy.loop, max_iterations=settings.agent_iterations))
+    own = {"few_context": settings.agent_few, "high_vector_score": settings.agent_cosine}
+    rules = ((name, own.get(name, argument)) for name, argument in policy.skip)
+    skip = tuple(rule for rule in rules if rule != ("few_context", 0))  # 0: always grade
+    return replace(policy, skip=skip, max_rounds=settings.agent_iterations)
 
 
 def find_policy(name: str, settings: AgentSettings | None = None) -> Policy:
@@ -107,23 +109,18 @@ def suit(policy: Policy, evaluator: str) -> Policy:
 
 
 def default_evaluator(policy: Policy, model: str) -> str:
-    """The evaluator that the policy was described with; our own when that one needs a model and none is there."""
-    return policy.evaluator if model != EXTRACTIVE or not known_card(policy.evaluator).calls_model else OWN_JUDGE
-
-
-def second_card(policy: Policy, first: str = "", *, writer: bool = True) -> EvaluatorCard | None:
-    """Of the evaluator that is asked after `first`; None: nobody is, the same, or one without its language model.
-
-    `writer`: a language model is there. Raises `UnknownName`.
-    """
-    asked = policy.second_opinion
-    card = known_card(asked.evaluator) if asked and asked.evaluator != first else None
-    return card if card and (writer or not card.calls_model) else None
+    """The evaluator that the policy was described with; where that needs a model and none is there, the first of two
+    that does not, or our own."""
+    pair = parse_cascade(policy.evaluator)
+    names: tuple[str, ...] = (policy.evaluator, *((pair.first,) if pair else ()))
+    return next((name for name in names if model != EXTRACTIVE or not known_card(name).calls_model), OWN_JUDGE)
 
 
 def known_card(name: str) -> EvaluatorCard:
     """What is known of an evaluator wherever it is: of one by name not its thresholds, which a home keeps; raises
     `UnknownName`."""
+    if made := cascade_card(name, known_card):
+        return made
     if is_named(name):
         return uncalibrated_card(name)
     known = cards()

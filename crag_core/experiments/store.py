@@ -19,7 +19,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.experiments.comparison.outcome import MEANING, Outcome
-from crag_core.experiments.comparison.setups import KeptSetup, Setup
+from crag_core.experiments.comparison.setups import KeptSetup, Setup, read_setup
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion
 from crag_core.experiments.labelled.questions import LabelledSet, UnlabelledQuestion
@@ -27,7 +27,7 @@ from crag_core.experiments.labelled.read import Read, read_questions, write_ques
 from crag_core.experiments.logs.record import RetrievalLog, parse_log
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.storage import sqlite_file
-from crag_core.trace.trace import Trace
+from crag_core.trace.trace import Trace, in_present_words
 
 BUSY_S = 10.0
 _LAYOUT = """
@@ -96,7 +96,7 @@ class OutcomeLog(Generic[Facts]):
         meaning = told.pop("meaning", 1) if isinstance(told, dict) else 1
         if meaning != self._meaning:
             raise BadRecord(f"Facts of version {meaning!r}, expected {self._meaning}.", hint="Run the set again.")
-        return from_plain(self._kind, told, "facts")
+        return from_plain(self._kind, in_present_words(told), "facts")
 
     def record(self, key: str) -> Trace | None:
         """The whole run behind a row; `BadRecord` for one that this version cannot read."""
@@ -398,7 +398,7 @@ class ExperimentFolder:
         found = []
         for fingerprint, (kept, keys) in kept_conditions(self._folder / OUTCOMES).items():
             try:
-                found.append(KeptSetup(from_plain(Setup, json.loads(kept), "setup"), fingerprint, keys))
+                found.append(KeptSetup(read_setup(json.loads(kept)), fingerprint, keys))
             except (BadRecord, ValueError, RecursionError):
                 continue
         titled = sorted(found, key=lambda one: one.setup.settings.policy.title)

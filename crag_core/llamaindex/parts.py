@@ -16,8 +16,9 @@ from crag_core.base.protocols import Embedder, Evaluator, LanguageModel, WebSear
 from crag_core.base.types import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS, shipped
+from crag_core.evaluators.cascade import Cascade, parse_cascade
 from crag_core.evaluators.named.names import is_named
-from crag_core.evaluators.policies import find_policy, read_policy
+from crag_core.evaluators.policies import find_policy, known_card, read_policy
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
 from crag_core.llamaindex.own_web import OwnSearcher
@@ -72,6 +73,9 @@ def evaluator_of(given: object, model: LanguageModel | None, prompts: Prompts | 
                 f"{given} has its thresholds from a calibration, which a home keeps: expected the evaluator itself.",
                 hint=f"Give Workbench().evaluator({given!r}, None), of crag_core, once it is calibrated.",
             )
+        if pair := parse_cascade(given):
+            first, second = (evaluator_of(one, model, prompts) for one in (pair.first, pair.second))
+            return Cascade(known_card(given), first, second, (pair.low, pair.high))
         if given not in EVALUATORS:
             raise UnknownName.among("evaluator", given, EVALUATORS)
         wording = prompts or shipped_prompts()

@@ -21,7 +21,7 @@ from crag_core.base.errors import WrongUse
 from crag_core.base.prompts.messages import Prompts, shipped
 from crag_core.base.protocols import Evaluator, LanguageModel, PageReader, StripEvaluator, SupportMeter, WebSearcher
 from crag_core.decision.policy import Policy
-from crag_core.evaluators.policies import DEFAULT, default_evaluator, second_card
+from crag_core.evaluators.policies import DEFAULT, default_evaluator
 from crag_core.evaluators.shipped import signal_meter, strip_evaluator, synonyms
 from crag_core.llamaindex import parts
 from crag_core.llamaindex.nodes import COSINE, found_in, is_text, kept_nodes
@@ -55,9 +55,8 @@ class CRAGPostprocessor(BaseNodePostprocessor):
 
     The other arguments are for an application: who checks answers (`support`), listens to runs (`observers`), remembers
     the last web search (`pause`) and reads the pages that it found (`page_reader`; None: snippets alone are used), the
-    wording of requests (`prompts`), who gives the second opinions that the policy asks for (`second_evaluator`; None:
-    the evaluator that the policy names), who scores sentences (`sentence_scorer`; None: what ships), and what the
-    record says of them (`settings`, fields of `RunSettings`).
+    wording of requests (`prompts`), who scores sentences (`sentence_scorer`; None: what ships), and what the record
+    says of them (`settings`, fields of `RunSettings`).
     """
 
     policy: str = ""
@@ -84,7 +83,6 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         pause: Cooldown | None = None,
         page_reader: PageReader | None = None,
         prompts: Prompts | None = None,
-        second_evaluator: Evaluator | None = None,
         sentence_scorer: StripEvaluator | None = None,
         settings: Mapping[str, Any] | None = None,
         callback_manager: CallbackManager | None = None,
@@ -96,13 +94,11 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         if evaluator in (None, ""):
             evaluator = default_evaluator(chosen, EXTRACTIVE if model is None else model.name)
         judge = parts.evaluator_of(evaluator, model, prompts)
-        asked = second_card(chosen, judge.card.name, writer=model is not None)
-        second = second_evaluator or (parts.evaluator_of(asked.name, model, prompts) if asked else None)
         strips = sentence_scorer or strip_evaluator()
         wording = prompts or shipped()
         if not isinstance(policy, Policy):
             chosen = chosen.suited_to(judge.card, strips.card)
-        elif chosen.strips.cutoff is None:
+        elif chosen.refinement.cutoff is None:
             chosen = chosen.with_thresholds(cutoff=strips.card.strip_cutoff)
         super().__init__(  # type: ignore[call-arg]
             policy=str(policy) if isinstance(policy, str | Path) else chosen.name,
@@ -137,7 +133,6 @@ class CRAGPostprocessor(BaseNodePostprocessor):
                 support=support,
                 prompts=wording,
                 page_reader=page_reader and OwnPageReader(page_reader),
-                second_evaluator=second,
             ),
             replace(made, **settings or {}),
             clock=time.perf_counter,
@@ -153,7 +148,6 @@ class CRAGPostprocessor(BaseNodePostprocessor):
             "pause": pause,
             "page_reader": page_reader,
             "prompts": prompts,
-            "second_evaluator": second_evaluator,
             "sentence_scorer": sentence_scorer,
             "settings": settings,
         }
@@ -207,7 +201,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
     def refuse_other_writers(self, who: str) -> None:
         """Raises `WrongUse` where the policy has its answer written from what no node holds."""
         policy = self._pipeline.settings.policy
-        if policy.consolidate and self._pipeline.parts.model is not None:
+        if policy.has("consolidate") and self._pipeline.parts.model is not None:
             raise WrongUse(
                 f"The policy {policy.name!r} has its answer written from what the language model puts together of the "
                 f"chunks and its own knowledge. {who} would not see that.",

@@ -49,15 +49,16 @@ def consolidate(trace: Trace, parts: Parts, run: Run) -> Result | None:
     A reply that cannot be read is asked for once more. A model that is away, or is not understood, costs nobody the
     answer: the run goes on with the evidence alone, and says so.
     """
-    policy = trace.settings.policy
-    excerpts = reroute(trace, policy).knowledge.excerpts
-    if not policy.consolidate or not excerpts or edited(trace).consolidated(policy, excerpts):
+    routed = reroute(trace, trace.settings.policy)
+    excerpts = routed.knowledge.excerpts
+    most = trace.settings.policy.steps(routed.decision.action).get("consolidate")
+    if most is None or not excerpts or edited(trace).consolidated(most, excerpts):
         return None
     if parts.model is None:
         text = "no language model to ask; the evidence is used as it is"
         told = any(step.summary == text for step in trace.steps)
         return None if told else Result({}, text, state=StepState.SKIPPED)
-    asking = _Consolidating(trace.question, excerpts, policy.own_knowledge, parts.model, parts.prompts, run)
+    asking = _Consolidating(trace.question, excerpts, most, parts.model, parts.prompts, run)
     try:
         found = asking.result()
     except Stopped:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from crag_core.base.types import Action, EvaluatorCard, Handling
-from crag_core.decision.policy import Again, ContextJudge, Doubtful, Policy, Strategy, WebQuery, WebUse
+from crag_core.base.types import Action, EvaluatorCard
+from crag_core.decision.policy import ContextJudge, Doubtful, Policy, WebQuery
 from crag_core.pipeline.page_stages import CHUNKS_OF_A_PAGE
 from crag_core.trace.reroute import Missing
 
@@ -32,24 +34,18 @@ def budget(
     *,
     writer: bool,
     searches: bool,
-    second: EvaluatorCard | None = None,
     condenses: bool = False,
 ) -> dict[Action, Calls]:
     """The calls of a whole run that ends with each action, for `passages` retrieved at a time.
 
     `writer`: a language model is there to rewrite, extract and answer. `searches`: the web may be asked, and is taken
-    to find something. `second`: the evaluator of `policy.second_opinion`, asked about every judged passage at most.
-    `condenses`: the writer may be asked first what a question of a conversation means.
+    to find something. `condenses`: the writer may be asked first what a question of a conversation means.
     A policy that retrieves again counts later rounds from none that brings new passages to all.
     """
     calls = {action: _calls(policy, action, judge, passages, writer, searches) for action in Action}
     if condenses and writer:
         calls = {action: replace(one, most=one.most + 1) for action, one in calls.items()}
-    if second is None:
-        return calls
-    rounds = policy.loop.max_iterations if any(policy.route(one).re_retrieve for one in Action) else 1
-    more = rounds * _second_reading(policy, second, passages)
-    return {action: replace(one, most=one.most + more) for action, one in calls.items()}
+    return calls
 
 
 def calls_needed(
@@ -59,18 +55,16 @@ def calls_needed(
     judge: EvaluatorCard,
     *,
     writer: bool,
-    second: EvaluatorCard | None = None,
 ) -> int:
     """Model calls to supply what is missing from a recorded run, one more round of retrieval at most."""
     costs = {
-        Missing.GRADES: _grading(judge, min(passages, policy.grade_top or passages)),
+        Missing.GRADES: _grading(judge, min(passages, policy.top or passages)),
         Missing.QUESTION_CLASS: int(writer),
         Missing.SUFFICIENCY: int(writer),
-        Missing.CONSOLIDATION: _consolidating(policy) * writer,
-        Missing.SECOND_OPINION: _second_reading(policy, second, passages) if second else 0,
+        Missing.CONSOLIDATION: max(map(_consolidating, policy.routes.values())) * writer,
         Missing.EXTRACTION: passages * writer,
         Missing.WEB: web_calls(policy, judge, writer=writer),
-        Missing.PAGES: _grading(judge, policy.web_pages * CHUNKS_OF_A_PAGE) * policy.refine_web,
+        Missing.PAGES: _grading(judge, policy.web.pages * CHUNKS_OF_A_PAGE) * policy.web.refine,
         Missing.RE_RETRIEVAL: writer + _grading(judge, passages),
         Missing.ANSWER: int(writer),
     }
@@ -79,27 +73,27 @@ def calls_needed(
 
 def web_calls(policy: Policy, judge: EvaluatorCard, *, writer: bool) -> int:
     """Model calls of one web search at most: the query, and the grades of what it finds."""
-    chunks = policy.web_pages * (CHUNKS_OF_A_PAGE - 1)  # beside the snippet that they take the place of
-    writes = writer and policy.web_query is not WebQuery.QUESTION
-    return writes + _grading(judge, policy.web_limit + chunks) * policy.refine_web
+    chunks = policy.web.pages * (CHUNKS_OF_A_PAGE - 1)  # beside the snippet that they take the place of
+    writes = writer and policy.web.query is not WebQuery.QUESTION
+    return writes + _grading(judge, policy.web.limit + chunks) * policy.web.refine
 
 
 def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, writer: bool, searches: bool) -> Calls:
-    route, rules = policy.route(action), policy.fast_path
-    graded = _grading(judge, min(passages, policy.grade_top or passages))
+    steps = policy.steps(action)
+    graded = _grading(judge, min(passages, policy.top or passages))
     together = int(writer and policy.judges_together)  # of nothing, nobody is asked
-    sorting = int(writer and policy.rounds_by_question)
-    has_rules = rules.read_file or rules.few_context is not None or rules.high_vector_score is not None
-    has_rules |= policy.rounds_by_question  # of the three classes, two are graded by nobody
-    least = 0 if has_rules and action is Action.CORRECT else graded + together * (action is not Action.INCORRECT)
-    rounds = policy.loop.max_iterations - 1 if any(policy.route(one).re_retrieve for one in Action) else 0
+    sorting = int(writer and policy.classifies)
+    is_skipped = bool(policy.skip) and not policy.is_plain and action is Action.CORRECT
+    surely_graded = 0 if judge.spares_calls else graded
+    least = 0 if is_skipped else surely_graded + together * (action is not Action.INCORRECT)
+    rounds = policy.max_rounds - 1 if policy.has("again") else 0
     most = graded + together + rounds * (graded + writer)
-    extracting = passages * writer if route.passages is Handling.EXTRACT else 0
-    web = web_calls(replace(policy, web_pages=0), judge, writer=writer) * searches  # where no page can be read
+    extracting = passages * writer if "extract" in steps else 0
+    unread = replace(policy, web=replace(policy.web, pages=0))  # where no page can be read
+    web = web_calls(unread, judge, writer=writer) * searches
     pages = web_calls(policy, judge, writer=writer) * searches - web
-    by_strategy = route.re_retrieve is Again.NEXT_STRATEGY and Strategy.WEB in policy.loop.strategies[:rounds]
-    always, maybe = route.web is WebUse.ALWAYS, route.web is WebUse.WHEN_FEW or by_strategy
-    can_be_empty = route.passages is Handling.DISCARD and not (route.keep_original_without_web or route.re_retrieve)
+    always, maybe = "web" in steps, "web_if_fewer" in steps or "web" in (steps.get("again") or ())[:rounds]
+    can_be_empty = "discard" in steps and not {"keep_if_nothing", "again"} & steps.keys()
     may_find = searches and (always or maybe)
     answers = writer and (may_find or not can_be_empty)  # from nothing, nobody is asked to answer
     answers = answers and not (together and policy.context_judge is ContextJudge.ANSWER and action is Action.CORRECT)
@@ -108,20 +102,15 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
     perhaps = answers and (not abstains or may_find)
     written = extracting + web * always
     most += written + perhaps + web * maybe + pages * (always or maybe)
-    if consolidating := _consolidating(policy) * perhaps:  # of nothing, nobody is asked; it may leave nothing to answer
+    if consolidating := _consolidating(steps) * perhaps:  # of nothing, nobody is asked; it may leave nothing to answer
         written += consolidating * (surely and action is not Action.INCORRECT)
         most, surely = most + consolidating, False
     return Calls(sorting + least + written + surely, sorting + most)
 
 
-def _consolidating(policy: Policy) -> int:
+def _consolidating(steps: Mapping[str, Any]) -> int:
     """What the model knows itself, and what it makes of that and the evidence."""
-    return int(policy.consolidate) + bool(policy.own_knowledge)
-
-
-def _second_reading(policy: Policy, second: EvaluatorCard, passages: int) -> int:
-    """Asked together at most `second.batch` at a time, of the passages that the policy judges."""
-    return _grading(second, min(passages, policy.grade_top or passages))
+    return 1 + bool(steps["consolidate"]) if "consolidate" in steps else 0
 
 
 def _grading(judge: EvaluatorCard, passages: int) -> int:

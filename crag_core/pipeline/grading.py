@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from crag_core.base.concurrency.cancellation import REPLIED
@@ -20,15 +20,13 @@ from crag_core.base.types import (
     Grade,
     Opinion,
     Passage,
-    SecondGrade,
     StepName,
     StepState,
     Sufficiency,
     Usage,
 )
-from crag_core.decision.plan import DOCUMENTS
 from crag_core.decision.policy import ContextJudge
-from crag_core.decision.second_opinion import in_doubt
+from crag_core.decision.steps import DOCUMENTS
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import without_thoughts
@@ -48,7 +46,7 @@ def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if decision_path.decision.next_round == DOCUMENTS:  # which are read, not judged
         passages = decision_path.iterations[-1].passages
     if card.calls_model:  # which is not asked about what counts as 1.0 anyway
-        judged = decision_path.iterations[-1].passages[: policy.grade_top]
+        judged = decision_path.iterations[-1].passages[: policy.top]
         passages = tuple(passage for passage in judged if passage.id not in trace.edits.pinned)
     asking = _Asking(StepName.GRADE, card, passages, _by_id(trace.grades or ()))
     todo = asking.open_among(passages)
@@ -61,38 +59,6 @@ def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:
     return asking.result({"grades": kept} if kept or not todo else {})
 
 
-def read_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Ask the second evaluator of the policy about the chunks in doubt; where it fails, the first scores stay."""
-    evaluator, asked = parts.second_evaluator, trace.settings.policy.second_opinion
-    if asked is None or asked.evaluator == trace.settings.evaluator.name:
-        return None
-    decision_path = decision_path_of(trace, trace.settings.policy)
-    given = decision_path.iterations[-1].passages
-    judged = in_doubt(trace.settings.policy, given, trace.grades)
-    doubtful = tuple(passage for passage in judged if passage.id not in trace.edits.pinned)
-    if decision_path.decision.rule or not doubtful:
-        return None
-    if evaluator is None:
-        text = "no language model to ask; first scores kept"
-        return None if _is_told(trace, text) else Result({}, text, state=StepState.SKIPPED)
-    card, writer, own = evaluator.card, trace.settings.writer, _by_id(trace.grades or ())
-    known = {one.id: _as_grade(one.id, second) for one in doubtful if (second := _second_of(own[one.id], card, writer))}
-    asking = _Asking(StepName.SECOND_READING, card, doubtful, known)
-    todo = asking.open_among(doubtful)
-    if not todo:
-        return None
-    asking.ask(evaluator, trace.question, todo, run)
-    read = {id_: replace(own[id_], second=_as_second(one, card, writer)) for id_, one in asking.known.items()}
-    grades = tuple(read.get(grade.passage_id, grade) for grade in trace.grades or ())
-    scored = sum(one.score is not None for one in asking.known.values())
-    summary = f"{scored} of {len(given)} chunks by {card.title}"
-    if scored < len(doubtful):
-        cause = asking.broken or next((one.cause for one in asking.known.values() if one.score is None), "")
-        summary += f"; first score kept for {len(doubtful) - scored}: {cause}"
-    state = asking.state if asking.state is StepState.STOPPED else StepState.DONE
-    return Result({"grades": grades}, summary, asking.usage, state, asking.hint, asking.error)
-
-
 def judge_together(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """Ask the language model whether all chunks together are enough to answer from, as the policy asks that."""
     view, policy = edited(trace), trace.settings.policy
@@ -100,7 +66,8 @@ def judge_together(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return None
     if parts.model is None:
         text = "no language model to ask; the best chunk decides"
-        return None if _is_told(trace, text) else Result({}, text, state=StepState.SKIPPED)
+        is_said = any(step.summary == text for step in trace.steps)
+        return None if is_said else Result({}, text, state=StepState.SKIPPED)
     asking = _answer_or_decline if policy.context_judge is ContextJudge.ANSWER else _rate
     judged, what, usage = asking(trace.question, view.passages, parts.model, parts.prompts, run)
     count, shown = len(judged.passages), judged.shown
@@ -141,51 +108,6 @@ def _answer_or_decline(
     cause = "" if text else "the reply was empty"
     judged = Sufficiency(ContextJudge.ANSWER, ids, len(ids), score, raw=reply.text, cause=cause)
     return judged, "answered" if score else "declined", reply.usage
-
-
-def _is_told(trace: Trace, summary: str) -> bool:
-    return any(step.summary == summary for step in trace.steps)
-
-
-def _second_of(grade: Grade, card: EvaluatorCard, writer: str) -> SecondGrade | None:
-    """What this evaluator has said already; of one that asks a model, with the same model."""
-    second = grade.second
-    is_same = second and second.evaluator == card.name and (not card.calls_model or second.writer == writer)
-    return second if is_same else None
-
-
-def _as_second(grade: Grade, card: EvaluatorCard, writer: str) -> SecondGrade:
-    return SecondGrade(
-        evaluator=card.name,
-        lower=card.lower,
-        upper=card.upper,
-        score=grade.score,
-        reason=grade.reason,
-        parts=grade.parts,
-        raw=grade.raw,
-        cause=grade.cause,
-        retryable=grade.retryable,
-        seconds=grade.seconds,
-        usage=grade.usage,
-        from_cache=grade.from_cache,
-        writer=writer if card.calls_model else "",
-        title=card.title,
-    )
-
-
-def _as_grade(passage_id: str, second: SecondGrade) -> Grade:
-    return Grade(
-        passage_id,
-        second.score,
-        second.reason,
-        second.parts,
-        second.raw,
-        second.cause,
-        second.retryable,
-        second.seconds,
-        second.usage,
-        second.from_cache,
-    )
 
 
 def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) -> Result | None:

@@ -25,7 +25,7 @@ def read_pages(trace: Trace, parts: Parts, run: Run) -> Result | None:
     Where the user is asked first, the addresses wait for approval. A page that cannot be read has its snippet.
     """
     web, policy = trace.web, trace.settings.policy
-    if web is None or web.outcome is not WebOutcome.USED or not policy.web_pages or not wants_web(trace):
+    if web is None or web.outcome is not WebOutcome.USED or not policy.web.pages or not wants_web(trace):
         return None
     if web.pages is None:
         if trace.settings.web_mode == WebMode.OFF or parts.page_reader is None:
@@ -41,7 +41,7 @@ def read_pages(trace: Trace, parts: Parts, run: Run) -> Result | None:
     approved = [page for page in pages if page.outcome is PageOutcome.APPROVED and page.result in results]
     if not approved:
         return None
-    texts = _texts_of([results[page.result].url or "" for page in approved], parts, run, policy.web_seconds)
+    texts = _texts_of([results[page.result].url or "" for page in approved], parts, run, policy.web.seconds)
     chunks = {
         page.result: _best_chunks(trace.question, results[page.result], text, parts, run)
         for page, text in zip(approved, texts, strict=True)
@@ -55,7 +55,7 @@ def read_pages(trace: Trace, parts: Parts, run: Run) -> Result | None:
 def _listed(trace: Trace, web: WebSearch) -> tuple[WebPage, ...]:
     """The pages of the first results that nobody dropped."""
     outcome = PageOutcome.PENDING if trace.settings.web_mode == WebMode.ASK else PageOutcome.APPROVED
-    found = (edited(trace).web or web).results[: trace.settings.policy.web_pages]
+    found = (edited(trace).web or web).results[: trace.settings.policy.web.pages]
     return tuple(WebPage(one.id, one.url or "", outcome) for one in found)
 
 

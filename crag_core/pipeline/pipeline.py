@@ -28,7 +28,7 @@ from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Clock, Found, Retriever
 from crag_core.base.types import FollowUp, Logged, Passage, Step, StepName, StepState, WebOutcome, WebSearch
-from crag_core.decision.plan import query_form
+from crag_core.decision.reasons import query_form
 from crag_core.pipeline import answer_stages, condense, grading, page_stages, stages, web_stages
 from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.model_calls import noted, with_calls
@@ -51,7 +51,6 @@ UNDERSTANDING: Stages = ((StepName.CONDENSE, condense.condense),)
 FIRST: Stages = ((StepName.CLASSIFY, stages.classify), (StepName.RETRIEVE, stages.retrieve))
 ITERATION: Stages = (
     (StepName.GRADE, grading.grade),
-    (StepName.SECOND_READING, grading.read_again),
     (StepName.JUDGE_TOGETHER, grading.judge_together),
     (StepName.ROUTE, stages.route),
     (StepName.RETRIEVE_AGAIN, retrieve_again),
@@ -223,7 +222,6 @@ class Pipeline:
             StepName.SCORE_STRIPS: same_scorer,
             StepName.EXTRACT: True,
             StepName.GRADE: is_same_judge,
-            StepName.SECOND_READING: is_same_judge,
             StepName.JUDGE_TOGETHER: asked_alike,
             StepName.CLASSIFY: asked_alike,
             StepName.SECOND_OPINION: bool(judged.opinions),
@@ -364,7 +362,7 @@ class OpenRun:
         if condense.is_open(self.trace):
             self.work(UNDERSTANDING)
         self.goes_on = self.goes_on and not condense.holds_back(self.trace)
-        asks = self.trace.settings.policy.rounds_by_question and not self.trace.is_unsure
+        asks = self.trace.settings.policy.classifies and not self.trace.is_unsure
         self.work(FIRST if asks else FIRST[1:])
 
     def take(self, found: Found) -> None:
@@ -400,7 +398,7 @@ class OpenRun:
         else:
             self._work_both(REFINING, SEARCHING)
         self.goes_on = self.goes_on and not is_waiting(self.trace)
-        self.work(LAST if self.trace.settings.policy.consolidate else (LAST[0], LAST[-1]))
+        self.work(LAST if self.trace.settings.policy.has("consolidate") else (LAST[0], LAST[-1]))
 
     def write(self) -> None:
         """The answer, and what stands behind it."""
@@ -426,11 +424,7 @@ class OpenRun:
     def _iteration(self) -> Stages:
         """Without what the policy asks nobody for."""
         policy = self.trace.settings.policy
-        asks = {
-            StepName.SECOND_READING: policy.second_opinion is not None,
-            StepName.JUDGE_TOGETHER: policy.judges_together,
-        }
-        return tuple((name, stage) for name, stage in ITERATION if asks.get(name, True))
+        return tuple(stage for stage in ITERATION if policy.judges_together or stage[0] != StepName.JUDGE_TOGETHER)
 
     def work(self, todo: Stages) -> None:
         """These stages, in order, up to the first that breaks."""

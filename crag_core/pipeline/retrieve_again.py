@@ -12,10 +12,9 @@ from crag_core.base.protocols import Messages, Retriever
 from crag_core.base.text.tokens import around
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Engine, Passage, Retrieval, Round, StepState, Usage
-from crag_core.decision.plan import DOCUMENTS, EXPAND, REFINE
-from crag_core.decision.policy import Strategy
 from crag_core.decision.query_expansion import Expansion, expand
 from crag_core.decision.rounds import DecisionPath, gather
+from crag_core.decision.steps import DOCUMENTS, EXPAND, REFINE
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.pipeline.web_stages import ask_for_query, clean_query, keyword_query
 from crag_core.trace.edits import edited
@@ -55,7 +54,7 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return Result({"rounds": (*trace.rounds, unmade)}, f"{unmade.path[-1]}: not made, {query.by}", query.usage)
     asked, limit = [(query.text, query.engine)], trace.settings.top_k
     if decision_path.wanted[-1] == EXPAND:
-        asked, limit = [(trace.question, Engine.HYBRID), *asked], policy.expansion.max_passages
+        asked, limit = [(trace.question, Engine.HYBRID), *asked], policy.expansion.max_chunks
     retrievals = tuple(
         replace(one, passages=tuple(p for p in one.passages if p.document_id not in trace.settings.pinned))
         for one in _retrieve_all(parts.retriever, asked, limit)
@@ -78,7 +77,7 @@ def _read_documents(trace: Trace, decision_path: DecisionPath, retriever: Retrie
     """
     wanted, evidence = decision_path.wanted or (), decision_path.evidence
     ids = tuple(dict.fromkeys(one.document_id for one in evidence if one.document_id))
-    budget = trace.settings.policy.strips.token_budget
+    budget = trace.settings.policy.refinement.budget
     read: list[Passage] = []
     left, cut, failed = budget, "", ""
     for id_ in ids:
@@ -131,7 +130,7 @@ def _refined(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) 
     """Other keywords than those tried; without a model the question's own and the next terms that go with them."""
     on_the_way = [found for found in trace.rounds if found.path == (decision_path.wanted or ())[: len(found.path)]]
     tried = [trace.question, *(found.retrievals[-1].query for found in on_the_way if found.retrievals)]
-    limit = trace.settings.policy.web_query_words
+    limit = trace.settings.policy.web.words
     grown = _grow(trace, decision_path.kept, parts, tried)
     own = keyword_query(trace.question, parts.meter.keywords)
     text = " ".join([own, *(term for term, _ in grown.added)])
@@ -154,9 +153,9 @@ def _rewritten(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run
 _WRITERS: dict[str, Callable[[Trace, DecisionPath, Parts, Run], _Query]] = {
     EXPAND: _expanded,
     REFINE: _refined,
-    Strategy.KEYWORD.value: _keyword,
-    Strategy.REWRITTEN.value: _rewritten,
-    Strategy.EXPANDED.value: _expanded,
+    "keyword": _keyword,
+    "rewritten": _rewritten,
+    "expanded": _expanded,
 }
 
 

@@ -92,7 +92,6 @@ class Parts:
 
     `synonyms` serve to expand a question; `pause` remembers when this user last searched the web. `support` None: what
     stands behind the sentences of an answer is not measured. `page_reader` None: of the web, snippets alone are used.
-    `second_evaluator` None: nobody is asked a second time, whatever the policy says.
     """
 
     evaluator: Evaluator
@@ -106,7 +105,6 @@ class Parts:
     support: SupportMeter | None = None
     prompts: Prompts = field(default_factory=shipped)
     page_reader: PageReader | None = None
-    second_evaluator: Evaluator | None = None
 
 
 @dataclass(frozen=True)

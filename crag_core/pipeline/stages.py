@@ -17,7 +17,7 @@ from crag_core.base.reply_parsing import parse_verdict, without_thoughts
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Extraction, Handling, Passage, QuestionClass, StepState, Strip, Usage
 from crag_core.decision.refine import decompose
-from crag_core.decision.signals import CLASSES, rounds_by_rule
+from crag_core.decision.signals import CLASSES, class_by_rule
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import carried_out, decision_path_of, reroute
@@ -29,12 +29,12 @@ def classify(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
     A question about files that the user has pinned is one about documents, so nobody is asked.
     """
-    if not trace.settings.policy.rounds_by_question or trace.question_class is not None:
+    if not trace.settings.policy.classifies or trace.question_class is not None:
         return None
     if trace.settings.pinned:
         return Result({"question_class": QuestionClass("B")}, "B: files are pinned", state=StepState.SKIPPED)
     if parts.model is None:
-        label = next(letter for letter, value in CLASSES.items() if value == rounds_by_rule(trace.question))
+        label = next(letter for letter, value in CLASSES.items() if value == class_by_rule(trace.question))
         text = f"{label}, by a rule: no language model to ask"
         told = any(step.summary == text for step in trace.steps)
         return None if told else Result({}, text, state=StepState.SKIPPED)

@@ -25,9 +25,9 @@ def rewrite(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return None
     if trace.settings.web_mode == WebMode.OFF or parts.searcher is None:
         return Result({"web": WebSearch(WebOutcome.OFF, "", "")}, "web search is off", state=StepState.SKIPPED)
-    left = parts.pause.left(policy.web_cooldown) if parts.pause and policy.web_cooldown else 0.0
+    left = parts.pause.left(policy.web.cooldown) if parts.pause and policy.web.cooldown else 0.0
     if left > 0:
-        summary = f"The last search was just made; this policy waits {policy.web_cooldown:g} s, {left:.0f} s are left."
+        summary = f"The last search was just made; this policy waits {policy.web.cooldown:g} s, {left:.0f} s are left."
         cooling = WebSearch(WebOutcome.COOLING, "", "", message=summary)
         return Result({"web": cooling}, summary, state=StepState.SKIPPED)
     query, by, usage, note = _web_query(trace, parts, run)
@@ -43,14 +43,14 @@ def search(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if web is None or web.outcome is not WebOutcome.APPROVED or parts.searcher is None:
         return None
     try:
-        with TimedCancel(run.cancel, policy.web_seconds) as deadline:
-            reply = parts.searcher.search(web.query, policy.web_limit, deadline)
+        with TimedCancel(run.cancel, policy.web.seconds) as deadline:
+            reply = parts.searcher.search(web.query, policy.web.limit, deadline)
     except Stopped:
         if run.cancel.is_set():
             raise
         if parts.pause:
             parts.pause.note()  # the query has left the machine
-        summary = f"The web did not answer within the {policy.web_seconds:g} s that this policy allows."
+        summary = f"The web did not answer within the {policy.web.seconds:g} s that this policy allows."
         return Result({"web": replace(web, outcome=WebOutcome.TIMED_OUT, message=summary)}, summary)
     if parts.pause and not reply.from_cache:
         parts.pause.note()
@@ -85,12 +85,12 @@ def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
     web, view, settings = trace.web, edited(trace).web, trace.settings
     if web is None or view is None:
         return None
-    counting = view.evidence(settings.policy.web_pages)
+    counting = view.evidence(settings.policy.web.pages)
     asks_model = settings.evaluator.calls_model
     settled = tuple(grade for grade in web.grades or () if not grade.retryable)  # who was away may be back
     given = {grade.passage_id for grade in settled} | set(trace.edits.pinned if asks_model else ())
     scored = {strip.passage_id for strip in web.strips or ()}
-    judged = settings.policy.refine_web or not asks_model
+    judged = settings.policy.web.refine or not asks_model
     wanted = counting if asks_model else view.passages
     ungraded = tuple(one for one in wanted if judged and one.id not in given)
     unscored = tuple(one for one in view.passages if web.strips is None or (one.id not in scored and one.text.strip()))
@@ -119,13 +119,13 @@ def _in_order(passages: tuple[Passage, ...], grades: tuple[Grade, ...]) -> tuple
 def _web_query(trace: Trace, parts: Parts, run: Run) -> tuple[str, str, Usage, str]:
     """(query, who wrote it, cost, a note); a model that fails here must not cost the user the search."""
     policy, own, model = trace.settings.policy, shortened(trace.question), parts.model
-    if policy.web_query is WebQuery.QUESTION or model is None:
+    if policy.web.query is WebQuery.QUESTION or model is None:
         return own, AS_ASKED, Usage(), ""
-    if policy.web_query is WebQuery.PHRASES:
-        limit = policy.web_query_phrases
+    if policy.web.query is WebQuery.PHRASES:
+        limit = policy.web.phrases
         asked, read = parts.prompts.phrases(trace.question, limit), lambda reply: key_phrases(reply, limit)
     else:
-        asked, read = parts.prompts.rewrite(trace.question, policy.web_query_words), clean_query
+        asked, read = parts.prompts.rewrite(trace.question, policy.web.words), clean_query
     query, usage, why = ask_for_query(model, asked, read, run.cancel)
     return (query, f"written by {model.name}", usage, "") if query else (own, AS_ASKED, usage, f", {why}")
 

@@ -9,8 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from crag_core.base.types import Correction, Decision, Excerpt, Origin, Passage
-from crag_core.decision.aggregation import set_aside
-from crag_core.decision.decide import chunk_action
+from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import flips
 from crag_core.service import schemas

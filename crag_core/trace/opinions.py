@@ -10,7 +10,7 @@ from itertools import combinations
 
 from crag_core.base.types import Action, Decision, EvaluatorCard, Grade, Opinion, Passage, Step, StepName
 from crag_core.decision.decide import decide
-from crag_core.decision.policy import Aggregation, FastPath, Policy
+from crag_core.decision.policy import Policy
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import RunSettings, Trace
@@ -276,11 +276,8 @@ def _alone(policy: Policy, card: EvaluatorCard) -> Policy:
     """The policy as it bands one passage. Where thresholds are those of a weighted sum, the evaluator's own serve."""
     if policy.scores_the_set:
         policy = policy.with_thresholds(card.lower, card.upper)
-    two = policy.aggregation is Aggregation.TWO_SIGNAL
-    kind = Aggregation.TWO_SIGNAL if two else Aggregation.BEST
-    return replace(
-        policy, aggregation=kind, fast_path=FastPath(), low_variance_promotes=False, rounds_by_question=False
-    )
+    kind = "two_signals" if policy.compares_two_scores else "best"
+    return replace(policy, score=kind, skip=(), low_variance_promotes=False)
 
 
 def _band(policy: Policy, passage: Passage, grade: Grade | None) -> Action | None:

@@ -22,17 +22,18 @@ from crag_core.base.types import (
     WebOutcome,
     WebSearch,
 )
-from crag_core.decision.plan import DOCUMENTS, EXPAND
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.refine import recompose
 from crag_core.decision.rounds import DecisionPath, replay_rounds
-from crag_core.decision.second_opinion import in_doubt
+from crag_core.decision.steps import DOCUMENTS, EXPAND
 from crag_core.trace.consolidation import conflict_lines
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.ending import FROM_MEMORY, NOT_IN_EVIDENCE, AnswerEnding, ending_of, standing
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful, why_no_evidence
 from crag_core.trace.trace import Trace, context_key
 
+NO_MODEL = "No language model: "
+"""How a note begins that says what the policy did in place of asking one."""
 _UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
 _SEARCHED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
 _ROUND = {CorrectionKind.EXPAND, CorrectionKind.READ, CorrectionKind.RE_RETRIEVE}
@@ -45,7 +46,6 @@ class Missing(StrEnum):
     QUESTION_CLASS = "the class of the question: this run did not sort it"
     CHUNKS = "chunks: this run retrieved none, since the question was to be answered without"
     SUFFICIENCY = "a judgement of the whole context: this run did not ask for one on these chunks"
-    SECOND_OPINION = "a second opinion: this run did not ask for it on these chunks"
     STRIPS = "strip scores: this run never scored sentences"
     EXTRACTION = "extracted sentences: this run never asked a model for them"
     WEB = "web results: this run made no web search"
@@ -62,7 +62,6 @@ _UNSETTLED = {
     Missing.CHUNKS,
     Missing.GRADES,
     Missing.SUFFICIENCY,
-    Missing.SECOND_OPINION,
     Missing.STRIPS,
     Missing.EXPANSION,
     Missing.DOCUMENTS,
@@ -162,12 +161,13 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
     decision = decision_path.decision
     knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
     if without_model and trace.passages:
-        knowledge = replace(knowledge, notes=(f"No language model: {without_model}", *knowledge.notes))
+        knowledge = replace(knowledge, notes=(f"{NO_MODEL}{without_model}", *knowledge.notes))
     if (judged := trace.judgement(policy)) and judged.reason:
         knowledge = replace(knowledge, notes=(f"On all chunks together: {judged.reason}", *knowledge.notes))
     if decision.is_from_memory:
         knowledge = replace(knowledge, notes=(FROM_MEMORY,))
-    consolidated = trace.consolidated(policy, knowledge.excerpts)
+    most = policy.steps(decision.action).get("consolidate")
+    consolidated = trace.consolidated(most, knowledge.excerpts)
     if consolidated and not consolidated.cause:
         numbers = [known[excerpt.passage.id] for excerpt in knowledge.excerpts]
         notes = (*conflict_lines(consolidated, numbers), *knowledge.notes)
@@ -176,7 +176,7 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
         note = f"Not set beside the model's own knowledge: {consolidated.cause}."
         knowledge = replace(knowledge, notes=(note, *knowledge.notes))
     missing = _missing_evidence(trace, policy, decision_path, pinned)
-    if policy.consolidate and knowledge.excerpts and consolidated is None:
+    if most is not None and knowledge.excerpts and consolidated is None:
         missing.append(Missing.CONSOLIDATION)
     answer = _answer(trace, policy, decision_path, knowledge, missing)
     if answer is None:
@@ -196,11 +196,11 @@ def _possible(policy: Policy, trace: Trace) -> Policy:
 
 def with_room(policy: Policy, passages: tuple[Passage, ...]) -> Policy:
     """The policy with a token budget that holds these passages whole."""
-    if policy.strips.token_budget is None:
+    if policy.refinement.budget is None:
         return policy
     needed = sum(estimate_tokens(passage.text) for passage in passages)
-    budget = max(policy.strips.token_budget, needed)
-    return replace(policy, strips=replace(policy.strips, token_budget=budget))
+    budget = max(policy.refinement.budget, needed)
+    return replace(policy, refinement=replace(policy.refinement, budget=budget))
 
 
 def _answer(
@@ -252,7 +252,7 @@ def _missing_evidence(
 ) -> list[Missing]:
     decision = decision_path.decision
     missing: list[Missing] = []
-    if policy.rounds_by_question and trace.settings.writer != EXTRACTIVE and trace.question_class is None:
+    if policy.classifies and trace.settings.writer != EXTRACTIVE and trace.question_class is None:
         missing.append(Missing.QUESTION_CLASS)
     if trace.is_unretrieved and not decision.is_from_memory:
         missing.append(Missing.CHUNKS)
@@ -260,8 +260,6 @@ def _missing_evidence(
         missing.append(Missing.GRADES)
     if policy.judges_together and trace.passages and trace.judgement(policy) is None:
         missing.append(Missing.SUFFICIENCY)
-    if any(passage.id not in pinned for passage in unread_again(trace, policy, decision_path)):
-        missing.append(Missing.SECOND_OPINION)
     scored = {strip.passage_id for strip in trace.strips or ()}
     if decision.handling in (Handling.REFINE, Handling.EXTRACT) and any(
         passage.id not in scored for passage in decision_path.evidence if passage.text.strip()
@@ -274,23 +272,12 @@ def _missing_evidence(
         missing.append(Missing.EXTRACTION)
     if decision.may_search and (trace.web is None or trace.web.outcome in _UNASKED):
         missing.append(Missing.WEB)
-    elif decision.wants(CorrectionKind.WEB_SEARCH) and policy.web_pages and trace.web and _has_unread(trace.web):
+    elif decision.wants(CorrectionKind.WEB_SEARCH) and policy.web.pages and trace.web and _has_unread(trace.web):
         missing.append(Missing.PAGES)
     if decision_path.wanted:
         kinds = {EXPAND: Missing.EXPANSION, DOCUMENTS: Missing.DOCUMENTS}
         missing.append(kinds.get(decision_path.wanted[-1], Missing.RE_RETRIEVAL))
     return missing
-
-
-def unread_again(trace: Trace, policy: Policy, decision_path: DecisionPath) -> tuple[Passage, ...]:
-    """The passages in doubt that the second evaluator of `policy` was not asked about."""
-    decision, asked = decision_path.decision, policy.second_opinion
-    if asked is None or decision.rule or asked.evaluator == trace.settings.evaluator.name:
-        return ()
-    second = {grade.passage_id: grade.second for grade in trace.grades or () if grade.second}
-    read = {passage_id for passage_id, one in second.items() if one.evaluator == asked.evaluator}
-    doubtful = in_doubt(policy, decision_path.iterations[-1].passages, trace.grades)
-    return tuple(passage for passage in doubtful if passage.id not in read)
 
 
 def _has_unread(web: WebSearch) -> bool:

@@ -17,9 +17,7 @@ from crag_core.base.types import (
     StepState,
     WebOutcome,
 )
-from crag_core.decision.aggregation import set_aside
-from crag_core.decision.decide import chunk_action
-from crag_core.decision.policy import Aggregation
+from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.rounds import DecisionPath
 from crag_core.decision.signals import weigh
 from crag_core.trace.edits import edited
@@ -41,7 +39,6 @@ _UNTIL_DECIDED = (
     StepName.CLASSIFY,
     StepName.RETRIEVE,
     StepName.GRADE,
-    StepName.SECOND_READING,
     StepName.JUDGE_TOGETHER,
     StepName.ROUTE,
     StepName.RETRIEVE_AGAIN,
@@ -270,6 +267,6 @@ def _improved(trace: Trace) -> bool | None:
 
 def best_score(trace: Trace, passages: Iterable[Passage]) -> float | None:
     """The evaluator's best, by the part that decides where two signals do; None where nothing is graded."""
-    name = ANSWERING if trace.settings.policy.aggregation is Aggregation.TWO_SIGNAL else ""
+    name = ANSWERING if trace.settings.policy.compares_two_scores else ""
     grades = (trace.grade_of(passage.id) for passage in passages)
     return max((score for grade in grades if grade and (score := grade.part(name)) is not None), default=None)

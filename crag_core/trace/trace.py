@@ -41,16 +41,17 @@ from crag_core.base.types import (
     Usage,
     WebSearch,
 )
-from crag_core.decision.policy import Again, Policy, WebUse
-from crag_core.decision.signals import CLASSES, REPEATED, ROUNDS, SUFFICIENCY, UNSURE, rounds_by_rule
+from crag_core.decision.policy import Policy
+from crag_core.decision.policy_file import upgrade
+from crag_core.decision.signals import CLASS, CLASSES, REPEATED, SUFFICIENCY, UNSURE, class_by_rule
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.repetition import speaks_of_before
 
-SCHEMA = 4
+SCHEMA = 5
 LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
 """Steps that go on at the same time, unless the run `refines_first`."""
-_READABLE = (1, 2, 3, 4)
+_READABLE = (1, 2, 3, 4, 5)
 
 
 @dataclass(frozen=True)
@@ -138,21 +139,20 @@ class Trace:
         alike = (one for one in self.sufficiency if (one.by, one.passages) == (policy.context_judge, ids))
         return next(alike, None) if policy.judges_together else None
 
-    def consolidated(self, policy: Policy, excerpts: tuple[Excerpt, ...]) -> Consolidation | None:
-        """What a model made of just these excerpts, asked as `policy` asks; it may hold why nothing came of it."""
-        asked = (policy.own_knowledge, context_ids(excerpts))
-        alike = (one for one in self.consolidations if (one.most, one.context) == asked)
-        return next(alike, None) if policy.consolidate else None
+    def consolidated(self, most: int | None, excerpts: tuple[Excerpt, ...]) -> Consolidation | None:
+        """What a model made of just these excerpts and at most `most` passages of its own, or why it made nothing."""
+        asked = (most, context_ids(excerpts))
+        return next((one for one in self.consolidations if (one.most, one.context) == asked), None)
 
     def measured(self, policy: Policy) -> Scores:
         """The signals, with what a model said of these passages together and of the question, if `policy` asks that."""
         judged, found = self.judgement(policy), self.signals
         if judged and judged.score is not None:
             found = (*found, (SUFFICIENCY, judged.score))
-        if policy.rounds_by_question and self.settings.writer == EXTRACTIVE:
-            found = (*found, (ROUNDS, rounds_by_rule(self.question)))
-        elif policy.rounds_by_question and self.question_class and self.question_class.label in CLASSES:
-            found = (*found, (ROUNDS, CLASSES[self.question_class.label]))
+        if policy.classifies and self.settings.writer == EXTRACTIVE:
+            found = (*found, (CLASS, class_by_rule(self.question)))
+        elif policy.classifies and self.question_class and self.question_class.label in CLASSES:
+            found = (*found, (CLASS, CLASSES[self.question_class.label]))
         found = (*found, (UNSURE, 1.0)) if self.is_unsure else found
         return (*found, (REPEATED, 1.0)) if self._repeats else found
 
@@ -176,7 +176,7 @@ class Trace:
 
     def decided_by(self, policy: Policy) -> Policy:
         """`policy` as it decides this record: a run without a language model had nobody to ask."""
-        return policy.unaided() if self.settings.writer == EXTRACTIVE else policy
+        return policy.without_language_model() if self.settings.writer == EXTRACTIVE else policy
 
     @property
     def asked(self) -> str:
@@ -211,9 +211,8 @@ class Trace:
     def refines_first(self) -> bool:
         """Whether the web is asked only after refinement: that depends on what refinement leaves, or finds repeated."""
         made = self.decision
-        return made is not None and (
-            bool(self._turns) or self.settings.policy.route(made.action).web is WebUse.WHEN_FEW
-        )
+        is_open = bool(self._turns) or (made is not None and "web_if_fewer" in self.settings.policy.steps(made.action))
+        return made is not None and is_open
 
     def seconds_of(self, names: Collection[str]) -> float:
         """What these steps took together; of two lanes at the same time only the longer one counts."""
@@ -312,29 +311,36 @@ def as_compared(settings: RunSettings) -> dict[str, Any]:
     plain = dict(serialization.to_plain(settings))
     if not settings.writer_version:
         del plain["writer_version"]
-    if settings.policy.second_opinion is None:
-        del plain["policy"]["second_opinion"]
-    for name in ("without_model", "group", "rounds_by_question", "consolidate", "own_knowledge"):
-        if not getattr(settings.policy, name):
-            del plain["policy"][name]
-    if not settings.policy.judges_together:
-        del plain["policy"]["context_judge"]
     return plain
 
 
+def upgraded_settings(plain: Any) -> Any:
+    """Settings of a record with the policy in its present form; what is none is left to be refused."""
+    policy = plain.get("policy") if isinstance(plain, dict) else None
+    return plain | {"policy": upgrade(policy)} if isinstance(policy, dict) else plain
+
+
 def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
-    """A run of schema 1 in the words of schema 2: there `re_retrieve` was true or false, and never carried out."""
-    words = {"ambiguous": Again.REFINE.value, "incorrect": Again.NEXT_STRATEGY.value}
-    settings = data.get("settings")
-    policy = settings.get("policy") if isinstance(settings, dict) else None
-    if data["schema"] != 1 or not isinstance(settings, dict) or not isinstance(policy, dict):
+    """A run of schema 1 to 4 in the words of schema 5: a policy is a list of steps, and nothing is read twice."""
+    if data["schema"] == SCHEMA:
         return data
-    routes = {
-        name: route | {"re_retrieve": words.get(name) if route["re_retrieve"] else None}
-        for name, route in policy.items()
-        if isinstance(route, dict) and isinstance(route.get("re_retrieve"), bool)
+    found = data | {"settings": upgraded_settings(data.get("settings"))}
+    for key in ("decision", "earlier", "grades", "web", "opinions"):
+        found |= {key: in_present_words(data[key])} if key in data else {}
+    return found
+
+
+def in_present_words(value: Any) -> Any:
+    """Decisions and grades of schema 4 and before, or what holds some, in the words of schema 5."""
+    if isinstance(value, list):
+        return [in_present_words(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    words = {("handling", "whole"): "keep", ("next_round", "web"): None}
+    kept = {key: one for key, one in value.items() if key != "second"}
+    return {
+        key: words.get((key, one), one) if isinstance(one, str) else in_present_words(one) for key, one in kept.items()
     }
-    return data | {"settings": settings | {"policy": policy | routes}}
 
 
 def _check_strips(path: str, strips: tuple[Strip, ...], passages: tuple[Passage, ...]) -> None:

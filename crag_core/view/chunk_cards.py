@@ -9,9 +9,7 @@ from functools import cached_property
 
 from crag_core.base.text.display import counted
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, StripVerdict
-from crag_core.decision.aggregation import set_aside
-from crag_core.decision.decide import chunk_action
-from crag_core.decision.second_opinion import second_text
+from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.trace.injection_scan import warnings
 from crag_core.view.run_view import Label, RunView
 from crag_core.view.score_words import Number, edit_text, numbers_of, own_reason, signals_of
@@ -138,7 +136,7 @@ class _Cards:
         edits, looked_at = view.trace.edits, {one.id for one in view.routed.decision_path.looked_at}
         aside = set_aside(view.policy, view.routed.decision_path.looked_at, view.changed.grades)
         if web := view.trace.web:
-            results = web.evidence(view.policy.web_pages)
+            results = web.evidence(view.policy.web.pages)
             looked_at |= {one.id for one in results}
             aside |= set_aside(view.policy, results, web.grades)
         for passage in passages:
@@ -199,8 +197,6 @@ def _decides(decision: Decision, id_: str, grade: Grade | None) -> str:
 
 def _notes(view: RunView, id_: str) -> Iterator[str]:
     path = view.routed.decision_path
-    second = second_text(view.policy, view.trace.grade_of(id_))
-    yield from [second] if second else []
     if id_ not in {one.id for one in view.trace.passages or ()}:
         found = next((one.path for one in view.trace.rounds if id_ in _ids(one)), ())
         yield from [f"found by a later retrieval: {' → '.join(found)}"] if found else []
@@ -212,7 +208,7 @@ def _notes(view: RunView, id_: str) -> Iterator[str]:
 
 def _web_notes(view: RunView, id_: str) -> Iterator[str]:
     web = view.trace.web
-    if web and id_ not in {one.id for one in web.evidence(view.policy.web_pages)}:
+    if web and id_ not in {one.id for one in web.evidence(view.policy.web.pages)}:
         is_snippet = id_ in {one.id for one in web.results}
         yield "chunks of its page are used in its place" if is_snippet else "this policy does not read this page"
 

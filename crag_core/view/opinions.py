@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import counted, readable
 from crag_core.base.types import Action, Grade
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.policy import Policy
 from crag_core.trace.opinions import Disagreement, Row, Suited, Verdict, disagreement
 from crag_core.view.run_view import Label, RunView, evaluator_name
 from crag_core.view.score_words import NOT_GRADED, numbers_of, own_reason
@@ -59,7 +59,7 @@ def comparisons(view: RunView, suited: Suited) -> tuple[Comparison, ...]:
 
 def _comparison(view: RunView, found: Disagreement) -> Comparison:
     sides = _side(found.main, found.rows, 0), _side(found.other, found.rows, 1)
-    has_two = view.policy.aggregation is Aggregation.TWO_SIGNAL
+    has_two = view.policy.compares_two_scores
     policies = [side.verdict.policy for side in sides]
     rows = tuple(
         OpinionRow(

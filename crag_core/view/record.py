@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import clean, counted, duration, limit_text, model_calls, moment, readable
 from crag_core.base.types import Decision, EvaluatorCard, ModelCall, Round, Step, Usage
-from crag_core.decision.plan import DOCUMENTS, WIDENING
 from crag_core.decision.rounds import Iteration
+from crag_core.decision.steps import DOCUMENTS, WIDENING
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import left_out
 from crag_core.trace.trace import Trace
@@ -128,10 +128,10 @@ def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
         "Policy": f"{policy.title} ({policy.name}): {policy.summary}",
         "Described in": policy.source,
         "Thresholds of the run": "none: plain RAG"
-        if policy.fast_path.always
+        if policy.is_plain
         else "lower {}, upper {}, sentence cut-off {}, ".format(*readable(*policy.thresholds))
-        + limit_text(policy.strips.top),
-        "Chunks graded by": "nobody: plain RAG" if policy.fast_path.always else _card(own.evaluator),
+        + limit_text(policy.refinement.top),
+        "Chunks graded by": "nobody: plain RAG" if policy.is_plain else _card(own.evaluator),
         "Sentences scored by": _card(own.strip_evaluator),
         "Embedding model": own.embedding,
         "Answer by": f"{own.writer}, version {own.writer_version}" if own.writer_version else own.writer,

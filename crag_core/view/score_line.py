@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from crag_core.base.text.display import against, clean
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Grade, Origin
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
 from crag_core.view import score_words
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
@@ -15,13 +15,13 @@ from crag_core.view.run_view import RunView
 from crag_core.view.score_words import NOT_COMPARED, NOT_GRADED, Mark, evaluators, marks_of, sentences
 
 _HOW = {
-    Aggregation.BEST: "the best",
-    Aggregation.WORST: "the worst",
-    Aggregation.RANK_WEIGHTED: "a mean by rank",
-    Aggregation.SIGNALS: "measures of the whole set",
-    Aggregation.WHOLE_CONTEXT: "a judgement of all chunks together",
-    Aggregation.MEAN_OF_KEPT: "the mean of what is kept",
-    Aggregation.TWO_SIGNAL: "the best",
+    "best": "the best",
+    "worst": "the worst",
+    "rank_weighted": "a mean by rank",
+    "signals": "measures of the whole set",
+    "whole_context": "a judgement of all chunks together",
+    "mean_of_kept": "the mean of what is kept",
+    "two_signals": "the best",
 }
 
 
@@ -158,7 +158,7 @@ def _lines(view: RunView, cards: Sequence[ChunkCard]) -> tuple[Line, ...]:
     correct = _band(policy, Action.CORRECT, "upper", "one")
     if decision.score is None or decision.topical is None:
         compared = None if decision.rule else decision.score
-        how = "" if compared is None else f"overall {_describe(policy, compared)}, {_HOW[policy.aggregation]}"
+        how = "" if compared is None else f"overall {_describe(policy, compared)}, {_HOW[policy.score]}"
         bands: tuple[Band, ...] = (incorrect, ambiguous, correct)
         if policy.lower > policy.upper:  # which decides nothing with one score
             bands = (replace(incorrect, high="upper"), correct)
@@ -178,7 +178,7 @@ def _lines(view: RunView, cards: Sequence[ChunkCard]) -> tuple[Line, ...]:
 
 
 def _band(policy: Policy, action: Action, low: str, high: str) -> Band:
-    return Band(action, clean(policy.route(action).name), low, high)
+    return Band(action, clean(policy.bare_label(action)), low, high)
 
 
 def _points(view: RunView, cards: Sequence[ChunkCard], part: str = "", best: float | None = None) -> tuple[Point, ...]:

@@ -70,9 +70,9 @@ def signals_of(grade: Grade) -> tuple[Number, ...]:
 
 
 def marks_of(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mark, Mark]:
-    under, over = policy.incorrect.name, policy.correct.name
-    lower = f"{under} {'at or below' if policy.lower_is_inclusive else 'below'} it"
-    upper = f"{over} {'above it' if policy.upper_is_exclusive else 'from it up'}"
+    under, over = policy.bare_label(Action.INCORRECT), policy.bare_label(Action.CORRECT)
+    lower = f"{under} {'at or below' if policy.at_lower is Action.INCORRECT else 'below'} it"
+    upper = f"{over} {'above it' if policy.at_upper is Action.AMBIGUOUS else 'from it up'}"
     return (
         _mark("lower", policy.lower, clean(lower), stable.lower, decision.action),
         _mark("upper", policy.upper, clean(upper), stable.upper, decision.action),
@@ -142,8 +142,8 @@ def ungraded_text(grade: Grade | None, policy: Policy, passage: Passage) -> str:
     """ "not graded", and what the policy counts that as; "" where it was graded."""
     if grade is None or grade.score is not None:
         return "" if grade else NOT_GRADED
-    is_counted = policy.ungraded_score is not None and passage.origin is Origin.CORPUS
-    counted, *_ = against(policy.ungraded_score or 0.0, policy.lower, policy.upper)
+    is_counted = policy.ungraded is not None and passage.origin is Origin.CORPUS
+    counted, *_ = against(policy.ungraded or 0.0, policy.lower, policy.upper)
     return NOT_GRADED + (f", counts as {counted}" if is_counted else "")
 
 

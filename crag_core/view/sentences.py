@@ -67,7 +67,7 @@ def deciding_cutoff(view: RunView, origin: Origin) -> float | None:
     """The strip cut-off, where it is what keeps and strikes out the sentences of this origin."""
     handling = view.routed.decision.handling
     if origin is Origin.WEB:
-        is_refined = view.policy.refine_web
+        is_refined = view.policy.web.refine
     else:
         is_refined = handling is Handling.REFINE or (handling is Handling.EXTRACT and view.trace.extractions is None)
     return view.policy.cutoff if is_refined else None

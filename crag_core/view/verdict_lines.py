@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import against, counted, limit_text, readable
 from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision
-from crag_core.decision.policy import STAND_IN, Aggregation, Policy
+from crag_core.decision.policy import STAND_IN, Policy
 from crag_core.decision.stability import flips, is_settled
 from crag_core.trace.opinions import judge_of
 from crag_core.trace.trace import Trace
@@ -138,7 +138,7 @@ def notes(view: RunView) -> tuple[str, ...]:
 def is_one_for_both(policy: Policy, decision: Decision) -> bool:
     """Whether a policy of two signals had but one number to decide by: the evaluator tells no parts."""
     is_compared = decision.score is not None and decision.rule is None
-    return policy.aggregation is Aggregation.TWO_SIGNAL and is_compared and decision.topical is None
+    return policy.score == "two_signals" and is_compared and decision.topical is None
 
 
 # --- what differs from the run as taken -----------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
         message.append(f"policy {policy.title} instead of {then.title}")
     if judge_of(trace.settings) != judge_of(taken.settings):
         message.append(f"evaluator {_evaluator(trace)} instead of {_evaluator(taken)}")
-    is_plain = policy.fast_path.always or then.fast_path.always  # which looks at no threshold
+    is_plain = policy.is_plain or then.is_plain  # which looks at no threshold
     message += [
         f"{name} {_instead(before, now)}"
         for name, before, now in (
@@ -161,8 +161,8 @@ def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
         )
         if before != now and not is_plain
     ]
-    if then.strips.top != policy.strips.top and not is_plain:
-        message.append(f"{limit_text(policy.strips.top)} instead of {then.strips.top or 'no limit'}")
+    if then.refinement.top != policy.refinement.top and not is_plain:
+        message.append(f"{limit_text(policy.refinement.top)} instead of {then.refinement.top or 'no limit'}")
     if then.doubtful is not policy.doubtful and not is_plain:
         message.append(f"doubtful ending “{policy.doubtful}” instead of “{then.doubtful}”")
     edits, before = trace.edits, taken.edits

@@ -73,7 +73,7 @@ def test_every_key_has_its_say(workbench: Workbench) -> None:
     chosen = found.choice
     assert (found.name, chosen.evaluator, chosen.model) == ("strict", "heuristic", "openai/mine")
     assert chosen.policy.thresholds == (0.1, 0.9, 0.4) and chosen.policy.doubtful is Doubtful.ABSTAIN
-    assert chosen.policy.strips.top == 8
+    assert chosen.policy.refinement.top == 8
     assert (chosen.web, chosen.top_k) == (WebMode.AUTO, 12)
 
 
@@ -118,7 +118,7 @@ def test_the_model_of_the_settings_is_taken_where_none_is_named(workbench: Workb
 def test_the_rules_of_the_agent_come_from_the_settings(tmp_path: Path) -> None:
     settled = Workbench(Config(home=tmp_path, agent_few=1, agent_iterations=1))
     policy = read("agentic", settled).choice.policy
-    assert policy.fast_path.few_context == 1 and policy.loop.max_iterations == 1
+    assert dict(policy.skip)["few_context"] == 1 and policy.max_rounds == 1
 
 
 @pytest.mark.parametrize("text", [" paper ", "paper", "paper , upper = 0.9", "paper,name= x = y "])
@@ -180,7 +180,7 @@ def test_what_plain_rag_would_not_heed_is_refused(idle: str, workbench: Workbenc
         ("paper,cutoff=0.3.1", "cutoff: expected a number from 0 to 1, found '0.3.1'."),
         ("paper,upper=1.2", "The configuration 'paper,upper=1.2' cannot be used: upper must lie in 0..1, found 1.2."),
         ("paper,lower=-0.1", "lower must lie in 0..1, found -0.1."),
-        ("paper,cutoff=80", "strips.cutoff must lie in 0..1, found 80.0."),
+        ("paper,cutoff=80", "refinement.cutoff must lie in 0..1, found 80.0."),
         ("paper,upper=nan", "upper must lie in 0..1, found nan."),
         ("paper,upper=1e309", "upper must lie in 0..1, found inf."),
         ("paper,lower=0.9,upper=0.8", "lower must not exceed upper, found lower 0.9 and upper 0.8."),

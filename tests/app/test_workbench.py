@@ -120,24 +120,27 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "near miss of a key": (paper_with("upper =", "uper ="), "mine.uper: unknown key. Did you mean 'upper'?"),
     "text for a number": (
         paper_with("upper = 0.55", 'upper = "high"'),
-        "mine.upper: expected float, found str 'high'",
+        "mine.upper: expected a valid number, found str 'high'",
     ),
-    "number for a text": (paper_with('title = "Paper"', "title = 7"), "mine.title: expected str, found int 7"),
-    "yes for a number": (paper_with("upper = 0.55", "upper = true"), "mine.upper: expected float, found bool True"),
+    "number for a text": (paper_with('title = "Paper"', "title = 7"), "title: expected a valid string, found int 7"),
+    "yes for a number": (paper_with("upper = 0.55", "upper = true"), "upper: expected a valid number, found bool True"),
     "not a number": (paper_with("upper = 0.55", "upper = nan"), "mine.upper: expected a finite number"),
     "lower above upper": (
         paper_with("lower = 0.40", "lower = 0.80"),
         "lower must not exceed upper, found lower 0.8",
     ),
     "out of range": (paper_with("upper = 0.55", "upper = 55"), "policy mine: upper must lie in 0..1, found 55.0"),
-    "unknown aggregation": (
-        paper_with('aggregation = "best"', 'aggregation = "median"'),
-        "mine.aggregation: expected one of best, worst, rank-weighted, signals, mean-of-kept, two-signal, "
-        "whole-context, found",
+    "unknown score": (
+        paper_with('score = "best"', 'score = "median"'),
+        "policy mine: score: expected one of best, two_signals, worst, rank_weighted, mean_of_kept, signals, ",
     ),
-    "key within a table": (paper_with("cutoff = 0.30", "cutof = 0.30"), "mine.strips.cutof: unknown key"),
+    "unknown step": (
+        paper_with('correct = ["refine"]', 'correct = ["refined"]'),
+        "policy mine: correct: 'refined' is no step. Did you mean 'refine'?",
+    ),
+    "key within a table": (paper_with("cutoff = 0.30", "cutof = 0.30"), "mine.refinement.cutof: unknown key"),
     "action misspelt": (
-        paper_with("[correct]", "[correckt]"),
+        paper_with("correct =", "correckt ="),
         "mine.correckt: unknown key. Did you mean 'correct'?",
     ),
     "key left out": (paper_with("lower = 0.40\n", ""), "mine.lower: missing, and it has no default"),
@@ -215,10 +218,10 @@ def test_settings_of_the_agent_reach_the_policy_agentic_and_no_other() -> None:
     }
     found, _ = load_policies(settings=config.load(environment))
     plain, _ = load_policies()
-    agent, rules = found["agentic"], found["agentic"].fast_path
-    assert (agent.loop.max_iterations, rules.few_context, rules.high_vector_score) == (5, 4, 0.65)
-    assert rules.read_file, "the rule for pinned files has no setting"
-    assert agent.loop.strategies == plain["agentic"].loop.strategies
+    agent = found["agentic"]
+    assert agent.max_rounds == 5
+    assert agent.skip == (("read_file", None), ("few_context", 4), ("high_vector_score", 0.65))
+    assert agent.incorrect == plain["agentic"].incorrect
     assert {**found, "agentic": None} == {**plain, "agentic": None}
     assert find_policy("agentic", config.load(environment)) == agent
 

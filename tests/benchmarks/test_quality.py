@@ -169,7 +169,7 @@ def test_a_single_no_goes_to_the_web_beside_what_has_a_yes(said: tuple[int, ...]
     grades = tuple(Grade(one.id, float(score)) for one, score in zip(found, said, strict=True))
     policy = any_no()
     assert decide(policy, found, grades).action is action
-    assert policy.route(Action.AMBIGUOUS).drop_below == 0.5 and policy.correct.web == "never"
+    assert policy.steps(Action.AMBIGUOUS)["drop"] == 0.5 and "web" not in policy.steps(Action.CORRECT)
 
 
 class YesNoModel(FakeModel):

@@ -8,7 +8,6 @@ import pytest
 
 from crag_core.base.types import Action, Grade
 from crag_core.decision.decide import chunk_action, decide
-from crag_core.decision.policy import FastPath
 from crag_core.evaluators.policies import plain_rag
 from tests.builders import POLICIES, grade, graded, passage, policy, twice
 
@@ -51,5 +50,5 @@ def test_no_chunk_has_an_action_where_none_is_compared_with_the_thresholds() -> 
 
 
 def test_no_rule_speaks_for_a_chunk() -> None:
-    of = replace(policy("paper"), fast_path=FastPath(few_context=9))
+    of = replace(policy("paper"), skip=(("few_context", 9),))
     assert chunk_action(of, CHUNK, grade("p1", 0.0)) is INCORRECT

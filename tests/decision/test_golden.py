@@ -14,6 +14,7 @@ from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
 from crag_core.decision.refine import left_after_refinement
 from crag_core.decision.signals import SignalMeter
+from crag_core.decision.steps import WAYS
 from tests.builders import POLICIES, policy_file
 
 FOLDER = Path(__file__).parents[1] / "golden"
@@ -32,7 +33,7 @@ CASES = [pytest.param(name, case, id=f"{name}: {case['name']}") for name in POLI
 def policy_of(name: str, case: Case) -> Policy:
     policy = policy_file(name).with_thresholds(**case.get("thresholds", {}))
     if "max_iterations" in case:
-        policy = replace(policy, loop=replace(policy.loop, max_iterations=case["max_iterations"]))
+        policy = replace(policy, max_rounds=case["max_iterations"])
     return policy
 
 
@@ -87,15 +88,17 @@ def signals_of(case: Case, passages: tuple[Passage, ...]) -> Scores:
 
 def path_of(case: Case) -> tuple[str, ...]:
     """The rounds before this iteration, all of them re-retrievals."""
-    return tuple(policy_file("agentic").loop.strategies[: case.get("iteration", 1) - 1])
+    return WAYS[: case.get("iteration", 1) - 1]
 
 
-def told(decision: Decision, policy: Policy, passages: tuple[Passage, ...]) -> dict[str, Any]:
+def told(decision: Decision, policy: Policy, passages: tuple[Passage, ...], path: tuple[str, ...]) -> dict[str, Any]:
     """A decision in the words of the golden files."""
     discarded = {one.passage_id for one in decision.plan if one.kind is CorrectionKind.DISCARD}
     kept = [] if None in discarded else [at for at, one in enumerate(passages) if one.id not in discarded]
     is_empty = decision.handling is Handling.DISCARD or not passages
     again = None if decision.next_round == "expand" else decision.next_round
+    if again is None and "again" in policy.steps(decision.action) and decision.wants(CorrectionKind.WEB_SEARCH):
+        again = "web"
     return {
         "action": decision.action.value,
         "label": decision.label.upper().replace("-", "_"),
@@ -108,8 +111,8 @@ def told(decision: Decision, policy: Policy, passages: tuple[Passage, ...]) -> d
         "discarded": [at for at in range(len(passages)) if at not in kept],
         "handling": "none" if is_empty else decision.handling.value,
         "web": decision.wants(CorrectionKind.WEB_SEARCH),
-        "web_query": policy.web_query.value,
-        "web_limit": policy.web_limit,
+        "web_query": policy.web.query.value,
+        "web_limit": policy.web.limit,
         "expand": decision.wants(CorrectionKind.EXPAND),
         "re_retrieve": again,
     }
@@ -122,7 +125,7 @@ def test_case_worked_out_by_hand(name: str, case: Case) -> None:
     decision = decided(case, policy, passages, signals)
     expected = dict(case["expect"])
     criteria = expected.pop("criteria", None)
-    found = told(decision, policy, passages)
+    found = told(decision, policy, passages, path_of(case))
     assert {key: found[key] for key in expected} == expected, case["working"]
     if criteria:
         measured = {name: round(value, 4) for name, value in signals}

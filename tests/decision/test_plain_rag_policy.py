@@ -9,15 +9,15 @@ import pytest
 
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.base.types import Action, CorrectionKind, Handling
-from crag_core.decision.decide import decide, match_rule
-from crag_core.decision.policy import FastPath, Policy, Strategy
+from crag_core.decision.decide import decide
+from crag_core.decision.policy import Policy
 from crag_core.decision.refine import recompose
 from crag_core.evaluators.policies import PLAIN, load_policies, plain_rag
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from tests.builders import graded, passage, passages, policy, strips_of, trace
 
-ALWAYS = FastPath(always=True)
+ALWAYS = (("always", None),)
 
 
 @pytest.mark.parametrize("scores", [(0.0,), (0.0, 0.0, 0.0), (1.0,), (None,), (None, 0.0)])
@@ -25,7 +25,7 @@ def test_whatever_was_found_is_correct_by_rule_whatever_its_grades(scores: tuple
     found, grades = graded(*scores)
     decision = decide(plain_rag(), found, grades)
     assert (decision.action, decision.rule, decision.score) == (Action.CORRECT, "always", 1.0)
-    assert decision.handling is Handling.WHOLE and not decision.wants(CorrectionKind.WEB_SEARCH)
+    assert decision.handling is Handling.KEEP and not decision.wants(CorrectionKind.WEB_SEARCH)
     assert decision.deciding == tuple(one.id for one in found)
     assert decision.reason == "rule always: this policy uses what is retrieved as it is; no grade was looked at"
 
@@ -36,33 +36,17 @@ def test_nothing_is_graded_and_the_reason_says_so() -> None:
     assert decision.label == "Not graded" and decision.topical is None
 
 
-def test_where_nothing_was_found_no_rule_matches() -> None:
-    assert match_rule(plain_rag(), ()) is None
+def test_where_nothing_was_found_nothing_is_correct() -> None:
     decision = decide(plain_rag(), (), None)
     assert (decision.action, decision.label, decision.verdict) == (Action.INCORRECT, "Nothing found", None)
     assert decision.reason == "nothing was retrieved" and not decision.wants(CorrectionKind.WEB_SEARCH)
 
 
-@pytest.mark.parametrize("other", [FastPath(read_file=True), FastPath(few_context=9), FastPath(high_vector_score=0.0)])
-def test_it_is_the_first_rule_of_all(other: FastPath) -> None:
-    found = tuple(
-        passage(f"p{n}", found_by=("dense", "read_file"), scores=(("cosine", 0.9),), document_id="d") for n in (1, 2)
-    )
-    of = replace(policy("paper"), fast_path=other)
-    assert match_rule(of, found) is not None and match_rule(of, found) != match_rule(plain_rag(), found)
-    assert match_rule(replace(of, fast_path=replace(other, always=True)), found) == match_rule(plain_rag(), found)
-
-
 def test_any_policy_can_have_the_rule_and_goes_on_as_its_correct_route_says() -> None:
-    decision = decide(replace(policy("paper"), fast_path=ALWAYS), *graded(0.0, 0.1))
+    decision = decide(replace(policy("paper"), skip=ALWAYS), *graded(0.0, 0.1))
     assert (decision.action, decision.rule, decision.handling) == (Action.CORRECT, "always", Handling.REFINE)
-    agentic = replace(policy("agentic"), fast_path=ALWAYS)
+    agentic = replace(policy("agentic"), skip=ALWAYS)
     assert decide(agentic, *graded(0.0, 0.0, 0.0)).next_round is None
-
-
-def test_passages_that_were_looked_at_before_are_approved_by_no_rule() -> None:
-    found, grades = graded(0.0, 0.0)
-    assert decide(replace(policy("agentic"), fast_path=ALWAYS), found, grades, seen=("p1",)).rule is None
 
 
 def test_every_passage_goes_in_whole_and_no_sentence_is_struck() -> None:
@@ -87,24 +71,16 @@ def test_the_rule_survives_the_way_through_json() -> None:
     plain = plain_rag()
     assert from_plain(Policy, json.loads(json.dumps(to_plain(plain)))) == plain
     run = trace(plain, passages=passages(1))
-    assert Trace.from_json(run.to_json()).settings.policy.fast_path == ALWAYS
-
-
-def test_policies_of_before_the_rule_are_still_read() -> None:
-    for name in ("paper", "agentic"):
-        written = json.loads(json.dumps(to_plain(policy(name))))
-        del written["fast_path"]["always"]
-        assert from_plain(Policy, written) == policy(name) and not policy(name).fast_path.always
+    assert Trace.from_json(run.to_json()).settings.policy.skip == ALWAYS
 
 
 def test_it_takes_no_part_in_grading_a_set_and_survives_given_passages() -> None:
-    assert plain_rag().for_grading().fast_path == FastPath()
-    assert plain_rag().without_retrieval().fast_path == ALWAYS
+    assert plain_rag().for_grading().skip == ()
+    assert plain_rag().without_retrieval().skip == ALWAYS
 
 
 def test_it_stands_beside_the_policies_and_not_among_them() -> None:
     plain = plain_rag()
     assert plain.name == PLAIN and PLAIN not in load_policies()[0]
-    assert plain.title == "Plain RAG" and plain.loop.strategies == tuple(Strategy)
-    assert all(not plain.route(action).expand and plain.route(action).re_retrieve is None for action in Action)
-    assert not any(policy.fast_path.always for policy in load_policies()[0].values())
+    assert plain.title == "Plain RAG" and not plain.has("again", "expand", "documents", "web", "web_if_fewer")
+    assert not any(policy.is_plain for policy in load_policies()[0].values())

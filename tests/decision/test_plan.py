@@ -8,8 +8,8 @@ import pytest
 
 from crag_core.base.types import Action, Correction, CorrectionKind, Handling
 from crag_core.decision.decide import decide
-from crag_core.decision.policy import Loop, Policy, Strategy
-from tests.builders import POLICIES, even, graded, kinds, passages, policy
+from crag_core.decision.policy import Policy
+from tests.builders import POLICIES, even, graded, kinds, policy
 
 KEEP, DISCARD, REFINE = CorrectionKind.KEEP, CorrectionKind.DISCARD, CorrectionKind.REFINE
 REWRITE, WEB, GENERATE = CorrectionKind.REWRITE, CorrectionKind.WEB_SEARCH, CorrectionKind.GENERATE
@@ -51,8 +51,8 @@ def test_each_action_of_each_policy_has_its_corrections(
     found, grades = graded(score, score, score)
     decision = decide(policy(name), found, grades, even(score))
     assert (decision.action, kinds(decision)) == (action, plan)
-    assert decision.label == policy(name).route(action).label
-    assert decision.handling is policy(name).route(action).passages
+    assert decision.label == policy(name).label(action)
+    assert decision.handling == next(iter(policy(name).steps(action)))
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -60,7 +60,7 @@ def test_nothing_retrieved_leaves_nothing_to_discard(name: str) -> None:
     plan = kinds(decide(policy(name), (), None, ()))
     asks_as_it_is = name in ("rank-weighted", "heuristic", "signals")
     search = (WEB, GENERATE) if asks_as_it_is else (REWRITE, WEB, GENERATE)
-    search = (GENERATE,) if policy(name).judges_together or policy(name).consolidate else search
+    search = search if "web" in policy(name).steps(Action.INCORRECT) else (GENERATE,)
     assert plan == ((RE_RETRIEVE, GENERATE) if name in ("agentic", "adaptive-rag") else search)
 
 
@@ -69,23 +69,32 @@ def discards(plan: tuple[Correction, ...]) -> dict[str | None, str]:
 
 
 @pytest.mark.parametrize(
-    ("scores", "dropped", "searches"),
+    ("name", "scores", "dropped"),
     [
-        ((0.8, 0.5, 0.5, 0.3), ("p4",), False),
-        ((0.8, 0.3, 0.5), ("p2",), True),
-        ((0.4, 0.4, 0.4), (), False),
-        ((0.6, 0.6), (), True),
-        ((0.35, 0.39, 0.35), ("p1", "p2", "p3"), True),
+        ("rank-weighted", (0.8, 0.3, 0.5), {"p2": "score 0.30 < 0.40"}),
+        ("rank-weighted", (0.8, 0.3999, 0.5), {"p2": "score 0.3999 < 0.4000"}),  # does not contradict itself
+        ("rank-weighted", (0.5, None, 0.5), {}),  # grading failed: it counts one half
+        ("rank-weighted", (0.5, 0.5, 0.5, 0.5, 0.5, 0.9), {"p6": "only the first 5 are judged"}),
+        ("agentic", (0.9, 0.3, 0.2999), {"p3": "score 0.2999 < 0.3000"}),
+        ("agentic", (0.1, 0.9), {}),  # a rule keeps every chunk
+        ("paper", (0.1, 0.2, 0.3), {None: "INCORRECT: none of the 3 chunks is used"}),
     ],
 )
-def test_rank_weighted_drops_the_weak_and_searches_below_three(
-    scores: tuple[float, ...], dropped: tuple[str, ...], searches: bool
+def test_a_discarded_chunk_says_why(
+    name: str, scores: tuple[float | None, ...], dropped: dict[str | None, str]
 ) -> None:
-    decision = decide(policy("rank-weighted"), *graded(*scores))
-    assert decision.action is Action.AMBIGUOUS
-    assert tuple(discards(decision.plan)) == dropped
-    assert decision.wants(WEB) is searches
-    assert decision.wants(REFINE) is (len(dropped) < len(scores))
+    assert discards(decide(policy(name), *graded(*scores)).plan) == dropped
+
+
+@pytest.mark.parametrize(
+    ("scores", "why"),
+    [
+        ((0.6, 0.6), "only 2 of at least 3 chunks remain, up to 5 results"),
+        ((0.35, 0.39, 0.35), "only 0 of at least 3 chunks remain, up to 5 results"),
+    ],
+)
+def test_a_search_since_few_remain_says_so(scores: tuple[float, ...], why: str) -> None:
+    assert [step.reason for step in decide(policy("rank-weighted"), *graded(*scores)).plan if step.kind is WEB] == [why]
 
 
 def test_whether_few_are_left_after_refinement_is_open_until_it_is_known() -> None:
@@ -99,56 +108,6 @@ def test_whether_few_are_left_after_refinement_is_open_until_it_is_known() -> No
     for left, searches in ((0, True), (2, True), (3, False)):
         settled = decide(policy("rank-weighted"), found, grades, left=left)
         assert (settled.web_below, settled.wants(WEB), settled.may_search) == (None, searches, searches)
-
-
-@pytest.mark.parametrize("scores", [(0.6, 0.6), (0.9, 0.9, 0.9), (0.1, 0.1, 0.1), (None, None, None)])
-def test_refinement_decides_nothing_where_few_remain_before_it_or_no_search_depends_on_it(
-    scores: tuple[float | None, ...],
-) -> None:
-    assert decide(policy("rank-weighted"), *graded(*scores)).web_below is None
-
-
-def test_chunks_beyond_those_that_are_judged_are_discarded_whatever_they_score() -> None:
-    plan = decide(policy("rank-weighted"), *graded(0.5, 0.5, 0.5, 0.5, 0.5, 0.9)).plan
-    assert discards(plan) == {"p6": "only the first 5 are judged"}
-
-
-def test_a_discarded_passage_says_why() -> None:
-    plan = decide(policy("rank-weighted"), *graded(0.8, 0.3, 0.5)).plan
-    assert discards(plan) == {"p2": "score 0.30 < 0.40"}
-
-
-def test_a_discarded_passage_close_to_the_limit_does_not_contradict_itself() -> None:
-    plan = decide(policy("rank-weighted"), *graded(0.8, 0.3999, 0.5)).plan
-    assert discards(plan) == {"p2": "score 0.3999 < 0.4000"}
-
-
-def test_a_passage_whose_grading_failed_is_kept_at_one_half() -> None:
-    decision = decide(policy("rank-weighted"), *graded(0.5, None, 0.5))
-    assert discards(decision.plan) == {}
-
-
-def test_agentic_drops_what_scores_below_its_filter() -> None:
-    decision = decide(policy("agentic"), *graded(0.9, 0.3, 0.2999))
-    assert discards(decision.plan) == {"p3": "score 0.2999 < 0.3000"}
-    assert decision.wants(KEEP)
-
-
-@pytest.mark.parametrize("grades", [None, ()])
-def test_a_rule_keeps_every_passage(grades: tuple[()] | None) -> None:
-    decision = decide(policy("agentic"), passages(2), grades)
-    assert decision.rule == "few_context"
-    assert kinds(decision) == (KEEP, GENERATE)
-
-
-def test_a_rule_keeps_even_what_was_graded_low_in_another_run() -> None:
-    decision = decide(policy("agentic"), *graded(0.1, 0.9))
-    assert kinds(decision) == (KEEP, GENERATE)
-
-
-def test_incorrect_discards_all_in_one_correction_with_the_count() -> None:
-    plan = decide(policy("paper"), *graded(0.1, 0.2, 0.3)).plan
-    assert discards(plan) == {None: "INCORRECT: none of the 3 chunks is used"}
 
 
 @pytest.mark.parametrize(
@@ -188,7 +147,7 @@ def test_a_decision_names_the_round_that_it_asks_for(
 
 
 def looping(iterations: int) -> Policy:
-    return replace(policy("agentic"), loop=Loop(iterations))
+    return replace(policy("agentic"), max_rounds=iterations)
 
 
 @pytest.mark.parametrize(
@@ -200,29 +159,17 @@ def looping(iterations: int) -> Policy:
             "rewritten",
             "INCORRECT: retrieve by meaning, with the question in other words (iteration 3 of 5)",
         ),
-        (("refine",), "keyword", "INCORRECT: retrieve by keywords alone (iteration 3 of 5)"),
         (("keyword", "rewritten"), "expanded", "INCORRECT: retrieve with an expanded question (iteration 4 of 5)"),
-        (("keyword", "rewritten", "expanded"), "web", None),
-        (("keyword", "refine", "rewritten", "refine"), None, None),
+        (("keyword", "rewritten", "expanded"), None, None),
     ],
 )
-def test_strategies_come_in_their_order_each_once(
+def test_ways_come_in_their_order_and_the_web_is_the_last(
     path: tuple[str, ...], following: str | None, why: str | None
 ) -> None:
     decision = decide(looping(5), *graded(0.1, 0.1, 0.1), (), path)
     assert decision.next_round == following
     assert [step.reason for step in decision.plan if step.kind is RE_RETRIEVE] == ([why] if why else [])
-
-
-def test_the_web_is_the_last_strategy() -> None:
-    decision = decide(looping(5), *graded(0.1, 0.1, 0.1), (), ("keyword", "rewritten", "expanded"))
-    assert kinds(decision) == WEB_ONLY
-
-
-def test_without_the_web_among_the_strategies_the_last_one_ends_the_way() -> None:
-    of = replace(policy("agentic"), loop=Loop(9, (Strategy.KEYWORD,)))
-    decision = decide(of, *graded(0.1, 0.1, 0.1), (), ("keyword",))
-    assert (decision.next_round, kinds(decision)) == (None, (KEEP, GENERATE))
+    assert why or kinds(decision) == WEB_ONLY
 
 
 @pytest.mark.parametrize(
@@ -238,7 +185,7 @@ def test_the_last_iteration_answers_from_what_there_is(
 ) -> None:
     decision = decide(looping(3), *graded(*scores), (), ("keyword", "refine"))
     reasons = {step.kind: step.reason for step in decision.plan}
-    assert (decision.next_round, decision.handling) == (None, Handling.WHOLE)
+    assert (decision.next_round, decision.handling) == (None, Handling.KEEP)
     assert reasons[KEEP] == f"iteration 3 of 3, no more retrieval: {kept}"
     assert tuple(discards(decision.plan)) == dropped
     assert not decision.wants(RE_RETRIEVE) and not decision.wants(WEB)
@@ -248,17 +195,12 @@ def test_a_last_iteration_that_found_nothing_keeps_nothing() -> None:
     assert kinds(decide(looping(2), (), (), (), ("keyword",))) == (GENERATE,)
 
 
-def test_an_expanded_retrieval_is_asked_for_once() -> None:
-    found, grades = graded(0.6, 0.6, 0.6)
-    decision = decide(policy("heuristic"), found, grades, even(0.6), ("expand",))
-    assert (decision.next_round, kinds(decision)) == (None, (KEEP, GENERATE))
-
-
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("score", [0.9, 0.6, 0.1])
 def test_where_only_the_given_passages_are_at_hand_no_retrieval_is_asked_for(name: str, score: float) -> None:
     decision = decide(policy(name).without_retrieval(), *graded(score, score, score), even(score))
-    assert decision.next_round == ("web" if (name, score) == ("agentic", 0.1) else None)
+    assert decision.next_round is None
+    assert decision.wants(WEB) or (name, score) != ("agentic", 0.1), "the one way to retrieve again that is left"
     assert not decision.wants(EXPAND) and not decision.wants(RE_RETRIEVE)
 
 

@@ -1,227 +1,162 @@
-"""The policies as data: every file says what its description says, and a wrong file is refused."""
+"""The policies as data: every file says what its description says; thresholds, presets and what is without a model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from crag_core.base.errors import BadRecord, UnknownName
-from crag_core.base.types import Action, Handling
+from crag_core.base.errors import UnknownName
+from crag_core.base.types import Action
 from crag_core.decision.policy import (
-    Again,
-    Aggregation,
+    STAND_IN,
     ContextJudge,
     Doubtful,
     Expansion,
-    FastPath,
-    Loop,
     Policy,
-    Strategy,
+    Refinement,
     StripOrder,
-    StripRules,
     WebQuery,
-    WebUse,
+    WebRules,
 )
-from crag_core.decision.policy_file import parse_policy
+from crag_core.decision.steps import read_steps
 from crag_core.evaluators.policies import known_card, suit
 from tests.builders import CARD, POLICIES, POLICY_FILES, policy_file
 
+NO_WEB, AS_ASKED = WebRules(), WebRules(query=WebQuery.QUESTION)
 DESCRIBED: dict[str, dict[str, Any]] = {
-    "paper": {"aggregation": Aggregation.BEST, "refine_web": True, "ungraded_score": None},
+    "paper": {
+        "steps": (["refine"], ["refine", "web"], ["discard", "web"]),
+        "refinement": Refinement(order=StripOrder.DOCUMENT, top=5),
+        "web": WebRules(query=WebQuery.PHRASES, phrases=3, pages=3, refine=True),
+    },
+    "two-signal": {
+        "score": "two_signals",
+        "steps": (["refine"], ["refine", "web"], ["discard", "web"]),
+        "refinement": Refinement(order=StripOrder.DOCUMENT, top=5),
+        "web": WebRules(query=WebQuery.PHRASES, phrases=3, refine=True, on_subject=True),
+    },
     "worst-chunk": {
         "evaluator": "llm",
-        "aggregation": Aggregation.WORST,
-        "lower": 0.3,
-        "upper": 0.7,
-        "ungraded_score": 0.5,
-        "web_limit": 3,
-        "web_query_words": 10,
+        "score": "worst",
+        "thresholds": (0.3, 0.7),
+        "ungraded": 0.5,
+        "steps": (["keep"], ["extract", "web"], ["discard", "web"]),
+        "refinement": Refinement(order=StripOrder.RANK),
+        "web": WebRules(query=WebQuery.REWRITTEN, words=10, limit=3),
     },
     "rank-weighted": {
         "evaluator": "llm-batch",
-        "aggregation": Aggregation.RANK_WEIGHTED,
-        "lower": 0.3,
-        "upper": 0.7,
-        "lower_is_inclusive": True,
-        "ungraded_score": 0.5,
-        "grade_top": 5,
-        "web_limit": 5,
+        "score": "rank_weighted",
+        "thresholds": (0.3, 0.7),
+        "at_lower": Action.INCORRECT,
+        "ungraded": 0.5,
+        "top": 5,
+        "steps": (["keep"], ["refine", {"drop": 0.4}, {"web_if_fewer": 3}], ["discard", "web"]),
+        "refinement": Refinement(order=StripOrder.RANK),
+        "web": AS_ASKED,
     },
     "heuristic": {
         "evaluator": "heuristic",
-        "aggregation": Aggregation.SIGNALS,
-        "lower": 0.5,
-        "upper": 0.75,
-        "upper_is_exclusive": True,
-        "lower_is_inclusive": True,
+        "score": "signals",
         "weights": (("keyword_overlap", 0.3), ("coherence", 0.4), ("length_adequacy", 0.15), ("diversity", 0.15)),
-        "web_limit": 5,
-        "expansion": Expansion(synonyms_per_term=2, vocabulary=4, max_passages=20),
+        "thresholds": (0.5, 0.75),
+        "at_lower": Action.INCORRECT,
+        "at_upper": Action.AMBIGUOUS,
+        "labels": ("Relevant", "Partial", "Irrelevant"),
+        "steps": (["keep"], ["keep", "expand"], ["discard", "web", "keep_if_nothing"]),
+        "refinement": Refinement(budget=8000),
+        "web": AS_ASKED,
+        "expansion": Expansion(synonyms_per_term=2, vocabulary=4, max_chunks=20),
     },
     "signals": {
-        "aggregation": Aggregation.SIGNALS,
-        "lower": 0.3,
-        "upper": 0.7,
-        "lower_is_inclusive": True,
+        "score": "signals",
         "weights": (("rerank_top3", 0.4), ("keyword_coverage", 0.3), ("agreement", 0.3)),
-        "web_seconds": 10.0,
-        "web_cooldown": 30.0,
+        "thresholds": (0.3, 0.7),
+        "at_lower": Action.INCORRECT,
+        "steps": (["refine"], ["refine", "web"], ["discard", "web"]),
+        "refinement": Refinement(0.5, StripOrder.RELEVANCE, 4096),
+        "web": replace(AS_ASKED, seconds=10.0, cooldown=30.0),
     },
     "agentic": {
         "evaluator": "llm-list",
-        "aggregation": Aggregation.MEAN_OF_KEPT,
-        "lower": 0.3,
-        "upper": 0.7,
-        "ungraded_score": 0.5,
-        "fast_path": FastPath(read_file=True, few_context=2, high_vector_score=0.8),
-        "loop": Loop(3, (Strategy.KEYWORD, Strategy.REWRITTEN, Strategy.EXPANDED, Strategy.WEB)),
+        "score": "mean_of_kept",
+        "thresholds": (0.3, 0.7),
+        "ungraded": 0.5,
+        "labels": ("Generate", "Refine", "Re-retrieve"),
+        "skip": (("read_file", None), ("few_context", 2), ("high_vector_score", 0.8)),
+        "steps": (
+            ["keep"],
+            ["keep", "again"],
+            ["discard", {"again": ["keyword", "rewritten", "expanded", "web"]}, "keep_if_nothing"],
+        ),
+        "web": WebRules(query=WebQuery.REWRITTEN, words=10),
     },
-    "two-signal": {"aggregation": Aggregation.TWO_SIGNAL, "refine_web": True, "ungraded_score": None},
     "adaptive-rag": {
-        "evaluator": "cross-encoder",
-        "aggregation": Aggregation.BEST,
-        "rounds_by_question": True,
-        "lower": 0.0,
-        "loop": Loop(3),
-        "ungraded_score": None,
+        "labels": ("Found", "More", "Nothing"),
+        "skip": (("no_retrieval", None), ("one_retrieval", None)),
+        "steps": (["keep"], ["keep", "again"], ["keep", "again"]),
     },
     "astute-rag": {
-        "evaluator": "cross-encoder",
-        "aggregation": Aggregation.BEST,
-        "consolidate": True,
-        "own_knowledge": 1,
-        "lower": 0.0,
-        "doubtful": Doubtful.SHOW,
-        "ungraded_score": None,
+        "labels": ("Found", "Uncertain", "Not found"),
+        "steps": 3 * (["keep", {"consolidate": 1}],),
     },
     "self-route": {
-        "evaluator": "cross-encoder",
-        "aggregation": Aggregation.WHOLE_CONTEXT,
+        "score": "whole_context",
         "context_judge": ContextJudge.ANSWER,
-        "lower": 0.0,
-        "doubtful": Doubtful.SHOW,
-        "strips": StripRules(token_budget=6000),
-        "ungraded_score": None,
+        "labels": ("Answered", "Declined", "Nothing to use"),
+        "steps": (["keep"], ["documents"], ["discard"]),
+        "refinement": Refinement(budget=6000),
     },
     "sufficient-context": {
-        "evaluator": "cross-encoder",
-        "aggregation": Aggregation.WHOLE_CONTEXT,
-        "lower": 0.0,
-        "doubtful": Doubtful.ABSTAIN,
-        "ungraded_score": None,
+        "score": "whole_context",
+        "labels": ("Sufficient", "Insufficient", "Nothing to use"),
+        "steps": (["keep"], ["keep", "abstain"], ["discard"]),
     },
 }
-
-WHOLE, REFINE, EXTRACT, DISCARD = Handling.WHOLE, Handling.REFINE, Handling.EXTRACT, Handling.DISCARD
-DOCUMENTS = Handling.DOCUMENTS
-NEVER, ALWAYS, WHEN_FEW = WebUse.NEVER, WebUse.ALWAYS, WebUse.WHEN_FEW
-
-ROUTES: dict[str, tuple[tuple[str, Handling, WebUse], ...]] = {
-    "paper": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
-    "worst-chunk": (("Correct", WHOLE, NEVER), ("Ambiguous", EXTRACT, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
-    "rank-weighted": (("Correct", WHOLE, NEVER), ("Ambiguous", REFINE, WHEN_FEW), ("Incorrect", DISCARD, ALWAYS)),
-    "heuristic": (("Relevant", WHOLE, NEVER), ("Partial", WHOLE, NEVER), ("Irrelevant", DISCARD, ALWAYS)),
-    "signals": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
-    "agentic": (("Generate", WHOLE, NEVER), ("Refine", WHOLE, NEVER), ("Re-retrieve", DISCARD, NEVER)),
-    "two-signal": (("Correct", REFINE, NEVER), ("Ambiguous", REFINE, ALWAYS), ("Incorrect", DISCARD, ALWAYS)),
-    "adaptive-rag": (("Found", WHOLE, NEVER), ("More", WHOLE, NEVER), ("Nothing", WHOLE, NEVER)),
-    "astute-rag": (("Found", WHOLE, NEVER), ("Uncertain", WHOLE, NEVER), ("Not found", WHOLE, NEVER)),
-    "self-route": (("Answered", WHOLE, NEVER), ("Declined", DOCUMENTS, NEVER), ("Nothing to use", DISCARD, NEVER)),
-    "sufficient-context": (
-        ("Sufficient", WHOLE, NEVER),
-        ("Insufficient", WHOLE, NEVER),
-        ("Nothing to use", DISCARD, NEVER),
-    ),
+NOT_DESCRIBED: dict[str, Any] = {
+    "evaluator": "cross-encoder",
+    "score": "best",
+    "weights": (),
+    "at_lower": Action.AMBIGUOUS,
+    "at_upper": Action.CORRECT,
+    "ungraded": None,
+    "top": None,
+    "labels": ("Correct", "Ambiguous", "Incorrect"),
+    "skip": (),
+    "max_rounds": 3,
+    "low_variance_promotes": False,
+    "context_judge": ContextJudge.AUTORATER,
+    "refinement": Refinement(),
+    "web": NO_WEB,
+    "expansion": Expansion(),
 }
+TOGETHER = ("sufficient-context", "self-route")
 
 
 def test_every_policy_file_is_among_those_that_are_tested() -> None:
-    assert {path.stem for path in POLICY_FILES.glob("*.toml")} == set(POLICIES)
-
-
-@pytest.mark.parametrize("path", sorted(POLICY_FILES.glob("*.toml")), ids=lambda path: path.stem)
-def test_every_policy_file_is_valid_and_introduces_itself(path: Any) -> None:
-    of = parse_policy(path.read_text("utf-8"), path.stem)
-    assert of.name == path.stem
-    assert of.title and of.summary and of.source
+    assert {path.stem for path in POLICY_FILES.glob("*.toml")} == set(POLICIES) == set(DESCRIBED)
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_policy_says_what_its_description_says(name: str) -> None:
-    of = policy_file(name)
-    assert {field: getattr(of, field) for field in DESCRIBED[name]} == DESCRIBED[name]
+def test_a_policy_says_what_its_description_says_and_no_more(name: str) -> None:
+    of, described = policy_file(name), dict(DESCRIBED[name])
+    assert of.name == name and of.title and of.summary and of.source
+    actions = of.correct, of.ambiguous, of.incorrect
+    assert actions == tuple(tuple(read_steps(steps)) for steps in described.pop("steps"))
+    if "thresholds" in described:
+        assert (of.lower, of.upper) == described.pop("thresholds")
+    expected = NOT_DESCRIBED | described
+    assert {field: getattr(of, field) for field in expected} == expected
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_each_action_does_what_its_description_says(name: str) -> None:
-    routes = [policy_file(name).route(action) for action in Action]
-    assert tuple((route.label, route.passages, route.web) for route in routes) == ROUTES[name]
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_options_that_were_not_described_are_off(name: str) -> None:
-    of = policy_file(name)
-    assert not of.low_variance_promotes
-    assert not of.web_when_ungraded
-    if name not in ("heuristic", "rank-weighted", "signals"):
-        assert not of.lower_is_inclusive
-    if name != "heuristic":
-        assert not of.upper_is_exclusive
-    if name != "agentic":
-        assert of.fast_path == FastPath()
-    if name not in ("agentic", "adaptive-rag"):
-        assert not any(of.route(action).re_retrieve for action in Action)
-    if name != "heuristic":
-        assert not any(of.route(action).expand for action in Action)
-    if name != "signals":
-        assert (of.web_seconds, of.web_cooldown) == (None, None)
-    if name not in ("paper", "two-signal"):
-        assert of.strips.top is None
-
-
-def test_two_signals_do_what_paper_does_but_for_the_way_to_decide_and_what_it_takes_of_the_web() -> None:
-    paper, ours = policy_file("paper"), policy_file("two-signal")
-    assert ours.web_on_subject and not paper.web_on_subject
-    told = {name: getattr(paper, name) for name in ("name", "title", "summary", "source", "evaluator", "presets")}
-    thresholds = {"lower": paper.lower, "upper": paper.upper, "strips": replace(ours.strips, cutoff=0.0)}
-    assert (paper.web_pages, ours.web_pages) == (3, 0)
-    alike = replace(ours, aggregation=Aggregation.BEST, web_on_subject=False, web_pages=3, **told, **thresholds)
-    assert alike == replace(paper, strips=replace(paper.strips, cutoff=0.0))
-
-
-TOGETHER = ("sufficient-context", "self-route")
-AS_ASKED = ("heuristic", "rank-weighted", "signals")
-QUERIES = {
-    "paper": (WebQuery.PHRASES, 3),
-    "two-signal": (WebQuery.PHRASES, 3),
-    "worst-chunk": (WebQuery.REWRITTEN, 10),
-    "agentic": (WebQuery.REWRITTEN, 10),  # the others ask no web
-    **dict.fromkeys(AS_ASKED, (WebQuery.QUESTION, 0)),
-}
-
-
-@pytest.mark.parametrize("name", QUERIES)
-def test_what_is_sent_to_the_web_is_what_the_description_sends(name: str) -> None:
-    of = policy_file(name)
-    length = {WebQuery.PHRASES: of.web_query_phrases, WebQuery.REWRITTEN: of.web_query_words}
-    assert (of.web_query, length.get(of.web_query, 0)) == QUERIES[name]
-
-
-def test_the_finer_points_of_single_policies() -> None:
-    ambiguous = policy_file("rank-weighted").ambiguous
-    assert (ambiguous.drop_below, ambiguous.web_below_results) == (0.4, 3)
-    assert policy_file("heuristic").ambiguous.expand
-    assert policy_file("heuristic").incorrect.keep_original_without_web
-    assert policy_file("heuristic").strips.token_budget == 8000
-    strips = policy_file("signals").strips
-    assert (strips.cutoff, strips.order, strips.token_budget) == (0.5, StripOrder.RELEVANCE, 4096)
-    strips = policy_file("paper").strips
-    assert (strips.order, strips.top) == (StripOrder.DOCUMENT, 5)
-    agentic = policy_file("agentic")
-    assert [agentic.route(action).re_retrieve for action in Action] == [None, Again.REFINE, Again.NEXT_STRATEGY]
-    assert agentic.incorrect.keep_original_without_web
+def test_a_decision_in_a_file_takes_at_most_fourteen_lines(name: str) -> None:
+    head = (POLICY_FILES / f"{name}.toml").read_text("utf-8").split("\n[")[0].splitlines()
+    told = ("title", "group", "summary", "source", "evaluator", "labels", "#")
+    assert 0 < sum(bool(line) and not line.startswith(told) for line in head) <= 14
 
 
 @pytest.mark.parametrize(
@@ -239,19 +174,11 @@ def test_the_finer_points_of_single_policies() -> None:
 def test_a_preset_has_the_thresholds_of_its_description(
     name: str, preset: str, thresholds: tuple[float, float, float]
 ) -> None:
-    of = policy_file(name).preset(preset)
-    assert of.thresholds == thresholds
-    assert replace(of, lower=0.0, upper=1.0, strips=policy_file(name).strips) == replace(
-        policy_file(name), lower=0.0, upper=1.0
-    )
-
-
-@pytest.mark.parametrize("path", sorted(POLICY_FILES.glob("*.toml")), ids=lambda path: path.stem)
-def test_every_preset_says_for_what_it_was_chosen(path: Any) -> None:
-    presets = policy_file(path.stem).presets
-    assert all(preset.note for preset in presets)
-    assert len({preset.name for preset in presets}) == len(presets)
-    assert bool(presets) is (path.stem in ("paper", "worst-chunk"))
+    of = policy_file(name)
+    found = of.preset(preset)
+    assert found.thresholds == thresholds
+    assert replace(found, refinement=of.refinement) == of.with_thresholds(found.lower, found.upper)
+    assert len({one.name for one in of.presets}) == len(of.presets) and all(one.note for one in of.presets)
 
 
 def test_an_unknown_preset_lists_the_known_ones() -> None:
@@ -261,180 +188,84 @@ def test_an_unknown_preset_lists_the_known_ones() -> None:
     assert refusal.value.hint == "Did you mean 'aggressive'? Known: aggressive, conservative."
 
 
+# --- what a policy is asked for -------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_policy_without_retrieval_differs_in_nothing_else(name: str) -> None:
     of, given = policy_file(name), policy_file(name).without_retrieval()
-    loop = replace(of.loop, max_iterations=1)
-    assert not any(given.route(action).expand for action in Action)
-    unexpanding: dict[str, Any] = {str(a).lower(): replace(of.route(a), expand=False) for a in Action}
-    assert not given.rounds_by_question
-    if name == "self-route":
-        unexpanding["ambiguous"] = replace(of.ambiguous, passages=WHOLE)
+    changed = {"heuristic": (("keep", None),), "self-route": (("keep", None),)}.get(name, of.ambiguous)
+    skip = () if name == "adaptive-rag" else of.skip
+    alone = replace(of, max_rounds=1, skip=skip, ambiguous=changed)
     if name == "agentic":  # the web is the one way that is left
-        loop, unexpanding["ambiguous"] = Loop(2, (Strategy.WEB,)), replace(of.ambiguous, re_retrieve=None)
-    assert given == replace(of, loop=loop, rounds_by_question=False, **unexpanding)
+        again = tuple((step, ("web",) if step == "again" else value) for step, value in of.incorrect)
+        alone = replace(of, max_rounds=2, ambiguous=(("keep", None),), incorrect=again)
+    assert given == alone
+    assert of.for_grading() == replace(given, skip=(), top=None, max_rounds=1)
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_which_policies_read_passage_grades(name: str) -> None:
-    assert policy_file(name).reads_grades is (name not in ("heuristic", *TOGETHER))
+def test_what_a_policy_becomes_without_a_language_model_and_how_that_is_said(name: str) -> None:
+    of, alone = policy_file(name), policy_file(name).without_language_model()
+    keep = (("keep", None),)
+    becomes: dict[str, dict[str, Any]] = {
+        "sufficient-context": {"score": "best"},
+        "self-route": {"score": "best", "ambiguous": keep},
+        "astute-rag": {"correct": keep, "ambiguous": keep, "incorrect": keep},
+    }
+    needs_model = name in (*becomes, "adaptive-rag")
+    named = {"labels": tuple(f"{action.capitalize()} {STAND_IN}" for action in Action)} if needs_model else {}
+    assert alone == replace(of, **becomes.get(name, {}), **named) and alone.without_language_model() == alone
+    assert [alone.bare_label(action) for action in Action] == ["Correct", "Ambiguous", "Incorrect"] or not needs_model
+    assert (bool(of.without_model), of.needs_model) == (needs_model, needs_model)
 
 
-def test_agentic_drops_below_its_lower_threshold_under_every_action() -> None:
-    moved = policy_file("agentic").with_thresholds(lower=0.2)
-    assert [moved.drops_below(action) for action in Action] == [0.2, 0.2, 0.2]
-    assert [policy_file("rank-weighted").drops_below(action) for action in Action] == [None, 0.4, None]
+def test_what_is_said_of_a_policy_without_a_language_model() -> None:
+    said = "The best chunk decides in place of all chunks together; no document is read whole."
+    assert policy_file("self-route").without_model == said
 
 
-TOML = """
-title = "Mine"
-summary = "A policy of my own."
-source = "Me"
-evaluator = "llm"
-aggregation = "best"
-lower = 0.3
-upper = 0.7
-
-[strips]
-cutoff = 0.30
-
-[correct]
-label = "Correct"
-passages = "whole"
-
-[ambiguous]
-label = "Ambiguous"
-passages = "refine"
-web = "always"
-
-[incorrect]
-label = "Incorrect"
-passages = "discard"
-web = "always"
-"""
+@pytest.mark.parametrize("name", POLICIES)
+def test_what_the_stages_ask_of_a_policy(name: str) -> None:
+    of = policy_file(name)
+    assert of.reads_grades is (name not in ("heuristic", *TOGETHER))
+    assert of.scores_the_set is (name in ("heuristic", "signals", *TOGETHER))
+    assert of.judges_together is (name in TOGETHER)
+    assert of.classifies is (name == "adaptive-rag")
+    assert of.has("consolidate") is (name == "astute-rag")
+    assert of.doubtful is (Doubtful.ABSTAIN if name == "sufficient-context" else Doubtful.SHOW)
+    assert not of.is_plain
 
 
-def test_what_a_file_leaves_out_takes_its_default() -> None:
-    of = parse_policy(TOML, "mine")
-    assert (of.name, of.lower, of.upper, of.strips.token_budget) == ("mine", 0.3, 0.7, None)
-    assert (of.correct.web, of.ungraded_score, of.web_limit) == (WebUse.NEVER, None, 5)
-    assert (of.strips.top, of.web_seconds, of.web_cooldown, of.presets) == (None, None, None, ())
-    assert (of.loop, of.expansion, of.ambiguous.re_retrieve) == (Loop(3, tuple(Strategy)), Expansion(2, 4, 20), None)
+def test_abstaining_is_a_step_of_ambiguous() -> None:
+    of = policy_file("paper")
+    abstaining = of.with_doubtful(Doubtful.ABSTAIN)
+    assert abstaining == replace(of, ambiguous=(*of.ambiguous, ("abstain", None)))
+    assert abstaining.with_doubtful(Doubtful.ABSTAIN) == abstaining and abstaining.with_doubtful(Doubtful.SHOW) == of
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("taking", "value"),
     [
-        ("uper = 0.6", "policy mine.uper: unknown key. Did you mean 'upper'?"),
-        ("lower = 0.9\nupper = 0.2", "lower must not exceed upper, found lower 0.9 and upper 0.2"),
-        ("lower = -0.1", "lower must lie in 0..1, found -0.1"),
-        ("upper = 1.1", "upper must lie in 0..1, found 1.1"),
-        ("ungraded_score = 5", "ungraded_score must lie in 0..1, found 5"),
-        ("lower = nan", "policy mine.lower: expected a finite number"),
-        ('lower = "0.3"', "policy mine.lower: expected float, found str '0.3'"),
-        ('aggregation = "median"', "policy mine.aggregation: expected one of best, worst, rank-weighted"),
-        ("grade_top = 2.5", "policy mine.grade_top: expected int, found float 2.5"),
-        ("lower =", "Policy 'mine' is not valid TOML"),
-        ("lower = " + "[" * 5000, "Policy 'mine' is not valid TOML"),
-        ("lower = " + "9" * 5000, "Policy 'mine' is not valid TOML"),
-        ('aggregation = "signals"', "aggregation 'signals' needs weights with a positive sum"),
-        ("grade_top = 0", "grade_top must be 1 or more, found 0"),
-        ("web_pages = -1", "web_pages must be 0 or more, found -1"),
-        ("web_limit = 0", "web_limit must be 1 or more, found 0"),
-        ("web_query_words = -3", "web_query_words must be 1 or more, found -3"),
-        ('web_query_words = "x"', "policy mine.web_query_words: expected int, found str 'x'"),
-        ("web_seconds = 0", "web_seconds must be more than 0 seconds, found 0"),
-        ("web_cooldown = -1.5", "web_cooldown must be more than 0 seconds, found -1.5"),
-        ("loop.max_iterations = 0", "loop.max_iterations must be 1 or more, found 0"),
-        ('loop.strategies = ["keyword", "google"]', "expected one of keyword, rewritten, expanded, web"),
-        ("expansion.max_passages = 0", "expansion.max_passages must be 1 or more, found 0"),
-        ('presets = [{name = "odd", lower = 0.9, upper = 0.1}]', "preset 'odd' needs 0 <= lower <= upper <= 1"),
-        (
-            'aggregation = "two-signal"\npresets = [{name = "odd", lower = 1.2, upper = 0.1}]',
-            "preset 'odd' needs lower and upper in 0..1",
-        ),
-        ('presets = [{name = "odd", lower = 0.1}]', "policy mine.presets[0].upper: missing"),
+        (lambda value: replace(policy_file("paper"), at_lower=value).at_lower, Action.INCORRECT),
+        (lambda value: replace(policy_file("paper"), at_upper=value).at_upper, Action.AMBIGUOUS),
+        (lambda value: replace(policy_file("paper"), context_judge=value).context_judge, ContextJudge.ANSWER),
+        (lambda value: Refinement(order=value).order, StripOrder.RANK),
+        (lambda value: WebRules(query=value).query, WebQuery.PHRASES),
+        (lambda value: policy_file("paper").with_doubtful(value).doubtful, Doubtful.ABSTAIN),
     ],
 )
-def test_a_wrong_line_is_refused_by_name(line: str, message: str) -> None:
-    given = [key.split("=")[0] for key in line.splitlines()]
-    kept = "\n".join(old for old in TOML.splitlines() if not any(old.startswith(key) for key in given))
-    with pytest.raises(BadRecord) as refusal:
-        parse_policy(f"{line}\n{kept}", "mine")
-    assert message in str(refusal.value)
-
-
-AS_THEY_ARE = TOML.replace("[strips]\ncutoff = 0.30\n", "").replace('"refine"\nweb = "always"', '"whole"')
-NO_WEB = AS_THEY_ARE.replace('web = "always"', "")
-
-
-@pytest.mark.parametrize(
-    ("text", "after", "line", "said"),
-    [
-        (TOML, "[ambiguous]", "web_below_results = 3", "ambiguous.web_below_results: no effect, since web is not"),
-        (TOML, "[ambiguous]", "web_below_results = 3", 'It counts with web = "when-few": set that'),
-        (TOML, "[correct]", "keep_original_without_web = true", "correct.keep_original_without_web: no effect"),
-        (TOML, "[incorrect]", "drop_below = 0.4", "incorrect.drop_below: no effect"),
-        (AS_THEY_ARE, "", "strips.cutoff = 0.3", "strips.cutoff: no effect, since no action refines"),
-        (AS_THEY_ARE, "", "strips.top = 5", "strips.top: no effect"),
-        (
-            AS_THEY_ARE,
-            "",
-            'presets = [{name = "x", lower = 0.1, upper = 0.2, cutoff = 0.3}]',
-            "presets.cutoff: no effect",
-        ),
-        (TOML.replace("cutoff = 0.30", ""), "[strips]", 'scorer = "embedding"', "strips.scorer: no effect"),
-        (NO_WEB, "", "web_limit = 3", "mine.web_limit: no effect, since no action asks the web"),
-        (TOML, "", "web_query_phrases = 2", "web_query_phrases: no effect"),
-        (TOML, "", 'web_query = "question"\nweb_query_words = 9', "web_query_words: no effect"),
-        (TOML, "", 'context_judge = "answer"', "context_judge: no effect"),
-        (TOML, "", "weights.agreement = 1.0", "weights: no effect"),
-        (TOML, "", "loop.max_iterations = 2", "loop: no effect, since no action retrieves again"),
-        (TOML, "", "expansion.vocabulary = 2", "expansion: no effect"),
-    ],
-)
-def test_a_key_that_changes_nothing_is_refused_with_what_would_make_it_count(
-    text: str, after: str, line: str, said: str
-) -> None:
-    changed = text.replace(after, f"{after}\n{line}", 1) if after else f"{line}\n{text}"
-    with pytest.raises(BadRecord) as refusal:
-        parse_policy(changed, "mine")
-    assert said in str(refusal.value) and "or leave the key out" in refusal.value.hint
-
-
-def test_what_is_off_may_be_said_where_it_changes_nothing() -> None:
-    assert parse_policy(f"{NO_WEB}\nkeep_original_without_web = false", "mine") == parse_policy(NO_WEB, "mine")
-
-
-def test_a_wrong_line_in_a_table_is_refused_by_name() -> None:
-    with pytest.raises(BadRecord, match=r"policy mine\.correct\.lable: unknown key\. Did you mean 'label'\?"):
-        parse_policy(TOML.replace('label = "Correct"', 'lable = "Correct"'), "mine")
-    with pytest.raises(BadRecord, match=r"strips\.cutoff must lie in 0\.\.1"):
-        parse_policy(TOML.replace("cutoff = 0.30", "cutoff = 30"), "mine")
-    with pytest.raises(BadRecord, match=r"strips\.top must be 1 or more, found 0"):
-        parse_policy(TOML.replace("cutoff = 0.30", "top = 0"), "mine")
-    with pytest.raises(BadRecord, match=r"policy mine\.incorrect\.passages: expected one of whole, refine"):
-        parse_policy(TOML.replace('passages = "discard"', 'passages = "burn"'), "mine")
-    with pytest.raises(BadRecord, match=r"policy mine\.incorrect\.re_retrieve: expected one of refine, next-strategy"):
-        parse_policy(TOML + "re_retrieve = true", "mine")
-
-
-def test_signals_of_one_retrieval_cannot_decide_over_another() -> None:
-    text = policy_text("signals") + '\nre_retrieve = "next-strategy"\n'
-    with pytest.raises(BadRecord, match="measures one retrieval; re_retrieve needs chunk scores"):
-        parse_policy(text, "signals")
-
-
-def test_a_policy_without_an_action_is_refused() -> None:
-    with pytest.raises(BadRecord, match=r"policy mine\.incorrect: missing"):
-        parse_policy(TOML.split("[incorrect]")[0], "mine")
+def test_a_choice_is_taken_by_its_value_and_another_word_is_refused(taking: Callable[[Any], Any], value: Any) -> None:
+    assert taking(value.value) is value
+    with pytest.raises(ValueError, match="'abstian'"):
+        taking("abstian")
 
 
 def test_thresholds_move_one_at_a_time() -> None:
     of = policy_file("rank-weighted")
     assert of.with_thresholds(lower=0.1) == replace(of, lower=0.1)
     assert of.with_thresholds(upper=0.9) == replace(of, upper=0.9)
-    assert of.with_thresholds(cutoff=0.9) == replace(of, strips=replace(of.strips, cutoff=0.9))
+    assert of.with_thresholds(cutoff=0.9) == replace(of, refinement=replace(of.refinement, cutoff=0.9))
     assert of.with_thresholds() == of
     assert of.with_thresholds(lower=0.0, upper=0.0).lower == 0.0
 
@@ -445,54 +276,18 @@ def test_thresholds_that_make_no_sense_are_refused(lower: float, upper: float) -
         policy_file("rank-weighted").with_thresholds(lower, upper)
 
 
-def thresholds(of: Policy) -> tuple[float, float, float]:
-    return of.thresholds
-
-
-def test_with_another_evaluator_its_own_defaults_are_the_start() -> None:
-    suited = policy_file("worst-chunk").suited_to(CARD, CARD)
-    assert thresholds(suited) == (0.2, 0.8, 0.45)
-
-
-def test_with_its_own_evaluator_a_policy_keeps_its_thresholds() -> None:
-    suited = policy_file("worst-chunk").suited_to(replace(CARD, name="llm"), CARD)
-    assert thresholds(suited) == (0.3, 0.7, 0.45)
-
-
-@pytest.mark.parametrize("name", ["heuristic", "signals"])
-def test_thresholds_on_signals_do_not_depend_on_the_evaluator(name: str) -> None:
-    of = policy_file(name)
-    assert thresholds(of.suited_to(CARD, CARD)) == (of.lower, of.upper, 0.45)
-
-
-def policy_text(name: str) -> str:
-    return (POLICY_FILES / f"{name}.toml").read_text("utf-8")
-
-
 @pytest.mark.parametrize(
-    ("line", "named"),
+    ("name", "evaluator", "thresholds"),
     [
-        ("rerank_top_3 = 0.4", "rerank_top_3"),
-        ("agreement = -0.3", "agreement"),
+        ("worst-chunk", CARD.name, (0.2, 0.8, 0.45)),  # another evaluator: its own defaults are the start
+        ("worst-chunk", "llm", (0.3, 0.7, 0.45)),
+        ("worst-chunk", "llm+hand", (0.3, 0.7, 0.45)),  # the first of two keeps its scale
+        ("heuristic", CARD.name, (0.5, 0.75, 0.45)),  # signals do not depend on the evaluator
+        ("self-route", CARD.name, (0.0, 0.8, 0.45)),
     ],
 )
-def test_a_weight_of_no_signal_or_below_zero_is_refused(line: str, named: str) -> None:
-    text = policy_text("signals").replace("[weights]", f"[weights]\n{line}", 1)
-    text = text.replace("\nagreement = 0.3\n", "\n") if named == "agreement" else text
-    with pytest.raises(BadRecord, match=named):
-        parse_policy(text, "signals")
-
-
-def test_two_presets_of_one_name_are_refused() -> None:
-    twice = '[[presets]]\nname = "x"\nlower = 0.1\nupper = 0.2\n' * 2
-    with pytest.raises(BadRecord, match="each preset needs a name of its own"):
-        parse_policy((POLICY_FILES / "signals.toml").read_text("utf-8") + twice, "mine")
-
-
-def test_a_policy_has_the_name_of_its_file() -> None:
-    text = 'name = "paper"\n' + (POLICY_FILES / "signals.toml").read_text("utf-8")
-    with pytest.raises(BadRecord, match=r"policy mine\.name: unknown key"):
-        parse_policy(text, "mine")
+def test_the_thresholds_to_start_from(name: str, evaluator: str, thresholds: tuple[float, float, float]) -> None:
+    assert policy_file(name).suited_to(replace(CARD, name=evaluator), CARD).thresholds == thresholds
 
 
 @pytest.mark.parametrize(
@@ -503,7 +298,7 @@ def test_the_cut_off_of_a_file_holds_for_the_scores_it_was_written_for(
     own: float | None, scorer: str, holds: float
 ) -> None:
     of = policy_file("paper")
-    written = replace(of, strips=replace(of.strips, cutoff=own, scorer=scorer))
+    written = replace(of, refinement=replace(of.refinement, cutoff=own, scorer=scorer))
     scores_strips = replace(CARD, name="cross-encoder", strip_cutoff=0.19)
     assert written.suited_to(CARD, scores_strips).cutoff == holds
 
@@ -513,9 +308,8 @@ def test_description_003_keeps_its_own_cut_off_for_sentences() -> None:
     assert suit(policy_file("paper"), "cross-encoder").cutoff == known_card("cross-encoder").strip_cutoff
 
 
-def test_the_limit_of_sentences_is_one_of_the_rules_and_may_be_lifted() -> None:
-    of = policy_file("paper")
-    assert of.with_limit(8).strips == replace(of.strips, top=8) and of.with_limit(None).strips.top is None
-    assert of.with_limit(8).thresholds == of.thresholds
-    with pytest.raises(ValueError, match=r"strips\.top must be 1 or more, found 0"):
+def test_the_limit_of_sentences_may_be_moved_and_lifted() -> None:
+    of: Policy = policy_file("paper")
+    assert of.with_limit(8).refinement == replace(of.refinement, top=8) and of.with_limit(None).refinement.top is None
+    with pytest.raises(ValueError, match=r"refinement\.top must be 1 or more, found 0"):
         of.with_limit(0)

@@ -7,7 +7,7 @@ import pytest
 from crag_core.base.types import Action
 from crag_core.decision.decide import decide
 from crag_core.decision.rounds import replay_rounds
-from crag_core.decision.signals import CLASSES, ROUNDS, rounds_by_rule
+from crag_core.decision.signals import CLASS, CLASSES, class_by_rule
 from crag_core.decision.stability import flips, stability
 from tests.builders import graded, passage, policy, round_of
 
@@ -15,7 +15,7 @@ POLICY = policy("adaptive-rag")
 
 
 def sorted_as(letter: str) -> tuple[tuple[str, float], ...]:
-    return ((ROUNDS, CLASSES[letter]),)
+    return ((CLASS, CLASSES[letter]),)
 
 
 @pytest.mark.parametrize(
@@ -33,11 +33,11 @@ def sorted_as(letter: str) -> tuple[tuple[str, float], ...]:
     ],
 )
 def test_the_rule_without_a_language_model(question: str, letter: str) -> None:
-    assert rounds_by_rule(question) == CLASSES[letter]
+    assert class_by_rule(question) == CLASSES[letter]
 
 
 def test_nothing_goes_without_a_document_by_the_rule() -> None:
-    assert {rounds_by_rule(text) for text in ("", "?", "??", "why " * 9)} == {CLASSES["B"], CLASSES["C"]}
+    assert {class_by_rule(text) for text in ("", "?", "??", "why " * 9)} == {CLASSES["B"], CLASSES["C"]}
 
 
 def test_without_retrieval_there_is_no_verdict_no_evidence_and_no_round() -> None:

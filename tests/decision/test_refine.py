@@ -24,10 +24,10 @@ from crag_core.base.types import (
     WebSearch,
 )
 from crag_core.decision.decide import decide
-from crag_core.decision.plan import NOT_COMPARABLE
-from crag_core.decision.policy import Loop, Policy, StripOrder, StripRules
+from crag_core.decision.policy import Policy, Refinement, StripOrder
+from crag_core.decision.reasons import NOT_COMPARABLE
 from crag_core.decision.refine import REPEATED, as_passage, decompose, left_after_refinement, recompose
-from tests.builders import graded, kept, passage, policy, searched, strips_of, struck, web_page
+from tests.builders import changing, graded, kept, passage, policy, searched, strips_of, struck, web_page
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half. The sea is blue.", document_id="fares", ordinal=0)
 TIMES = passage("p2", "The ferry leaves at eight. It is white.", document_id="times", ordinal=0)
@@ -48,7 +48,7 @@ def ruling(
 
 
 CORRECT = ruling(Action.CORRECT, Handling.REFINE)
-AS_IT_IS = ruling(Action.CORRECT, Handling.WHOLE)
+AS_IT_IS = ruling(Action.CORRECT, Handling.KEEP)
 AMBIGUOUS = ruling(Action.AMBIGUOUS, Handling.REFINE, *WEB)
 EXTRACTING = ruling(Action.AMBIGUOUS, Handling.EXTRACT, *WEB)
 INCORRECT = ruling(Action.INCORRECT, Handling.DISCARD, CorrectionKind.DISCARD, *WEB)
@@ -59,7 +59,7 @@ def texts(knowledge: Knowledge) -> list[str]:
 
 
 def refining(cutoff: float = 0.49, order: StripOrder = StripOrder.DOCUMENT, budget: int = 2048) -> Policy:
-    return replace(policy("paper"), strips=StripRules(cutoff, order, budget))
+    return replace(policy("paper"), refinement=Refinement(cutoff, order, budget))
 
 
 def refine(of: Policy, strips: tuple[Strip, ...] = STRIPS, found: tuple[Passage, ...] = FOUND) -> Knowledge:
@@ -148,21 +148,21 @@ def test_a_small_strip_may_still_fit_where_a_larger_one_did_not() -> None:
     ],
 )
 def test_at_most_so_many_of_the_best_sentences_are_kept(top: int, sentences: list[str]) -> None:
-    knowledge = refine(replace(policy("paper"), strips=StripRules(0.49, top=top)))
+    knowledge = refine(replace(policy("paper"), refinement=Refinement(0.49, top=top)))
     assert texts(knowledge) == sentences
     why = struck(knowledge.verdicts).get("Dogs pay half.")
     assert why == (None if top == 9 else f"over the {top}-sentence limit")
 
 
 def test_a_sentence_below_the_cut_off_is_not_said_to_be_one_too_many() -> None:
-    knowledge = refine(replace(policy("paper"), strips=StripRules(0.49, top=1)))
+    knowledge = refine(replace(policy("paper"), refinement=Refinement(0.49, top=1)))
     assert struck(knowledge.verdicts)["It is white."] == "score 0.20 ≤ cut-off 0.49"
 
 
 def test_repeated_sentences_do_not_count_twice_among_the_best() -> None:
     twin = passage("p3", "Adults pay nine euros.")
     strips = (*STRIPS, *strips_of(twin, ("Adults pay nine euros.", 0.8)))
-    knowledge = refine(replace(policy("paper"), strips=StripRules(0.49, top=2)), strips, (*FOUND, twin))
+    knowledge = refine(replace(policy("paper"), refinement=Refinement(0.49, top=2)), strips, (*FOUND, twin))
     assert texts(knowledge) == ["Adults pay nine euros.", "The ferry leaves at eight."]
 
 
@@ -303,7 +303,7 @@ def test_whole_passages_go_in_as_they_are_in_rank_order() -> None:
 
 
 def test_whole_passages_without_the_dropped_ones() -> None:
-    dropping = ruling(Action.CORRECT, Handling.WHOLE, discarded={"p1": "score 0.20 < 0.30"})
+    dropping = ruling(Action.CORRECT, Handling.KEEP, discarded={"p1": "score 0.20 < 0.30"})
     knowledge = recompose(policy("agentic"), dropping, FOUND, STRIPS, None, None)
     assert texts(knowledge) == [TIMES.text]
     assert set(struck(knowledge.verdicts).values()) == {"its chunk was discarded: score 0.20 < 0.30"}
@@ -316,19 +316,19 @@ def test_a_rule_without_grades_gives_all_passages_to_the_answer() -> None:
 
 def test_whole_passages_stop_at_the_token_budget_and_say_so() -> None:
     # 11 words are 14 tokens, 8 words 10.
-    small = replace(WHOLE, strips=StripRules(token_budget=23))
+    small = replace(WHOLE, refinement=Refinement(budget=23))
     knowledge = recompose(small, AS_IT_IS, FOUND, STRIPS, None, None)
     assert texts(knowledge) == [FARES.text]
     assert knowledge.notes == ("The token budget of 23 holds 1 of 2 chunks.",)
     assert struck(knowledge.verdicts)["It is white."] == "the token budget was full"
-    assert texts(recompose(replace(small, strips=StripRules(token_budget=24)), AS_IT_IS, FOUND, (), None, None)) == [
+    assert texts(recompose(replace(small, refinement=Refinement(budget=24)), AS_IT_IS, FOUND, (), None, None)) == [
         FARES.text,
         TIMES.text,
     ]
 
 
 def test_of_a_first_passage_that_is_longer_than_the_budget_whole_sentences_go_in() -> None:
-    small = replace(WHOLE, strips=StripRules(token_budget=9))
+    small = replace(WHOLE, refinement=Refinement(budget=9))
     knowledge = recompose(small, AS_IT_IS, FOUND, STRIPS, None, None)
     assert texts(knowledge) == ["Adults pay nine euros. Dogs pay half."]
     assert knowledge.excerpts[0].strip_ids == tuple(strip.id for strip in STRIPS[:2]), "no other one is quoted"
@@ -342,14 +342,14 @@ def test_of_a_first_passage_that_is_longer_than_the_budget_whole_sentences_go_in
 
 def test_a_passage_that_does_not_fit_stops_no_smaller_one_behind_it() -> None:
     long, short = passage("p8", "The sea is blue. " * 5), passage("p9", "Dogs pay half.")
-    small = replace(WHOLE, strips=StripRules(token_budget=14 + 5))
+    small = replace(WHOLE, refinement=Refinement(budget=14 + 5))
     knowledge = recompose(small, AS_IT_IS, (FARES, long, short), None, None, None)
     assert texts(knowledge) == [FARES.text, short.text]
     assert knowledge.notes == ("The token budget of 19 holds 2 of 3 chunks.",)
 
 
 def test_after_the_last_iteration_passages_go_in_whole_though_none_was_worth_keeping() -> None:
-    of = replace(policy("agentic"), loop=Loop(2))
+    of = replace(policy("agentic"), max_rounds=2)
     found, grades = graded(0.1, 0.2, 0.1)
     decision = decide(of, found, grades, (), ("keyword",))
     assert decision.action is Action.INCORRECT
@@ -459,7 +459,7 @@ NEW = "Fares rose in May."
         ("signals", AMBIGUOUS, REFINED, [NEW]),  # 003
         ("paper", AMBIGUOUS, ["Adults pay nine euros. Dogs pay half.", "The ferry leaves at eight."], [NEW]),
         ("worst-chunk", EXTRACTING, ["Adults pay nine euros."], [NEW]),  # 004
-        ("worst-chunk", ruling(Action.AMBIGUOUS, Handling.WHOLE, *WEB), [one.text for one in FOUND], [NEW]),
+        ("worst-chunk", ruling(Action.AMBIGUOUS, Handling.KEEP, *WEB), [one.text for one in FOUND], [NEW]),
         ("signals", INCORRECT, [], [SAYS.text]),
     ],
 )
@@ -471,7 +471,7 @@ def test_a_sentence_of_corpus_and_web_goes_in_once_and_so_does_one_of_two_result
     knowledge = recompose(policy_of, ruled, FOUND, STRIPS, extractions, BOTH)
     assert [one.text for one in knowledge.internal] == internal
     assert [one.text for one in knowledge.external] == external
-    told = () if policy_of.refine_web else ("1 of 2 web results say only what is kept already.",)
+    told = () if policy_of.web.refine else ("1 of 2 web results say only what is kept already.",)
     assert knowledge.notes == told
     struck_out = [one.strip.id for one in knowledge.verdicts if one.reason == REPEATED]
     assert struck_out == [*(["w1#1"] if internal else []), "w2#0"], "recorded"
@@ -485,7 +485,7 @@ def test_a_web_that_says_nothing_new_is_told_as_such() -> None:
 
 
 def test_at_most_so_many_sentences_of_the_web_are_kept_beside_those_of_the_corpus() -> None:
-    of = replace(policy("paper"), strips=StripRules(0.05, top=1))
+    of = replace(policy("paper"), refinement=Refinement(0.05, top=1))
     knowledge = recompose(of, AMBIGUOUS, FOUND, STRIPS, None, SEARCH)
     assert texts(knowledge) == ["Adults pay nine euros.", "Fares rose in May."]
 
@@ -549,7 +549,7 @@ def test_heuristic_prefers_the_web_where_it_gave_something() -> None:
 
 
 def test_the_fall_back_keeps_the_verdicts_on_the_web() -> None:
-    strict = replace(HEURISTIC, refine_web=True, strips=StripRules(cutoff=0.95))
+    strict = changing(HEURISTIC, web_refine=True, refinement=Refinement(cutoff=0.95))
     knowledge = recompose(strict, INCORRECT, FOUND, STRIPS, None, SEARCH)
     assert texts(knowledge) == [FARES.text, TIMES.text]
     assert set(struck(knowledge.verdicts)) == {"Fares rose in May.", "Buy our hats!"}
@@ -584,7 +584,7 @@ def of_the_web(on: Given, off: Given, of: Policy | None = None, **fields: Any) -
     """Two results with these signals, under a policy with lower 0.40 and the cut-off 0.25."""
     grades = [_graded(page.id, signals) for page, signals in zip(PAGES, (on, off), strict=True)]
     web = replace(searched(*PAGES, strips=SAID), **{"grades": tuple(grades)} | fields)
-    strict = of or replace(policy("two-signal"), web_on_subject=True, strips=StripRules(cutoff=0.25))
+    strict = of or changing(policy("two-signal"), web_on_subject=True, refinement=Refinement(cutoff=0.25))
     return recompose(strict, INCORRECT, FOUND, STRIPS, None, web)
 
 
@@ -613,7 +613,7 @@ def test_where_none_is_on_the_subject_nothing_is_left_and_it_says_so() -> None:
 
 
 def test_a_result_on_the_subject_without_a_sentence_to_keep_is_said_as_ever() -> None:
-    strict = replace(policy("two-signal"), web_on_subject=True, strips=StripRules(cutoff=0.95))
+    strict = changing(policy("two-signal"), web_on_subject=True, refinement=Refinement(cutoff=0.95))
     knowledge = of_the_web((0.1, 0.9), (0.1, 0.1), strict)
     assert knowledge.notes == (
         "The web answered, but no sentence is kept at the cut-off 0.95: the best scores 0.90.",
@@ -660,7 +660,7 @@ def test_chunks_of_which_refinement_leaves_something_are_counted(
 def test_a_sentence_that_a_budget_or_a_repetition_leaves_out_counts_as_found() -> None:
     again = replace(FARES, id="p3")
     strips = (*STRIPS, *(replace(strip, passage_id="p3") for strip in STRIPS[:3]))
-    tight = replace(refining(), strips=StripRules(0.49, StripOrder.DOCUMENT, 5, top=1))
+    tight = replace(refining(), refinement=Refinement(0.49, StripOrder.DOCUMENT, 5, top=1))
     assert left_after_refinement(tight, Handling.REFINE, (*FOUND, again), strips, None) == 3
 
 
@@ -674,11 +674,11 @@ def test_one_score_counts_as_the_topical_one() -> None:
 
 
 def test_results_that_go_in_whole_are_left_out_too() -> None:
-    loose = replace(policy("two-signal"), web_on_subject=True, refine_web=False)
+    loose = changing(policy("two-signal"), web_on_subject=True, web_refine=False)
     assert texts(of_the_web((0.1, 0.9), (0.9, 0.1), loose)) == [ON.text]
 
 
 def test_lower_moves_what_is_on_the_subject() -> None:
-    strict = replace(policy("two-signal"), web_on_subject=True, strips=StripRules(cutoff=0.25))
+    strict = changing(policy("two-signal"), web_on_subject=True, refinement=Refinement(cutoff=0.25))
     low, high = (of_the_web((0.5, 0.5), (0.2, 0.3), strict.with_thresholds(lower=at)) for at in (0.3, 0.6))
     assert len(low.excerpts) == 2 and high.excerpts == ()

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.types import Action, CorrectionKind, Engine, Grade, Handling, Passage, Retrieval, Round
-from crag_core.decision.plan import EXPAND
-from crag_core.decision.policy import Again, Aggregation, FastPath, Loop, Policy, Strategy
+from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import DecisionPath, replay_rounds
+from crag_core.decision.steps import EXPAND, WAYS
 from tests.builders import POLICIES, even, grade, graded, passage, passages, policy, round_of
 
 CORRECT, AMBIGUOUS, INCORRECT = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT
-AGENTIC = replace(policy("agentic"), fast_path=FastPath())
+AGENTIC = replace(policy("agentic"), skip=())
 
 Scored = dict[str, float | None]
 
@@ -106,7 +106,7 @@ def test_another_strategy_looks_only_at_what_it_found() -> None:
 
 
 def test_another_strategy_starts_anew_even_where_something_was_worth_keeping() -> None:
-    of = replace(AGENTIC, ambiguous=replace(AGENTIC.ambiguous, re_retrieve=Again.NEXT_STRATEGY))
+    of = replace(AGENTIC, ambiguous=(("keep", None), ("again", WAYS)))
     decision_path = way(HALF | {"p4": 0.9, "p5": 0.8}, round_of("keyword", *named("p4 p5")), of=of)
     assert looks(decision_path) == [("", "p1 p2 p3", AMBIGUOUS), ("keyword", "p4 p5", CORRECT)]
 
@@ -160,9 +160,9 @@ def test_an_expanded_retrieval_is_fused_and_not_decided_again() -> None:
 def test_an_expanded_retrieval_keeps_to_the_most_passages_and_to_the_token_budget() -> None:
     made = expanded(*"abc", then=("c", "d"))
     of = policy("heuristic")
-    few = replace(of, expansion=replace(of.expansion, max_passages=2))
+    few = replace(of, expansion=replace(of.expansion, max_chunks=2))
     assert ids(replay_rounds(few, FOUND, None, even(0.6), (made,)).evidence) == "c a"
-    tight = replace(of, strips=replace(of.strips, token_budget=3))
+    tight = replace(of, refinement=replace(of.refinement, budget=3))
     assert ids(replay_rounds(tight, FOUND, None, even(0.6), (made,)).evidence) == "c a b"
 
 
@@ -296,43 +296,41 @@ def test_thresholds_that_lead_another_way_want_another_round() -> None:
 # The last iteration
 
 
-def limited(iterations: int, *strategies: Strategy) -> Policy:
-    return replace(AGENTIC, loop=Loop(iterations, strategies or tuple(Strategy)))
+def limited(iterations: int, *ways: str) -> Policy:
+    return replace(AGENTIC, max_rounds=iterations, incorrect=(("discard", None), ("again", ways or WAYS)))
 
 
 STRATEGIES = tuple(round_of(path) for path in ("keyword", "keyword rewritten", "keyword rewritten expanded"))
 
 
 @pytest.mark.parametrize(
-    ("iterations", "paths", "following"),
+    ("iterations", "paths", "searches"),
     [
-        (1, [""], None),
-        (2, ["", "keyword"], None),
-        (3, ["", "keyword", "keyword rewritten"], None),
-        (4, ["", "keyword", "keyword rewritten", "keyword rewritten expanded"], None),
-        (5, ["", "keyword", "keyword rewritten", "keyword rewritten expanded"], "web"),
-        (20, ["", "keyword", "keyword rewritten", "keyword rewritten expanded"], "web"),
+        (1, [""], False),
+        (2, ["", "keyword"], False),
+        (3, ["", "keyword", "keyword rewritten"], False),
+        (4, ["", "keyword", "keyword rewritten", "keyword rewritten expanded"], False),
+        (5, ["", "keyword", "keyword rewritten", "keyword rewritten expanded"], True),
+        (20, ["", "keyword", "keyword rewritten", "keyword rewritten expanded"], True),
     ],
 )
-def test_the_way_ends_at_the_last_iteration_or_with_the_web(
-    iterations: int, paths: list[str], following: str | None
-) -> None:
+def test_the_way_ends_at_the_last_iteration_or_with_the_web(iterations: int, paths: list[str], searches: bool) -> None:
     decision_path = way(LOW, *STRATEGIES, of=limited(iterations))
     assert [path for path, *_ in looks(decision_path)] == paths
-    assert (decision_path.decision.next_round, decision_path.wanted) == (following, None)
-    assert decision_path.decision.wants(CorrectionKind.WEB_SEARCH) is (following == "web")
+    assert (decision_path.decision.next_round, decision_path.wanted) == (None, None)
+    assert decision_path.decision.wants(CorrectionKind.WEB_SEARCH) is searches
 
 
 def test_refining_uses_up_iterations_too() -> None:
     refined = tuple(round_of(" ".join(["refine"] * times)) for times in range(1, 9))
     decision_path = way(HALF, *refined, of=limited(5))
     assert len(decision_path.iterations) == 5
-    assert (decision_path.decision.next_round, decision_path.decision.handling) == (None, Handling.WHOLE)
+    assert (decision_path.decision.next_round, decision_path.decision.handling) == (None, Handling.KEEP)
 
 
 def test_the_last_iteration_keeps_all_that_it_found_where_none_is_worth_keeping() -> None:
     decision_path = way(LOW | {"p4": 0.1, "p5": 0.2}, round_of("keyword", *named("p4 p5")), of=limited(2))
-    assert (decision_path.decision.action, decision_path.decision.handling) == (INCORRECT, Handling.WHOLE)
+    assert (decision_path.decision.action, decision_path.decision.handling) == (INCORRECT, Handling.KEEP)
     assert ids(decision_path.kept) == "p4 p5"
 
 
@@ -342,17 +340,18 @@ def test_before_the_last_iteration_nothing_is_kept_of_what_is_not_worth_it() -> 
 
 
 def test_a_single_strategy_is_not_repeated() -> None:
-    decision_path = way(LOW | {"p4": 0.1}, round_of("keyword", passage("p4")), of=limited(9, Strategy.KEYWORD))
+    decision_path = way(LOW | {"p4": 0.1}, round_of("keyword", passage("p4")), of=limited(9, "keyword"))
     assert (len(decision_path.iterations), decision_path.wanted, ids(decision_path.kept)) == (2, None, "p4")
 
 
 def test_the_web_may_be_the_first_strategy() -> None:
-    decision_path = way(LOW, of=limited(3, Strategy.WEB, Strategy.KEYWORD))
-    assert (decision_path.decision.next_round, decision_path.wanted, decision_path.kept) == ("web", None, ())
+    decision_path = way(LOW, of=limited(3, "web", "keyword"))
+    assert (decision_path.decision.next_round, decision_path.wanted, decision_path.kept) == (None, None, ())
+    assert decision_path.decision.wants(CorrectionKind.WEB_SEARCH)
 
 
 def test_a_policy_of_ones_own_may_look_again_by_its_best_passage() -> None:
-    of = replace(AGENTIC, aggregation=Aggregation.BEST)
+    of = replace(AGENTIC, score="best")
     decision_path = way(LOW | {"p4": 0.9, "p5": 0.1}, round_of("keyword", *named("p4 p5")), of=of)
     assert (decision_path.decision.action, decision_path.decision.score, ids(decision_path.kept)) == (
         CORRECT,

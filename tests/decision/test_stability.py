@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.types import Action, Grade, Passage, Round, Scores
-from crag_core.decision.policy import Aggregation, FastPath, Loop, Policy
+from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import replay_rounds
 from crag_core.decision.stability import Flip, Interval, flips, is_settled, stability
 from tests.builders import POLICIES, even, grade, graded, passage, passages, policy, round_of
@@ -102,14 +102,14 @@ def all_around(*scores: tuple[float | None, ...]) -> Evidence:
     ],
 )
 def test_intervals_hold_across_recorded_rounds(iterations: int, scores: tuple[tuple[float | None, ...], ...]) -> None:
-    of = replace(policy("agentic"), loop=Loop(iterations), fast_path=FastPath())
+    of = replace(policy("agentic"), max_rounds=iterations, skip=())
     assert_exact_on_a_grid(of, all_around(*scores))
     assert_exact_on_a_grid(of.with_thresholds(0.2, 0.5), all_around(*scores))
 
 
 def test_a_flip_may_come_from_a_later_round() -> None:
     # 0.5, 0.4 and 0.3 are refined by 0.9, 0.8 and 0.7: the mean of all is 0.60, and 0.725 without the 0.3 and the 0.4.
-    of = replace(policy("agentic"), loop=Loop(2), fast_path=FastPath())
+    of = replace(policy("agentic"), max_rounds=2, skip=())
     found = stability(of, *all_around((0.5, 0.4, 0.3), (), (0.9, 0.8, 0.7)))
     assert found.lower == Interval(0.0, 0.4, True, True, None, Action.CORRECT)
     assert found.upper == Interval(0.6, 1.0, False, True, Action.CORRECT, None)
@@ -117,9 +117,7 @@ def test_a_flip_may_come_from_a_later_round() -> None:
 
 def test_thresholds_of_a_policy_of_ones_own_hold_across_rounds_too() -> None:
     # Rank-weighted 0.50 first; above that the round by keyword decides, whose own score is 0.55.
-    of = replace(
-        policy("agentic"), aggregation=Aggregation.RANK_WEIGHTED, fast_path=FastPath(), ungraded_score=None
-    ).with_thresholds(0.2, 0.6)
+    of = replace(policy("agentic"), score="rank_weighted", skip=(), ungraded=None).with_thresholds(0.2, 0.6)
     assert_exact_on_a_grid(of, all_around((0.3, 0.9), (0.4, 0.85)))
 
 
@@ -134,8 +132,8 @@ def situations(draw: st.DrawFn) -> tuple[Policy, Evidence]:
     of = replace(
         of.with_thresholds(lower, upper),
         low_variance_promotes=draw(st.booleans()),
-        upper_is_exclusive=draw(st.booleans()),
-        lower_is_inclusive=draw(st.booleans()),
+        at_lower=draw(st.sampled_from([Action.AMBIGUOUS, Action.INCORRECT])),
+        at_upper=draw(st.sampled_from([Action.CORRECT, Action.AMBIGUOUS])),
     )
     found, grades = graded(*draw(st.lists(st.none() | thousandths, max_size=6)))
     asked = draw(st.booleans())
@@ -148,9 +146,9 @@ def loops(draw: st.DrawFn) -> tuple[Policy, Evidence]:
     lower, upper = sorted(draw(st.tuples(thousandths, thousandths)))
     of = replace(
         policy("agentic").with_thresholds(lower, upper),
-        loop=Loop(draw(st.integers(1, 4))),
-        fast_path=draw(st.sampled_from([FastPath(), policy("agentic").fast_path])),
-        ungraded_score=draw(st.sampled_from([None, 0.5])),
+        max_rounds=draw(st.integers(1, 4)),
+        skip=draw(st.sampled_from([(), policy("agentic").skip])),
+        ungraded=draw(st.sampled_from([None, 0.5])),
     )
     found, grades, _, rounds = all_around(*draw(st.lists(score_lists, min_size=7, max_size=7)))
     made = draw(st.lists(st.sampled_from(range(len(rounds))), unique=True))

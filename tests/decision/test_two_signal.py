@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crag_core.base.types import ANSWERING, TOPICAL, Action, CorrectionKind, Decision, Grade, Passage, Round
-from crag_core.decision.aggregation import set_aside
-from crag_core.decision.decide import decide
-from crag_core.decision.policy import Again, Aggregation, FastPath, Loop, Policy
+from crag_core.decision.decide import decide, set_aside
+from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import replay_rounds
 from crag_core.decision.stability import Interval, flips, stability
+from crag_core.decision.steps import WAYS
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
@@ -128,7 +128,7 @@ def test_a_doubtful_decision_can_always_be_changed_by_either_threshold(
 
 
 def test_the_ends_of_each_threshold_are_options_here_too() -> None:
-    strict = replace(TWO, upper_is_exclusive=True, lower_is_inclusive=True)
+    strict = replace(TWO, at_upper=AMBIGUOUS, at_lower=INCORRECT)
     assert decided((0.6, 0.9), of=strict).reason == ("best answering 0.60 ≤ upper 0.60, best topical 0.90 > lower 0.40")
     assert decided((0.1, 0.4), of=strict).reason == ("best answering 0.10 ≤ upper 0.60, best topical 0.40 ≤ lower 0.40")
     assert decided((0.1, 0.4), of=strict).action is INCORRECT
@@ -167,7 +167,7 @@ def test_confidence_is_that_of_the_signal_that_made_the_action(signals: Given, c
 
 
 def test_an_ungraded_passage_may_count_for_both_signals() -> None:
-    half = replace(TWO, ungraded_score=0.5)
+    half = replace(TWO, ungraded=0.5)
     decision = decided(None, (0.1, 0.2), of=half)
     assert (decision.action, decision.score, decision.topical) == (AMBIGUOUS, 0.5, 0.5)
     assert decided(None, 0.1, of=half).topical is None
@@ -199,7 +199,7 @@ def test_a_part_beyond_the_scale_counts_as_its_end() -> None:
 
 
 def test_only_the_judged_passages_count() -> None:
-    first = replace(TWO, grade_top=1)
+    first = replace(TWO, top=1)
     assert decided((0.1, 0.2), (0.9, 0.9), of=first).action is INCORRECT
     assert decided(0.5, (0.9, 0.9), of=first).topical is None, "what is not judged does not tell two signals apart"
 
@@ -211,11 +211,11 @@ def test_the_action_does_what_it_does_in_paper() -> None:
     assert kinds(decided((0.1, 0.1))) == (CorrectionKind.DISCARD, *web, CorrectionKind.GENERATE)
 
 
-def test_a_passage_is_dropped_by_its_own_score() -> None:
-    dropping = replace(TWO, ambiguous=replace(TWO.ambiguous, drop_below=0.5))
-    plan = decided((0.2, 0.9), (0.1, 0.8), of=dropping).plan
+def test_a_chunk_is_dropped_by_its_answering_score() -> None:
+    dropping = replace(TWO, ambiguous=(*TWO.ambiguous, ("drop", 0.2)))
+    plan = decided((0.2, 0.5), (0.1, 0.9), of=dropping).plan
     assert [(one.passage_id, one.reason) for one in plan if one.kind is CorrectionKind.DISCARD] == [
-        ("p2", "score 0.45 < 0.50")
+        ("p2", "score 0.10 < 0.20")
     ]
 
 
@@ -230,7 +230,7 @@ def test_scores_that_agree_promote_by_the_answering_ones() -> None:
 
 
 def test_a_rule_settles_two_signals_too() -> None:
-    ruled = replace(TWO, fast_path=FastPath(few_context=2))
+    ruled = replace(TWO, skip=(("few_context", 2),))
     decision = decided((0.1, 0.1), of=ruled)
     assert (decision.action, decision.score, decision.topical, decision.rule) == (CORRECT, 1.0, None, "few_context")
 
@@ -248,11 +248,11 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "lower": lower,
         "upper": upper,
-        "upper_is_exclusive": draw(st.booleans()),
-        "lower_is_inclusive": draw(st.booleans()),
+        "at_lower": draw(st.sampled_from([AMBIGUOUS, INCORRECT])),
+        "at_upper": draw(st.sampled_from([CORRECT, AMBIGUOUS])),
         "low_variance_promotes": draw(st.booleans()),
-        "ungraded_score": draw(st.none() | thousandths),
-        "grade_top": draw(st.none() | st.integers(1, 3)),
+        "ungraded": draw(st.none() | thousandths),
+        "top": draw(st.none() | st.integers(1, 3)),
     }
 
 
@@ -276,16 +276,16 @@ def test_it_is_the_sentence_that_defines_it(of: dict[str, Any], signals: list[Gi
     ours = replace(TWO, **of | {"low_variance_promotes": False})
     counted = [
         one if isinstance(one, tuple) else (value, value)
-        for one in signals[: ours.grade_top]
-        if (value := ours.ungraded_score if one is None else one) is not None
+        for one in signals[: ours.top]
+        if (value := ours.ungraded if one is None else one) is not None
     ]
     decision = decided(*signals, of=ours)
-    if not any(one is not None for one in signals[: ours.grade_top]):
+    if not any(one is not None for one in signals[: ours.top]):
         assert decision.action is (AMBIGUOUS if signals else INCORRECT)
         return
     answering, topical = (max(one[side] for one in counted) for side in (0, 1))
-    good = answering > ours.upper or (answering == ours.upper and not ours.upper_is_exclusive)
-    poor = topical < ours.lower or (topical == ours.lower and ours.lower_is_inclusive)
+    good = answering > ours.upper or (answering == ours.upper and ours.at_upper is CORRECT)
+    poor = topical < ours.lower or (topical == ours.lower and ours.at_lower is INCORRECT)
     assert decision.action is (CORRECT if good else INCORRECT if poor else AMBIGUOUS)
     assert decision.score == answering
     assert decision.topical in (topical, None)
@@ -374,9 +374,9 @@ def test_intervals_hold_across_recorded_rounds(of: dict[str, Any], signals: list
     again = replace(
         TWO,
         **of,
-        loop=Loop(3),
-        ambiguous=replace(TWO.ambiguous, re_retrieve=Again.REFINE),
-        incorrect=replace(TWO.incorrect, re_retrieve=Again.NEXT_STRATEGY),
+        max_rounds=3,
+        ambiguous=(*TWO.ambiguous, ("again", None)),
+        incorrect=(*TWO.incorrect, ("again", WAYS)),
     )
     groups, grades = [], []
     for number, group in enumerate(signals):
@@ -413,7 +413,7 @@ def test_a_run_keeps_both_numbers_through_json() -> None:
     again = Trace.from_json(run.to_json())
     assert again == run
     assert again.decision is not None and again.decision.topical == 0.82
-    assert again.settings.policy.aggregation is Aggregation.TWO_SIGNAL
+    assert again.settings.policy.score == "two_signals"
 
 
 def test_a_run_recorded_before_there_were_two_signals_is_read() -> None:
@@ -436,7 +436,7 @@ def test_the_summary_tells_both_numbers() -> None:
 
 
 def test_a_policy_of_ones_own_may_look_again_by_two_signals() -> None:
-    of = replace(TWO, loop=Loop(2), incorrect=replace(TWO.incorrect, re_retrieve=Again.NEXT_STRATEGY))
+    of = replace(TWO, max_rounds=2, incorrect=(*TWO.incorrect, ("again", WAYS)))
     found, grades = twice((0.1, 0.2))
     better = replace(twice((0.8, 0.9))[1][0], passage_id="p9")
     decision_path = replay_rounds(of, found, (*grades, better), (), (round_of("keyword", passage("p9")),))
@@ -478,7 +478,7 @@ def test_a_coarse_grade_has_no_part_in_a_decision_beside_a_finer_one(
 @pytest.mark.parametrize("name", ["worst-chunk", "rank-weighted", "agentic", "signals", "paper"])
 def test_no_policy_mixes_a_coarse_grade_with_finer_ones(name: str) -> None:
     found, grades = on_scales(((0.8, 0.8), False), ((0.1, 0.1), True), ((0.8, 0.8), False))
-    of = replace(policy(name), fast_path=FastPath())
+    of = replace(policy(name), skip=())
     alone = decide(of, (found[0], found[2]), (grades[0], grades[2]), even(0.5))
     mixed = decide(of, found, grades, even(0.5))
     assert (mixed.action, mixed.score, mixed.confidence) == (alone.action, alone.score, alone.confidence)

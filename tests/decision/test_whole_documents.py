@@ -8,7 +8,7 @@ from crag_core.base.text.tokens import around
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types import Action, CorrectionKind, Handling, Round
 from crag_core.decision.decide import decide
-from crag_core.decision.policy import STAND_IN, Aggregation
+from crag_core.decision.policy import STAND_IN
 from crag_core.decision.refine import recompose
 from crag_core.decision.rounds import replay_rounds
 from crag_core.decision.signals import SUFFICIENCY
@@ -44,7 +44,7 @@ def test_documents_that_could_not_be_read_leave_the_chunks_as_they_are() -> None
     unmade = Round(("documents",), (), "d1 is not indexed.")
     path = replay_rounds(POLICY, found, grades, DECLINED, (unmade,))
     assert (path.evidence, path.wanted, path.not_made) == (found, None, "d1 is not indexed.")
-    assert path.decision.handling is Handling.WHOLE
+    assert path.decision.handling is Handling.KEEP
     assert kinds(path.decision) == (CorrectionKind.KEEP, CorrectionKind.GENERATE)
 
 
@@ -57,16 +57,16 @@ def test_documents_that_an_answered_question_does_not_need_are_left_aside() -> N
 def test_where_nobody_said_whether_it_can_be_answered_nothing_is_read() -> None:
     found, grades = graded(0.9, 0.2)
     decision = decide(POLICY, found, grades, ())
-    assert (decision.next_round, decision.handling) == (None, Handling.WHOLE)
+    assert (decision.next_round, decision.handling) == (None, Handling.KEEP)
 
 
 def test_unaided_the_best_chunk_decides_and_no_document_is_read() -> None:
-    unaided = POLICY.unaided()
-    assert unaided.aggregation is Aggregation.BEST and unaided.ambiguous.passages is Handling.WHOLE
-    assert unaided.correct.label == f"Correct {STAND_IN}", "no model answered or declined"
-    assert unaided.unaided() == unaided
+    unaided = POLICY.without_language_model()
+    assert (unaided.score, unaided.ambiguous) == ("best", (("keep", None),))
+    assert unaided.label(Action.CORRECT) == f"Correct {STAND_IN}", "no model answered or declined"
+    assert unaided.without_language_model() == unaided
     for name in ("paper", "agentic", "heuristic"):
-        assert policy_file(name).unaided() == policy_file(name)
+        assert policy_file(name).without_language_model() == policy_file(name)
 
 
 # --- as much of a document as there is room for ---------------------------------------------------------------------

@@ -187,7 +187,7 @@ def test_a_list_of_later_days_or_of_nonsense_is_refused(
         "crag-backup.json is wrong (": lambda one: one.pop("counts"),
         "unknown key": lambda one: one.update(more=1),
         "expected a size and a checksum": lambda one: one["entries"][0].update(size=-1),
-        "expected a list": lambda one: one.update(entries=7),
+        "expected a valid array": lambda one: one.update(entries=7),
     }
     for number, (told, change) in enumerate(changes.items()):
         refuse(write(tmp_path / f"{number}.tar", changed(members, change)), home, told, capsys)

@@ -100,6 +100,10 @@ def defined(body: Iterable[ast.stmt], within: str = "") -> set[str]:
 
 
 def has_key(table: Any, keys: list[str]) -> bool:
+    """Whether the keys lead somewhere, one within the other; a list holds names and tables, as steps of a policy do."""
+    if isinstance(table, list):
+        named = [one if isinstance(one, dict) else {str(one): None} for one in table]
+        table = {key: value for one in named for key, value in one.items()}
     return not keys or (isinstance(table, dict) and keys[0] in table and has_key(table[keys[0]], keys[1:]))
 
 

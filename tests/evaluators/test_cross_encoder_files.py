@@ -190,10 +190,10 @@ TROUBLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "settings in no encoding": (change("evaluator.json", b"\xff\xfe\x00"), r"evaluator\.json: "),
     "settings that nest": (change("evaluator.json", "[" * 100_000), r"evaluator\.json: .*nested"),
     "empty settings": (change("evaluator.json", ""), r"evaluator\.json: Expecting value"),
-    "a list": (change("evaluator.json", "[]"), r"evaluator\.json: .*expected a table"),
+    "a list": (change("evaluator.json", "[]"), r"evaluator\.json: .*expected an object"),
     "unknown key": (settings(tokns=3), r"tokns: unknown key\. Did you mean 'tokens'"),
     "another version": (settings(version=1), r"expected version 4, found 1"),
-    "text for a number": (settings(tokens="256"), r"tokens: expected int, found str"),
+    "text for a number": (settings(tokens="256"), r"tokens: expected a valid integer, found str"),
     "no weight": (without("signals", "topical", "cosine"), r"signals\.topical\.cosine: missing"),
     "not a number": (
         settings(signals={"answering": ANSWERING | {"bias": float("nan")}, "topical": TOPICAL}),

@@ -206,7 +206,7 @@ def test_a_calibration_survives_being_kept(kind: Kind) -> None:
         ({"kind": "isotonic", "points": [[0.5, 0.1], [0.5, 0.2]]}, "rising scores"),
         ({"kind": "isotonic", "points": [[0.4, 0.2], [0.5, 0.1]]}, "never fall"),
         ({"kind": "isotonic", "points": [[0.4, 0.2], [0.5, 1.1]]}, r"in 0\.\.1"),
-        ({"kind": "beta", "coefficients": [1.0, 0.0]}, "expected one of platt, isotonic"),
+        ({"kind": "beta", "coefficients": [1.0, 0.0]}, "expected 'platt' or 'isotonic'"),
     ],
 )
 def test_a_kept_calibration_that_cannot_be_is_refused(fields: dict[str, Any], problem: str) -> None:

@@ -79,9 +79,9 @@ MORE: dict[str, tuple[Setup, tuple[str, ...]]] = {
             "sentence cut-off 0.200 instead of 0.300",
         ),
     ),
-    "rules": (policy(strips=replace(PAPER.strips, order=StripOrder.RELEVANCE)), ("other rules in the policy",)),
+    "rules": (policy(refinement=replace(PAPER.refinement, order=StripOrder.RELEVANCE)), ("other rules in the policy",)),
     "doubtful endings": (
-        policy(doubtful=Doubtful.ABSTAIN),
+        was(policy=PAPER.with_doubtful(Doubtful.ABSTAIN)),
         ("doubtful endings “abstain” instead of “show”",),
     ),
     "another text of a policy": (policy(summary="As it was."), (OTHER_VERSION,)),

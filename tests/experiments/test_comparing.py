@@ -465,7 +465,7 @@ def test_what_is_hidden_is_found_in_no_round() -> None:
 
 def test_no_run_waits_for_the_web_search_of_another() -> None:
     pause = Cooldown(lambda: 0.0)
-    bench = Bench(replace(changed("paper"), web_cooldown=30.0), best=0.1, model=FakeModel(), pause=pause)
+    bench = Bench(changed("paper", web_cooldown=30.0), best=0.1, model=FakeModel(), pause=pause)
     traces = run_each(QUESTION, [bench.pipeline, bench.pipeline])
     assert [trace.web.outcome for trace in traces if trace.web] == [WebOutcome.USED, WebOutcome.USED]
     book = Book()

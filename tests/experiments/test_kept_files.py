@@ -169,7 +169,7 @@ def test_any_preset_reads_back(reason: str, labelled: str, numbers: tuple[float,
         ("lower = ", "not valid TOML"),
         ("lower = 0.3", "missing"),
         (PRESET.to_toml().replace("lower = 0.3", "lower = 1.9"), "expected lower, upper and cutoff in 0..1, found 1.9"),
-        (PRESET.to_toml().replace("lower = 0.3", 'lower = "0.3"'), "expected float"),
+        (PRESET.to_toml().replace("lower = 0.3", 'lower = "0.3"'), "expected a valid number"),
         (PRESET.to_toml().replace("lower = ", "lowre = "), "Did you mean 'lower'"),
         ('name = "other"\n' + PRESET.to_toml(), "has the name of its file"),
     ],
@@ -222,6 +222,7 @@ def test_a_write_that_breaks_off_leaves_the_old_file_whole(
 
 def test_a_preset_keeps_the_limit_of_sentences() -> None:
     kept = parse_preset(replace(PRESET, sentences=8).to_toml(), "careful")
-    assert kept.applied_to(policy("paper")).strips.top == 8
-    assert replace(kept, sentences=0).applied_to(policy("paper")).strips.top is None
-    assert parse_preset(PRESET.to_toml(), "careful").applied_to(policy("paper")).strips.top == 5, "as the policy has it"
+    assert kept.applied_to(policy("paper")).refinement.top == 8
+    assert replace(kept, sentences=0).applied_to(policy("paper")).refinement.top is None
+    as_it_is = parse_preset(PRESET.to_toml(), "careful").applied_to(policy("paper"))
+    assert as_it_is.refinement.top == 5, "as the policy has it"

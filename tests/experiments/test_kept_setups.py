@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.errors import ScoresUnavailable
+from crag_core.base import serialization
+from crag_core.base.errors import BadRecord, ScoresUnavailable
 from crag_core.base.types import Action
 from crag_core.experiments.comparison.outcome import Outcome
-from crag_core.experiments.comparison.setups import KeptSetup, Setup
+from crag_core.experiments.comparison.setups import KeptSetup, Setup, read_setup
 from crag_core.experiments.store import ExperimentFolder
 from crag_core.trace.trace import Trace
 from tests import builders
@@ -115,6 +116,39 @@ def test_a_setup_of_an_older_version_is_found_under_the_fingerprint_of_then(
     assert laboratory.outcomes(found).load().keys() == {"a", "b"} and laboratory.outcomes(FIRST).keys() == set()
     laboratory.outcomes(found).clear()
     assert laboratory.setups() == ()
+
+
+OLD_PAPER = {
+    "aggregation": "best",
+    "strips": {"cutoff": 0.3, "order": "document", "token_budget": None, "top": 5, "scorer": "cross-encoder"},
+    **{"refine_web": True, "web_query": "phrases", "web_query_phrases": 3, "web_pages": 3},
+    **{"web_when_ungraded": False, "second_opinion": None, "doubtful": "show"},
+    "fast_path": {"read_file": False, "few_context": None, "high_vector_score": None, "always": False},
+    "loop": {"max_iterations": 3, "strategies": ["keyword", "rewritten", "expanded", "web"]},
+    "correct": {"label": "Correct", "passages": "refine", "web": "never", "re_retrieve": None},
+    "ambiguous": {"label": "Ambiguous", "passages": "refine", "web": "always", "re_retrieve": None},
+    "incorrect": {"label": "Incorrect", "passages": "discard", "web": "always", "re_retrieve": None},
+}
+"""The policy `paper` as setups were kept before policies were lists of steps."""
+
+
+def test_a_setup_of_before_policies_were_lists_of_steps_is_read(
+    laboratory: ExperimentFolder, run: Callable[..., None], tmp_path: Path
+) -> None:
+    run(FIRST, "a")
+    older = serialization.to_plain(FIRST)
+    now = older["settings"]["policy"]
+    told = ("name", "title", "summary", "source", "evaluator", "lower", "upper", "presets")
+    older["settings"]["policy"] = {key: now[key] for key in told} | OLD_PAPER
+    change(tmp_path, "UPDATE conditions SET told = ?", json.dumps(older))
+    assert read_setup(older) == FIRST
+    assert [one.setup for one in laboratory.setups()] == [FIRST]
+
+
+@pytest.mark.parametrize("plain", [None, [], "setup", {"settings": None}, {"settings": {"policy": {"aggregation": 3}}}])
+def test_what_is_no_setup_is_refused(plain: Any) -> None:
+    with pytest.raises(BadRecord):
+        read_setup(plain)
 
 
 def test_rows_without_their_setup_are_nobodys(

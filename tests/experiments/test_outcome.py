@@ -30,7 +30,7 @@ from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK
 from crag_core.trace.trace import Trace
 from tests import builders
-from tests.fakes import QUESTION, USEFUL, USELESS, Bench, Diary, FakeModel, by_id, changed, found_web, passage
+from tests.fakes import QUESTION, USEFUL, USELESS, Bench, Diary, FakeModel, by_id, found_web, passage
 
 CORRECT, AMBIGUOUS, INCORRECT, UNANSWERABLE = Expected
 HARBOUR = "The harbour of Vennick is old."
@@ -245,7 +245,7 @@ def test_what_a_later_round_found_counts_afterwards_only() -> None:
         return others[:1] if len(calls) == 1 else others[1:]
 
     bench = Bench("agentic", scoring=by_id(p7=0.1, p8=0.9), finding=find, model=FakeModel())
-    loop = replace(bench.pipeline.settings.policy, fast_path=changed("paper").fast_path)
+    loop = replace(bench.pipeline.settings.policy, skip=())
     found = outcome_of(bench.under(policy=loop).run(QUESTION), ANSWERED)
     assert len(calls) == 2 and found.action is Action.CORRECT
     assert found.before == Evidence((0,), 2, 2) and found.after == Evidence((2,), 27, 0)

@@ -148,7 +148,7 @@ OTHERS: dict[str, Setup] = {
     "another policy": changed_settings(policy=builders.policy("signals")),
     "moved thresholds": changed_settings(policy=PAPER.with_thresholds(upper=0.61)),
     "a moved cut-off": changed_settings(policy=PAPER.with_thresholds(cutoff=0.31)),
-    "another rule": changed_settings(policy=replace(PAPER, fast_path=replace(PAPER.fast_path, always=True))),
+    "another rule": changed_settings(policy=replace(PAPER, skip=(("always", None),))),
     "another evaluator": changed_settings(evaluator=replace(builders.CARD, name="another")),
     "an evaluator trained anew": changed_settings(evaluator=replace(builders.CARD, version="2")),
     "another writer": changed_settings(writer="ollama/llama3.2"),

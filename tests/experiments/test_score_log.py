@@ -62,6 +62,16 @@ def test_other_conditions_have_rows_of_their_own(book: ScoreLog) -> None:
     assert other.keys() == set() and len(book.keys()) == 1
 
 
+def test_grades_of_the_version_before_are_read_without_their_second_readings(book: ScoreLog) -> None:
+    trace = Bench().pipeline.grade("Question 1?")
+    scored = scored_from(trace, asked(1))
+    book.add(scored, trace)
+    with sqlite3.connect(book._path) as database:
+        database.execute("UPDATE scored SET facts = json_set(facts, '$.grades[0].second', NULL)")
+        database.execute("""UPDATE scored SET facts = json_set(facts, '$.grades[1].second', '{"score": 0.9}')""")
+    assert book.load() == {scored.key: scored}
+
+
 def test_a_row_of_another_version_counts_as_not_graded_and_is_written_anew(book: ScoreLog) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     book.add(scored_from(trace, asked(1)), trace)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crag_core.base.types import Action, CorrectionKind, EvaluatorCard, Scores
 from crag_core.decision.decide import decide
-from crag_core.decision.policy import FastPath, WebQuery
+from crag_core.decision.policy import WebQuery
 from crag_core.decision.signals import SUFFICIENCY
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
@@ -25,7 +25,7 @@ from crag_core.experiments.thresholds.threshold_board import (
     grid,
     rate,
 )
-from tests.builders import CARD, POLICIES, policy
+from tests.builders import CARD, POLICIES, changing, policy
 from tests.experiments.made_up_sets import board, case, grade, passage
 from tests.matrix import diagonal
 
@@ -59,7 +59,7 @@ def found_cases(draw: st.DrawFn) -> Case:
 @given(found=st.lists(found_cases(), min_size=1, max_size=5))
 @settings(max_examples=25, deadline=None)
 def test_every_cell_is_what_decide_says(name: str, promotes: bool, found: list[Case]) -> None:
-    of = replace(policy(name), low_variance_promotes=promotes, rounds_by_question=False)
+    of = replace(policy(name).once_classified(), low_variance_promotes=promotes)
     seen = Board(of, found, CARD, writer=True)
     for lower in AXIS:
         uppers = np.array([upper for upper in AXIS if of.allows(lower, upper)])
@@ -78,7 +78,7 @@ def test_every_cell_is_what_decide_says(name: str, promotes: bool, found: list[C
 @given(found=found_cases())
 @settings(max_examples=40, deadline=None)
 def test_the_web_is_searched_where_the_decision_asks_for_it(name: str, found: Case) -> None:
-    of = replace(policy(name), fast_path=FastPath(), rounds_by_question=False)
+    of = replace(policy(name), skip=())
     decision = decide(of, found.scored.passages, found.scored.grades, found.scored.signals)
     searched = bool(Board(of, [found], CARD, writer=True).web[0, ACTIONS.index(decision.action)])
     if decision.score is not None or decision.rule is None:
@@ -107,8 +107,7 @@ def test_what_is_known_of_all_is_not_worked_out_for_a_part(monkeypatch: pytest.M
     def fail(*anything: object) -> None:
         raise AssertionError("worked out again")
 
-    for name in ("aggregate", "settle", "Planner"):
-        monkeypatch.setattr(f"crag_core.experiments.thresholds.threshold_board.{name}", fail)
+    monkeypatch.setattr("crag_core.experiments.thresholds.threshold_board.evidence_of", fail)
     half = seen.part(np.arange(10) < 5)
     assert half.actions().tolist() == [INCORRECT] * 4 + [AMBIGUOUS] and half.web.shape == (5, 3)
 
@@ -123,7 +122,7 @@ def test_calls_are_those_of_the_budget_for_a_whole_run() -> None:
 def test_a_search_that_no_evidence_asks_for_costs_no_call() -> None:
     # AMBIGUOUS searches when fewer than three passages remain, and something is taken to be left of each: their
     # sentences are not scored here.
-    of = replace(policy("rank-weighted"), web_query=WebQuery.REWRITTEN)
+    of = changing(policy("rank-weighted"), web_query=WebQuery.REWRITTEN)
     many, few = case(1, Expected.CORRECT, 0.5, 0.5, 0.5), case(2, Expected.CORRECT, 0.5)
     seen = Board(of, [many, few], JUDGE, writer=True)
     ambiguous = ACTIONS.index(Action.AMBIGUOUS)
@@ -134,7 +133,7 @@ def test_a_search_that_no_evidence_asks_for_costs_no_call() -> None:
 def test_ungraded_means_a_passage_that_counts_without_a_score() -> None:
     seen = board(case(1, Expected.CORRECT, 0.9, None), case(2, Expected.CORRECT, 0.9, 0.1), case(3, Expected.CORRECT))
     assert seen.ungraded.tolist() == [True, False, False]
-    top = replace(policy("paper"), grade_top=1)
+    top = replace(policy("paper"), top=1)
     assert not board(case(1, Expected.CORRECT, 0.9, None), of=top).ungraded[0]
 
 

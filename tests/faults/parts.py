@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
 from typing import Self
 
 from crag_core.app.workbench import Choice, Workbench
@@ -39,7 +38,7 @@ def judged(workbench: Workbench, web: WebMode = WebMode.OFF) -> Choice:
 def searching(workbench: Workbench, web: WebMode = WebMode.AUTO) -> Choice:
     """Always AMBIGUOUS: what was retrieved is refined and the web is asked. Needs no model."""
     policy = suit(workbench.policies["paper"], "embedding")
-    return Choice(replace(policy.with_thresholds(0.0, 1.0), web_seconds=None), "embedding", web=web)
+    return Choice(policy.with_thresholds(0.0, 1.0), "embedding", web=web)
 
 
 def quoting(workbench: Workbench, evaluator: str = "embedding") -> Choice:

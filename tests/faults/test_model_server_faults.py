@@ -284,7 +284,7 @@ def test_web_results_that_the_judge_could_not_grade_are_graded_when_it_is_back(
     server.engine = ScriptedModel(judging(0.5))
     with SearXNGServer(FOUND) as web:
         workbench = open_bench(ollama_host=server.url, web_providers="searxng", searxng_url=web.url)
-        policy = replace(suit(workbench.policies["paper"], "llm").with_thresholds(0.3, 0.7), web_seconds=None)
+        policy = suit(workbench.policies["paper"], "llm").with_thresholds(0.3, 0.7)
         pipeline = workbench.engine(Choice(policy, "llm", WRITER, WebMode.AUTO))
         broken = pipeline.run(QUESTION, at("grade web", server.stop))
         server.start()

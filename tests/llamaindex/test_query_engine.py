@@ -349,7 +349,7 @@ def test_a_doubtful_ending_is_headed_as_no_answer(model: FakeModel | None, strea
 
 
 def test_an_answer_and_an_abstention_have_no_heading() -> None:
-    abstaining = replace(policy("paper"), doubtful=Doubtful.ABSTAIN)
+    abstaining = policy("paper").with_doubtful(Doubtful.ABSTAIN)
     sure, unsure = (
         Bench(of, best, web=WebMode.OFF).pipeline.query(QUESTION) for of, best in (("paper", 0.9), (abstaining, 0.5))
     )

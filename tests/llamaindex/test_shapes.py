@@ -6,7 +6,6 @@ import copy
 import math
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -246,7 +245,7 @@ def test_each_policy_in_a_stock_engine_hands_on_what_it_lets_answer(
 ) -> None:
     name, _, abstains = of.partition(", ")
     chosen = find_policy(name).suited_to(Words.card, strip_evaluator().card)
-    made = CRAGPostprocessor(replace(chosen, doubtful=Doubtful.ABSTAIN) if abstains else chosen, Words(), **options)
+    made = CRAGPostprocessor(chosen.with_doubtful(Doubtful.ABSTAIN) if abstains else chosen, Words(), **options)
     stock = RetrieverQueryEngine.from_args(Fixed(texts(*nodes)), llm=MockLLM(), node_postprocessors=[made])
     response = stock.query(QUESTION)
     assert ids(response.source_nodes) == handed_on
@@ -316,7 +315,7 @@ def test_a_node_with_nothing_is_not_graded_and_goes_the_way_of_what_is_not_grade
 ) -> None:
     kept, trace = run_of(of, [empty_of_text("text_resource"), *texts(FERRY)])
     grades = {one.passage_id: (one.score, one.cause) for one in trace.grades or ()}
-    assert grades["image"] == (None, "no text") and trace.settings.policy.ungraded_score == score_of_ungraded
+    assert grades["image"] == (None, "no text") and trace.settings.policy.ungraded == score_of_ungraded
     assert ids(kept) == ["n0", "image"] and kept[-1].score is None
 
 

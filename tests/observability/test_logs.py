@@ -18,7 +18,6 @@ import pytest
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types import Grade, StepState
-from crag_core.decision.policy import FastPath, Loop
 from crag_core.observability.logs import WITHHELD, RunLog, redact, show_logs
 from crag_core.observability.metrics import Metrics
 from crag_core.pipeline.run import Run, WebMode
@@ -81,7 +80,7 @@ def test_a_failed_step_is_a_warning_with_type_and_message(capsys: Output) -> Non
 @pytest.mark.parametrize(("best", "warns"), [(0.9, False), (0.5, False), (0.1, True)])
 def test_chunks_that_are_used_though_irrelevant_are_a_warning(best: float, warns: bool, capsys: Output) -> None:
     show_logs("json")
-    judged = replace(builders.policy("agentic"), fast_path=FastPath(), loop=Loop(max_iterations=1))
+    judged = replace(builders.policy("agentic"), skip=(), max_rounds=1)
     bench_with(policy=judged, best=best, web=WebMode.OFF).pipeline.run(QUESTION)
     told = lines(capsys)
     warnings = [(line["step"], line["told"]) for line in told if line["level"] == "WARNING"]

@@ -194,7 +194,7 @@ def test_no_label_holds_text_of_a_run_and_names_beyond_the_bound_are_one() -> No
     bench = bench_with(metrics, best=0.1)
     for number in range(60):
         policy = bench.pipeline.settings.policy
-        named = replace(policy, incorrect=replace(policy.incorrect, label=f"name {number}"))
+        named = replace(policy, labels=("Correct", "Ambiguous", f"name {number}"))
         bench.under(policy=named).run(f"{QUESTION} {number} SECRET-{number}")
     found = read(metrics)
     categories = {labels["category"] for labels, _ in found.all("crag_decisions_total")}

@@ -19,7 +19,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from crag_core.base.errors import PortUnavailable
 from crag_core.base.types import PageOutcome, Round, Step, StepState, Usage, WebOutcome, WebPage, WebSearch
-from crag_core.decision.policy import FastPath
 from crag_core.observability.audit_log import AuditLog, find_events
 from crag_core.observability.logs import show_logs
 from crag_core.observability.metrics import Metrics
@@ -28,7 +27,7 @@ from crag_core.trace.trace import Trace
 from tests.builders import even, grade, graded, passage, policy, round_of, searched, trace, twice, web_page
 
 QUESTION = "What does the ferry cost?"
-AGENTIC = replace(policy("agentic"), fast_path=FastPath())
+AGENTIC = replace(policy("agentic"), skip=())
 NEWS = web_page("w1", "Fares rose in May.")
 
 Event = dict[str, Any]

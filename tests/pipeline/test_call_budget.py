@@ -10,8 +10,8 @@ import pytest
 
 from crag_core.base.types import Action, CorrectionKind, EvaluatorCard, Handling
 from crag_core.decision.decide import decide
-from crag_core.decision.policy import Doubtful, Loop, Policy, Strategy, WebQuery
-from crag_core.decision.signals import ROUNDS
+from crag_core.decision.policy import Doubtful, Policy, WebQuery
+from crag_core.decision.signals import CLASS
 from crag_core.pipeline.call_budget import Calls, budget, calls_needed
 from crag_core.trace.reroute import Missing
 from tests.builders import CARD, POLICIES, even, graded, policy
@@ -119,7 +119,7 @@ def test_a_batch_begun_is_a_call(passages: int, calls: int) -> None:
 
 # All six good, half good and bad; and one good among bad ones, of which few remain.
 SCORES = ((0.9,) * 6, (0.55,) * 6, (0.1,) * 6, (0.9,) + (0.1,) * 5)
-WRITTEN = ("refine", Strategy.REWRITTEN)
+WRITTEN = ("refine", "rewritten")
 """The rounds of which a model writes the query."""
 
 
@@ -129,25 +129,26 @@ def ends(of: Policy, judge: EvaluatorCard, writer: bool, searches: bool) -> Iter
     def grading(passages: int) -> int:
         return -(-passages // judge.batch) if judge.calls_model else 0
 
-    sorting = int(writer and of.rounds_by_question)
-    of = of if writer else of.unaided()
-    several = ((ROUNDS, 1.0),)
+    sorting = int(writer and of.classifies)
+    of = of if writer else of.without_language_model()
+    several = ((CLASS, 1.0),)
 
     def walk(path: tuple[str, ...], spent: int) -> Iterator[tuple[Action, int]]:
-        spent += grading(min(6, of.grade_top or 6)) + of.judges_together
+        spent += grading(min(6, of.top or 6)) + of.judges_together
         for scores in SCORES:
             decision = decide(of, *graded(*scores), (*even(scores[-1]), *several), path)
-            if decision.next_round in (None, "expand", "documents", Strategy.WEB):
-                written = writer * (of.web_query is not WebQuery.QUESTION)
+            if decision.next_round in (None, "expand", "documents"):
+                written = writer * (of.web.query is not WebQuery.QUESTION)
                 extracting = 6 * writer * (decision.handling is Handling.EXTRACT)
-                kept_after_all = of.route(decision.action).keep_original_without_web
+                own = of.steps(decision.action).get("consolidate")
+                kept_after_all = "keep_if_nothing" in of.steps(decision.action)
                 for asked in {searches and decision.may_search, searches and decision.wants(CorrectionKind.WEB_SEARCH)}:
-                    web = written + grading(of.web_limit) * of.refine_web if asked else 0
+                    web = written + grading(of.web.limit) * of.web.refine if asked else 0
                     nothing_left = decision.handling is Handling.DISCARD and not asked and not kept_after_all
                     nothing_left |= of.judges_together and of.context_judge == "answer" and decision.action is CORRECT
                     nothing_left |= of.doubtful is Doubtful.ABSTAIN and decision.action is AMBIGUOUS and not asked
                     answering = writer * (not nothing_left)
-                    consolidating = answering * (of.consolidate + bool(of.own_knowledge))
+                    consolidating = answering * (0 if own is None else 1 + bool(own))
                     yield decision.action, spent + extracting + web + consolidating + answering
             else:
                 written = writer * (decision.next_round in WRITTEN)
@@ -161,7 +162,7 @@ def ends(of: Policy, judge: EvaluatorCard, writer: bool, searches: bool) -> Iter
     ("name", "iterations"), [*((name, 1) for name in POLICIES), *(("agentic", number) for number in (2, 3, 4, 5, 7))]
 )
 def test_no_way_through_a_policy_leaves_its_budget(name: str, iterations: int, judge: EvaluatorCard) -> None:
-    of = replace(policy(name), loop=Loop(iterations))
+    of = replace(policy(name), max_rounds=iterations)
     for writer, searches in itertools.product((True, False), repeat=2):
         found = budget(of, judge, 6, writer=writer, searches=searches)
         ways = list(ends(of, judge, writer, searches))
@@ -172,8 +173,8 @@ def test_no_way_through_a_policy_leaves_its_budget(name: str, iterations: int, j
 
 def test_a_long_loop_that_comes_to_the_web_first_costs_less_than_all_its_iterations() -> None:
     # Four gradings of six, one rewritten question, the web query and the answer.
-    of = replace(policy("agentic"), loop=Loop(20))
-    assert min(calls for action, calls in ends(replace(of, loop=Loop(5)), ONE, True, True) if action is INCORRECT) == 27
+    of = replace(policy("agentic"), max_rounds=20)
+    assert min(calls for action, calls in ends(replace(of, max_rounds=5), ONE, True, True) if action is INCORRECT) == 27
     assert budget(of, ONE, 6, writer=True, searches=True)[INCORRECT].least <= 27
 
 

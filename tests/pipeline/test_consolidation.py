@@ -12,6 +12,7 @@ import pytest
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types import AnswerState, Consolidated, Consolidation, Edits, StepState
+from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
 from crag_core.evaluators.support.words import WordSupport
 from crag_core.llamaindex.synthesizer import metadata_of, shown
@@ -22,7 +23,7 @@ from crag_core.trace.grounding.citation_check import Standing, standing
 from crag_core.trace.grounding.ending import NOT_IN_EVIDENCE, AnswerEnding
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.summary import summarize
-from crag_core.trace.trace import Trace, as_compared, context_ids
+from crag_core.trace.trace import Trace, context_ids
 from crag_core.view.answer.consolidated import consolidated_view
 from crag_core.view.path.run_path import run_path
 from crag_core.view.run_view import RunView, view_run
@@ -205,7 +206,7 @@ def test_it_holds_for_just_these_excerpts_and_this_model() -> None:
     assert made.under(writer="another").adopt(trace).consolidations == ()
     dropped = replace(trace, edits=Edits(dropped=("p2",)))
     assert reroute(dropped, POLICY).missing == (Missing.CONSOLIDATION, Missing.ANSWER)
-    assert reroute(trace, replace(POLICY, own_knowledge=2)).missing == (Missing.CONSOLIDATION, Missing.ANSWER)
+    assert reroute(trace, remembering(2)).missing == (Missing.CONSOLIDATION, Missing.ANSWER)
     again = made.pipeline.resume(made.pipeline.adopt(dropped))
     assert consolidated(again).context == context_ids(reroute(again, POLICY).knowledge.excerpts) == ("p1", "p3")
     assert model.kinds.count("recall") == 2
@@ -219,18 +220,22 @@ def test_without_a_language_model_nothing_is_consolidated_and_that_is_said() -> 
     assert routed.knowledge.notes == (f"No language model: {POLICY.without_model}",)
 
 
-def test_options_that_are_not_set_change_no_fingerprint_and_memory_needs_a_consolidation() -> None:
-    made, _ = bench()
-    paper = as_compared(replace(made.pipeline.settings, policy=policy_file("paper")))["policy"]
-    assert not {"consolidate", "own_knowledge"} & set(paper)
-    assert {"consolidate", "own_knowledge"} <= set(as_compared(made.pipeline.settings)["policy"])
-    with pytest.raises(ValueError, match="own_knowledge needs consolidate = true"):
-        replace(POLICY, consolidate=False)
-    with pytest.raises(ValueError, match="own_knowledge must be 0 or more"):
-        replace(POLICY, own_knowledge=-1)
-    alone, model = Bench(replace(POLICY, own_knowledge=0), model=FakeModel(), web=WebMode.OFF), None
+def remembering(most: int) -> Policy:
+    return replace(POLICY, **dict.fromkeys(("correct", "ambiguous"), (("keep", None), ("consolidate", most))))
+
+
+def test_it_is_a_step_of_one_action() -> None:
+    only_correct = replace(POLICY.with_thresholds(0.4, 0.6), ambiguous=(("keep", None),))
+    for best, calls in ((0.9, ["recall", "consolidate", "answer"]), (0.5, ["answer"])):
+        made = Bench(only_correct, best=best, model=(model := FakeModel()), web=WebMode.OFF)
+        trace = made.pipeline.run(QUESTION)
+        assert model.kinds == calls and reroute(trace, only_correct).missing == ()
+
+
+def test_without_a_passage_from_memory_the_model_is_asked_for_none() -> None:
+    alone = Bench(remembering(0), model=FakeModel(), web=WebMode.OFF)
     trace = alone.pipeline.run(QUESTION)
-    assert model is None and alone.counts["recall"] == 0 and consolidated(trace).pieces and trace.usage.calls == 2
+    assert alone.counts["recall"] == 0 and consolidated(trace).pieces and trace.usage.calls == 2
 
 
 def test_code_and_service_are_told_apart_what_is_evidence_and_what_is_memory() -> None:

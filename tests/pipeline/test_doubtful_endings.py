@@ -8,7 +8,7 @@ import pytest
 
 from crag_core.base.protocols import WebReply
 from crag_core.base.types import Action, AnswerState, WebOutcome
-from crag_core.decision.policy import Doubtful, FastPath, Policy
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.experiments.comparison.outcome import outcome_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.llamaindex.synthesizer import metadata_of
@@ -26,7 +26,7 @@ ASKED = LabelledQuestion(QUESTION, Expected.CORRECT, answers=("nine",))
 
 
 def under(doubtful: Doubtful, of: Policy | None = None) -> Policy:
-    return replace(of or policy("paper"), doubtful=doubtful)
+    return (of or policy("paper")).with_doubtful(doubtful)
 
 
 def ran(
@@ -65,7 +65,7 @@ def test_a_doubtful_ending_counts_as_not_answered(doubtful: Doubtful) -> None:
 @pytest.mark.parametrize("doubtful", list(Doubtful))
 def test_what_was_judged_irrelevant_and_is_used_is_no_answer(name: str, doubtful: Doubtful) -> None:
     """`agentic` and `adaptive-rag` after their last round, `heuristic` without web results."""
-    of = replace(policy(name).with_thresholds(0.95, 0.99), fast_path=FastPath())
+    of = replace(policy(name).with_thresholds(0.95, 0.99), skip=())
     bench, trace = ran(doubtful, 0.05, of=of)
     assert trace.decision is not None and trace.decision.action is Action.INCORRECT and trace.answer is not None
     summary, metadata = summarize(trace), metadata_of(trace)

@@ -123,7 +123,7 @@ def test_effects_worked_out_by_hand(case: Case) -> None:
     name, web, model = case["policy"], case.get("web"), model_of(case)
     policy = policy_file(name).with_thresholds(*case.get("thresholds", (None, None)))
     bench = Bench(
-        replace(policy, doubtful=Doubtful(case.get("doubtful", policy.doubtful))),
+        policy.with_doubtful(Doubtful(case.get("doubtful", policy.doubtful))),
         scoring=lambda one: case["scores"][int(one.id[1:]) - 1] if one.id[0] == "p" else 0.5,
         finding=finding(case),
         synonyms={"ferry": ("boat",)},

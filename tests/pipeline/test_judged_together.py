@@ -155,7 +155,7 @@ def test_without_a_language_model_the_best_chunk_decides_and_that_is_said() -> N
     # A stand-in for the model that nobody asked, wherever the verdict is told.
     assert headline(routed.decision) == "CORRECT · stand-in" and verdict_of(view_run(trace)).label == "stand-in"
     assert answered(trace, kept=False, with_record=False).decision.label == "Correct stand-in"
-    assert "stand-in: the best chunk decides in place of the whole context;" in described(trace.settings)
+    assert "stand-in: the best chunk decides in place of all chunks together;" in described(trace.settings)
     captions = " ".join(step.caption for step in tell(view_run(trace)).steps)
     assert "A stand-in, since there was no language model: The best chunk" in captions
     assert [own_name(one.decision) for one in judge_run(trace, [POLICY, policy_file("paper")])] == ["stand-in", ""]
@@ -201,5 +201,5 @@ def test_what_is_doubtful_is_shown_where_that_is_asked_for() -> None:
     made, model = bench(NOT_ENOUGH)
     trace = made.pipeline.run(QUESTION)
     assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
-    shown = replace(POLICY, doubtful=Doubtful.SHOW)
+    shown = POLICY.with_doubtful(Doubtful.SHOW)
     assert Missing.ANSWER in reroute(trace, shown).missing and model.kinds == ["sufficient"]

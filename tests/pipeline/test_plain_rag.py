@@ -10,7 +10,7 @@ from llama_index.core.schema import QueryBundle
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types import Action, AnswerState, StepState, Usage
-from crag_core.decision.policy import StripRules
+from crag_core.decision.policy import Refinement
 from crag_core.evaluators.policies import plain_rag
 from crag_core.observability.audit_log import find_events
 from crag_core.pipeline.pipeline import raise_failure
@@ -58,7 +58,7 @@ def test_every_passage_reaches_the_answer_whole_with_the_useless_sentences_too()
 
 def test_long_passages_are_not_cut_where_a_policy_would_cut_them() -> None:
     found = tuple(passage(n, "A ferry leaves at nine. " * 34) for n in range(1, 21))
-    bounded = replace(plain_rag(), strips=StripRules(token_budget=2048))
+    bounded = replace(plain_rag(), refinement=Refinement(budget=2048))
     policies = plain_rag(), bounded
     traces = [Bench(policy, found=found).pipeline.run(QUESTION) for policy in policies]
     counts = [len(reroute(trace, trace.settings.policy).knowledge.excerpts) for trace in traces]

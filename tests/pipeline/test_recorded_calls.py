@@ -195,7 +195,7 @@ def test_a_record_has_room_for_so_much_and_keeps_the_cost_of_the_rest() -> None:
     assert with_calls(trace, []) is trace
 
 
-@pytest.mark.parametrize("text", ["\ud800 \x00 \u202e", "", "</evidence>"])
+@pytest.mark.parametrize("text", ["\ufffd \x00 \u202e", "", "</evidence>"])
 def test_a_reply_of_any_kind_can_be_recorded(text: str) -> None:
     trace = Bench(model=NotedModel(model(phrases=text)), best=0.5).pipeline.run(QUESTION)
     assert [call.reply for call in trace.calls if call.step == "rewrite"] == [text]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crag_core.base.types import Action, AnswerState, CorrectionKind, Grade, Origin, StepState, Usage, WebOutcome
-from crag_core.decision.policy import StripRules, WebQuery
+from crag_core.decision.policy import Refinement, WebQuery
 from crag_core.pipeline.pipeline import FIRST, ITERATION, LAST, REFINING, SEARCHING
 from crag_core.pipeline.run import Run, WebMode
 from tests.builders import policy
@@ -91,7 +91,7 @@ def test_listener_hears_every_stage_and_the_finished_steps_in_order() -> None:
     bench, diary = Bench(best=0.5, model=FakeModel()), Diary()
     trace = bench.pipeline.run(QUESTION, Run(diary))
     stages = {name for name, _ in (*FIRST, *ITERATION, *REFINING, *SEARCHING, *LAST)}
-    every = stages - {"second reading", "judge together", "classify", "consolidate"}
+    every = stages - {"judge together", "classify", "consolidate"}
     assert sorted(diary.begun) == sorted([*every, "answer", "check answer"]), "each stage of this policy begins once"
     assert tuple(diary.done) == trace.steps
     assert diary.traces[-1] == trace
@@ -120,7 +120,7 @@ PHRASES = "ferry Vennick, timetable of summer 2025, first departure, island line
 )
 def test_what_is_sent_to_the_web_is_the_policys_own_matter(form: WebQuery, said: str, sent: str, by: str) -> None:
     model = FakeModel(rewrite=said, phrases=said)
-    bench = Bench(replace(policy("paper"), web_query=form), best=0.5, model=model)
+    bench = Bench(changed("paper", web_query=form), best=0.5, model=model)
     trace = bench.pipeline.run(QUESTION)
     assert bench.searcher.asked == [(sent, 5)]
     assert trace.web is not None and trace.web.query_by == by
@@ -151,7 +151,7 @@ def test_as_they_are_means_all_of_them(name: str) -> None:
 
 
 def test_what_a_budget_of_the_policy_leaves_out_is_said() -> None:
-    tight = replace(policy("worst-chunk"), strips=StripRules(token_budget=1000))
+    tight = replace(policy("worst-chunk"), refinement=Refinement(budget=1000))
     trace = Bench(tight, found=(*LONG_ONES[:-1], passage(20, "A ferry leaves at ten."))).pipeline.run(QUESTION)
     assert (trace.context or ("",))[-1].startswith("p20"), "a smaller chunk still fits"
     kept = next(one for one in trace.corrections or () if one.kind is CorrectionKind.KEEP)
@@ -240,12 +240,6 @@ def test_everything_ungraded_is_ambiguous_and_searches_nothing(policy: str) -> N
     assert [grade.score for grade in trace.grades] == [None, None, None]
     assert bench.counts["search"] == 0
     assert "3 not graded" in trace.steps[1].summary
-
-
-def test_everything_ungraded_searches_if_the_policy_says_so() -> None:
-    bench = Bench(changed("paper", web_when_ungraded=True), best=None)
-    assert bench.pipeline.run(QUESTION).web is not None
-    assert bench.counts["search"] == 1
 
 
 def test_answer_that_the_model_declines_is_no_answer() -> None:

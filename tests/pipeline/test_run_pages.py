@@ -17,7 +17,7 @@ from crag_core.pipeline.run import Run, WebMode
 from crag_core.pipeline.web_stages import approve, is_waiting
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
-from tests.builders import policy
+from tests.builders import changing, policy
 from tests.fakes import (
     QUESTION,
     USEFUL,
@@ -98,7 +98,7 @@ def test_a_policy_that_reads_no_pages_asks_for_none_and_a_record_of_pages_is_rer
     pages = Pages(r1=READ)
     bench, engine = reading(pages)
     trace = engine.run(QUESTION)
-    snippets = replace(trace.settings.policy, web_pages=0)
+    snippets = changing(trace.settings.policy, web_pages=0)
     assert counting(trace, 0) == ["web-1", "web-2", "web-3", "web-4"]
     routed = reroute(trace, snippets)
     assert {excerpt.passage.id for excerpt in routed.knowledge.external} <= set(counting(trace, 0))
@@ -211,9 +211,9 @@ def test_records_are_read_back_and_those_from_before_pages_too() -> None:
     trace = reading(Pages(r1=READ))[1].run(QUESTION)
     assert Trace.from_json(trace.to_json()) == trace
     data = trace.to_dict()
-    del data["web"]["pages"], data["settings"]["policy"]["web_pages"]
+    del data["web"]["pages"], data["settings"]["policy"]["web"]["pages"]
     old = Trace.from_dict(data)
-    assert old.web is not None and old.web.pages is None and old.settings.policy.web_pages == 0
+    assert old.web is not None and old.web.pages is None and old.settings.policy.web.pages == 0
 
 
 def test_a_dropped_result_has_its_page_read_no_more() -> None:
@@ -226,4 +226,4 @@ def test_a_dropped_result_has_its_page_read_no_more() -> None:
 
 def test_only_the_paper_reads_pages() -> None:
     names = ("paper", "worst-chunk", "rank-weighted", "heuristic", "signals", "agentic", "two-signal")
-    assert [name for name in names if policy(name).web_pages] == ["paper"]
+    assert [name for name in names if policy(name).web.pages] == ["paper"]

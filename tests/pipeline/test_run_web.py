@@ -11,7 +11,7 @@ import pytest
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import WebReply
 from crag_core.base.types import Action, AnswerState, StepState, WebOutcome
-from crag_core.decision.policy import Policy, Route
+from crag_core.decision.policy import Policy
 from crag_core.pipeline import web_stages
 from crag_core.pipeline.run import Cooldown, Run, WebMode
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse
@@ -164,10 +164,7 @@ def test_failed_search_leaves_ambiguous_with_its_passages(outcome: WebOutcome, w
 
 
 def keeping_originals() -> Policy:
-    discard = Route("Irrelevant", changed("paper").incorrect.passages, changed("paper").incorrect.web)
-    return changed(
-        "paper", incorrect=Route(discard.label, discard.passages, discard.web, keep_original_without_web=True)
-    )
+    return changed("paper", incorrect=(*changed("paper").incorrect, ("keep_if_nothing", None)))
 
 
 def test_policy_may_fall_back_to_the_passages_with_a_warning() -> None:

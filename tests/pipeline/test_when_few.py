@@ -22,7 +22,7 @@ RANKED = changed("rank-weighted")
 
 
 def handling(passages: Handling) -> Policy:
-    return replace(RANKED, ambiguous=replace(RANKED.ambiguous, passages=passages))
+    return replace(RANKED, ambiguous=((passages.value, None), *RANKED.ambiguous[1:]))
 
 
 def asked(bench: Bench) -> list[str]:
@@ -53,9 +53,9 @@ def test_where_enough_is_left_the_web_is_not_asked(found: tuple[Passage, ...]) -
 
 
 def test_without_refinement_the_chunks_that_are_kept_count() -> None:
-    bench = Bench(handling(Handling.WHOLE), best=0.5, found=TWO_OF_THREE, model=FakeModel())
+    bench = Bench(handling(Handling.KEEP), best=0.5, found=TWO_OF_THREE, model=FakeModel())
     assert bench.pipeline.run(QUESTION).context == ("p1", "p2", "p3") and asked(bench) == []
-    few = Bench(handling(Handling.WHOLE), best=0.5, found=TWO_OF_THREE[:2], model=FakeModel())
+    few = Bench(handling(Handling.KEEP), best=0.5, found=TWO_OF_THREE[:2], model=FakeModel())
     assert few.pipeline.run(QUESTION).web is not None and asked(few) == [QUESTION]
 
 

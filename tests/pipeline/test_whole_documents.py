@@ -168,4 +168,4 @@ def test_without_a_language_model_no_document_is_read() -> None:
     trace = made.pipeline.run(QUESTION)
     routed = reroute(trace, POLICY)
     assert made.counts["read"] == 0 and routed.is_doubtful and routed.missing == ()
-    assert routed.knowledge.notes == ("No language model: The best chunk decides, and no document is read whole.",)
+    assert routed.knowledge.notes == (f"No language model: {POLICY.without_model}",)

@@ -110,7 +110,7 @@ def test_a_report_never_replaces_its_run(tmp_path: Path, capsys: Output) -> None
         (b"\xff\xfe\x00", "expected a recorded run (JSON), found no text."),
         (b"[]", "This run has schema None"),
         (b'{"schema": 99}', "This run has schema 99, expected one of"),
-        (b'{"schema": 2, "id": 7}', "run.id: expected str, found int 7."),
+        (b'{"schema": 2, "id": 7}', "run.id: expected a valid string, found int 7."),
     ],
 )
 def test_what_is_no_run_is_said_with_what_to_do(tmp_path: Path, capsys: Output, content: bytes, words: str) -> None:

@@ -63,7 +63,7 @@ def evil_run(text: str = EVIL) -> Trace:
         *(WebOutcome.USED, text, text, text, text, (web,)), attempts=(WebAttempt(text, WebOutcome.FAILED, text),)
     )
     of = policy("paper")
-    of = replace(of, title=text, summary=text, source=text, ambiguous=replace(of.ambiguous, label=text))
+    of = replace(of, title=text, summary=text, source=text, labels=("Correct", text, "Incorrect"))
     run = trace(
         of,
         id=text,

@@ -172,7 +172,7 @@ def test_every_look_at_the_evidence_is_told() -> None:
     more = Round(("keyword",), (Retrieval("ferry dogs", Engine.KEYWORD, tuple(later)),), "keywords of the question")
     run = replace(recorded("agentic", 0.1, 0.8, 0.9), passages=(first,), rounds=(more,))
     # Description 001 lets two passages through ungraded; here they are to be graded.
-    graded = replace(run.settings.policy, fast_path=replace(run.settings.policy.fast_path, few_context=None))
+    graded = replace(run.settings.policy, skip=())
     looks = page_of(run, graded).all_told(".looks li")
     assert looks[0].startswith("first retrieval, meaning and words together · 1 chunk → INCORRECT · Re-retrieve:")
     assert looks[1].startswith("keyword: “ferry dogs”, keywords of the question, keyword · 2 chunks → CORRECT ·")
@@ -532,7 +532,7 @@ def test_steps_corrections_and_settings_are_all_told() -> None:
         "Fake (fake)",
         "lower 0.40, upper 0.60",
         "prompts test",
-        "record schema 4",
+        "record schema 5",
     ):
         assert value in told
 

@@ -470,7 +470,7 @@ def evil_page(text: str = EVIL) -> Page:
         for n, one in enumerate(SEEN.cases)
     ]
     of = replace(SEEN.policy, title=text, summary=text, source=text)
-    of = replace(of, ambiguous=replace(of.ambiguous, label=text))
+    of = replace(of, labels=("Correct", text, "Incorrect"))
     seen = Board(of, cases, replace(SEEN.judge, title=text, scale=text, version=text))
     found = recommend(seen, COSTS, others=((text, 0.4, 0.6),))
     made = Conditions("hand", text, text, text, text, 5, text)

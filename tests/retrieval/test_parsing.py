@@ -109,7 +109,8 @@ def test_every_shared_document_gives_the_same_as_in_our_process(
 @pytest.mark.parametrize("name", ["", "song.mp3", "名前.txt", "half \udc80 a name.md", "a\n.txt", "x" * 300 + ".txt"])
 @pytest.mark.parametrize("content", [b"", b"text", "ärger".encode("latin-1"), b"%PDF-1.7 nothing"])
 def test_names_and_contents_of_all_kinds_give_the_same(plain: DocumentProcesses, name: str, content: bytes) -> None:
-    assert outcome_of(plain.read, content, name) == outcome_of(read_document, content, name)
+    received = name.replace("\udc80", "\ufffd")  # half a pair is no text for another process
+    assert outcome_of(plain.read, content, name) == outcome_of(read_document, content, received)
 
 
 @pytest.mark.exhaustive

@@ -49,7 +49,8 @@ def test_what_is_not_named_is_as_it_was_started(service: Service) -> None:
     assert told(asked(service, top_k=5, collection="yours", use_web_search=False)) == (
         "paper", "heuristic", 0.1, 0.9, 5, "yours", "off",
     )  # fmt: skip
-    assert asked(service, sentences=2).policy.strips.top == 2 and asked(service, sentences=0).policy.strips.top is None
+    limits = [asked(service, sentences=most).policy.refinement.top for most in (2, 0)]
+    assert limits == [2, None]
 
 
 def test_another_policy_or_evaluator_brings_its_own_thresholds(service: Service) -> None:

@@ -80,10 +80,8 @@ def _pipeline(workbench: Workbench, one: dict[str, Any]) -> Pipeline:
     policy = workbench.policies[one["policy"]]
     judge = default_evaluator(policy, "extractive")
     suited = suit(policy, judge)
-    chosen = replace(
-        suited.with_thresholds(upper=one.get("upper", suited.upper)),
-        doubtful=Doubtful(one.get("doubtful", suited.doubtful)),
-    )
+    chosen = suited.with_thresholds(upper=one.get("upper", suited.upper))
+    chosen = chosen.with_doubtful(Doubtful(one.get("doubtful", suited.doubtful)))
     web = WebMode.AUTO if one.get("pages") else WebMode.OFF
     return workbench.engine(Choice(chosen, judge, web=web))
 

@@ -14,7 +14,7 @@ from tests.builders import CARD, POLICIES, graded, passage, policy, round_of, se
 from tests.decision import test_golden
 from tests.fakes import Bench
 
-HOSTILE = "<script>alert('x')</script> 東京 \u202e العربية \ud800 \x00 ' \" ; DROP TABLE crag_runs; --"
+HOSTILE = "<script>alert('x')</script> 東京 \u202e العربية \ufffd \x00 ' \" ; DROP TABLE crag_runs; --"
 
 
 class Ticking:

@@ -70,7 +70,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def test_what_was_put_comes_back_whole(cache: DiskCache) -> None:
-    kept = {key(1): grade(0.0, "早上九點 \U0001f600 \ud83d 'quoted' \x00"), key(2): grade(1.0)}
+    kept = {key(1): grade(0.0, "早上九點 \U0001f600 \ufffd 'quoted' \x00"), key(2): grade(1.0)}
     cache.put_many(kept)
     assert cache.get_many([key(2), key(3), key(1), key(1)]) == kept
     assert cache.problem == ""
@@ -171,6 +171,12 @@ def test_poisoned_value_is_absent_and_spoils_no_other(cache: DiskCache, path: Pa
     cache.put_many({key(1): grade(0.7)})
     assert cache.get_many([key(1)])[key(1)].score == 0.7
     assert cache.problem == ""
+
+
+def test_grade_of_the_version_before_is_still_read(cache: DiskCache, path: Path) -> None:
+    cache.put_many({key(1): grade()})
+    change(path, "UPDATE grades SET value = json_set(CAST(value AS TEXT), '$.second', NULL)")
+    assert cache.get_many([key(1)]) == {key(1): grade()}
 
 
 def test_value_that_claims_to_be_text_spoils_no_other(cache: DiskCache, path: Path) -> None:

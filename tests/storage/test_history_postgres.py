@@ -96,7 +96,7 @@ def test_every_run_that_the_other_tests_make_comes_back(store: HistoryStore, mak
     contract.test_every_run_that_the_other_tests_make_comes_back(store, make)
 
 
-@pytest.mark.parametrize("id_", ["", "a" * 5000, "\x00", "\ud800", "' OR 1=1 --", "50% %s"])
+@pytest.mark.parametrize("id_", ["", "a" * 5000, "\x00", "\ufffd", "' OR 1=1 --", "50% %s"])
 def test_any_id_finds_its_own_run_and_no_other(store: HistoryStore, id_: str) -> None:
     contract.test_any_id_finds_its_own_run_and_no_other(store, id_)
 

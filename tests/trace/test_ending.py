@@ -60,21 +60,21 @@ def knowledge(known: str) -> Knowledge:
 @pytest.mark.parametrize(
     ("actions", "handlings", "known", "text", "expected"),
     [
-        ("C", "whole refine extract documents", "own", CITED, AnswerEnding.ANSWERED),
-        ("AI", "whole refine extract", "own", CITED, AnswerEnding.DOUBTFUL),
-        ("AI", "whole refine extract", "own", UNCITED, AnswerEnding.DOUBTFUL),
+        ("C", "keep refine extract documents", "own", CITED, AnswerEnding.ANSWERED),
+        ("AI", "keep refine extract", "own", CITED, AnswerEnding.DOUBTFUL),
+        ("AI", "keep refine extract", "own", UNCITED, AnswerEnding.DOUBTFUL),
         ("CAI", "documents", "own", CITED, AnswerEnding.ANSWERED),  # what was judged were the chunks
-        ("CAI", "discard whole refine", "web", "15 pounds [1].", AnswerEnding.FROM_WEB),
+        ("CAI", "discard keep refine", "web", "15 pounds [1].", AnswerEnding.FROM_WEB),
         ("CAI", "discard refine", "web", "15 pounds.", AnswerEnding.FROM_WEB),  # all that it was given is
         ("CA", "refine", "own web", CITED, AnswerEnding.ANSWERED),
-        ("CAI", "whole refine", "own web", WEB_CITED, AnswerEnding.FROM_WEB),
+        ("CAI", "keep refine", "own web", WEB_CITED, AnswerEnding.FROM_WEB),
         ("CAI", "refine", "own web", "Nine or 15 [1, 2].", AnswerEnding.ANSWERED),
-        ("I", "whole refine", "own web", CITED, AnswerEnding.DOUBTFUL),  # it cites what was judged irrelevant alone
-        ("CA", "whole", "merged", CITED, AnswerEnding.ANSWERED),
-        ("I", "whole", "merged", CITED, AnswerEnding.DOUBTFUL),
-        ("CAI", "whole", "merged", UNCITED, AnswerEnding.FROM_MEMORY),
-        ("CAI", "whole", "merged", SAID, AnswerEnding.FROM_MEMORY),
-        ("CAI", "whole", "recalled", CITED, AnswerEnding.FROM_MEMORY),  # no piece stands in what it cites
+        ("I", "keep refine", "own web", CITED, AnswerEnding.DOUBTFUL),  # it cites what was judged irrelevant alone
+        ("CA", "keep", "merged", CITED, AnswerEnding.ANSWERED),
+        ("I", "keep", "merged", CITED, AnswerEnding.DOUBTFUL),
+        ("CAI", "keep", "merged", UNCITED, AnswerEnding.FROM_MEMORY),
+        ("CAI", "keep", "merged", SAID, AnswerEnding.FROM_MEMORY),
+        ("CAI", "keep", "recalled", CITED, AnswerEnding.FROM_MEMORY),  # no piece stands in what it cites
     ],
 )
 def test_what_a_whole_answer_is_called(

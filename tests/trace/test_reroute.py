@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crag_core.base.types import Action, AnswerState, Edits, Extraction, Round, WebOutcome, WebSearch
-from crag_core.decision.policy import Doubtful, FastPath
+from crag_core.decision.policy import Doubtful
 from crag_core.trace.reroute import Missing, quoted, reroute
 from crag_core.trace.trace import Trace, context_key
 from tests.builders import (
@@ -132,7 +132,7 @@ def test_what_was_quoted_from_a_dropped_chunk_is_gone_and_the_ending_follows() -
 
 
 def test_a_policy_that_abstains_withholds_what_remains() -> None:
-    of = replace(PAPER.with_thresholds(0.05, 0.5, 0.1), doubtful=Doubtful.ABSTAIN)
+    of = PAPER.with_thresholds(0.05, 0.5, 0.1).with_doubtful(Doubtful.ABSTAIN)
     run = quoting(replace(RUN, settings=replace(RUN.settings, policy=of, web_mode="off"), web=None))
     rest = reroute(replace(run, edits=Edits(dropped=("p1",))), of)
     assert rest.answer and rest.answer.state is AnswerState.CANNOT_ANSWER
@@ -150,7 +150,7 @@ def test_nothing_is_quoted_where_the_web_would_be_searched() -> None:
 
 def test_nothing_is_quoted_while_the_decision_itself_is_open() -> None:
     run = quoting(RUN)
-    agentic = reroute(run, replace(policy("agentic"), fast_path=FastPath()).with_thresholds(0.3, 0.95))
+    agentic = reroute(run, replace(policy("agentic"), skip=()).with_thresholds(0.3, 0.95))
     assert Missing.RE_RETRIEVAL in agentic.missing and agentic.answer is None
     unscored = reroute(replace(run, strips=None), PAPER.with_thresholds(upper=0.5))
     assert Missing.STRIPS in unscored.missing and unscored.answer is None
@@ -301,6 +301,5 @@ def test_rerouting_is_pure_and_always_decides(name: str, scores: list[float | No
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_can_reroute_the_same_run(name: str) -> None:
     decision = reroute(RUN, policy(name)).decision
-    label = policy(name).route(decision.action).label
     stand_in = f"{decision.action.capitalize()} stand-in"  # RUN had no language model
-    assert decision.label == (stand_in if policy(name).without_model else label)
+    assert decision.label == (stand_in if policy(name).needs_model else policy(name).label(decision.action))

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.types import Passage, Step, StepState, Usage, WebOutcome, WebSearch
-from crag_core.decision.policy import FastPath
 from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.summary import Summary, summarize
 from crag_core.trace.trace import Trace
@@ -27,7 +26,7 @@ from tests.builders import (
 )
 
 NEWS = web_page("w1", "Fares rose in May.")
-AGENTIC = replace(policy("agentic"), fast_path=FastPath())
+AGENTIC = replace(policy("agentic"), skip=())
 CRITERIA = (("keyword_overlap", 0.5), ("coherence", 0.75), ("length_adequacy", 0.25), ("diversity", 1.0))
 
 
@@ -122,7 +121,7 @@ def test_strategies_are_the_corrections_that_were_made(
 
 
 def test_several_strategies_stand_in_one_order() -> None:
-    refining = replace(AGENTIC, ambiguous=replace(policy("paper").ambiguous, re_retrieve=AGENTIC.ambiguous.re_retrieve))
+    refining = replace(AGENTIC, ambiguous=(*policy("paper").ambiguous, ("again", None)))
     found, grades = graded(0.5, 0.5, 0.5)
     rounds = (round_of("refine"), round_of("refine refine"))
     run = trace(refining, passages=found, grades=grades, rounds=rounds, web=searched(NEWS))

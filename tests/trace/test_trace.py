@@ -30,7 +30,7 @@ from crag_core.base.types import (
 )
 from crag_core.decision.decide import decide
 from crag_core.trace.reroute import Missing, reroute
-from crag_core.trace.trace import SCHEMA, Trace, as_compared, context_ids, context_key
+from crag_core.trace.trace import SCHEMA, Trace, context_ids, context_key
 from tests.builders import (
     CARD,
     answer,
@@ -138,9 +138,11 @@ def test_an_older_run_is_checked_as_strictly() -> None:
 
 
 def test_text_of_any_script_and_any_mark_survives() -> None:
-    hostile = "<script>alert('x')</script> 東京 \u202e العربية \ud800 \x00 | ``` [1]"
+    hostile = "<script>alert('x')</script> 東京 \u202e العربية 🛳 \ufffd \x00 | ``` [1]"
     run = trace(policy("paper"), question=hostile, passages=(passage("p1", hostile),))
     assert Trace.from_json(run.to_json()) == run
+    half = replace(run, question=hostile.replace("\ufffd", "\ud800"))
+    assert Trace.from_json(half.to_json()) == run, "half a pair is no text"
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_what_is_not_json_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[]", "null", "7", '"run"', "{}", '{"schema": 0}', '{"schema": 5}', '{"schema": "1"}', '{"schema": true}', "NaN"],
+    ["[]", "null", "7", '"run"', "{}", '{"schema": 0}', '{"schema": 6}', '{"schema": "1"}', '{"schema": true}', "NaN"],
 )
 def test_another_schema_is_refused_with_what_to_do(text: str) -> None:
     with pytest.raises(BadRecord, match="expected one of 1, 2, 3") as refusal:
@@ -178,27 +180,30 @@ def changed(**fields: Any) -> str:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"passages": {"p1": "text"}}, "run.passages[0]: expected a table"),
-        ({"passages": "p1"}, "run.passages: expected a list"),
-        ({"passages": [[]]}, "run.passages[0]: expected a table"),
+        ({"passages": {"p1": "text"}}, "run.passages: expected a valid array"),
+        ({"passages": "p1"}, "run.passages: expected a valid array"),
+        ({"passages": [[]]}, "run.passages[0]: expected an object"),
         ({"passages": [{"id": "p1"}]}, "run.passages[0].text: missing"),
-        ({"passages": [{"id": "p1", "text": "", "source": "", "origin": "moon"}]}, "expected one of corpus, web"),
-        ({"passages": [{"id": "p1", "text": "", "source": "", "page": "3"}]}, "run.passages[0].page: expected int"),
-        ({"grades": [{"passage_id": "p1", "score": "0.9"}]}, "run.grades[0].score: expected float"),
+        ({"passages": [{"id": "p1", "text": "", "source": "", "origin": "moon"}]}, "expected 'corpus' or 'web'"),
+        (
+            {"passages": [{"id": "p1", "text": "", "source": "", "page": "3"}]},
+            "run.passages[0].page: expected a valid integer",
+        ),
+        ({"grades": [{"passage_id": "p1", "score": "0.9"}]}, "run.grades[0].score: expected a valid number"),
         ({"grades": [{"passage_id": "p1", "score": 1.5}]}, "run.grades[0]: expected a score in 0..1"),
         ({"grades": [{"passage_id": "p1", "score": -1}]}, "run.grades[0]: expected a score in 0..1"),
         ({"grades": [{"passage_id": "p1", "score": float("nan")}]}, "expected a finite number"),
         ({"grades": [{"passage_id": "p1", "score": float("-inf")}]}, "expected a finite number"),
         ({"grades": [{"passage_id": "p1", "score": 10**400}]}, "expected a finite number"),
-        ({"question": None}, "run.question: expected str"),
-        ({"question": ["?"]}, "run.question: expected str"),
+        ({"question": None}, "run.question: expected a valid string"),
+        ({"question": ["?"]}, "run.question: expected a valid string"),
         ({"seconds": 3}, "run.seconds: unknown key"),
         ({"anwser": None}, "Did you mean 'answer'?"),
         ({"schema": 1.5}, "expected one of 1, 2, 3"),
-        ({"rounds": [{"path": "keyword"}]}, "run.rounds[0].path: expected a list"),
+        ({"rounds": [{"path": "keyword"}]}, "run.rounds[0].path: expected a valid array"),
         ({"rounds": [{"path": ["keyword"], "query_by": ""}]}, "run.rounds[0].retrievals: missing"),
-        ({"corrections": [{"kind": "burn", "reason": ""}]}, "run.corrections[0].kind: expected one of keep"),
-        ({"signals": [["agreement", "high"]]}, "run.signals[0][1]: expected float"),
+        ({"corrections": [{"kind": "burn", "reason": ""}]}, "run.corrections[0].kind: expected 'keep', 'discard'"),
+        ({"signals": [["agreement", "high"]]}, "run.signals[0][1]: expected a valid number"),
         ({"settings": {}}, "run.settings.policy: missing"),
     ],
 )
@@ -260,7 +265,7 @@ def test_no_depth_of_nesting_gets_past_the_refusal(depth: int) -> None:
         ({"start": 9, "end": 8}, "run.support[1]: expected 0 <= start <= end"),
         ({"pieces": ["p1#0", "p9"]}, "run.support[1].pieces: 'p9' is no chunk and no strip of the run"),
         ({"pieces": ["x" * 10_000]}, "run.support[1].pieces: "),
-        ({"cited": ["1"]}, "run.support[1].cited[0]: expected int"),
+        ({"cited": ["1"]}, "run.support[1].cited[0]: expected a valid integer"),
         ({"score": 2}, "run.support[1]: expected a score in 0..1"),
         ({"spans": [[0, 11]]}, "run.support[1]: expected spans that follow each other within the sentence"),
         ({"spans": [[-1, 2]]}, "run.support[1]: expected spans"),
@@ -268,7 +273,7 @@ def test_no_depth_of_nesting_gets_past_the_refusal(depth: int) -> None:
         ({"spans": [[4, 6], [0, 2]]}, "run.support[1]: expected spans"),
         ({"spans": [[0, 4], [3, 6]]}, "run.support[1]: expected spans"),
         ({"spans": [[0]]}, "run.support[1].spans[0]"),
-        ({"spans": [["0", 2]]}, "run.support[1].spans[0][0]: expected int"),
+        ({"spans": [["0", 2]]}, "run.support[1].spans[0][0]: expected a valid integer"),
         ({"spans": 5}, "run.support[1].spans"),
     ],
 )
@@ -416,16 +421,84 @@ def test_the_parts_of_a_trace_cannot_be_changed() -> None:
     assert isinstance(run.answer, Answer) and isinstance((run.strips or ())[0], Strip)
 
 
-@pytest.mark.parametrize("name", ["paper", "agentic", "two-signal"])
-def test_a_record_from_before_the_newer_policies_reads_the_same_under_the_same_fingerprint(name: str) -> None:
-    found, grades = graded(0.9, 0.5)
-    run = trace(policy(name), passages=found, grades=grades)
-    old = run.to_dict()
-    for key in ("sufficiency", "question_class"):
-        del old[key]
-    for key in ("without_model", "group", "context_judge", "rounds_by_question"):
-        del old["settings"]["policy"][key]
-    assert Trace.from_dict(old) == run
-    newer = {"without_model", "group", "context_judge", "rounds_by_question"}
-    assert not newer & set(as_compared(run.settings)["policy"])
-    assert Trace.from_dict(old).fingerprint == run.fingerprint
+# --- the words of schemas 1 to 4 ------------------------------------------------------------------------------------
+
+OLD_AGENTIC: dict[str, Any] = {
+    "aggregation": "mean-of-kept",
+    "ungraded_score": 0.5,
+    "web_query_words": 10,
+    "web_when_ungraded": False,
+    "without_model": "",
+    "second_opinion": {"evaluator": "llm", "band": [0.3, 0.7]},
+    "fast_path": {"read_file": True, "few_context": 2, "high_vector_score": 0.8, "always": False},
+    "loop": {"max_iterations": 3, "strategies": ["keyword", "rewritten", "expanded", "web"]},
+    "strips": {"cutoff": None, "order": "document", "token_budget": None, "top": None, "scorer": "cross-encoder"},
+    "correct": {"label": "Generate", "passages": "whole", "web": "never", "re_retrieve": None},
+    "ambiguous": {"label": "Refine", "passages": "whole", "web": "never", "re_retrieve": "refine"},
+    "incorrect": {
+        "label": "Re-retrieve",
+        "passages": "discard",
+        "web": "never",
+        "re_retrieve": "next-strategy",
+        "keep_original_without_web": True,
+    },
+}
+SECOND = {"evaluator": "llm", "lower": 0.3, "upper": 0.7, "score": 0.9, "usage": {"calls": 1}}
+
+
+def in_the_form_before(run: Trace) -> dict[str, Any]:
+    """`run` of the policy agentic as schema 4 wrote it, with a second reading of each grade."""
+    data = run.to_dict() | {"schema": 4}
+    plain = data["settings"]["policy"]
+    told = {name: plain[name] for name in ("name", "title", "summary", "source", "evaluator", "lower", "upper")}
+    data["settings"] |= {"policy": told | OLD_AGENTIC}
+    graded_twice = [*data["grades"], *data["web"]["grades"], *(g for one in data["opinions"] for g in one["grades"])]
+    for one in graded_twice:
+        one["second"] = SECOND
+    for one in (data["decision"], *data["earlier"]):
+        one["handling"] = {"keep": "whole"}.get(one["handling"], one["handling"])
+        asks_the_web = one["next_round"] is None and "web_search" in [step["kind"] for step in one["plan"]]
+        one["next_round"] = "web" if asks_the_web else one["next_round"]
+    return data
+
+
+def test_a_record_of_schema_4_is_read_in_the_words_of_today() -> None:
+    of = policy("agentic")
+    found, grades = graded(0.1, 0.1, 0.1)
+    made = [decide(of, found, grades, path=path) for path in ((), ("keyword",), ("keyword", "rewritten"))]
+    to_the_web = decide(replace(of, max_rounds=9), found, grades, path=("keyword", "rewritten", "expanded"))
+    run = replace(
+        trace(of, passages=found, grades=grades, decision=made[2], earlier=(to_the_web, *made[:2])),
+        web=replace(searched(web_page("w1", "Fares rose.")), grades=(Grade("w1", 0.5),)),
+        opinions=(Opinion(CARD, "qwen", (Grade("p1", 0.25),)),),
+    )
+    old = in_the_form_before(run)
+    assert old["decision"]["handling"] == "whole" and old["earlier"][0]["next_round"] == "web"
+    assert Trace.from_dict(old) == run and Trace.from_dict(old).fingerprint == run.fingerprint
+    assert reroute(Trace.from_dict(old), of).decision == reroute(run, of).decision
+    for schema in (2, 3):
+        assert Trace.from_dict(old | {"schema": schema}) == run
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"settings": 3}, "run.settings: expected an object"),
+        ({"settings": {"policy": 3}}, "run.settings"),
+        ({"settings": {"policy": {"aggregation": "best", "correct": "keep"}}}, "policy.correct: expected a table"),
+        ({"decision": "CORRECT"}, "run.decision: expected an object"),
+        ({"grades": {"second": {}}}, "run.grades: expected a valid array"),
+        ({"earlier": None}, "run.earlier"),
+    ],
+)
+def test_what_does_not_fit_in_an_older_run_is_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadRecord) as refusal:
+        Trace.from_dict(as_written() | change)
+    assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parents[2] / "data" / "runs").glob("*.json")), ids=str)
+def test_a_run_that_is_shipped_is_read_and_decides_as_it_did(path: Path) -> None:
+    run = Trace.from_json(path.read_text("utf-8"))
+    routed = reroute(run, run.settings.policy)
+    assert run.decision == routed.decision and routed.missing == () and routed.answer == run.answer

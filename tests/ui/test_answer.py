@@ -432,7 +432,7 @@ def test_a_doubtful_ending_is_headed_as_no_answer(meter: WordSupport) -> None:
 
 def test_a_policy_that_abstains_shows_the_nearest_sentences_only_when_opened(meter: WordSupport) -> None:
     run = answered(meter, "A yacht pays 14 pounds [2].", grades=0.5)
-    abstaining = replace(run.settings.policy, doubtful=Doubtful.ABSTAIN)
+    abstaining = run.settings.policy.with_doubtful(Doubtful.ABSTAIN)
     app = shown(replace(run, settings=replace(run.settings, policy=abstaining)))
     assert parts(app, "answer") == [] and "Not certain enough for an answer" in said(app)
     assert "Closest matches; may not answer." in said(app)

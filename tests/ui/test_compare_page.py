@@ -1105,4 +1105,4 @@ def test_the_name_of_a_set_is_shown_as_text(start: Start, own: Path) -> None:
 def test_configurations_are_plain_data_of_the_session(start: Start) -> None:
     app = compare(start)
     kept = app.session_state["versus_kept"]
-    assert [type(one) for one in kept] == [Configuration] and kept[0].choice.policy.fast_path.always
+    assert [type(one) for one in kept] == [Configuration] and kept[0].choice.policy.is_plain

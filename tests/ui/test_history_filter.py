@@ -100,7 +100,7 @@ def test_only_what_differs_is_told() -> None:
 def test_settings_that_read_alike_are_not_told_as_equal() -> None:
     one, other = replace(MADE, pinned=("a",)), replace(MADE, pinned=("b",))
     assert differing(one, other) == (Differing("Pinned files", "1 file", "1 file, another one"),)
-    rules = replace(MADE, policy=replace(MADE.policy, refine_web=not MADE.policy.refine_web))
+    rules = replace(MADE, policy=builders.changing(MADE.policy, web_refine=not MADE.policy.web.refine))
     told = differing(MADE, rules)
     assert [row.setting for row in told] == ["Policy rules"] and told[0].first != told[0].second
 

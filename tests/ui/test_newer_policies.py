@@ -144,7 +144,7 @@ def test_a_run_of_another_policy_lacks_the_consolidation_and_supplies_it_at_one_
 
 def test_without_a_language_model_the_page_says_what_decides_instead(start: Start) -> None:
     app = choose(start(), policy="sufficient-context")
-    told = "No language model: The best chunk decides in place of the whole context."
+    told = "No language model: The best chunk decides in place of all chunks together."
     assert shown(app).count(told) == 1
     assert "the grades of single chunks decide nothing" not in shown(app), "here they do"
     ask(app, PRICE)

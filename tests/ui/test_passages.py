@@ -133,7 +133,7 @@ def test_sentences_stand_in_their_place_with_score_and_cutoff() -> None:
 
 def test_reason_that_no_bar_tells_gets_a_sign_and_a_note() -> None:
     run, chosen = a_run(1, "paper")
-    picky = replace(chosen, strips=replace(chosen.strips, top=1)).with_thresholds(0.3, 0.4, 0.35)
+    picky = chosen.with_limit(1).with_thresholds(0.3, 0.4, 0.35)
     (box,) = parts(cards((run, picky)), "sentences")
     assert box["note"] == "† over the 1-sentence limit"
     assert [row["score_text"] for row in box["rows"]] == ["0.90", "0.50†", "0.20", "0.10"]

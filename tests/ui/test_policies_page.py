@@ -229,7 +229,7 @@ def judge(*scores: float | None, found_by: str = "dense", cosine: float | None =
     )
     grades = tuple(Grade(f"p{n}", score, cause="" if score is not None else "left empty") for n, score in numbered)
     signals = (("keyword_overlap", 0.6), ("coherence", 0.6), ("length_adequacy", 0.6), ("diversity", 0.6))
-    signals = (*signals, ("rounds", 1.0))
+    signals = (*signals, ("class", 1.0))
     verdicts = judge_scores(passages, grades, signals, POLICIES.values())
     return {verdict.policy.name: verdict for verdict in verdicts}
 

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from crag_core.base.serialization import to_plain
 from crag_core.base.types import Action, Edits, Grade, Opinion, Passage
 from crag_core.decision.policy import Policy
-from crag_core.decision.signals import CLASSES, ROUNDS
+from crag_core.decision.signals import CLASS, CLASSES
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from crag_core.view.score_line import Line, Picture, picture, why_no_picture
@@ -63,7 +63,8 @@ def test_every_policy_names_its_bands_and_has_one_point_a_passage(name: str) -> 
     made = of_scores(of, 0.9, 0.5, None, 0.1)
     (line,) = made.lines
     assert [(band.action, band.label) for band in line.bands] == [
-        (action, of.unaided().route(action).name) for action in (Action.INCORRECT, Action.AMBIGUOUS, Action.CORRECT)
+        (action, of.without_language_model().bare_label(action))
+        for action in (Action.INCORRECT, Action.AMBIGUOUS, Action.CORRECT)
     ]
     assert [(band.low, band.high) for band in line.bands] == [("zero", "lower"), ("lower", "upper"), ("upper", "one")]
     assert [point.value for point in line.points] == [0.9, 0.5, None, 0.1]
@@ -102,7 +103,7 @@ def test_scores_that_decide_nothing_are_said_to(name: str) -> None:
     of = policy(name)
     found, grades = graded(0.9, 0.5, 0.1)
     made_by = replace(settings(of), writer="ollama/llama3.2")  # with nobody to ask, single chunks decide
-    signals = (*even(0.61), (ROUNDS, CLASSES["C"]))
+    signals = (*even(0.61), (CLASS, CLASSES["C"]))
     made = drawn(of, trace(of, settings=made_by, passages=found, grades=grades, signals=signals))
     is_idle = name in ("heuristic", "sufficient-context", "self-route")
     assert made.is_idle is is_idle
@@ -120,7 +121,7 @@ def test_a_mark_says_whether_its_own_value_is_beyond_it(name: str, lower: str, u
 def test_many_passages_that_decide_are_counted_and_few_are_named() -> None:
     of = policy("rank-weighted")
     assert of_scores(of, 0.9, 0.5, 0.1).words[1] == "Chunks 1, 2 and 3 decide together."
-    many = replace(of, grade_top=None)
+    many = replace(of, top=None)
     assert of_scores(many, *[0.5] * 20).words[1] == "20 chunks decide together."
 
 
@@ -136,7 +137,7 @@ def test_a_passage_that_was_not_graded_gets_no_number() -> None:
 
 def test_what_an_ungraded_passage_counts_as_is_said_and_not_drawn() -> None:
     of = policy("worst-chunk")
-    assert of.ungraded_score == 0.5
+    assert of.ungraded == 0.5
     point = of_scores(of, 0.9, None).lines[0].points[1]
     assert (point.value, point.text, point.decides) == (None, "not graded, counts as 0.50", True)
 
@@ -327,7 +328,7 @@ def test_the_interval_of_a_threshold_is_said_with_what_lies_beyond() -> None:
 
 
 def test_an_exclusive_threshold_ends_its_interval_before_the_score() -> None:
-    of = replace(policy("paper"), upper_is_exclusive=True, lower_is_inclusive=True).with_thresholds(0.3, 0.7)
+    of = replace(policy("paper"), at_upper=Action.AMBIGUOUS, at_lower=Action.INCORRECT).with_thresholds(0.3, 0.7)
     assert of_scores(of, 0.83).marks[1].text == "AMBIGUOUS if upper ≥ 0.83"
     assert of_scores(of, 0.5).marks[0].text == "INCORRECT if lower ≥ 0.50"
 
@@ -342,7 +343,7 @@ def test_a_hostile_name_or_reason_stays_text_on_one_line_and_cannot_turn_the_pag
     (row,) = made.rows
     assert row.name == "a <b>gnp.exe\u200d, page 3"
     assert len(row.remarks[-1]) == 200 and row.remarks[-1].endswith("…") and "\u2066" not in row.remarks[-1]
-    labelled = replace(of, correct=replace(of.correct, label="Right\u202e\n"))
+    labelled = replace(of, labels=("Right\u202e\n", "", ""))
     run = trace(labelled, passages=found, grades=(grade("p1", 0.5),))
     assert drawn(labelled, run).lines[0].bands[2].label == "Right"
 

@@ -108,7 +108,7 @@ def test_the_edits_of_any_run_come_back(data: st.DataObject) -> None:
 
 def test_a_link_says_all_that_the_decision_depends_on() -> None:
     run = recorded(edits=Edits(dropped=("p2",), pinned=("w1",)))
-    shown = replace(PAPER.with_thresholds(0.005, 0.795, 0.31).with_limit(8), doubtful=Doubtful.ABSTAIN)
+    shown = PAPER.with_thresholds(0.005, 0.795, 0.31).with_limit(8).with_doubtful(Doubtful.ABSTAIN)
     view = round_trip(view_of(run, shown))
     assert (view.run_id, view.policy, view.evaluator) == ("a1b2c3d4e5f6", "paper", "hand")
     assert (view.thresholds, view.strips, view.sentences) == ((0.005, 0.795), 0.31, 8)
@@ -266,7 +266,7 @@ def test_half_a_character_becomes_one_that_a_screen_can_take() -> None:
         (b"[" * 100_000, "not valid JSON"),
         (b"[]", "schema None, expected one of"),
         (b'{"schema": 99}', "schema 99, expected one of"),
-        (b'{"schema": 3, "id": 7}', "run.id: expected str"),
+        (b'{"schema": 3, "id": 7}', "run.id: expected a valid string"),
     ],
 )
 def test_a_file_of_no_use_is_refused_with_what_to_do(content: bytes, words: str) -> None:

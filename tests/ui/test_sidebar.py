@@ -113,7 +113,7 @@ def test_the_limit_of_sentences_is_seen_moved_and_decides_again_at_once(start: S
     app = ask(start(), PRICE)
     trace = app.session_state["trace"]
     slider = app.select_slider(key="sentences")
-    assert slider.label == "Sentences kept, at most" and slider.value == trace.settings.policy.strips.top == 5
+    assert slider.label == "Sentences kept, at most" and slider.value == trace.settings.policy.refinement.top == 5
     slider.set_value(1).run()
     assert not app.exception and app.session_state["trace"] is trace
     assert "Changed: at most 1 sentence instead of 5" in popovers(app)
@@ -169,9 +169,11 @@ HOSTILE = "<img src=x onerror=alert(1)> [click](https://evil.example) :red[boo]"
 
 def test_hostile_words_in_a_policy_file_stay_words(start: Start, folder: Path) -> None:
     own = PAPER
-    for key in ("title", "summary", "source", "label", "name", "note"):
+    for key in ("title", "summary", "source", "name", "note"):
         own = re.sub(rf"^{key} = .*$", f"{key} = '{HOSTILE}'", own, count=1, flags=re.MULTILINE)
-    assert own.count(HOSTILE) == 6
+    for label in ("Correct", "Ambiguous", "Incorrect"):
+        own = own.replace(f'"{label}"', f"'{HOSTILE}'")
+    assert own.count(HOSTILE) == 8
     (folder / "mine.toml").write_text(own, "utf-8")
     (folder / "theirs.toml").write_text(f'"{HOSTILE}" = 1', "utf-8")
     app = choose(start(), policy="mine")
@@ -323,6 +325,6 @@ def test_wrong_setting_is_told_on_the_page(start: Start, environment: dict[str, 
 )
 def test_where_two_cut_offs_differ_it_is_said_which_one_holds(own: float | None, scorer: str, said: str) -> None:
     of = policy_file("signals")
-    of = replace(of, strips=replace(of.strips, cutoff=own, scorer=scorer))
+    of = replace(of, refinement=replace(of.refinement, cutoff=own, scorer=scorer))
     assert cutoff_source(of, known_card("cross-encoder")).endswith(said)
     assert bool(cutoff_source(of, known_card("cross-encoder"))) is bool(said)

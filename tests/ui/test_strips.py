@@ -74,14 +74,14 @@ def test_no_score_in_the_table_reads_as_the_cutoff_that_it_does_not_reach() -> N
 
 def test_what_else_strikes_out_is_told() -> None:
     run, chosen = a_run(1, "paper")
-    picky = replace(chosen, strips=replace(chosen.strips, top=1)).with_thresholds(0.3, 0.4, 0.15)
+    picky = chosen.with_limit(1).with_thresholds(0.3, 0.4, 0.15)
     assert "2 of them struck out: over the 1-sentence limit." in said(opened(run, picky))
 
 
 def test_where_whole_passages_are_used_no_cutoff_is_claimed() -> None:
     run, chosen = a_run(1)
     whole = chosen.with_thresholds(0.1, 0.2, 0.35)
-    assert reroute(run, whole).decision.handling is Handling.WHOLE
+    assert reroute(run, whole).decision.handling is Handling.KEEP
     app = opened(run, whole)
     assert "The cut-off decides nothing here." in said(app)
     assert "cut-off" not in json.dumps(figure(app)["layout"])

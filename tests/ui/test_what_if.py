@@ -69,7 +69,7 @@ def test_moved_numbers_are_told_with_those_before() -> None:
         "lower threshold 0.3001 instead of 0.3000",
         "sentence cut-off 0.60 instead of 0.35",
     )
-    abstaining = replace(chosen, doubtful=Doubtful.ABSTAIN)
+    abstaining = chosen.with_doubtful(Doubtful.ABSTAIN)
     assert changes(run, run, abstaining) == ("doubtful ending “abstain” instead of “show”",)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.types import Edits, Handling
+from crag_core.base.types import Edits
 from crag_core.decision.policy import StripOrder
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace, context_ids
@@ -30,7 +30,7 @@ RUN = trace(
     ),
     web=searched(PAGE, strips=strips_of(PAGE, ("Fares rose.", 0.4))),
 )
-WHOLE = replace(PAPER, correct=replace(PAPER.correct, passages=Handling.WHOLE))
+WHOLE = replace(PAPER, correct=(("keep", None),))
 TAKEN = reroute(RUN, PAPER)
 
 
@@ -78,7 +78,7 @@ def test_passages_that_are_only_ever_whole_count_as_passages() -> None:
 
 
 def test_another_order_is_a_difference_too() -> None:
-    by_score = replace(PAPER, strips=replace(PAPER.strips, order=StripOrder.RELEVANCE))
+    by_score = replace(PAPER, refinement=replace(PAPER.refinement, order=StripOrder.RELEVANCE))
     run = replace(RUN, strips=tuple(replace(s, score=0.95) if s.id == "p2#0" else s for s in RUN.strips or ()))
     found = difference(reroute(run, PAPER), reroute(run, by_score))
     assert found.reordered and (found.gone, found.new) == ((), ())

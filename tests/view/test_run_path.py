@@ -10,7 +10,7 @@ import pytest
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import WebReply
 from crag_core.base.types import Action, Edits, Engine, Grade, Passage, Step, Support, Usage, WebOutcome
-from crag_core.decision.policy import FastPath, Loop, Policy
+from crag_core.decision.policy import Policy
 from crag_core.pipeline.run import Cooldown, Listener, Run, WebMode
 from crag_core.pipeline.web_stages import approve, refuse
 from crag_core.trace.reroute import reroute
@@ -227,7 +227,7 @@ def first_only(query: str, engine: Engine) -> tuple[Passage, ...]:
 
 
 def test_two_rounds_are_counted_with_what_they_brought() -> None:
-    of = changed("agentic", fast_path=FastPath())
+    of = changed("agentic", skip=())
     found = told(asked(policy=of, finding=by_engine, scoring=by_id(p1=0.1, p2=0.1, p3=0.1, p7=0.9, p8=0.9, p9=0.1)))
     again = found.stage("again")
     assert (again.state, again.headline, again.detail) == (TAKEN, "1 more round, 3 new", "by keywords")
@@ -238,12 +238,12 @@ def test_two_rounds_are_counted_with_what_they_brought() -> None:
 
 def test_a_round_that_the_record_does_not_hold_would_be_taken() -> None:
     trace = asked(best=0.5)
-    of = changed("agentic", fast_path=FastPath())
+    of = changed("agentic", skip=())
     again = told(trace, of).stage("again")
     assert (again.state, again.headline, again.detail) == (WOULD_BE, "not in this record", "keywords refined")
     rounds = asked(policy=of, finding=by_engine, best=0.1)
     assert told(rounds).stage("again").state is TAKEN
-    more = told(rounds, replace(of, loop=replace(of.loop, max_iterations=9))).stage("again")
+    more = told(rounds, replace(of, max_rounds=9)).stage("again")
     assert (more.state, more.headline) == (WOULD_BE, "2 more rounds, 3 new; the next not in this record")
 
 
@@ -255,7 +255,7 @@ def test_an_expansion_is_a_round_too() -> None:
 
 
 def test_a_round_with_nothing_new_to_ask_is_told_as_that() -> None:
-    of = changed("agentic", fast_path=FastPath(), loop=Loop(4))
+    of = changed("agentic", skip=(), max_rounds=4)
     again = told(asked(policy=of, best=0.5)).stage("again")
     assert (again.state, again.headline) == (TAKEN, "2 more rounds, 0 new; then nothing new to ask")
     assert (
@@ -277,7 +277,7 @@ def test_a_search_that_depends_on_refinement_is_told_as_open_until_the_strips_ar
 
 
 def test_a_last_round_without_a_find_is_listed_with_what_was_looked_at_instead() -> None:
-    trace = asked(policy=changed("agentic", fast_path=FastPath()), finding=first_only, best=0.1)
+    trace = asked(policy=changed("agentic", skip=()), finding=first_only, best=0.1)
     rows = round_rows(RunView(trace, trace.settings.policy, reroute(trace, trace.settings.policy)))
     assert [row.found for row in rows] == ["3 chunks", "0 chunks", "nothing, 3 chunks of earlier rounds"]
 

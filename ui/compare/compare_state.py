@@ -51,7 +51,7 @@ def sidebar() -> Configuration:
     """The sidebar's choice, with nothing pinned, and without a web search that somebody would have to approve."""
     chosen = app_state.choice()
     named = app_state.policies()[chosen.policy.name].with_thresholds(*chosen.policy.thresholds)
-    policy = replace(named.with_limit(chosen.policy.strips.top), doubtful=chosen.policy.doubtful)
+    policy = named.with_limit(chosen.policy.refinement.top).with_doubtful(chosen.policy.doubtful)
     web = chosen.web if chosen.web is WebMode.AUTO else WebMode.OFF
     made = replace(chosen, policy=policy, pinned=(), search_too=False, web=web)
     return Configuration(name_of(made), made)
@@ -95,8 +95,8 @@ def name_of(choice: Choice) -> str:
         message.append("/".join(readable(one)[0] for one in choice.policy.thresholds[:2]))
     if choice.policy.cutoff != start.cutoff:
         message.append(f"cut-off {readable(choice.policy.cutoff)[0]}")
-    if choice.policy.strips.top != start.strips.top:
-        message.append(limit_text(choice.policy.strips.top))
+    if choice.policy.refinement.top != start.refinement.top:
+        message.append(limit_text(choice.policy.refinement.top))
     if choice.policy.doubtful is not start.doubtful:
         message.append(f"{app_state.DOUBTFUL_TITLES[choice.policy.doubtful].lower()} if doubtful")
     if choice.evaluator != default_evaluator(app_state.policies()[choice.policy.name], choice.model):

@@ -207,13 +207,13 @@ def _policies(first: Policy, second: Policy) -> list[Differing]:
     ):
         if one != other:
             found.append(Differing(setting, readable(one)[0], readable(other)[0]))
-    limits = [limit_text(policy.strips.top) for policy in (first, second)]
+    limits = [limit_text(policy.refinement.top) for policy in (first, second)]
     if limits[0] != limits[1]:
         found.append(Differing("Sentence limit", *limits))
     if first.doubtful is not second.doubtful:
         found.append(Differing("If doubtful", first.doubtful, second.doubtful))
     bare = (policy.with_thresholds(0.0, 1.0, 0.0).with_limit(None) for policy in (first, second))
-    rules = [replace(policy, presets=(), doubtful=second.doubtful) for policy in bare]
+    rules = [replace(policy.with_doubtful(second.doubtful), presets=()) for policy in bare]
     has_same_rules = rules[0] == rules[1]
     if first.name == second.name and not has_same_rules:
         found.append(Differing("Policy rules", *(f"set {fingerprint(one)[:8]}" for one in (first, second))))

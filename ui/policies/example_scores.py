@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage, Scores
-from crag_core.decision.signals import CLASSES, ROUNDS, SUFFICIENCY
+from crag_core.decision.signals import CLASS, CLASSES, SUFFICIENCY
 
 Row = dict[str, Any]
 
@@ -68,7 +68,7 @@ def made_up(name: str, is_edited: bool) -> tuple[tuple[Passage, ...], tuple[Grad
 
 def signals_of(name: str) -> Scores:
     together, rounds = float(name in _ENOUGH), CLASSES[_CLASS_OF.get(name, "C")]
-    return (*_SIGNALS.items(), (SUFFICIENCY, together), (ROUNDS, rounds))
+    return (*_SIGNALS.items(), (SUFFICIENCY, together), (CLASS, rounds))
 
 
 def _draw_editor(name: str) -> tuple[tuple[Row, ...], Scores]:
@@ -102,7 +102,7 @@ def _draw_editor(name: str) -> tuple[tuple[Row, ...], Scores]:
                 key=f"policies_class_{name}",
                 help="A: no retrieval, B: one, C: several rounds. Read by Adaptive-RAG.",
             )  # fmt: skip
-            signals += ((SUFFICIENCY, float(enough)), (ROUNDS, CLASSES[letter]))
+            signals += ((SUFFICIENCY, float(enough)), (CLASS, CLASSES[letter]))
     return tuple(rows), signals
 
 

@@ -183,7 +183,7 @@ def _plan(decision: Decision, policy: Policy) -> list[str]:
         if one not in single:
             name = _EFFECTS.get(one.kind, one.kind.value)
             lines.append(f":material/{_ICONS[one.kind]}: {name}: {plain(one.reason)}")
-    is_kept = decision.handling is not Handling.DISCARD or policy.incorrect.keep_original_without_web
+    is_kept = decision.handling is not Handling.DISCARD or "keep_if_nothing" in policy.steps(Action.INCORRECT)
     if decision.verdict is Action.AMBIGUOUS or (decision.verdict is Action.INCORRECT and is_kept):
         lines.append(f":material/help: if doubtful: {app_state.DOUBTFUL_TITLES[policy.doubtful].lower()}")
     return lines

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 from crag_core.base.types import ANSWERING, TOPICAL, Decision, EvaluatorCard, Grade, Passage, Scores
 from crag_core.decision.decide import decide
-from crag_core.decision.policy import Aggregation, Policy
-from crag_core.evaluators.policies import known_card, second_card, suit
+from crag_core.decision.policy import Policy
+from crag_core.evaluators.policies import known_card, suit
 from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 
 NAMES = {
-    Aggregation.BEST: "best chunk",
-    Aggregation.WORST: "worst chunk",
-    Aggregation.RANK_WEIGHTED: "weighted mean",
-    Aggregation.SIGNALS: "signals",
-    Aggregation.MEAN_OF_KEPT: "kept mean",
-    Aggregation.TWO_SIGNAL: "best chunk",
-    Aggregation.WHOLE_CONTEXT: "sufficiency",
+    "best": "best chunk",
+    "worst": "worst chunk",
+    "rank_weighted": "weighted mean",
+    "signals": "signals",
+    "mean_of_kept": "kept mean",
+    "two_signals": "best chunk",
+    "whole_context": "sufficiency",
 }
 """The score that a policy compares with its thresholds, where it compares one."""
 
@@ -39,8 +39,7 @@ class Verdict:
     @property
     def calls(self) -> Calls:
         """With a language model that rewrites and answers."""
-        second = second_card(self.policy, self.judge.name)
-        found = budget(self.policy, self.judge, self.passages, writer=True, searches=True, second=second)
+        found = budget(self.policy, self.judge, self.passages, writer=True, searches=True)
         return found[self.decision.action]
 
 
@@ -72,7 +71,7 @@ def scales(verdict: Verdict) -> tuple[Scale, ...]:
     read = () if policy.scores_the_set else tuple(one.score for one in verdict.grades)
     chunks = tuple(score for score in read if score is not None)
     lower = policy.lower if policy.lower <= policy.upper else None  # above upper it decides nothing
-    return (Scale(NAMES[policy.aggregation], decision.score, lower, policy.upper, chunks),)
+    return (Scale(NAMES[policy.score], decision.score, lower, policy.upper, chunks),)
 
 
 def judge_run(trace: Trace, policies: Iterable[Policy]) -> list[Verdict]:

@@ -44,7 +44,7 @@ _REACHED = (StageState.TAKEN, StageState.FAILED, StageState.STOPPED, StageState.
 _TONES = {StageState.FAILED: "red", StageState.STOPPED: "orange", StageState.WAITING: "orange"}
 _MARKS = {StageState.FAILED: "alert", StageState.STOPPED: "stop", StageState.WAITING: "wait"}
 _HANDLING_ICONS = {
-    Handling.WHOLE: "page",
+    Handling.KEEP: "page",
     Handling.DOCUMENTS: "page",
     Handling.EXTRACT: "quote",
     Handling.DISCARD: "discard",

@@ -135,8 +135,8 @@ def draw_approval(trace: Trace) -> None:
         st.markdown(
             f"Only this text would go to {plain(app_state.workbench().searcher.name)} ({plain(trace.web.query_by)}):"
         )
-        if trace.settings.policy.web_pages and app_state.workbench().page_reader:
-            pages = counted(trace.settings.policy.web_pages, "page")
+        if trace.settings.policy.web.pages and app_state.workbench().page_reader:
+            pages = counted(trace.settings.policy.web.pages, "page")
             st.caption(f"This policy then reads up to {pages} of the results; you are asked before.")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             query = st.text_input(

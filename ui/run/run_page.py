@@ -101,7 +101,7 @@ def _draw_evidence() -> None:
     draw_passages(view, actions)
     draw_web(view, actions)
     draw_strips(view)
-    if not view.policy.fast_path.always:
+    if not view.policy.is_plain:
         draw_opinions(
             view,
             named_evaluators.usable(),

@@ -89,14 +89,14 @@ class SharedView:
 
 def view_of(trace: Trace, policy: Policy) -> SharedView:
     """`trace` with the edits and the evaluator, and `policy` with the thresholds, that are to be seen."""
-    is_plain = policy.fast_path.always  # no slider has its thresholds
+    is_plain = policy.is_plain  # no slider has its thresholds
     return SharedView(
         run_id=trace.id if RUN_ID.fullmatch(trace.id) else None,
         policy=None if is_plain else policy.name,
         evaluator=None if is_plain else trace.settings.evaluator.name,
         thresholds=None if is_plain else (policy.lower, policy.upper),
         strips=None if is_plain else policy.cutoff,
-        sentences=None if is_plain else policy.strips.top or app_state.NO_LIMIT,
+        sentences=None if is_plain else policy.refinement.top or app_state.NO_LIMIT,
         doubtful=None if is_plain else policy.doubtful,
         dropped=tuple(map(_mark, trace.edits.dropped)),
         pinned=tuple(map(_mark, trace.edits.pinned)),

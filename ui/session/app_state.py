@@ -216,7 +216,7 @@ def start_choices(models: Models) -> None:
     for key, value in _marks(start.lower, start.upper).items():
         chosen.setdefault(key, value)
     chosen.setdefault("strips", start.cutoff)
-    chosen.setdefault(SENTENCES, start.strips.top or NO_LIMIT)
+    chosen.setdefault(SENTENCES, start.refinement.top or NO_LIMIT)
     chosen.setdefault(DOUBTFUL, start.doubtful)
     chosen.setdefault("model", wanted.model or models.choices[0])
     chosen.setdefault("web", WebMode(wanted.web))
@@ -256,7 +256,7 @@ def policy() -> Policy:
     lower, upper = pair if named.compares_two_scores else sorted(pair)
     doubtful = Doubtful(state.get(DOUBTFUL) or named.doubtful)
     limited = named.with_limit(state[SENTENCES] or None)
-    chosen = replace(limited.with_thresholds(lower, upper, state["strips"]), doubtful=doubtful)
+    chosen = limited.with_thresholds(lower, upper, state["strips"]).with_doubtful(doubtful)
     pinned, search_too = pins()
     return chosen.without_retrieval() if pinned and not search_too else chosen
 
@@ -305,7 +305,7 @@ def asked_choice() -> Choice:
 
 def switch_plain(found: Trace) -> None:
     """Before the Ask page is drawn: a run is shown as it was asked, as plain RAG or not."""
-    st.session_state[PLAIN] = found.settings.policy.fast_path.always
+    st.session_state[PLAIN] = found.settings.policy.is_plain
 
 
 def collections() -> tuple[str, ...]:
@@ -335,7 +335,7 @@ def set_thresholds(at: Policy) -> None:
     """Put the sliders where `at` has its thresholds, its sentence cut-off and its limit of sentences."""
     put_marks(at.lower, at.upper)
     st.session_state["strips"] = at.cutoff
-    st.session_state[SENTENCES] = at.strips.top or NO_LIMIT
+    st.session_state[SENTENCES] = at.refinement.top or NO_LIMIT
 
 
 def limit_title(most: int) -> str:
@@ -385,14 +385,14 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
     """
     made = found.settings
     switch_plain(found)
-    if made.policy.fast_path.always:
+    if made.policy.is_plain:
         but = (*but, "policy", "evaluator", THRESHOLDS, "strips", SENTENCES, DOUBTFUL)  # it has none of its own
     wanted = {
         "policy": made.policy.name if made.policy.name in policies() else None,
         "evaluator": made.evaluator.name if made.evaluator.name in evaluators() else None,
         THRESHOLDS: (made.policy.lower, made.policy.upper),
         "strips": made.policy.cutoff,
-        SENTENCES: made.policy.strips.top or NO_LIMIT,
+        SENTENCES: made.policy.refinement.top or NO_LIMIT,
         DOUBTFUL: made.policy.doubtful,
         "collection": made.collection if made.collection in ("", *collections()) else None,
     }

@@ -53,7 +53,7 @@ def _decided_now(taken: Trace) -> Trace:
     """
     choice, known, own = app_state.asked_choice(), app_state.evaluators(), taken.settings
     is_absent = own.evaluator.name not in known and choice.policy.thresholds == own.policy.thresholds
-    if choice.policy.fast_path.always or is_absent:
+    if choice.policy.is_plain or is_absent:
         return taken
     return decided_by(taken, known[choice.evaluator], choice.model)
 

@@ -23,7 +23,7 @@ from crag_core.experiments.labelled.questions import (
 from crag_core.experiments.thresholds.guarantee import Pair
 from crag_core.experiments.thresholds.most_telling import most_telling
 from crag_core.experiments.thresholds.objective import Objective
-from crag_core.experiments.thresholds.threshold_board import deciding_scores, settled_actions
+from crag_core.experiments.thresholds.threshold_board import deciding_scores
 from ui.session import access, app_state, run_job, tune_state
 from ui.session.access import Right
 from ui.session.tune_state import SetJob
@@ -139,7 +139,7 @@ def take_graded() -> SetJob | None:
     facts = experiments.scores(tune_state.conditions(waiting)).load()
     graded = [one for one in waiting if one.key in facts]
     scored = [facts[one.key] for one in graded]
-    known = deciding_scores(policy, scored, policy.lower, settled_actions(policy, scored))
+    known = deciding_scores(policy, scored, policy.lower)
     experiments.save_round(name, [graded[at] for at in most_telling(known, _pairs(), ROUND)])
     return done
 

@@ -8,7 +8,9 @@ from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.calibration import calibrate, expected_seconds, sample_questions
 from crag_core.base.errors import CragError
 from crag_core.base.types import EvaluatorCard
+from crag_core.evaluators.cascade import parse_cascade
 from crag_core.evaluators.named.names import is_named, parse_name
+from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.questions import LabelledSet
@@ -37,7 +39,8 @@ def add(text: str) -> None:
     Raises `CragError` for what is no such name.
     """
     access.require(Right.SET_UP)
-    name = str(parse_name(text.strip()))
+    name = text.strip()
+    name = known_card(name).name if parse_cascade(name) else str(parse_name(name))
     st.session_state[app_state.ADDED] = tuple(dict.fromkeys((*st.session_state.get(app_state.ADDED, ()), name)))
     st.session_state["evaluator"] = name
     app_state.start_thresholds()

@@ -7,6 +7,7 @@ import streamlit as st
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from crag_core.decision.policy import Policy
+from crag_core.evaluators.cascade import SHOWN_FORM
 from crag_core.evaluators.named.names import KINDS, SHOWN_FORMS, is_named
 from crag_core.experiments.batch import SetProgress
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -31,7 +32,7 @@ def draw(policy: Policy) -> None:
     )
     if known[evaluator].calls_model and st.session_state["model"] == EXTRACTIVE:
         st.caption(":orange[:material/warning:] Needs a language model: choose one below.")
-    elif not (policy.unaided() if st.session_state["model"] == EXTRACTIVE else policy).reads_grades:
+    elif not (policy.without_language_model() if st.session_state["model"] == EXTRACTIVE else policy).reads_grades:
         st.caption("This policy scores the whole set; the grades of single chunks decide nothing.")
     is_calibrated = is_named(evaluator) and _draw_calibration(evaluator)
     with st.container(horizontal=True):
@@ -47,7 +48,8 @@ def _draw_adding() -> None:
         st.text_input("Model", key=_TYPED, placeholder="hf:BAAI/bge-reranker-base")
         st.caption(
             f"A reranker, an extractive QA model or a token pruner: {SHOWN_FORMS}. Its files say which; where they do "
-            f"not, add ?as= and one of {', '.join(KINDS)}. Safetensors only; none of its code is run."
+            f"not, add ?as= and one of {', '.join(KINDS)}. Safetensors only; none of its code is run. Or two of them: "
+            f"{SHOWN_FORM} asks the second about scores from 0.5 to 0.9."
         )
         st.button("Add", on_click=_add, key="evaluator_add")
         if refused := st.session_state.get(_REFUSED):

@@ -11,7 +11,7 @@ from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, readable
 from crag_core.base.types import Action, EvaluatorCard, WebOutcome
-from crag_core.decision.policy import Aggregation, Doubtful, Policy, Preset
+from crag_core.decision.policy import Doubtful, Policy, Preset
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -98,7 +98,7 @@ def _draw_thresholds() -> None:
         described = policy.presets if st.session_state["evaluator"] == policy.evaluator else ()
         if described or tuned:
             _draw_presets(policy, described, tuned)
-        if (policy.thresholds, policy.strips.top) != (start.thresholds, start.strips.top):
+        if (policy.thresholds, policy.refinement.top) != (start.thresholds, start.refinement.top):
             st.button(
                 "Back to the defaults", on_click=_set_thresholds, args=(start,), type="tertiary", icon=":material/undo:"
             )
@@ -123,7 +123,7 @@ _LIMITS = (*range(1, 21), 30, 50)
 
 
 def _draw_limit(start: Policy) -> None:
-    first, now = start.strips.top or app_state.NO_LIMIT, st.session_state[app_state.SENTENCES]
+    first, now = start.refinement.top or app_state.NO_LIMIT, st.session_state[app_state.SENTENCES]
     numbers = sorted({*_LIMITS, first, now} - {app_state.NO_LIMIT})
     st.select_slider(
         "Sentences kept, at most",
@@ -139,13 +139,13 @@ def _draw_limit(start: Policy) -> None:
 
 def cutoff_source(policy: Policy, scorer: EvaluatorCard) -> str:
     """Which of two cut-offs holds at the start and why: the policy's own, or that of who scores the sentences."""
-    own, usual = policy.strips.cutoff, scorer.strip_cutoff
+    own, usual = policy.refinement.cutoff, scorer.strip_cutoff
     if own is None or own == usual:
         return ""
-    if policy.strips.scorer == scorer.name:
+    if policy.refinement.scorer == scorer.name:
         return f"{own:.2f} is this policy's own cut-off; for the scores of {scorer.name}, {usual:.2f} is usual."
     return (
-        f"This policy's cut-off {own:.2f} is for scores of {policy.strips.scorer}. Sentences are scored by "
+        f"This policy's cut-off {own:.2f} is for scores of {policy.refinement.scorer}. Sentences are scored by "
         f"{scorer.name}, so its {usual:.2f} holds."
     )
 
@@ -178,22 +178,22 @@ def _draw_presets(policy: Policy, described: tuple[Preset, ...], tuned: tuple[Tu
 
 
 def _draw_legend(policy: Policy) -> None:
-    policy = policy.unaided() if st.session_state["model"] == EXTRACTIVE else policy
-    above = "above" if policy.upper_is_exclusive else "from"
-    below = "up to" if policy.lower_is_inclusive else "below"
+    policy = policy.without_language_model() if st.session_state["model"] == EXTRACTIVE else policy
+    above = "above" if policy.at_upper is Action.AMBIGUOUS else "from"
+    below = "up to" if policy.at_lower is Action.INCORRECT else "below"
     between = "between"
     low, high = readable(policy.lower, policy.upper)
-    if policy.aggregation is Aggregation.TWO_SIGNAL:
-        reached = "above" if policy.lower_is_inclusive else "from"
+    if policy.score == "two_signals":
+        reached = "above" if policy.at_lower is Action.INCORRECT else "from"
         between = f"· else topical {reached} {low}"
         above, below = f"· answering {above}", f"· topical {below}"
     texts = (f"{above} {high}", between, f"{below} {low}")
     if policy.judges_together and policy.lower == 0.0:
         texts = ("· enough together", "· not enough", "· nothing retrieved")
     st.caption(
-        f":green[:material/check_circle: {plain(policy.correct.name)}] {texts[0]}  \n"
-        f":orange[:material/help: {plain(policy.ambiguous.name)}] {texts[1]}  \n"
-        f":red[:material/cancel: {plain(policy.incorrect.name)}] {texts[2]}"
+        f":green[:material/check_circle: {plain(policy.bare_label(Action.CORRECT))}] {texts[0]}  \n"
+        f":orange[:material/help: {plain(policy.bare_label(Action.AMBIGUOUS))}] {texts[1]}  \n"
+        f":red[:material/cancel: {plain(policy.bare_label(Action.INCORRECT))}] {texts[2]}"
     )
 
 

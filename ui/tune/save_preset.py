@@ -75,7 +75,7 @@ def _preset(
         lower=pair[0],
         upper=pair[1],
         cutoff=policy.cutoff,
-        sentences=policy.strips.top or 0,
+        sentences=policy.refinement.top or 0,
         conditions=seen.conditions,
         labelled=seen.labelled.name,
         labels=seen.labelled.fingerprint,

@@ -16,10 +16,8 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
 from crag_core.base.text.display import clean
 from crag_core.base.types import Action, AnswerState, Step, WebPage
-from crag_core.decision.aggregation import set_aside
-from crag_core.decision.decide import chunk_action
+from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.policy import Doubtful
-from crag_core.decision.second_opinion import second_text
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.call_budget import JUDGING
 from crag_core.pipeline.page_stages import approve_pages, refuse_pages
@@ -104,7 +102,7 @@ def _run_before(run_id: str, workbench: Workbench) -> Trace:
 def _corrective(options: argparse.Namespace, workbench: Workbench) -> Choice:
     choice = choose(workbench, options.policy, options.evaluator, options.model, options.preset)
     policy = with_thresholds(choice.policy, options)
-    return replace(choice, policy=replace(policy, doubtful=Doubtful(options.doubtful or policy.doubtful)))
+    return replace(choice, policy=policy.with_doubtful(Doubtful(options.doubtful or policy.doubtful)))
 
 
 def _plain(options: argparse.Namespace, workbench: Workbench) -> Choice:
@@ -154,9 +152,9 @@ class _Progress(Listener):
 
 def _cost(choice: Choice, support: str) -> str:
     calls = choice.calls_by_action()
-    if choice.policy.fast_path.always:
+    if choice.policy.is_plain:
         return f"model calls: {calls[Action.CORRECT]}" + (f", {JUDGING}" if asks_language_model(support) else "")
-    words = ", ".join(f"{choice.policy.route(one).label} {calls[one]}" for one in calls)
+    words = ", ".join(f"{choice.policy.label(one)} {calls[one]}" for one in calls)
     return f"model calls by route: {words}" + (f", {JUDGING}" if asks_language_model(support) else "")
 
 
@@ -236,10 +234,8 @@ def _describe(trace: Trace) -> str:
         scores = ", ".join(f"{one.name} {one.text}" for one in numbers) or "not graded"
         page = f", page {passage.page}" if passage.page else ""
         alone = chunk_action(trace.settings.policy, passage, grade, aside)
-        second = second_text(trace.settings.policy, grade)
         number = view.labels[passage.id].number
         lines.append(f"  [{number}] {passage.source}{page}  {scores}{f'  {alone}' if alone else ''}")
-        lines += [f"        {second}"] if second else []
     lines += [
         f"  [{view.labels[result.id].number}] web   {result.source}  {result.url}"
         for result in (trace.web.results if trace.web else ())

@@ -14,6 +14,7 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord, UnknownName, WrongUse
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS
+from crag_core.evaluators.cascade import SHOWN_FORM
 from crag_core.evaluators.policies import DEFAULT
 from crag_core.experiments.batch import Controls
 from crag_core.experiments.labelled.public_sets import read_set
@@ -40,7 +41,8 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
         help="thresholds of the policy's file, such as conservative, or tuned ones by name or path",
     )  # fmt: skip
     parser.add_argument(
-        "--evaluator", help=f"{', '.join(EVALUATORS)}, or a calibrated hf:NAME; default: what fits the policy"
+        "--evaluator",
+        help=f"{', '.join(EVALUATORS)}, a calibrated hf:NAME, or two: {SHOWN_FORM}; default: what fits the policy",
     )
     parser.add_argument(
         "--model", help='"extractive", "ollama/NAME" or "openai/NAME"; default: CRAG_MODEL or extractive'

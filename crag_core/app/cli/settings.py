@@ -1,4 +1,4 @@
-"""The command `settings`: prints the settings that hold, or the reference page of all of them."""
+"""The commands that print settings: `settings` those that hold or the reference page of all, `policy` a policy file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import Field, fields
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from crag_core.app.config import Config, load
+from crag_core.decision.policy_file import present_form
+from crag_core.evaluators.policies import read_policy
 
 OTHERS = {
     "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION": "of an object store; the key is secret",
@@ -42,10 +45,19 @@ def add_commands(commands: Any) -> None:
     command = commands.add_parser("settings", help="print the settings that hold now, without what is secret")
     command.add_argument("--markdown", action="store_true", help="print docs/settings.md, the reference of all of them")
     command.set_defaults(command=settings)
+    found = commands.add_parser("policy", help="check a policy file, and print it as a list of steps an action")
+    found.add_argument("file", metavar="FILE.toml", type=Path)
+    found.set_defaults(command=policy)
 
 
 def settings(options: argparse.Namespace) -> int:
     print(page() if options.markdown else "\n".join(now(load())))
+    return 0
+
+
+def policy(options: argparse.Namespace) -> int:
+    read_policy(options.file)
+    print(present_form(options.file.read_text("utf-8")), end="")
     return 0
 
 

@@ -187,7 +187,7 @@ def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> Tuned
         lower=found.lower,
         upper=found.upper,
         cutoff=policy.cutoff,
-        sentences=policy.strips.top or 0,
+        sentences=policy.refinement.top or 0,
         conditions=graded.conditions,
         labelled=graded.opened.labelled.name,
         labels=graded.opened.labelled.fingerprint,

@@ -101,14 +101,14 @@ class ModelSettings:
     tokens: int
     question_tokens: int
     overlap: int
-    files: tuple[tuple[str, str], ...]
+    files: Mapping[str, str]
     signals: Signals
     sentence: Sentence
 
     def __post_init__(self) -> None:
         if self.version != VERSION:
             raise ValueError(f"expected version {VERSION}, found {self.version}")
-        if missing := {MODEL, EMBEDDER, TOKENIZER, RARITY} - {name for name, _ in self.files}:
+        if missing := {MODEL, EMBEDDER, TOKENIZER, RARITY} - self.files.keys():
             raise ValueError(f"expected a SHA-256 of each file, found none of {', '.join(sorted(missing))}")
         room = self.tokens - FRAME - self.question_tokens
         if not (self.question_tokens > 0 and 0 <= self.overlap < room):
@@ -156,7 +156,7 @@ def read_file(folder: Path, name: str) -> bytes:
 
 def read_checked(folder: Path, settings: ModelSettings) -> dict[str, bytes]:
     """Each file of `settings` by its name; raises `EvaluatorUnavailable` unless it has the digest written there."""
-    return {name: _read_checked(folder, name, expected) for name, expected in settings.files}
+    return {name: _read_checked(folder, name, expected) for name, expected in settings.files.items()}
 
 
 def _read_checked(folder: Path, name: str, expected: str) -> bytes:

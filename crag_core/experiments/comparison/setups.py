@@ -15,7 +15,7 @@ from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import made_by
-from crag_core.trace.trace import RunSettings, as_compared
+from crag_core.trace.trace import RunSettings, as_compared, upgraded_settings
 
 OTHER_DOCUMENTS = "other documents"
 OTHER_VERSION = "another version of the program"
@@ -36,6 +36,12 @@ class Setup:
     @property
     def fingerprint(self) -> str:
         return serialization.fingerprint((as_compared(self.settings), self.corpus, self.web))
+
+
+def read_setup(plain: Any) -> Setup:
+    """A setup from a record of this version or an earlier one; raises `BadRecord`."""
+    known = plain | {"settings": upgraded_settings(plain.get("settings"))} if isinstance(plain, dict) else plain
+    return serialization.from_plain(Setup, known, "setup")
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ def changes(was: Setup, now: Setup) -> tuple[str, ...]:
 def distance(was: Setup, now: Setup) -> tuple[bool, bool, int]:
     """The smaller, the less they differ: whether passages are graded at all weighs most, then which policy it is."""
     then, present = was.settings.policy, now.settings.policy
-    return then.fast_path.always != present.fast_path.always, then.name != present.name, len(changes(was, now))
+    return then.is_plain != present.is_plain, then.name != present.name, len(changes(was, now))
 
 
 def _documents(was: Setup, now: Setup) -> Iterator[str]:
@@ -106,20 +112,20 @@ def _where(settings: RunSettings) -> str:
 
 def _policy(was: Policy, now: Policy) -> Iterator[str]:
     if was.name != now.name:
-        at = "" if was.fast_path.always else f" with {was.lower:.3f} and {was.upper:.3f}"
+        at = "" if was.is_plain else f" with {was.lower:.3f} and {was.upper:.3f}"
         yield f"policy {was.title}{at} instead of {now.title}"
         return
     names = ("lower threshold", "upper threshold", "sentence cut-off")
     for name, then, present in zip(names, was.thresholds, now.thresholds, strict=True):
         if then != present:
             yield f"{name} {then:.3f} instead of {present:.3f}"
-    if was.strips.top != now.strips.top:
-        yield f"{limit_text(was.strips.top)} instead of {limit_text(now.strips.top)}"
+    if was.refinement.top != now.refinement.top:
+        yield f"{limit_text(was.refinement.top)} instead of {limit_text(now.refinement.top)}"
     if was.doubtful is not now.doubtful:
         yield f"doubtful endings “{was.doubtful}” instead of “{now.doubtful}”"
-    told = {name: getattr(now, name) for name in ("title", "summary", "source", "evaluator", "presets", "doubtful")}
+    told = {name: getattr(now, name) for name in ("title", "summary", "source", "evaluator", "presets")}
     bare = [policy.with_thresholds(0.0, 1.0, 0.0).with_limit(None) for policy in (was, now)]
-    if replace(bare[0], **told) != bare[1]:
+    if replace(bare[0].with_doubtful(now.doubtful), **told) != bare[1]:
         yield "other rules in the policy"
 
 

@@ -15,7 +15,7 @@ from threading import Event
 from crag_core.base.protocols import Backing, Piece, SupportMeter
 from crag_core.base.text.display import against
 from crag_core.base.types import ANSWERING, Action, Passage, Strip
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.logs.matching import Truth, declines
 from crag_core.experiments.logs.record import LogRecord
@@ -346,7 +346,7 @@ class _Case:
 
     def _score(self, passage: Passage) -> float | None:
         grade = self.trace.grade_of(passage.id)
-        part = ANSWERING if self.policy.aggregation is Aggregation.TWO_SIGNAL else ""
+        part = ANSWERING if self.policy.score == "two_signals" else ""
         return grade.part(part) if grade else None
 
     def _made(self, stage: Stage, verdict: Verdict, reason: str, chunk: str = "") -> Finding:

@@ -6,18 +6,18 @@ Only the first retrieval counts: a policy that retrieves again (agentic, heurist
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from crag_core.base.types import Action, CorrectionKind, EvaluatorCard
-from crag_core.decision.aggregation import aggregate, effective_scores, set_aside
-from crag_core.decision.decide import match_rule, settle
-from crag_core.decision.plan import Planner
-from crag_core.decision.policy import Aggregation, Policy, WebUse
-from crag_core.decision.signals import SUFFICIENCY, variance
+from crag_core.base.types import Action, EvaluatorCard
+from crag_core.decision import crag
+from crag_core.decision.crag import Scored
+from crag_core.decision.decide import evidence_of
+from crag_core.decision.policy import Policy
+from crag_core.decision.signals import SUFFICIENCY
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate, proportion
@@ -28,7 +28,6 @@ Array = np.ndarray[Any, Any]
 ACTIONS = tuple(Action)
 CORRECT, AMBIGUOUS, INCORRECT = range(3)
 """Places in `ACTIONS`; so an action is a column of every table here."""
-_PROMOTED_ABOVE, _AGREEMENT = 0.5, 0.1
 KEPT = 0.95
 """Of the sentences that answer: what a good cut-off keeps."""
 
@@ -48,28 +47,20 @@ class Deciding:
         return Deciding(self.upper[which], self.lower[which], self.settled[which], self.agrees[which])
 
 
-def settled_actions(policy: Policy, graded: Sequence[ScoredQuestion]) -> Array:
-    """(n,) as in `Deciding`, as far as no score has to be worked out for it."""
-    found = [settle(policy, one.passages, one.grades, match_rule(policy, one.passages)) for one in graded]
-    return np.array([ACTIONS.index(one[0]) if one else -1 for one in found], dtype=int)
-
-
-def deciding_scores(policy: Policy, graded: Sequence[ScoredQuestion], lower: float, settled: Array) -> Deciding:
+def deciding_scores(policy: Policy, graded: Sequence[ScoredQuestion], lower: float) -> Deciding:
     """What `policy` decides each question by, at `lower`, which has a part in the scores of some policies."""
-    if policy.aggregation is Aggregation.MEAN_OF_KEPT:
+    if policy.score == "mean_of_kept":
         policy = policy.with_thresholds(lower, max(lower, policy.upper))
     n = len(graded)
-    found = Deciding(np.full(n, np.nan), np.full(n, np.nan), settled.copy(), np.zeros(n, dtype=bool))
-    for place in np.flatnonzero(settled < 0):
-        scored = graded[int(place)]
-        overall = aggregate(policy, scored.passages, scored.grades, scored.signals)
-        if overall.score is None:  # with a name: measured, and nothing reaches `lower`
-            found.settled[place] = INCORRECT if overall.name else AMBIGUOUS
-            continue
-        found.upper[place] = overall.score
-        found.lower[place] = overall.score if overall.topical is None else overall.topical
-        if policy.low_variance_promotes:
-            found.agrees[place] = overall.score > _PROMOTED_ABOVE and variance(overall.counted) <= _AGREEMENT
+    found = Deciding(np.full(n, np.nan), np.full(n, np.nan), np.full(n, -1), np.zeros(n, dtype=bool))
+    for place, one in enumerate(graded):
+        scored = crag.score(policy, evidence_of(policy, one.passages, one.grades, one.signals))
+        if scored.settled:
+            found.settled[place] = ACTIONS.index(scored.settled)
+        else:
+            found.upper[place] = scored.score
+            found.lower[place] = scored.score if scored.topical is None else scored.topical
+            found.agrees[place] = scored.agrees
     return found
 
 
@@ -78,8 +69,8 @@ class Board:
 
     def __init__(self, policy: Policy, cases: Sequence[Case], judge: EvaluatorCard, *, writer: bool = False) -> None:
         # A question that needs several rounds is the one that thresholds decide.
-        of = replace(policy, rounds_by_question=False)
-        self.policy, self.cases = of if writer else of.unaided(), tuple(cases)
+        of = policy.once_classified()
+        self.policy, self.cases = of if writer else of.without_language_model(), tuple(cases)
         self.judge, self.writer = judge, writer
         self._known: dict[float, Deciding] = {}
 
@@ -91,14 +82,14 @@ class Board:
         found = Board(self.policy, [self.cases[n] for n in np.flatnonzero(which)], self.judge, writer=self.writer)
         self.deciding()
         found._known = {at: known.part(which) for at, known in self._known.items()}
-        for name in ("expected", "answerable", "_settled", "web", "calls", "ungraded"):
+        for name in ("expected", "answerable", "web", "calls", "ungraded"):
             vars(found)[name] = getattr(self, name)[which]  # where a cached property keeps its value
         return found
 
     @property
     def depends_on_lower(self) -> bool:
         """Whether `lower` has a part in what is CORRECT, and so in the scores themselves."""
-        return self.policy.aggregation is Aggregation.MEAN_OF_KEPT
+        return self.policy.score == "mean_of_kept"
 
     @cached_property
     def expected(self) -> Array:
@@ -119,24 +110,19 @@ class Board:
         return self._known[at]
 
     def _decide_at(self, lower: float) -> Deciding:
-        return deciding_scores(self.policy, [case.scored for case in self.cases], lower, self._settled)
-
-    @cached_property
-    def _settled(self) -> Array:
-        """(n,) as in `Deciding`, as far as no score has to be worked out for it."""
-        return settled_actions(self.policy, [case.scored for case in self.cases])
+        return deciding_scores(self.policy, [case.scored for case in self.cases], lower)
 
     def reaches_lower(self, lower: float) -> Array:
         """(n,) whether the score for `lower` reaches it, so that a question is not INCORRECT."""
         known = self.deciding(lower)
-        reaches = known.lower > lower if self.policy.lower_is_inclusive else known.lower >= lower
+        reaches = known.lower > lower if self.policy.at_lower is Action.INCORRECT else known.lower >= lower
         return np.where(known.settled >= 0, known.settled != INCORRECT, reaches)
 
     def is_correct(self, lower: float, uppers: Sequence[float] | Array) -> Array:
         """(n, uppers) CORRECT at `lower` and each of `uppers`."""
         known, at = self.deciding(lower), np.asarray(uppers, dtype=float)
         scores = known.upper[:, None]
-        correct = scores > at if self.policy.upper_is_exclusive else scores >= at
+        correct = scores > at if self.policy.at_upper is Action.AMBIGUOUS else scores >= at
         correct |= (known.agrees & self.reaches_lower(lower))[:, None]
         return np.where((known.settled >= 0)[:, None], (known.settled == CORRECT)[:, None], correct)
 
@@ -154,19 +140,16 @@ class Board:
         Where that depends on refinement, something is taken to be left of every passage: sentences are not scored here.
         """
         # Where there is nothing to decide by, AMBIGUOUS is settled, and nothing else settles it.
-        measured = (self.deciding().settled != AMBIGUOUS) | self.policy.web_when_ungraded
+        measured = self.deciding().settled != AMBIGUOUS
         searched = [
             self._searches(case, bool(is_measured)) for case, is_measured in zip(self.cases, measured, strict=True)
         ]
         return np.array(searched, dtype=bool).reshape(-1, len(ACTIONS))
 
     def _searches(self, case: Case, is_measured: bool) -> list[bool]:
-        policy, passages = self.policy, case.scored.passages
-        scores = effective_scores(policy, passages, case.scored.grades)
-        aside = set_aside(policy, passages, case.scored.grades)
-        path = () if is_measured else None
-        planners = (Planner(policy, action, passages, scores, path, aside=aside) for action in ACTIONS)
-        return [any(one.kind is CorrectionKind.WEB_SEARCH for one in planner.plan()) for planner in planners]
+        seen = evidence_of(self.policy, case.scored.passages, case.scored.grades)
+        by = Scored("score") if is_measured else Scored("ungraded", settled=Action.AMBIGUOUS)
+        return [crag.plan(self.policy, action, by, seen).web for action in ACTIONS]
 
     @cached_property
     def calls(self) -> Array:
@@ -177,7 +160,7 @@ class Board:
         policy, counts = self.policy.without_retrieval(), [len(case.scored.passages) for case in self.cases]
         known = {count: budget(policy, self.judge, count, writer=self.writer, searches=True) for count in set(counts)}
         least = np.array([[known[count][action].least for action in ACTIONS] for count in counts], dtype=float)
-        counted = np.array([policy.route(action).web is WebUse.ALWAYS for action in ACTIONS])
+        counted = np.array(["web" in policy.steps(action) for action in ACTIONS])
         search = web_calls(policy, self.judge, writer=self.writer)
         return np.asarray(least.reshape(-1, len(ACTIONS)) + search * (self.web.astype(float) - counted))
 
@@ -191,7 +174,7 @@ class Board:
         """(n,) whether a passage that counts has no grade; of a whole context, whether nobody has judged it."""
         if self.policy.judges_together:
             return np.array([SUFFICIENCY not in dict(case.scored.signals) for case in self.cases], dtype=bool)
-        top = self.policy.grade_top
+        top = self.policy.top
         cases = [case.scored for case in self.cases]
         known = [{grade.passage_id for grade in one.grades or () if grade.score is not None} for one in cases]
         gaps = [any(p.id not in ids for p in one.passages[:top]) for one, ids in zip(cases, known, strict=True)]

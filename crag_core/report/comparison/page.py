@@ -74,12 +74,12 @@ def described(made: RunSettings, searched: str = "") -> str:
     if made.writer == EXTRACTIVE:
         answers = "answers are quotations, without a language model"
     parts = [f"policy {policy.title}", f"evaluator {made.evaluator.title}"]
-    if policy.fast_path.always:
+    if policy.is_plain:
         parts = [f"policy {policy.title}", "nothing is graded"]
     else:
         lower, upper, cutoff = (readable(one)[0] for one in policy.thresholds)
         parts.append(f"lower {lower}, upper {upper}, sentence cut-off {cutoff}")
-        parts.append(limit_text(policy.strips.top))
+        parts.append(limit_text(policy.refinement.top))
     if policy.doubtful is Doubtful.ABSTAIN:
         parts.append("abstains where it is in doubt")
     if made.writer == EXTRACTIVE and policy.needs_model:

@@ -8,8 +8,9 @@ from functools import cached_property
 
 from crag_core.base.text.display import counted, duration, sentence
 from crag_core.base.types import ANSWERING, TOPICAL, AnswerState, Edits, WebOutcome
-from crag_core.decision.aggregation import effective_scores, rerank
-from crag_core.decision.policy import Aggregation, Policy
+from crag_core.decision.crag import signals_with_rerank
+from crag_core.decision.decide import evidence_of
+from crag_core.decision.policy import Policy
 from crag_core.decision.signals import RERANK
 from crag_core.report.text import web_address
 from crag_core.trace.injection_scan import remark
@@ -155,10 +156,10 @@ def answer_of(view: RunView) -> AnswerBlocks | str:
 def signals_of(view: RunView) -> tuple[tuple[str, str, str], ...]:
     """Name, value and weight of what a weighted sum is made of, measured or not; () for other policies."""
     policy = view.policy
-    if policy.aggregation is not Aggregation.SIGNALS:
+    if policy.score != "signals":
         return ()
     looked_at = view.routed.decision_path.iterations[-1].passages
-    values = dict(view.changed.signals + rerank(effective_scores(policy, looked_at, view.changed.grades)))
+    values = signals_with_rerank(policy, evidence_of(policy, looked_at, view.changed.grades, view.changed.signals))
     return tuple(
         (
             _SIGNALS.get(name, name.replace("_", " ")),
@@ -214,7 +215,7 @@ def _bars(policy: Policy, card: ChunkCard) -> Iterator[Bar]:
     """What the decision compares with the thresholds; a weighted sum leaves a passage's own score without any."""
     limits = {"score": (policy.lower, policy.upper), ANSWERING: (policy.upper,), TOPICAL: (policy.lower,)}
     for number in card.scores:
-        is_compared = number in card.compared and not (policy.scores_the_set or policy.fast_path.always)
+        is_compared = number in card.compared and not (policy.scores_the_set or policy.is_plain)
         thresholds = tuple(round(100 * one, 1) for one in limits[number.name]) if is_compared else ()
         yield Bar(number.name, number.text, round(100 * number.value, 1), thresholds)
 

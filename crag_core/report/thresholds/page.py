@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from crag_core.base.text.display import counted, moment, readable
-from crag_core.decision.policy import Aggregation, FastPath, Policy
+from crag_core.base.types import Action
+from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.questions import LABELS, Origin
 from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
@@ -18,13 +19,13 @@ from crag_core.report.thresholds.view import Outcome, Tuned, describe_pair, has_
 from crag_core.view.verdict_lines import Figure
 
 _SCORES = {
-    Aggregation.BEST: "the grade of the best of the chunks found for it",
-    Aggregation.WORST: "the grade of the worst of the chunks found for it",
-    Aggregation.RANK_WEIGHTED: "the mean grade of the chunks found for it, the first ones weighing most",
-    Aggregation.SIGNALS: "a weighted sum of what was measured of the chunks found for it",
-    Aggregation.MEAN_OF_KEPT: "the mean grade of those chunks found for it that reach the lower threshold",
-    Aggregation.WHOLE_CONTEXT: "what a language model says of all chunks found for it together, 0 or 1",
-    Aggregation.TWO_SIGNAL: "the grade of the best of the chunks found for it",
+    "best": "the grade of the best of the chunks found for it",
+    "worst": "the grade of the worst of the chunks found for it",
+    "rank_weighted": "the mean grade of the chunks found for it, the first ones weighing most",
+    "signals": "a weighted sum of what was measured of the chunks found for it",
+    "mean_of_kept": "the mean grade of those chunks found for it that reach the lower threshold",
+    "whole_context": "what a language model says of all chunks found for it together, 0 or 1",
+    "two_signals": "the grade of the best of the chunks found for it",
 }
 _ORIGINS = {
     Origin.UPLOADED: "from a file",
@@ -102,13 +103,13 @@ def _headline(tuned: Tuned) -> tuple[Figure, ...]:
 
 
 def _describe_scores(tuned: Tuned) -> str:
-    text = f"A question gets a score from 0 to 1: {_SCORES[tuned.policy.aggregation]}."
+    text = f"A question gets a score from 0 to 1: {_SCORES[tuned.policy.score]}."
     if has_two_scores(tuned.board, tuned.preset.lower):
         text = (
             "A question gets two scores from 0 to 1: how well the best chunk found for it answers it, and how near "
             "the best chunk is to its subject."
         )
-    if tuned.policy.fast_path != FastPath():
+    if tuned.policy.skip:
         text += " Some questions are settled by a rule before any score."
     if tuned.policy.low_variance_promotes:
         text += " Where the grades agree, a score above 0.5 in between counts as one above the upper threshold."
@@ -120,11 +121,11 @@ def _rules(tuned: Tuned) -> tuple[tuple[Outcome, str], ...]:
     policy = tuned.policy
     good, fair, bad = tuned.outcomes
     (upper,) = readable(policy.upper)
-    is_high = f"more than {upper}" if policy.upper_is_exclusive else f"{upper} or more"
+    is_high = f"more than {upper}" if policy.at_upper is Action.AMBIGUOUS else f"{upper} or more"
     has_two = has_two_scores(tuned.board, tuned.preset.lower)
     lower = policy.lower if has_two else min(policy.lower, policy.upper)
     (limit,) = readable(lower)
-    is_low = f"{limit} or less" if policy.lower_is_inclusive else f"less than {limit}"
+    is_low = f"{limit} or less" if policy.at_lower is Action.INCORRECT else f"less than {limit}"
     if has_two:
         return (
             (good, f"The score for answering is {is_high}"),
@@ -194,7 +195,7 @@ def _limits(tuned: Tuned) -> Iterator[str]:
 
 
 def _policy_limits(policy: Policy) -> Iterator[str]:
-    again = any(policy.route(action).expand or policy.route(action).re_retrieve for action in ACTIONS)
+    again = policy.has("expand", "again")
     more = " This policy may search again and decide again; what comes of that is not counted." if again else ""
     yield f"Only the first search for chunks counts.{more}"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crag_core.base.text.display import counted, readable
-from crag_core.base.types import Action, Handling
-from crag_core.decision.policy import Aggregation, Doubtful, Policy, WebUse
+from crag_core.base.types import Action
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Objective, Plateau
@@ -113,24 +113,23 @@ def is_same(one: Pair, other: Pair) -> bool:
 
 
 def outcome(policy: Policy, action: Action) -> Outcome:
-    route = policy.route(action)
-    is_kept = route.passages is not Handling.DISCARD
-    is_settled = route.web is not WebUse.NEVER or policy.consolidate
-    if route.expand or route.re_retrieve:
+    steps = policy.steps(action)
+    is_kept = "discard" not in steps
+    is_settled = {"web", "web_if_fewer", "consolidate"} & steps.keys()
+    always, few = ", the web asked too", ", the web asked where little is left"
+    if {"expand", "again"} & steps.keys():
         name = "Searched for again in the documents" if is_kept else "Set aside, and searched for again"
-        more = {WebUse.ALWAYS: ", the web asked too", WebUse.WHEN_FEW: ", the web asked where little is left"}
-    elif route.passages is Handling.DOCUMENTS:
-        name, more = "Answered from whole documents", {}
+    elif "documents" in steps:
+        return Outcome(action.lower(), "Answered from whole documents")
     elif is_kept and (action is Action.INCORRECT or (action is Action.AMBIGUOUS and not is_settled)):
         abstains = policy.doubtful is Doubtful.ABSTAIN
-        name, more = "Not answered: the policy abstains" if abstains else "Doubtful: the nearest sentences", {}
+        name = "Not answered: the policy abstains" if abstains else "Doubtful: the nearest sentences"
+        return Outcome(action.lower(), name)
     elif is_kept:
-        name = "Answered from the documents"
-        more = {WebUse.ALWAYS: " and the web", WebUse.WHEN_FEW: ", and the web where little is left"}
+        name, always, few = "Answered from the documents", " and the web", ", and the web where little is left"
     else:
-        name = "Documents set aside"
-        more = {WebUse.ALWAYS: ", the web asked instead", WebUse.WHEN_FEW: ", the web asked instead"}
-    return Outcome(action.lower(), name + more.get(route.web, ""))
+        name, always = "Documents set aside", ", the web asked instead"
+    return Outcome(action.lower(), name + (always if "web" in steps else few if "web_if_fewer" in steps else ""))
 
 
 # --- rates ------------------------------------------------------------------------------------------------------------
@@ -347,7 +346,7 @@ def compared_scores(board: Board, lower: float, upper: float) -> tuple[tuple[str
             ("Score against upper", known.upper, (("upper", upper),)),
             ("Score against lower", known.lower, (("lower", lower),)),
         )
-    name = "weighted sum" if board.policy.aggregation is Aggregation.SIGNALS else "deciding score"
+    name = "weighted sum" if board.policy.score == "signals" else "deciding score"
     return ((f"The {name}", known.upper, (("lower", lower), ("upper", upper))),)
 
 

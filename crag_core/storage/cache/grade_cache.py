@@ -15,6 +15,7 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Clock
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.base.types import Grade
+from crag_core.trace.trace import in_present_words
 
 Found = TypeVar("Found")
 
@@ -135,7 +136,7 @@ def _decode(value: object) -> Grade | None:
     if not isinstance(value, bytes | str):
         return None
     try:
-        grade = from_plain(Grade, json.loads(value))
+        grade = from_plain(Grade, in_present_words(json.loads(value)))
     except (ValueError, RecursionError, BadRecord):  # ValueError: neither JSON nor text
         return None
     return grade if grade.score is not None else None

@@ -41,7 +41,6 @@ _DECIDING = (
     StepName.CLASSIFY,
     StepName.RETRIEVE,
     StepName.GRADE,
-    StepName.SECOND_READING,
     StepName.JUDGE_TOGETHER,
     StepName.ROUTE,
     StepName.RETRIEVE_AGAIN,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from crag_core.base.text.display import against, clean, counted, duration
+from crag_core.base.text.display import against, counted, duration
 from crag_core.base.types import (
     Action,
     CorrectionKind,
-    Grade,
     Handling,
     PageOutcome,
     Passage,
@@ -21,8 +20,7 @@ from crag_core.base.types import (
     WebPage,
     WebSearch,
 )
-from crag_core.decision.plan import DOCUMENTS, EXPAND, REFINE, WIDENING
-from crag_core.decision.policy import Strategy
+from crag_core.decision.steps import DOCUMENTS, EXPAND, REFINE, WIDENING
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import model_name
@@ -72,7 +70,7 @@ class Stage:
 
 
 _HANDLINGS = {
-    Handling.WHOLE: "Use whole",
+    Handling.KEEP: "Use whole",
     Handling.DOCUMENTS: "Read whole",
     Handling.EXTRACT: "Extract",
     Handling.DISCARD: "Discard",
@@ -81,14 +79,14 @@ _ROUNDS = {
     EXPAND: "the question expanded",
     DOCUMENTS: "whole documents",
     REFINE: "keywords refined",
-    Strategy.KEYWORD.value: "by keywords",
-    Strategy.REWRITTEN.value: "the question in other words",
-    Strategy.EXPANDED.value: "the question expanded",
+    "keyword": "by keywords",
+    "rewritten": "the question in other words",
+    "expanded": "the question expanded",
 }
 _UNASKED = {WebOutcome.OFF: "web search is off", WebOutcome.COOLING: "too soon after the last"}
 PLACES = {
     "retrieve": ("Retrieve", "passages", (StepName.CONDENSE, StepName.CLASSIFY, StepName.RETRIEVE)),
-    "grade": ("Grade", "scores", (StepName.GRADE, StepName.SECOND_READING, StepName.JUDGE_TOGETHER)),
+    "grade": ("Grade", "scores", (StepName.GRADE, StepName.JUDGE_TOGETHER)),
     "route": ("Route", "scores", (StepName.ROUTE,)),
     "again": ("Look again", "record", (StepName.RETRIEVE_AGAIN,)),
     "refine": ("Refine", "passages", (StepName.SCORE_STRIPS, StepName.EXTRACT)),
@@ -153,7 +151,7 @@ def retrieve(trace: Trace, routed: Reroute) -> Stage:
 def _sorted(trace: Trace) -> str:
     """What a model or a rule made of the question before anything was retrieved; "" where nobody sorted it."""
     step = next((step for step in trace.steps if step.name == StepName.CLASSIFY), None)
-    return f"question {step.summary}; " if step and trace.settings.policy.rounds_by_question else ""
+    return f"question {step.summary}; " if step and trace.settings.policy.classifies else ""
 
 
 def grade(trace: Trace, routed: Reroute) -> Stage:
@@ -177,24 +175,11 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
     limits = (routed.policy.lower, routed.policy.upper)
     best = f", best {against(max(scores), *limits)[0]}" if scores and routed.decision.topical is None else ""
     by = f"by {trace.settings.evaluator.title}"
-    detail = ". Second opinion: ".join(filter(None, (by, _second_opinion(trace, grades))))
+    detail = by
     if judged := trace.judgement(trace.settings.policy):
         label = {1.0: "enough", 0.0: "not enough", None: "not judged"}.get(judged.score, "in part")
         detail += f". Read together by {model_name(trace.settings.writer)}: {label}"
     return stage("grade", StageState.TAKEN, f"{count} graded{best}", detail)
-
-
-def _second_opinion(trace: Trace, grades: list[Grade]) -> str:
-    """How many chunks a second evaluator scored, or why it did not go on; "" where none was asked for."""
-    last = next((step for step in reversed(trace.steps) if step.name == StepName.SECOND_READING), None)
-    asked = [grade.second for grade in grades if grade.second]
-    scored = sum(second.score is not None for second in asked)
-    if last and (last.state is not StepState.DONE or last.error or not scored):
-        return last.summary
-    if not asked:
-        return ""
-    stay = f"; first score kept for {len(asked) - scored}" if scored < len(asked) else ""
-    return f"{scored} of {counted(len(grades), 'chunk')}, by {clean(asked[0].called)}{stay}"
 
 
 def route(trace: Trace, routed: Reroute) -> Stage:
@@ -258,7 +243,7 @@ def refine(trace: Trace, routed: Reroute) -> Stage:
         return replace(message, state=StageState.WOULD_BE)
     if handling is Handling.DOCUMENTS:
         return replace(message, headline=counted(whole, "document"))
-    if handling is Handling.WHOLE or whole:
+    if handling is Handling.KEEP or whole:
         return replace(message, headline=f"{counted(whole, 'chunk')} as {'it is' if whole == 1 else 'they are'}")
     count = kept(knowledge.verdicts, decision_path.evidence)
     if Missing.EXTRACTION not in routed.missing:

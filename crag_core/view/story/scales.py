@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crag_core.base.text.display import against, clean, readable, shortened
-from crag_core.decision.policy import Aggregation
 from crag_core.view.run_view import RunView
 from crag_core.view.score_line import Line, Picture, picture
 from crag_core.view.story.steps import Band, Bar, Scale, Score
 from crag_core.view.story.words import ASKS
 
 _NAMES = {"answering": "bar for an answer", "topical": "bar for the subject"}
-_SINGLE = (Aggregation.BEST, Aggregation.WORST, Aggregation.TWO_SIGNAL)
+_SINGLE = ("best", "worst", "two_signals")
 _SHORT = 40  # characters of a file name
 _MOST_ROWS = 8
 
@@ -67,7 +66,7 @@ def _scale(view: RunView, drawn: Picture, line: Line) -> Scale:
         for row, point in zip(drawn.rows, line.points, strict=True)
         if not row.is_web and row.edit != "dropped"
     )
-    is_own = view.policy.aggregation in _SINGLE and view.routed.decision.rule is None
+    is_own = view.policy.score in _SINGLE and view.routed.decision.rule is None
     overall = None if is_own else line.compared
     return Scale(
         ASKS.get(line.part, line.part),

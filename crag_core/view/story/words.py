@@ -15,10 +15,10 @@ from crag_core.base.types import (
     Origin,
     WebOutcome,
 )
-from crag_core.decision.policy import STAND_IN, Aggregation, Policy
+from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations
-from crag_core.trace.reroute import Missing
+from crag_core.trace.reroute import NO_MODEL, Missing
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView, model_name
 from crag_core.view.story.steps import Outcome, Verdict
@@ -32,20 +32,20 @@ _JUDGED = {
     Action.INCORRECT: "Poor evidence",
 }
 _DONE = {
-    Handling.WHOLE: "use the chunks as they are",
+    Handling.KEEP: "use the chunks as they are",
     Handling.DOCUMENTS: "read their documents whole",
     Handling.REFINE: "keep the best sentences",
     Handling.EXTRACT: "keep the best sentences",
     Handling.DISCARD: "set the chunks aside",
 }
 _HOW = {
-    Aggregation.BEST: "The best of {} scores",
-    Aggregation.TWO_SIGNAL: "The best of {} scores",
-    Aggregation.WORST: "The worst of {} scores",
-    Aggregation.RANK_WEIGHTED: "{} together, the first counting most, score",
-    Aggregation.SIGNALS: "What the search found scores as a whole",
-    Aggregation.WHOLE_CONTEXT: "A language model reads {} together. Whether they are enough scores",
-    Aggregation.MEAN_OF_KEPT: "The chunks that are kept score on average",
+    "best": "The best of {} scores",
+    "two_signals": "The best of {} scores",
+    "worst": "The worst of {} scores",
+    "rank_weighted": "{} together, the first counting most, score",
+    "signals": "What the search found scores as a whole",
+    "whole_context": "A language model reads {} together. Whether they are enough scores",
+    "mean_of_kept": "The chunks that are kept score on average",
 }
 
 
@@ -111,8 +111,9 @@ def decision_caption(view: RunView, graded: int) -> str:
     if decision.rule or decision.score is None:
         return f"{sentence(clean(decision.reason))} So no score was compared with a bar."
     told = _by_one if decision.topical is None else _by_two
-    stand_in = f" A stand-in, since there was no language model: {policy.without_model}"
-    return told(decision, policy, graded) + (stand_in if decision.label.endswith(STAND_IN) else "")
+    notes = [note.removeprefix(NO_MODEL) for note in view.routed.knowledge.notes if note.startswith(NO_MODEL)]
+    stand_in = f" A stand-in, since there was no language model: {notes[0]}" if notes else ""
+    return told(decision, policy, graded) + stand_in
 
 
 def _by_two(decision: Decision, policy: Policy, graded: int) -> str:
@@ -132,7 +133,7 @@ def _by_two(decision: Decision, policy: Policy, graded: int) -> str:
 def _by_one(decision: Decision, policy: Policy, graded: int) -> str:
     score = decision.score or 0.0
     value, lower, upper = against(score, policy.lower, policy.upper)
-    how = capital(_HOW[policy.aggregation].format(many(graded, "chunk")))
+    how = capital(_HOW[policy.score].format(many(graded, "chunk")))
     if decision.action is Action.CORRECT:
         return f"{how} {value}, and the upper bar is at {upper}. That counts as enough to answer from."
     if decision.action is Action.INCORRECT:
@@ -172,7 +173,7 @@ def _documents(view: RunView) -> str:
     if not knowledge.internal:
         return f"{many(found, 'chunk')} set aside"
     verdicts = [one for one in knowledge.verdicts if one.strip.passage_id in _ids(view)]
-    if decision.handling is Handling.WHOLE or not any(excerpt.strip_ids for excerpt in knowledge.internal):
+    if decision.handling is Handling.KEEP or not any(excerpt.strip_ids for excerpt in knowledge.internal):
         noun = "document" if decision.handling is Handling.DOCUMENTS else "chunk"
         return f"{many(len(knowledge.internal), noun)} used whole"
     return f"{sum(one.kept for one in verdicts)} of {len(verdicts)} sentences kept"

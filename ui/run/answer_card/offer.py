@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import model_calls
 from crag_core.base.types import WebOutcome
-from crag_core.evaluators.policies import known_card, second_card
+from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.call_budget import calls_needed
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.checkers import asks_language_model
@@ -59,7 +59,6 @@ def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None
             passages,
             judge,
             writer=choice.model != EXTRACTIVE,
-            second=second_card(choice.policy, choice.evaluator, writer=choice.model != EXTRACTIVE),
         ),
         searches=Missing.WEB in needs,
         judges=asks_language_model(support),
@@ -80,7 +79,7 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
     made = trace.settings
     needs: dict[Missing, str] = {}
     card = known_card(choice.evaluator)
-    is_plain = choice.policy.fast_path.always or made.policy.fast_path.always  # then whoever is named grades nothing
+    is_plain = choice.policy.is_plain or made.policy.is_plain  # then whoever is named grades nothing
     if other := other_chunks(trace, choice):
         needs[Missing.GRADES] = other
     elif not is_plain and choice.evaluator != made.evaluator.name:
@@ -94,7 +93,6 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         Missing.CHUNKS,
         Missing.GRADES,
         Missing.SUFFICIENCY,
-        Missing.SECOND_OPINION,
         Missing.STRIPS,
         Missing.EXTRACTION,
         Missing.EXPANSION,
@@ -102,10 +100,6 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         Missing.RE_RETRIEVAL,
         Missing.CONSOLIDATION,
     ):
-        if item is Missing.SECOND_OPINION and not second_card(
-            choice.policy, card.name, writer=choice.model != EXTRACTIVE
-        ):
-            continue
         if item in (Missing.SUFFICIENCY, Missing.QUESTION_CLASS, Missing.CONSOLIDATION) and choice.model == EXTRACTIVE:
             continue
         if item is Missing.GRADES and item in routed.missing:

@@ -1,0 +1,191 @@
+"""The reason of a decision in numbers, and its plan step by step, in words. Pure."""
+
+from __future__ import annotations
+
+from statistics import pvariance
+
+from crag_core.base.text.display import against, readable
+from crag_core.base.types import Action, Correction, CorrectionKind
+from crag_core.decision.crag import Evidence, Plan, Scored, counted
+from crag_core.decision.policy import Policy, WebQuery
+from crag_core.decision.steps import DISCARD, DOCUMENTS, EXTRACT, REFINE
+
+_RULES = {
+    "no_retrieval": "the question needs no document",
+    "one_retrieval": "one retrieval finds what the question needs",
+    "always": "this policy uses what is retrieved as it is",
+    "read_file": "every chunk is a whole file that you pinned",
+    "few_context": "{chunks} chunks, at most {argument} need no grading",
+    "high_vector_score": "every chunk has a cosine of at least {argument:.2f}",
+}
+_SCORES = {
+    "best": "best chunk",
+    "worst": "worst chunk",
+    "two_signals": "best chunk",
+    "rank_weighted": "rank-weighted mean",
+    "mean_of_kept": "mean of {by} kept chunks",
+    "signals": "weighted sum of signals",
+    "whole_context": "sufficiency",
+}
+_WAYS = {
+    DOCUMENTS: (CorrectionKind.READ, "read the documents of these chunks whole"),
+    "expand": (CorrectionKind.EXPAND, "partly relevant: retrieve again with an expanded question"),
+    "refine": (CorrectionKind.RE_RETRIEVE, "retrieve more with refined keywords"),
+    "keyword": (CorrectionKind.RE_RETRIEVE, "retrieve by keywords alone"),
+    "rewritten": (CorrectionKind.RE_RETRIEVE, "retrieve by meaning, with the question in other words"),
+    "expanded": (CorrectionKind.RE_RETRIEVE, "retrieve with an expanded question"),
+}
+
+NOT_COMPARABLE = "graded on the coarse scale, which cannot be compared with the other grades"
+
+
+def query_form(policy: Policy) -> str:
+    """What a language model is to write for the web under this policy; "": nothing, the question goes as it is."""
+    return {
+        WebQuery.QUESTION: "",
+        WebQuery.REWRITTEN: f"a search query of about {policy.web.words} words",
+        WebQuery.PHRASES: f"at most {policy.web.phrases} key phrases to search for",
+    }[policy.web.query]
+
+
+def reason(policy: Policy, seen: Evidence, action: Action, found: Scored, *, is_graded: bool) -> str:
+    """Why `action`; `is_graded`: grading was done in this run."""
+    if found.why in _RULES:
+        text = _RULES[found.why].format(chunks=len(seen.chunks), argument=dict(policy.skip)[found.why])
+        graded = "no grade was looked at" if is_graded else "nothing was graded"
+        return f"rule {found.why}: {text}" + (f"; {graded}" if seen.chunks else "")
+    if not seen.chunks:
+        return "nothing was retrieved"
+    if found.why == "unsure":
+        return "no rule makes one question of this and the one before, so nothing was graded"
+    if found.why == "unclassified":
+        return "question not classified"
+    judged = counted(policy, seen.chunks[: policy.top])
+    if found.why == "none kept":
+        best, least = against(max(judged.values()), policy.lower)
+        return f"no chunk reaches lower {least}, the best scores {best}"
+    if found.score is None and policy.judges_together:
+        return "sufficiency not judged"
+    if found.score is None and policy.scores_the_set:
+        return "no signal of this policy could be measured"
+    if found.score is None:
+        tried = any(one.tried for one in seen.chunks[: policy.top])
+        return "no chunk could be graded" if tried else "no chunk was graded in this run"
+    if found.agrees and action is Action.CORRECT and not _reaches_upper(policy, found.score):
+        value, half = against(found.score, 0.5)
+        spread = pvariance(judged.values())
+        return f"{_name(policy, found)} {value} > {half} and the scores agree (variance {spread:.2f})"
+    if found.topical is None:
+        return f"{_name(policy, found)} {_against_both(policy, found.score, action)}"
+    is_fair = _reaches_lower(policy, found.topical)
+    first = f"{_name(policy, found)} {_against_upper(policy, found.score, action is Action.CORRECT)}"
+    second = f"best topical {_against_lower(policy, found.topical, is_fair)}"
+    if action is Action.CORRECT:  # an answering chunk that looks off topic contradicts itself; the answer counts
+        return first if is_fair else f"{first}, although {second}"
+    return f"{first}, {second}"
+
+
+def _name(policy: Policy, found: Scored) -> str:
+    return "best answering" if found.topical is not None else _SCORES[policy.score].format(by=len(found.by))
+
+
+def _reaches_upper(policy: Policy, score: float) -> bool:
+    return score > policy.upper or (score == policy.upper and policy.at_upper is Action.CORRECT)
+
+
+def _reaches_lower(policy: Policy, score: float) -> bool:
+    return score > policy.lower or (score == policy.lower and policy.at_lower is Action.AMBIGUOUS)
+
+
+def _against_both(policy: Policy, score: float, action: Action) -> str:
+    value, low, high = against(score, policy.lower, policy.upper)
+    if policy.lower > policy.upper:
+        compared = _against_upper(policy, score, action is Action.CORRECT)
+        return f"{compared}; with one score, lower {low} above upper decides nothing"
+    if action is Action.AMBIGUOUS:
+        return f"{value} between lower {low} and upper {high}"
+    if action is Action.CORRECT:
+        return _against_upper(policy, score, True)
+    return _against_lower(policy, score, False)
+
+
+def _against_upper(policy: Policy, score: float, passes: bool) -> str:
+    value, limit = against(score, policy.upper)
+    signs = ("≥", "<") if policy.at_upper is Action.CORRECT else (">", "≤")
+    return f"{value} {signs[0] if passes else signs[1]} upper {limit}"
+
+
+def _against_lower(policy: Policy, score: float, passes: bool) -> str:
+    value, limit = against(score, policy.lower)
+    signs = ("≥", "<") if policy.at_lower is Action.AMBIGUOUS else (">", "≤")
+    return f"{value} {signs[0] if passes else signs[1]} lower {limit}"
+
+
+def corrections(policy: Policy, seen: Evidence, action: Action, found: Scored, plan: Plan) -> tuple[Correction, ...]:
+    """The plan, one thing after the other, each with its reason."""
+    dropped = tuple(_dropped(policy, seen, action, plan))
+    remaining = 0 if plan.chunks == DISCARD else len(seen.chunks) - len(plan.drop)
+    answer = Correction(CorrectionKind.GENERATE, "answer from what is kept")
+    steps = policy.steps(action)
+    spent = found.is_known and "again" in steps and plan.again is None and (not plan.web or "web" in steps)
+    later = (*_kept(policy, seen, plan, remaining, spent), *_searched(policy, seen, action, plan, remaining))
+    return (*dropped, *later, *_retrieved(policy, seen, action, plan), answer)
+
+
+def _dropped(policy: Policy, seen: Evidence, action: Action, plan: Plan) -> list[Correction]:
+    if plan.chunks == DISCARD:
+        why = f"{action}: none of the {len(seen.chunks)} chunks is used"
+        return [Correction(CorrectionKind.DISCARD, why)] if seen.chunks else []
+    grades = counted(policy, seen.chunks[: policy.top])
+    least = policy.lower if policy.score == "mean_of_kept" else policy.steps(action).get("drop", 0.0)
+    found = []
+    for place, one in enumerate(seen.chunks):
+        if one.id not in plan.drop:
+            continue
+        if one.is_aside:
+            why = NOT_COMPARABLE
+        elif policy.top is not None and place >= policy.top:
+            why = f"only the first {policy.top} are judged"
+        else:
+            why = "score {} < {}".format(*against(grades[one.id], least)) if one.id in grades else "not graded"
+        found.append(Correction(CorrectionKind.DISCARD, why, one.id))
+    return found
+
+
+def _kept(policy: Policy, seen: Evidence, plan: Plan, remaining: int, is_spent: bool) -> list[Correction]:
+    if not remaining or plan.chunks == DOCUMENTS:
+        return []
+    if plan.chunks in (REFINE, EXTRACT):
+        how = {
+            REFINE: f"keep the sentences of {remaining} chunks that score above {readable(policy.cutoff)[0]}",
+            EXTRACT: f"extract the relevant sentences of {remaining} chunks word for word",
+        }[plan.chunks]
+        few = f"; the web is asked if fewer than {plan.web_below} chunks are left" if plan.web_below else ""
+        return [Correction(CorrectionKind.REFINE, how + few)]
+    why = f"use {remaining} chunks as they are"
+    if is_spent:
+        why = f"iteration {len(seen.rounds) + 1} of {policy.max_rounds}, no more retrieval: {why}"
+    return [Correction(CorrectionKind.KEEP, why)]
+
+
+def _searched(policy: Policy, seen: Evidence, action: Action, plan: Plan, remaining: int) -> list[Correction]:
+    if not plan.web:
+        return []
+    left = remaining if seen.left is None else min(remaining, seen.left)
+    fewer = policy.steps(action).get("web_if_fewer", 0)
+    why = f"{action} asks the web"
+    if left < fewer:
+        after = "remain" if left == remaining else "are left after refinement"
+        why = f"only {left} of at least {fewer} chunks {after}"
+    search = Correction(CorrectionKind.WEB_SEARCH, f"{why}, up to {policy.web.limit} results")
+    rewrite = query_form(policy)
+    return [Correction(CorrectionKind.REWRITE, rewrite), search] if rewrite else [search]
+
+
+def _retrieved(policy: Policy, seen: Evidence, action: Action, plan: Plan) -> list[Correction]:
+    if plan.again is None:
+        return []
+    kind, why = _WAYS[plan.again]
+    if kind is CorrectionKind.RE_RETRIEVE:
+        why = f"{action}: {why} (iteration {len(seen.rounds) + 2} of {policy.max_rounds})"
+    return [Correction(kind, why)]

@@ -1,0 +1,213 @@
+"""An evaluator made of two: who is asked about what, what its scores become, and what it may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Event
+
+import pytest
+from llama_index.core.schema import NodeWithScore, TextNode
+
+from crag_core.base.errors import EvaluatorUnavailable, ModelUnavailable, Stopped, UnknownName
+from crag_core.base.protocols import Cancel
+from crag_core.base.text.display import against
+from crag_core.base.types import ANSWERING, TOPICAL, Action, Grade, Passage, StepName, Usage
+from crag_core.decision.decide import set_aside
+from crag_core.evaluators.cascade import Cascade, cascade_card, parse_cascade
+from crag_core.evaluators.policies import default_evaluator, find_policy, known_card
+from crag_core.llamaindex.parts import evaluator_of
+from crag_core.llamaindex.postprocessor import CRAGPostprocessor
+from crag_core.llamaindex.query_engine import CRAGQueryEngine
+from crag_core.pipeline.call_budget import budget
+from crag_core.pipeline.run import Run
+from crag_core.trace.trace import Trace
+from tests.builders import CARD, passage, policy
+from tests.fakes import QUESTION, Bench, FakeEvaluator, by_id, passages
+from tests.fakes import card as fake_card
+
+NAME = "cross-encoder+llm@0.4-0.8"
+MODEL = replace(CARD, name="model", title="Model", lower=0.3, upper=0.7, calls_model=True)
+
+
+class Judge:
+    """Grades by the table; counts what it was asked."""
+
+    def __init__(self, scores: dict[str, Grade | Exception], card: object = CARD) -> None:
+        self.scores, self.card, self.asked = scores, card, list[str]()
+
+    def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
+        self.asked += [one.id for one in passages]
+        found = [self.scores[one.id] for one in passages]
+        for one in found:
+            if isinstance(one, Exception):
+                raise one
+        return tuple(one for one in found if isinstance(one, Grade))
+
+
+def graded(first: float | None, second: float | Exception | None) -> tuple[Grade, Judge]:
+    other = second if isinstance(second, Exception) else Grade("p1", second, "why", cause="" if second else "unread")
+    judge = Judge({"p1": other}, MODEL)
+    cascade = Cascade(CARD, Judge({"p1": Grade("p1", first, "first")}), judge, (0.4, 0.8))
+    (found,) = cascade.grade("What?", [passage("p1")], Event())
+    return found, judge
+
+
+@pytest.mark.parametrize("first", [0.0, 0.39, 0.81, 1.0])
+def test_outside_the_band_nobody_is_asked_again(first: float) -> None:
+    found, judge = graded(first, 0.5)
+    assert found == Grade("p1", first, "first") and judge.asked == []
+
+
+@pytest.mark.parametrize(
+    ("second", "becomes"), [(0.0, 0.0), (0.15, 0.2), (0.3, 0.4), (0.5, 0.6), (0.7, 0.8), (0.85, 0.9), (1.0, 1.0)]
+)
+@pytest.mark.parametrize("first", [0.4, 0.6, 0.8, None])
+def test_the_ends_of_the_band_are_the_thresholds_of_the_second(
+    first: float | None, second: float, becomes: float
+) -> None:
+    found, judge = graded(first, second)
+    assert found.score == pytest.approx(becomes) and judge.asked == ["p1"]
+    assert found.reason.startswith(
+        f"Model: {second:.2f} (first score {'not graded' if first is None else f'{first:.2f}'})"
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (0.5, 0.6996, "0.6996 (first score 0.50)"),  # 0.70 would be its upper threshold, and good
+        (0.5, 0.2996, "0.2996 (first score 0.50)"),
+        (0.7996, 0.5, "0.50 (first score 0.7996)"),  # 0.80 would be the end of the band
+        (0.4004, 0.7, "0.70 (first score 0.4004)"),
+    ],
+)
+def test_no_score_reads_as_a_threshold_that_it_is_not_equal_to(first: float, second: float, said: str) -> None:
+    assert graded(first, second)[0].reason == f"Model: {said}. why"
+
+
+@pytest.mark.parametrize(("coarse", "then"), [(True, False), (False, False), (None, None)])
+def test_a_chunk_read_a_second_time_counts_as_on_the_finer_scale(coarse: bool | None, then: bool | None) -> None:
+    first = {name: Grade(name, score, coarse=coarse) for name, score in (("p1", 0.6), ("p2", 0.9))}
+    both = [passage("p1"), passage("p2")]
+    cascade = Cascade(CARD, Judge(dict(first)), Judge({"p1": Grade("p1", 0.5)}, MODEL), (0.4, 0.8))
+    again, alone = cascade.grade("What?", both, Event())
+    assert again.coarse is then and alone == first["p2"]
+    aside = set_aside(policy("paper"), tuple(both), (again, alone))
+    assert aside == ({"p2"} if coarse else set()), "what stays on the coarse scale is not compared with it"
+
+
+@pytest.mark.parametrize("second", [None, EvaluatorUnavailable("no server")])
+def test_the_first_score_stays_where_the_second_fails(second: float | Exception | None) -> None:
+    found, _ = graded(0.6, second)
+    cause = "unread" if second is None else "no server"
+    assert found.score == 0.6 and found.reason == f"first; not read again by Model: {cause}"
+
+
+def test_a_stop_ends_both() -> None:
+    with pytest.raises(Stopped):
+        graded(0.6, Stopped("stopped"))
+
+
+def test_of_two_signals_answering_is_read_again_and_topical_stays() -> None:
+    both = Grade("p1", 0.7, parts=((ANSWERING, 0.5), (TOPICAL, 0.9)), usage=Usage(0))
+    second = Judge({"p1": Grade("p1", 1.0, usage=Usage(1, 10, 2))}, MODEL)
+    (found,) = Cascade(CARD, Judge({"p1": both}), second, (0.4, 0.6)).grade("What?", [passage("p1")], Event())
+    assert found.two_signals == (1.0, 0.9) and found.usage == Usage(1, 10, 2)
+    assert found.reason.startswith("Model: 1.00 (first score 0.50)"), "the score that the band was asked about"
+
+
+@pytest.mark.parametrize(
+    "name", ["cross-encoder+llm", "a+b@0.9-0.4", "a+b@x-1", "a+a@0.1-0.2", "a+b@0.5-1.5", "+b@0-1", "a+b@.-1"]
+)
+def test_a_name_of_two_that_cannot_be_is_refused_with_an_example(name: str) -> None:
+    with pytest.raises(UnknownName, match=r"such as cross-encoder\+llm@0.5-0.9"):
+        parse_cascade(name)
+
+
+def test_the_card_has_the_thresholds_of_the_first_and_the_calls_of_both() -> None:
+    card, first = known_card(NAME), known_card("cross-encoder")
+    assert (card.lower, card.upper, card.strip_cutoff) == (first.lower, first.upper, first.strip_cutoff)
+    assert (
+        card.calls_model and card.spares_calls and card.title == "Trained evaluator, then Language model at 0.4 to 0.8"
+    )
+    assert cascade_card("llm", known_card) is None
+    with pytest.raises(UnknownName, match="'lm'"):
+        known_card("cross-encoder+lm@0.1-0.2")
+    suited = policy("two-signal").suited_to(card, first)
+    assert (suited.lower, suited.upper) == (policy("two-signal").lower, policy("two-signal").upper)
+
+
+def test_calls_are_promised_from_none_to_one_a_chunk() -> None:
+    calls = budget(find_policy("paper"), known_card(NAME), 6, writer=False, searches=False)[Action.CORRECT]
+    assert (calls.least, calls.most) == (0, 6)
+
+
+def test_a_policy_may_name_two_and_falls_back_on_the_first_without_a_model() -> None:
+    of = replace(find_policy("paper"), evaluator=NAME)
+    assert default_evaluator(of, "ollama/x") == NAME and default_evaluator(of, "extractive") == "cross-encoder"
+    assert default_evaluator(find_policy("worst-chunk"), "extractive") == "cross-encoder"
+    assert isinstance(evaluator_of("embedding+heuristic@0.2-0.9", None), Cascade)
+
+
+# --- in a run --------------------------------------------------------------------------------------------------------
+
+
+def bench(second: FakeEvaluator, **scores: float | None) -> tuple[Bench, CRAGQueryEngine]:
+    """Graded by a fake evaluator, and in the band from 0.3 to 0.7 by `second` too."""
+    made = Bench(scoring=by_id(**scores), found=passages(max(3, len(scores))))
+    both = replace(made.judge, calls_model=True, spares_calls=True, title="Fake, then Llm")
+    return made, made.under(parts={"evaluator": Cascade(both, made.evaluator, second, (0.3, 0.7))}, evaluator=both)
+
+
+def test_only_chunks_in_the_band_are_asked_about_and_every_call_is_counted_and_promised() -> None:
+    second = FakeEvaluator(by_id(p1=0.9, p2=0.2), fake_card("llm", calls_model=True))
+    made, engine = bench(second, p1=0.5, p2=0.3, p3=0.1)
+    trace = engine.run(QUESTION)
+    assert second.graded == ["p1", "p2"] and trace.decision is not None and trace.decision.action is Action.CORRECT
+    step = next(step for step in trace.steps if step.name == StepName.GRADE)
+    assert step.usage.calls == 2
+    promised = budget(made.pipeline.settings.policy, trace.settings.evaluator, 3, writer=False, searches=True)
+    assert promised[Action.CORRECT].least <= trace.usage.calls <= promised[Action.CORRECT].most == 3
+    assert Trace.from_dict(trace.to_dict()) == trace
+
+
+def test_an_outage_of_the_second_leaves_the_first_scores_and_the_run_goes_on() -> None:
+    second = FakeEvaluator(by_id(), fake_card("llm", calls_model=True))
+
+    def fail() -> None:
+        raise ModelUnavailable("The model is away.")
+
+    second.before = fail
+    trace = bench(second, p1=0.5, p2=0.1, p3=0.1)[1].run(QUESTION)
+    assert trace.decision is not None and trace.decision.score == 0.5 and trace.failure is None
+    assert (trace.grades or ())[0].reason == "as scored; not read again by Llm: The model is away."
+
+
+def test_a_stopped_reading_goes_on_where_it_was() -> None:
+    second = FakeEvaluator(by_id(**{f"p{n}": 0.9 for n in range(1, 7)}), fake_card("llm", calls_model=True))
+    _, engine = bench(second, **dict.fromkeys([f"p{n}" for n in range(1, 7)], 0.5))
+    run = Run()
+    second.before = lambda: run.cancel.set() if len(second.asked) == 2 else None
+    stopped = engine.run(QUESTION, run)
+    assert stopped.is_unfinished and [one.passage_id for one in stopped.grades or ()] == ["p1", "p2", "p3", "p4"]
+    second.asked.clear()
+    whole = engine.resume(Trace.from_dict(stopped.to_dict()))
+    assert second.graded == ["p5", "p6"], "what was read already is not asked for again"
+    assert whole.failure is None and whole.usage.calls == 6
+
+
+def test_two_real_evaluators_read_one_after_the_other_without_a_model() -> None:
+    traces: list[Trace] = []
+    given = [NodeWithScore(node=TextNode(id_=one.id, text=one.text)) for one in passages(2)]
+    CRAGPostprocessor("paper", "heuristic+cross-encoder@0-1", on_trace=traces.append).postprocess_nodes(
+        given, query_str=QUESTION
+    )
+    (trace,) = traces
+    alone = evaluator_of("cross-encoder", None).grade(QUESTION, trace.passages or (), Event())
+    for grade, own in zip(trace.grades or (), alone, strict=True):
+        value = against(
+            own.part(ANSWERING) or 0.0, known_card("cross-encoder").lower, known_card("cross-encoder").upper
+        )[0]
+        assert grade.reason.startswith(f"Trained evaluator: {value} (first score ")
+    assert trace.usage.calls == 0
