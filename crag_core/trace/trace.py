@@ -46,7 +46,7 @@ from crag_core.decision.policy_file import upgrade
 from crag_core.decision.signals import CLASS, CLASSES, REPEATED, SUFFICIENCY, UNSURE, class_by_rule
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from crag_core.trace.repetition import speaks_of_before
+from crag_core.trace.replacement import speaks_of_before
 
 SCHEMA = 5
 LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
