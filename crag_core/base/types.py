@@ -753,7 +753,7 @@ class Step:
     """One entry of the record: what was done, how long it took (seconds) and what it cost.
 
     `error` is the type of the error that a step failed or was skipped for, as `crag_core.base.errors` names it.
-    `taken_over`: another run did it, and paid for it.
+    `taken_over`: another run did it, and paid for it. `by` is the name of the evaluator of a step that graded chunks.
     """
 
     name: str
@@ -764,3 +764,4 @@ class Step:
     hint: str = ""
     error: str = ""
     taken_over: bool = False
+    by: str = ""

@@ -1,7 +1,4 @@
-"""CRAG in one file: score the evidence, compare the score with two thresholds, plan the steps of that action. Pure.
-
-A policy has `skip`, rules under which nothing is graded; `score`, how grades become one score; two thresholds; and for
-each action its steps before the answer, the first of which says what happens to the chunks."""
+"""CRAG in one file: score the evidence, compare the score with two thresholds, plan the steps of that action. Pure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,19 +25,19 @@ class Evidence(NamedTuple):
     signals: Mapping[str, float]  # of the question, or of all chunks together
     rounds: tuple[str, ...] = ()  # retrievals after the first
     is_reread: bool = False  # some chunks were graded in an earlier round, so no rule approves them unread
-    left: int | None = None  # of how many chunks refinement leaves a sentence; None: not known yet
+    left: float = float("inf")  # of how many chunks refinement leaves a sentence; inf: not known yet
     is_last: bool = False  # nothing more can be retrieved
 
 
 @dataclass(frozen=True, kw_only=True)
 class Routing:
-    score: str  # a key of `WEIGHTS`, or one of `OF_ALL`
+    score: str  # how grades become one score: a key of `WEIGHTS`, or one of `OF_ALL`
     lower: float
     upper: float
-    correct: Steps
+    correct: Steps  # before the answer; the first says what happens to the chunks
     ambiguous: Steps
     incorrect: Steps
-    skip: Steps = ()
+    skip: Steps = ()  # rules of `SKIP` under which nothing is graded
     weights: tuple[tuple[str, float], ...] = ()  # of signals
     top: int | None = None  # judge the first chunks only
     ungraded: float | None = None  # what a chunk counts as that could not be graded
@@ -60,11 +57,7 @@ class Scored(NamedTuple):
     by: tuple[str, ...] = ()  # the chunks that made the score
     settled: Action | None = None  # whatever the thresholds are
     agrees: bool = False  # so well that a score between the thresholds is CORRECT
-
-    @property
-    def is_known(self) -> bool:
-        """Whether anything is known of the evidence; else no more is looked for."""
-        return self.why != "unsure" and self.settled is not Action.AMBIGUOUS
+    is_known: bool = True  # else nothing is known of the evidence: use it, in doubt, and look for no more
 
 
 class Plan(NamedTuple):
@@ -94,94 +87,74 @@ WEIGHTS: dict[str, Callable[[dict[str, float], list[str], float], dict[str, floa
 
 
 def decide(policy: Routing, seen: Evidence) -> tuple[Action, Scored, Plan]:
-    found = score(policy, seen)
-    action = compare(policy, found)
-    if action is Action.CORRECT and found.why not in ("no_retrieval", "always") and "repeated" in seen.signals:
-        action, seen = Action.AMBIGUOUS, seen._replace(is_last=True)  # the best sentence is of the question before
+    action = compare(policy, found := score(policy, seen))
     return action, found, plan(policy, action, found, seen)
 
 
 def score(policy: Routing, seen: Evidence) -> Scored:
     rules, judged, ids = dict(policy.skip), seen.chunks[: policy.top], [one.id for one in seen.chunks]
-    if "unsure" in seen.signals:  # what is asked: no rule made one question of a follow-up
-        return Scored("unsure", settled=Action.AMBIGUOUS if seen.chunks else Action.INCORRECT)
     if "no_retrieval" in rules and SKIP["no_retrieval"](seen, None):
         return Scored("no_retrieval", settled=Action.CORRECT)
-    if not seen.chunks:
+    if not ids:
         return Scored("empty", settled=Action.INCORRECT)
     if "no_retrieval" in rules and "class" not in seen.signals:
-        return Scored("unclassified", settled=Action.AMBIGUOUS)
+        return Scored("unclassified", settled=Action.AMBIGUOUS, is_known=False)
     if not seen.is_reread and (rule := next((name for name in rules if SKIP[name](seen, rules[name])), None)):
         return Scored(rule, 1.0, by=tuple(ids), settled=Action.CORRECT)
     grades, topical = counted(policy, judged), counted(policy, judged, "topical")
-    found, weights = None, dict.fromkeys(ids, 1.0)
+    by, found = tuple(ids), None
     if policy.score in OF_ALL:
-        found = mean(signals_with_rerank(policy, seen), dict(policy.weights) or {"sufficiency": 1.0})
+        found = mean(seen.signals, dict(policy.weights) or {"sufficiency": 1.0})
     elif any(one.grade is not None for one in judged):
         weights = WEIGHTS[policy.score](grades, ids, policy.lower)
-        found = mean(grades, weights)
-        if found is None:  # no chunk reaches `lower`
+        by, found = tuple(weights), mean(grades, weights)
+        if not by:  # no chunk reaches `lower`
             return Scored("none kept", by=tuple(grades), settled=Action.INCORRECT)
-    if found is None:  # nothing is known of the evidence: use it, in doubt, and look for no more
-        return Scored("ungraded", settled=Action.AMBIGUOUS)
+    if found is None:
+        return Scored("ungraded", settled=Action.AMBIGUOUS, is_known=False)
     agrees = bool(policy.low_variance_promotes and grades and found > 0.5 and pvariance(grades.values()) <= 0.1)
     if policy.score == "two_signals" and any(one.topical is not None for one in judged):
         nearest = max(topical, key=topical.__getitem__)
-        return Scored("score", found, topical[nearest], tuple(dict.fromkeys((*weights, nearest))), agrees=agrees)
-    return Scored("score", found, by=tuple(weights), agrees=agrees)
-
-
-def signals_with_rerank(policy: Routing, seen: Evidence) -> dict[str, float]:
-    best = sorted(counted(policy, seen.chunks[: policy.top]).values())[-3:]
-    return {**seen.signals, **({"rerank_top3": round(fmean(best), 9)} if best else {})}
+        return Scored("score", found, topical[nearest], tuple(dict.fromkeys((*by, nearest))), agrees=agrees)
+    return Scored("score", found, by=by, agrees=agrees)
 
 
 def counted(policy: Routing, chunks: tuple[Chunk, ...], part: str = "grade") -> dict[str, float]:
-    """What each chunk counts as, in rank order, without those that do not count."""
     failed = {one.id: policy.ungraded for one in chunks if one.tried and one.grade is None}
     return {one.id: value for one in chunks if (value := failed.get(one.id, getattr(one, part))) is not None}
 
 
 def mean(values: Mapping[str, float], weights: dict[str, float]) -> float | None:
-    """Over what has a value and a weight; of several rounded, so that the mean of equal values equals them."""
     there = [name for name, weight in weights.items() if name in values and weight]
     if len(there) < 2:
         return values[there[0]] if there else None
-    return round(fmean([values[name] for name in there], [weights[name] for name in there]), 9)
+    return round(fmean([values[n] for n in there], [weights[n] for n in there]), 9)  # equal values: their mean
 
 
 def compare(policy: Routing, found: Scored) -> Action:
     if found.settled or found.score is None:
         return found.settled or Action.AMBIGUOUS
-    for_lower = found.score if found.topical is None else found.topical
-    if found.score > policy.upper or (found.score == policy.upper and policy.at_upper is Action.CORRECT):
-        return Action.CORRECT
-    if for_lower < policy.lower or (for_lower == policy.lower and policy.at_lower is Action.INCORRECT):
-        return Action.INCORRECT
-    return Action.CORRECT if found.agrees else Action.AMBIGUOUS
+    nearest = found.score if found.topical is None else found.topical
+    high = found.score > policy.upper or (found.score == policy.upper and policy.at_upper is Action.CORRECT)
+    low = nearest < policy.lower or (nearest == policy.lower and policy.at_lower is Action.INCORRECT)
+    return Action.CORRECT if high or (found.agrees and not low) else Action.INCORRECT if low else Action.AMBIGUOUS
 
 
 def plan(policy: Routing, action: Action, found: Scored, seen: Evidence) -> Plan:
-    steps, is_known, ways = policy.steps(action), found.is_known, list[str]()
-    chunks = first = next(iter(steps))
-    if is_known and not seen.is_last:
+    first, ways = next(iter(steps := policy.steps(action))), list[str]()
+    if found.is_known and not seen.is_last:
         ways += ["documents"] if first == "documents" and seen.chunks else []
         ways += ["expand"] if "expand" in steps and "expand" not in seen.rounds else []
         if "again" in steps and len(seen.rounds) + 1 < policy.max_rounds:
             ways += [way for way in steps["again"] or ("refine",) if way == "refine" or way not in seen.rounds]
-    if not ways and (first == "documents" or (is_known and first == "discard" and "again" in steps)):
-        chunks = "keep"  # there is no other evidence to be had
+    is_all = not ways and (first == "documents" or (found.is_known and first == "discard" and "again" in steps))
+    chunks = "keep" if is_all else first  # there is no other evidence to be had
     least = policy.lower if policy.score == "mean_of_kept" else steps.get("drop", -1.0)
-    grades = counted(policy, seen.chunks[: policy.top])
-    if found.why != "score" or chunks != first:
-        least = -1.0
-    aside = [one.id for one in seen.chunks if one.is_aside and found.why not in SKIP]
-    drop = tuple(one.id for one in seen.chunks if one.id in aside or grades.get(one.id, -0.5) < least)
-    if chunks == "discard":
-        drop = ()
-    remaining = 0 if chunks == "discard" else len(seen.chunks) - len(drop)
-    fewer = steps.get("web_if_fewer", 0) if is_known else 0
-    is_open = seen.left is None and remaining >= fewer > 0 and chunks in ("refine", "extract")
-    left = min(remaining, remaining if seen.left is None else seen.left)
-    web = is_known and ("web" in steps or left < fewer or ways[:1] == ["web"])
-    return Plan(chunks, drop, web, fewer if is_open else None, None if ways[:1] in ([], ["web"]) else ways[0])
+    least = -1.0 if is_all or found.why != "score" else least
+    grades, is_graded = counted(policy, seen.chunks[: policy.top]), found.why not in SKIP
+    low = [one.id for one in seen.chunks if (one.is_aside and is_graded) or grades.get(one.id, -0.5) < least]
+    drop, remaining = ((), 0) if chunks == "discard" else (tuple(low), len(seen.chunks) - len(low))
+    fewer = steps.get("web_if_fewer", 0) if found.is_known else 0
+    is_open = seen.left > len(seen.chunks) and remaining >= fewer > 0 and chunks in ("refine", "extract")
+    web = found.is_known and ("web" in (*steps, *ways[:1]) or min(remaining, seen.left) < fewer)
+    return Plan(chunks, drop, web, fewer if is_open else None, next((way for way in ways[:1] if way != "web"), None))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from math import inf
+from statistics import fmean
 
 from crag_core.base.text.display import counted
 from crag_core.base.types import (
@@ -19,9 +21,10 @@ from crag_core.base.types import (
     Scores,
 )
 from crag_core.decision import crag
-from crag_core.decision.crag import Chunk, Evidence, Scored
+from crag_core.decision.crag import Chunk, Evidence, Plan, Scored
 from crag_core.decision.policy import Policy
 from crag_core.decision.reasons import corrections, reason
+from crag_core.decision.signals import REPEATED, RERANK, UNSURE
 
 
 def evidence_of(
@@ -40,13 +43,15 @@ def evidence_of(
         del by_id[id_]
     judged = [by_id.get(passage.id) for passage in passages[: policy.top]]
     is_two = policy.compares_two_scores and any(grade and grade.two_signals for grade in judged)
-    chunks = (_chunk(passage, by_id.get(passage.id), policy.compares_two_scores, is_two) for passage in passages)
+    chunks = [_chunk(passage, by_id.get(passage.id), policy.compares_two_scores, is_two) for passage in passages]
+    best = sorted(crag.counted(policy, tuple(chunks[: policy.top])).values())[-3:]
+    rerank = {RERANK: round(fmean(best), 9)} if best else {}
     return Evidence(
         tuple(chunk._replace(is_aside=chunk.id in aside) for chunk in chunks),
-        {name: min(max(value, 0.0), 1.0) for name, value in signals},
+        {name: min(max(value, 0.0), 1.0) for name, value in signals} | rerank,
         path,
         is_reread=any(passage.id in seen for passage in passages),
-        left=left,
+        left=inf if left is None else left,
         is_last=is_last,
     )
 
@@ -92,7 +97,7 @@ def decide(
     the same decision.
     """
     evidence = evidence_of(policy, passages, grades, signals, path, seen, left, is_last)
-    action, scored, plan = crag.decide(policy, evidence)
+    action, scored, plan = _asked_alone(policy, evidence)
     if scored.why == NO_RETRIEVAL:
         evidence = evidence._replace(chunks=())
     is_plain = policy.is_plain and not passages  # no rule speaks of nothing, and nothing was judged either
@@ -115,6 +120,19 @@ def decide(
         topical=scored.topical,
         web_below=plan.web_below,
     )
+
+
+def _asked_alone(policy: Policy, evidence: Evidence) -> tuple[Action, Scored, Plan]:
+    """The decision, but none for two questions of a conversation, nor CORRECT by a sentence about the one before."""
+    if UNSURE in evidence.signals:
+        action = Action.AMBIGUOUS if evidence.chunks else Action.INCORRECT
+        scored = Scored(UNSURE, settled=action, is_known=False)
+        return action, scored, crag.plan(policy, action, scored, evidence)
+    action, scored, plan = crag.decide(policy, evidence)
+    if action is Action.CORRECT and REPEATED in evidence.signals and scored.why not in (NO_RETRIEVAL, ALWAYS):
+        action, evidence = Action.AMBIGUOUS, evidence._replace(is_last=True)
+        plan = crag.plan(policy, action, scored, evidence)
+    return action, scored, plan
 
 
 def _cautions(grades: tuple[Grade, ...], deciding: Collection[str], aside: int) -> Iterator[str]:

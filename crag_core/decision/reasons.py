@@ -171,7 +171,7 @@ def _kept(policy: Policy, seen: Evidence, plan: Plan, remaining: int, is_spent: 
 def _searched(policy: Policy, seen: Evidence, action: Action, plan: Plan, remaining: int) -> list[Correction]:
     if not plan.web:
         return []
-    left = remaining if seen.left is None else min(remaining, seen.left)
+    left = min(remaining, seen.left)
     fewer = policy.steps(action).get("web_if_fewer", 0)
     why = f"{action} asks the web"
     if left < fewer:

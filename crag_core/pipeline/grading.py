@@ -30,7 +30,7 @@ from crag_core.decision.steps import DOCUMENTS
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import without_thoughts
-from crag_core.trace.opinions import graded_by, grades_under, with_opinion
+from crag_core.trace.opinions import grades_under, with_opinion
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import RunSettings, Trace
 
@@ -214,7 +214,15 @@ class _Asking:
         return tuple(self.known[passage.id] for passage in passages if passage.id in self.known)
 
     def result(self, changes: dict[str, Any]) -> Result:
-        return Result(changes, self.broken or self._describe(), self.usage, self.state, self.hint, self.error)
+        return Result(
+            changes,
+            self.broken or self._describe(),
+            self.usage,
+            self.state,
+            self.hint,
+            self.error,
+            by=self.card.name,
+        )
 
     def _fail(self, message: str, hint: str, error: str) -> None:
         self.state, self.broken, self.hint, self.error = StepState.FAILED, message, hint, error
@@ -223,6 +231,6 @@ class _Asking:
         grades = self.grades_of(self.passages)
         ungraded = sum(grade.score is None for grade in grades)
         cached = sum(grade.from_cache for grade in grades)
-        text = f"{len(grades) - ungraded} of {len(self.passages)} chunks {graded_by(self.card)}"
+        text = f"{len(grades) - ungraded} of {len(self.passages)} chunks graded by {self.card.title.lower()}"
         text += f", {cached} from the cache" if cached else ""
         return text + (f", {ungraded} not graded" if ungraded else "")

@@ -27,8 +27,7 @@ from typing import Any
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Clock, Found, Retriever
-from crag_core.base.types import FollowUp, Logged, Passage, Step, StepName, StepState, WebOutcome, WebSearch
-from crag_core.decision.reasons import query_form
+from crag_core.base.types import FollowUp, Logged, Passage, Step, StepName, StepState
 from crag_core.pipeline import answer_stages, condense, grading, page_stages, stages, web_stages
 from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.model_calls import noted, with_calls
@@ -36,9 +35,10 @@ from crag_core.pipeline.retrieve_again import retrieve_again
 from crag_core.pipeline.run import RUN_ID, Attempt, Listener, Parts, Result, Run, check_question
 from crag_core.pipeline.web_stages import is_waiting
 from crag_core.trace.edits import edited
+from crag_core.trace.facts import still_holding
 from crag_core.trace.grounding.quoted_answer import left_out
 from crag_core.trace.injection_scan import remaining_suspicions, with_suspicions
-from crag_core.trace.opinions import judged_under, made_by, same_judge
+from crag_core.trace.opinions import same_judge
 from crag_core.trace.reroute import decision_path_of, with_room
 from crag_core.trace.summary import Ending, ending_of
 from crag_core.trace.trace import RunSettings, Trace
@@ -68,8 +68,6 @@ LAST: Stages = (
 )
 
 
-_SETTLED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.APPROVED, WebOutcome.REFUSED)
-_GRADING = (StepName.GRADE, StepName.SECOND_OPINION)
 _BROKEN = (StepState.FAILED, StepState.STOPPED)
 
 
@@ -204,59 +202,19 @@ class Pipeline:
         One that broke off, was stopped or waits goes on as the same run, under its id. From one that came to its end,
         and `as_new` from every one, a run of its own is made, with steps that are marked as taken over.
 
-        The steps that made the facts are kept with them, and so are its edits. Grades of another evaluator are kept as
-        an opinion, and an opinion of this one decides. That a round had nothing new to ask is forgotten for another
-        writer. With another embedding model or number of passages nothing holds, and a new run begins.
+        The steps that made the facts are kept with them, and so are its edits. Where nothing holds, as with another
+        embedding model or number of passages, a new run begins.
         """
-        if trace.logged is None and _retrieval(trace.settings) != _retrieval(self.settings):
+        held = still_holding(trace, self.settings)
+        if held is None:
             return self._again(trace)
-        same_scorer = made_by(trace.settings.strip_evaluator) == made_by(self.settings.strip_evaluator)
-        judged = judged_under(trace, self.settings)
-        asked_alike = _asked(trace.settings) == _asked(self.settings)
-        is_same_judge = same_judge(judged.settings, self.settings)
-        web = self._still_holding(judged.web, trace.settings, is_same_judge and same_scorer)
-        held: dict[str, bool] = {
-            StepName.CONDENSE: True,
-            StepName.RETRIEVE: True,
-            StepName.RETRIEVE_AGAIN: True,
-            StepName.SCORE_STRIPS: same_scorer,
-            StepName.EXTRACT: True,
-            StepName.GRADE: is_same_judge,
-            StepName.JUDGE_TOGETHER: asked_alike,
-            StepName.CLASSIFY: asked_alike,
-            StepName.SECOND_OPINION: bool(judged.opinions),
-            StepName.REWRITE: web is not None,
-            StepName.SEARCH: web is not None,
-            StepName.READ_PAGES: web is not None and web.pages is not None,
-            StepName.GRADE_WEB: web is not None and web.strips is not None,
-            StepName.CONSOLIDATE: asked_alike,
-        }
-        graded = held[StepName.GRADE] or held[StepName.SECOND_OPINION]  # whichever of both a call was made for
         is_same_run = trace.is_unfinished and not as_new
         # What a broken step cost is carried over to the one that completes it.
-        kept = (step for step in judged.steps if held.get(step.name) and step.state is not StepState.SKIPPED)
         adopted = replace(
-            judged,
+            held,
             id=trace.id if is_same_run else self._new_id(),
             created=trace.created if is_same_run else self._now(),
-            settings=self.settings,
-            rounds=tuple(
-                one for one in judged.rounds if one.retrievals or trace.settings.writer == self.settings.writer
-            ),
-            strips=trace.strips if same_scorer else None,
-            passages=None if trace.is_unretrieved else judged.passages,
-            question_class=trace.question_class if asked_alike else None,
-            sufficiency=trace.sufficiency if asked_alike else (),
-            consolidations=trace.consolidations if asked_alike else (),
-            web=web,
-            decision=None,
-            earlier=(),
-            context=None,
-            corrections=None,
-            answer=None,
-            support=None,
-            calls=tuple(call for call in trace.calls if (graded if call.step in _GRADING else held.get(call.step))),
-            steps=tuple(kept) if is_same_run else tuple(replace(step, taken_over=True) for step in kept),
+            steps=held.steps if is_same_run else tuple(replace(step, taken_over=True) for step in held.steps),
         )
         return replace(adopted, suspicions=remaining_suspicions(adopted))
 
@@ -265,22 +223,6 @@ class Pipeline:
         steps = tuple(replace(one, taken_over=True) for one in trace.steps if one.name == StepName.CONDENSE)
         calls = tuple(call for call in trace.calls if call.step == StepName.CONDENSE)
         return replace(self.begin(trace.question), follow_up=trace.follow_up, steps=steps, calls=calls)
-
-    def _still_holding(self, web: WebSearch | None, then: RunSettings, same_scores: bool) -> WebSearch | None:
-        """An answered search is kept, without its scores if others made them, and so is the user's word on a query.
-
-        A query that waits for that word goes on waiting where the same kind of query would be written again.
-        """
-        now = self.settings
-        if web is None:
-            return None
-        waits = web.outcome is WebOutcome.PENDING and now.web_mode == then.web_mode
-        alike = (then.writer, query_form(then.policy)) == (now.writer, query_form(now.policy))
-        if web.outcome not in _SETTLED and not (waits and alike):
-            return None
-        if web.pages_waiting and now.web_mode != then.web_mode:
-            web = replace(web, pages=None)
-        return web if same_scores else replace(web, grades=None, strips=None)
 
     @contextmanager
     def open(self, trace: Trace, run: Run | None = None) -> Iterator[OpenRun]:
@@ -456,16 +398,6 @@ def raise_failure(trace: Trace) -> None:
         )
 
 
-def _retrieval(settings: RunSettings) -> tuple[object, ...]:
-    searches_too = bool(settings.pinned) and settings.search_too
-    return settings.embedding, settings.top_k, settings.collection, settings.pinned, searches_too
-
-
-def _asked(settings: RunSettings) -> tuple[str, ...]:
-    """What a reply of the language model depends on besides what it is shown."""
-    return settings.writer, settings.writer_version, settings.prompts
-
-
 def _write(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """The answer is written from the record as its edits have it, the scores of what it quotes included."""
     return answer_stages.write(edited(trace), parts, run)
@@ -499,7 +431,7 @@ def _recorded(trace: Trace, name: StepName, result: Result, seconds: float) -> t
     evaluator's, so all stay.
     """
     summary = " ".join(filter(None, (result.summary, left_out(result.usage))))
-    step = Step(name.value, summary, result.state, seconds, result.usage, result.hint, result.error)
+    step = Step(name.value, summary, result.state, seconds, result.usage, result.hint, result.error, by=result.by)
     gives_way = () if name == StepName.SECOND_OPINION else (*_BROKEN, StepState.WAITING)
     before = [old for old in trace.steps if old.name == name and old.state in gives_way]
     for old in before:

@@ -109,7 +109,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Result:
-    """What a stage found: the trace's new fields, a summary for people, the cost, and whether it succeeded."""
+    """What a stage found: the trace's new fields; the rest is as in `Step`."""
 
     changes: Mapping[str, Any]
     summary: str
@@ -117,6 +117,7 @@ class Result:
     state: StepState = StepState.DONE
     hint: str = ""
     error: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True)

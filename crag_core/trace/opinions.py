@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -17,9 +16,6 @@ from crag_core.trace.trace import RunSettings, Trace
 
 DEPEND_ON_OTHERS = ("signals",)
 """Evaluators whose grade of one passage is made from the passages beside it, so it does not hold in another company."""
-
-_SIGNED = re.compile(r"\b(graded by .+?)(?:, \d+ (?:from the cache|not graded))*$")
-_LONGEST = 200
 
 
 def made_by(card: EvaluatorCard) -> tuple[str, str]:
@@ -40,25 +36,13 @@ def same_judge(one: RunSettings, other: RunSettings) -> bool:
     return judge_of(one) == judge_of(other)
 
 
-def graded_by(card: EvaluatorCard) -> str:
-    """What the summary of a step says of who graded."""
-    return f"graded by {card.title.lower()}"
-
-
-def renamed_steps(trace: Trace, judge: EvaluatorCard | None) -> tuple[Step, ...]:
-    """The steps as `judge` now decides: his are those of grading, those of the evaluator before a second opinion.
-
-    None: nobody decides.
-    """
-    names: dict[tuple[str, str], str] = {(StepName.GRADE, graded_by(trace.settings.evaluator)): StepName.SECOND_OPINION}
-    if judge:
-        names[StepName.SECOND_OPINION, graded_by(judge)] = StepName.GRADE
-    return tuple(replace(step, name=names.get((step.name, _signature(step)), step.name)) for step in trace.steps)
-
-
-def _signature(step: Step) -> str:
-    found = _SIGNED.search(step.summary[-_LONGEST:])
-    return found.group(1) if found else ""
+def _named(steps: tuple[Step, ...], judge: str) -> tuple[Step, ...]:
+    """The steps where `judge` decides: his are those of grading, those of others are second opinions. "": nobody."""
+    own, others = StepName.GRADE, StepName.SECOND_OPINION
+    names = (own, others)
+    return tuple(
+        replace(one, name=own if one.by == judge else others) if one.by and one.name in names else one for one in steps
+    )
 
 
 Suited = Callable[[EvaluatorCard], Policy]
@@ -137,7 +121,7 @@ def judged_by(trace: Trace, evaluator: str, writer: str | None = None) -> Trace 
     if _is_by(own, evaluator, writer):
         return trace
     at = next((at for at, one in enumerate(trace.opinions) if _is_by(one, evaluator, writer)), None)
-    return None if at is None else _swapped(trace, at)
+    return None if at is None else _decided(trace, at)
 
 
 def decided_by(trace: Trace, card: EvaluatorCard, writer: str) -> Trace:
@@ -146,18 +130,17 @@ def decided_by(trace: Trace, card: EvaluatorCard, writer: str) -> Trace:
     No other evaluator's grades are put in their place, since its scale is another.
     """
     found = judged_by(trace, card.name, writer) or judged_by(trace, card.name)
-    return found or replace(_unjudged(trace), settings=replace(trace.settings, evaluator=card))
+    return found or replace(_decided(trace, None), settings=replace(trace.settings, evaluator=card))
 
 
-def judged_under(trace: Trace, settings: RunSettings) -> Trace:
+def with_grades_under(trace: Trace, settings: RunSettings) -> Trace:
     """The record as graded by the evaluator of `settings`: by nobody, where no grade in it holds under them.
 
     Grades by others are its opinions, as far as those still hold.
     """
     if not same_judge(trace.settings, settings):
         places = (at for at, one in enumerate(trace.opinions) if same_judge(_settings_by(trace, one), settings))
-        at = next(places, None)
-        trace = _unjudged(trace) if at is None else _swapped(trace, at)
+        trace = _decided(trace, next(places, None))
     same_prompts = trace.settings.prompts == settings.prompts
     others = (one for one in trace.opinions if not _is_by(one, settings.evaluator.name, settings.writer))
     held = tuple(one for one in others if same_prompts or not one.evaluator.calls_model)
@@ -191,29 +174,26 @@ def _settings_by(trace: Trace, opinion: Opinion) -> RunSettings:
     )
 
 
-def _swapped(trace: Trace, at: int) -> Trace:
-    chosen, before, web = trace.opinions[at], main_opinion(trace), trace.web
-    results = {passage.id for passage in trace.web_passages}
-    corpus = tuple(grade for grade in chosen.grades if grade.passage_id not in results)
-    of_web = tuple(grade for grade in chosen.grades if grade.passage_id in results)
-    return replace(
-        trace,
-        settings=_settings_by(trace, chosen),
-        grades=corpus if corpus or not trace.all_passages else None,
-        web=replace(web, grades=of_web or None) if web and web.passages else web,
-        opinions=trace.opinions[:at] + ((before,) if before else ()) + trace.opinions[at + 1 :],
-        steps=renamed_steps(trace, chosen.evaluator),
-    )
-
-
-def _unjudged(trace: Trace) -> Trace:
+def _decided(trace: Trace, at: int | None) -> Trace:
+    """The record as its opinion at this place decides it, or nobody; the grades that decided before are an opinion."""
     before, web = main_opinion(trace), trace.web
+    chosen = None if at is None else trace.opinions[at]
+    if at is None:
+        opinions = with_opinion(trace, before) if before else trace.opinions
+    else:
+        opinions = trace.opinions[:at] + ((before,) if before else ()) + trace.opinions[at + 1 :]
+    grades = chosen.grades if chosen else ()
+    results = {passage.id for passage in trace.web_passages}
+    corpus = tuple(grade for grade in grades if grade.passage_id not in results)
+    of_web = tuple(grade for grade in grades if grade.passage_id in results)
+    is_graded = bool(corpus) or (chosen is not None and not trace.all_passages)
     return replace(
         trace,
-        grades=None,
-        web=replace(web, grades=None) if web else None,
-        opinions=with_opinion(trace, before) if before else trace.opinions,
-        steps=renamed_steps(trace, None),
+        settings=_settings_by(trace, chosen) if chosen else trace.settings,
+        grades=corpus if is_graded else None,
+        web=replace(web, grades=of_web or None) if web and (web.passages or chosen is None) else web,
+        opinions=opinions,
+        steps=_named(trace.steps, chosen.evaluator.name if chosen else ""),
     )
 
 
@@ -232,7 +212,7 @@ def disagreement(trace: Trace, suited: Suited) -> tuple[Disagreement, ...]:
     verdict = _verdict(trace, suited)
     found = []
     for at, opinion in enumerate(facts.opinions):
-        other = _verdict(_swapped(trace, at), suited)
+        other = _verdict(_decided(trace, at), suited)
         rows = _rows(facts, (main, opinion), (verdict.policy, other.policy))
         pairs = [(one.score, two.score) for one, two in (row.grades for row in rows) if one and two]
         scores = [(one, two) for one, two in pairs if one is not None and two is not None]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from crag_core.base.text.words import fold, language_of, words
+from crag_core.base.text.words import COMMON_WORDS, fold, language_of, words
 from crag_core.trace.grounding.claims import terms_of
 from crag_core.trace.grounding.quantities import number_in
 
@@ -353,3 +353,13 @@ def _put(name: str, question: str, pointing: str) -> str:
     name = name.strip(EDGES) + ("'s" if pointing.lower() in ("its", "their") else "")
     made = re.sub(rf"\b{re.escape(pointing)}\b", lambda _: name, OPENER.sub("", question, count=1), flags=re.IGNORECASE)
     return made[:1].upper() + made[1:]
+
+
+def speaks_of_before(sentence: str, before: str, now: str) -> bool:
+    """Whether it names something that only the question `before` asks for, and nothing that only this one, `now`, does.
+
+    It has to name something of what both ask, too.
+    """
+    common = terms_of(" ".join(COMMON_WORDS))
+    then, today, said = terms_of(before) - common, terms_of(now) - common, terms_of(sentence)
+    return all(said & one for one in (then & today, then - today)) and not said & (today - then)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crag_core.base import serialization
@@ -46,7 +46,7 @@ from crag_core.decision.policy_file import upgrade
 from crag_core.decision.signals import CLASS, CLASSES, REPEATED, SUFFICIENCY, UNSURE, class_by_rule
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from crag_core.trace.repetition import speaks_of_before
+from crag_core.trace.replacement import speaks_of_before
 
 SCHEMA = 5
 LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
@@ -131,7 +131,7 @@ class Trace:
     @property
     def fingerprint(self) -> str:
         """Equal for runs made under equal settings."""
-        return serialization.fingerprint(as_compared(self.settings))
+        return serialization.fingerprint(self.settings)
 
     def judgement(self, policy: Policy) -> Sufficiency | None:
         """What a model said, asked as `policy` asks, of just the passages of the first retrieval together."""
@@ -282,6 +282,7 @@ class Trace:
                 hint="Export it again with this version.",
             )
         trace = serialization.from_plain(cls, _upgraded(data) | {"schema": SCHEMA}, "run")
+        trace = trace if schema == SCHEMA else _with_judges(trace)
         _check_strips("run.strips", trace.strips or (), trace.all_passages)
         if trace.web:
             _check_strips("run.web.strips", trace.web.strips or (), trace.web.passages)
@@ -306,14 +307,6 @@ class Trace:
         return cls.from_dict(data)
 
 
-def as_compared(settings: RunSettings) -> dict[str, Any]:
-    """What fingerprints are made of: one made before a field was known stays the same."""
-    plain = dict(serialization.to_plain(settings))
-    if not settings.writer_version:
-        del plain["writer_version"]
-    return plain
-
-
 def upgraded_settings(plain: Any) -> Any:
     """Settings of a record with the policy in its present form; what is none is left to be refused."""
     policy = plain.get("policy") if isinstance(plain, dict) else None
@@ -328,6 +321,17 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
     for key in ("decision", "earlier", "grades", "web", "opinions"):
         found |= {key: in_present_words(data[key])} if key in data else {}
     return found
+
+
+def _with_judges(trace: Trace) -> Trace:
+    """Up to schema 4 only the words of a step told who graded."""
+    cards = [trace.settings.evaluator, *(one.evaluator for one in trace.opinions)]
+    cards.sort(key=lambda card: len(card.title), reverse=True)
+
+    def judge(step: Step) -> str:
+        return next((one.name for one in cards if f"graded by {one.title.lower()}" in step.summary), "")
+
+    return replace(trace, steps=tuple(replace(step, by=judge(step)) for step in trace.steps))
 
 
 def in_present_words(value: Any) -> Any:

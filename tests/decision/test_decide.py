@@ -29,7 +29,7 @@ def test_what_was_recorded_becomes_the_evidence() -> None:
     given = (two, grade("another", 0.9), grade("p1", None))
     seen = evidence_of(policy("paper"), found, given, (("agreement", 1.7), ("coherence", -0.1)), ("keyword",), ("p2",))
     assert seen.chunks == (Chunk("p1", cosine=0.9), Chunk("p2", tried=False), Chunk("p3", 0.5, pinned=True))
-    assert seen.signals == {"agreement": 1.0, "coherence": 0.0}
+    assert seen.signals == {"agreement": 1.0, "coherence": 0.0, "rerank_top3": 0.5}
     assert (seen.rounds, seen.is_reread) == (("keyword",), True)
     parts = evidence_of(policy("two-signal"), found, given).chunks
     assert (parts[2].grade, parts[2].topical) == (0.2, 0.9)
@@ -173,3 +173,41 @@ def test_confidence_is_that_of_the_action(
 ) -> None:
     decision = decide(policy(name), *graded(*scores), even(scores[0]) if scores[0] is not None else ())
     assert decision.confidence == confidence
+
+
+@pytest.mark.parametrize(
+    ("scores", "best"),
+    [((0.9, 0.8, 0.7, 0.1), 0.8), ((0.6, 0.7, 0.8), 0.7), ((0.9, None), 0.7), ((None, None), 0.5), ((), None)],
+)
+def test_the_best_three_grades_are_one_of_the_signals(scores: tuple[float | None, ...], best: float | None) -> None:
+    of = replace(policy("signals"), ungraded=0.5)
+    found = passages(len(scores))
+    grades = tuple(grade(one.id, score) for one, score in zip(found, scores, strict=True))
+    assert evidence_of(of, found, grades).signals.get("rerank_top3") == best
+
+
+@pytest.mark.parametrize(
+    ("of", "signal", "scores", "action", "steps"),
+    [
+        ("paper", "unsure", (0.9,), AMBIGUOUS, "refine"),  # decides nothing, and looks for no more
+        ("paper", "unsure", (), INCORRECT, "discard"),
+        ("adaptive-rag", "unsure", (0.9,), AMBIGUOUS, "keep"),
+        ("paper", "repeated", (0.9,), AMBIGUOUS, "refine web"),
+        ("paper", "repeated", (0.1,), INCORRECT, "discard web"),
+        ("adaptive-rag", "repeated", (0.9,), AMBIGUOUS, "keep"),  # every retrieval was made before
+        ("agentic", "repeated", (0.1,), AMBIGUOUS, "keep"),  # under the rule few_context
+    ],
+)
+def test_a_follow_up_that_is_unsure_or_repeats_is_never_correct(
+    of: str, signal: str, scores: tuple[float, ...], action: Action, steps: str
+) -> None:
+    signals = ((signal, 1.0), *((("class", 1.0),) if of == "adaptive-rag" else ()))
+    decision = decide(policy(of), *graded(*scores), signals)
+    searches = decision.wants(CorrectionKind.WEB_SEARCH)
+    assert (decision.action, decision.next_round) == (action, None)
+    assert f"{decision.handling}{' web' if searches else ''}" == steps
+
+
+def test_plain_rag_answers_a_follow_up_that_repeats() -> None:
+    plain = replace(policy("paper"), skip=(("always", None),))
+    assert decide(plain, *graded(0.1), (("repeated", 1.0),)).action is CORRECT

@@ -26,7 +26,7 @@ from crag_core.observability.audit_log import find_events
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.edits import measured
-from crag_core.trace.opinions import disagreement, graded_by, judged_by
+from crag_core.trace.opinions import disagreement, judged_by
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
@@ -274,7 +274,7 @@ def test_a_second_opinion_grades_what_was_looked_at_and_what_the_web_gave() -> N
     assert replace(heard, opinions=(), steps=trace.steps) == trace, "the record only grows"
     step = heard.steps[-1]
     assert (step.name, step.state, step.usage.calls) == (SECOND_OPINION, StepState.DONE, 5)
-    assert step.summary == f"5 of 5 chunks {graded_by(JUDGE)}"
+    assert step.summary == f"5 of 5 chunks graded by {JUDGE.title.lower()}"
     assert (diary.begun, diary.done) == ([SECOND_OPINION], [step])
     assert diary.progress == [(SECOND_OPINION, 3, 5), (SECOND_OPINION, 5, 5)]
 

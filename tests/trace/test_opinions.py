@@ -15,10 +15,9 @@ from crag_core.trace.opinions import (
     Disagreement,
     decided_by,
     disagreement,
-    graded_by,
     judged_by,
-    judged_under,
     rank_correlation,
+    with_grades_under,
 )
 from crag_core.trace.reroute import key_of, reroute
 from crag_core.trace.trace import Trace
@@ -40,9 +39,9 @@ RUN = trace(
     web=replace(searched(PAGE), grades=(grade("w1", 0.3),)),
     opinions=(OTHER, JUDGED),
     steps=(
-        Step(GRADE, f"2 of 3 chunks {graded_by(CARD)}, 1 from the cache, 1 not graded"),
-        Step(SECOND_OPINION, f"4 of 4 chunks {graded_by(JUDGE)}"),
-        Step(SECOND_OPINION, f"1 of 4 chunks {graded_by(HEURISTIC)}"),
+        Step(GRADE, "2 of 3 chunks graded", by=CARD.name),
+        Step(SECOND_OPINION, "4 of 4 chunks graded", by=JUDGE.name),
+        Step(SECOND_OPINION, "1 of 4 chunks graded", by=HEURISTIC.name),
     ),
 )
 
@@ -139,41 +138,41 @@ def test_steps_tell_whose_grades_decide_now() -> None:
     ]
 
 
-def test_a_step_that_names_nobody_or_somebody_alike_keeps_its_name() -> None:
-    batch = replace(JUDGE, name="llm-batch", title=f"{JUDGE.title}, five at once")
+def test_a_step_of_nobody_or_of_another_evaluator_keeps_its_name() -> None:
     steps = (
         Step(GRADE, "not needed, rule few_context", StepState.SKIPPED),
-        Step(SECOND_OPINION, "away", StepState.FAILED),
-        Step(SECOND_OPINION, f"3 of 3 chunks {graded_by(batch)}, 2 from the cache"),
-        Step(SECOND_OPINION, f"3 of 3 chunks {graded_by(JUDGE)}, 2 from the cache"),
+        Step(SECOND_OPINION, "3 of 3 chunks graded", by="llm-batch"),
+        Step(SECOND_OPINION, "3 of 3 chunks graded", by=JUDGE.name),
     )
     run = replace(RUN, steps=steps)
-    assert [step.name for step in by("llm", run).steps] == [
-        GRADE,
-        SECOND_OPINION,
-        SECOND_OPINION,
-        GRADE,
-    ]
+    assert [step.name for step in by("llm", run).steps] == [GRADE, SECOND_OPINION, GRADE]
     assert by("hand", by("llm", run)) == run
+
+
+def test_in_records_of_schema_4_the_words_of_a_step_told_who_graded() -> None:
+    said = (f"2 of 3 chunks graded by {CARD.title.lower()}", f"4 of 4 chunks graded by {JUDGE.title.lower()}, 2 from")
+    before = replace(RUN, steps=(Step(GRADE, said[0]), Step(SECOND_OPINION, said[1]), Step("retrieve", "graded by no")))
+    read = Trace.from_dict(before.to_dict() | {"schema": 4})
+    assert [step.by for step in read.steps] == [CARD.name, JUDGE.name, ""]
 
 
 def test_a_record_is_judged_under_settings_by_whom_it_holds() -> None:
     judge = replace(RUN.settings, evaluator=JUDGE, writer="ollama/qwen")
-    assert judged_under(RUN, RUN.settings) == RUN
-    assert judged_under(RUN, judge) == by("llm")
+    assert with_grades_under(RUN, RUN.settings) == RUN
+    assert with_grades_under(RUN, judge) == by("llm")
     for other in (
         replace(judge, writer="ollama/llama"),
         replace(judge, prompts="2"),
         replace(judge, evaluator=replace(JUDGE, version="2")),
     ):
-        nobody = judged_under(RUN, other)
+        nobody = with_grades_under(RUN, other)
         assert nobody.grades is None and nobody.web is not None and nobody.web.grades is None
         assert Opinion(CARD, "extractive", (*GRADES, grade("w1", 0.3))) in nobody.opinions
         assert [step.name for step in nobody.steps] == [SECOND_OPINION] * 3
-    assert JUDGED in judged_under(RUN, replace(judge, writer="ollama/llama")).opinions
-    assert JUDGED not in judged_under(RUN, replace(judge, prompts="2")).opinions, "made with another prompt"
-    assert JUDGED not in judged_under(RUN, replace(judge, evaluator=replace(JUDGE, version="2"))).opinions
-    assert judged_under(RUN, replace(RUN.settings, prompts="2")).opinions == (OTHER,), "this one asks no model"
+    assert JUDGED in with_grades_under(RUN, replace(judge, writer="ollama/llama")).opinions
+    assert JUDGED not in with_grades_under(RUN, replace(judge, prompts="2")).opinions, "made with another prompt"
+    assert JUDGED not in with_grades_under(RUN, replace(judge, evaluator=replace(JUDGE, version="2"))).opinions
+    assert with_grades_under(RUN, replace(RUN.settings, prompts="2")).opinions == (OTHER,), "this one asks no model"
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import made_by
-from crag_core.trace.trace import RunSettings, as_compared, upgraded_settings
+from crag_core.trace.trace import RunSettings, upgraded_settings
 
 OTHER_DOCUMENTS = "other documents"
 OTHER_VERSION = "another version of the program"
@@ -35,7 +35,7 @@ class Setup:
 
     @property
     def fingerprint(self) -> str:
-        return serialization.fingerprint((as_compared(self.settings), self.corpus, self.web))
+        return serialization.fingerprint((self.settings, self.corpus, self.web))
 
 
 def read_setup(plain: Any) -> Setup:

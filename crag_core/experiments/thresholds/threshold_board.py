@@ -148,7 +148,7 @@ class Board:
 
     def _searches(self, case: Case, is_measured: bool) -> list[bool]:
         seen = evidence_of(self.policy, case.scored.passages, case.scored.grades)
-        by = Scored("score") if is_measured else Scored("ungraded", settled=Action.AMBIGUOUS)
+        by = Scored("score") if is_measured else Scored("ungraded", settled=Action.AMBIGUOUS, is_known=False)
         return [crag.plan(self.policy, action, by, seen).web for action in ACTIONS]
 
     @cached_property

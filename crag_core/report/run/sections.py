@@ -8,7 +8,6 @@ from functools import cached_property
 
 from crag_core.base.text.display import counted, duration, sentence
 from crag_core.base.types import ANSWERING, TOPICAL, AnswerState, Edits, WebOutcome
-from crag_core.decision.crag import signals_with_rerank
 from crag_core.decision.decide import evidence_of
 from crag_core.decision.policy import Policy
 from crag_core.decision.signals import RERANK
@@ -159,7 +158,7 @@ def signals_of(view: RunView) -> tuple[tuple[str, str, str], ...]:
     if policy.score != "signals":
         return ()
     looked_at = view.routed.decision_path.iterations[-1].passages
-    values = signals_with_rerank(policy, evidence_of(policy, looked_at, view.changed.grades, view.changed.signals))
+    values = evidence_of(policy, looked_at, view.changed.grades, view.changed.signals).signals
     return tuple(
         (
             _SIGNALS.get(name, name.replace("_", " ")),

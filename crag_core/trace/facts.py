@@ -1,0 +1,124 @@
+"""Which recorded facts hold under other settings. Pure.
+
+One table names what each fact depends on; taking a run over and going on with it follow from it. What is decided,
+written or checked is made anew from the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+
+from crag_core.base.types import StepName, StepState, WebOutcome, WebSearch
+from crag_core.decision.reasons import query_form
+from crag_core.trace.opinions import judge_of, made_by, same_judge, with_grades_under
+from crag_core.trace.trace import RunSettings, Trace
+
+_SETTLED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.APPROVED, WebOutcome.REFUSED)
+
+
+def _model(settings: RunSettings) -> Hashable:
+    """What a reply of the language model depends on besides what it is shown."""
+    return settings.writer, settings.writer_version, settings.prompts
+
+
+def _retrieval(settings: RunSettings) -> Hashable:
+    searches_too = bool(settings.pinned) and settings.search_too
+    return settings.embedding, settings.top_k, settings.collection, settings.pinned, searches_too
+
+
+def _scorer(settings: RunSettings) -> Hashable:
+    return made_by(settings.strip_evaluator)
+
+
+DEPENDS: dict[str, Callable[[RunSettings], Hashable]] = {
+    "passages": _retrieval,  # every other fact depends on them as well
+    "question_class": _model,
+    "sufficiency": _model,
+    "consolidations": _model,
+    "grades": judge_of,
+    "strips": _scorer,
+    "web.scores": lambda settings: (judge_of(settings), _scorer(settings)),
+    "web.query_waits": lambda settings: (settings.web_mode, settings.writer, query_form(settings.policy)),
+    "web.pages_wait": lambda settings: settings.web_mode,
+    "rounds.not_made": lambda settings: settings.writer,  # "there is nothing new to ask"
+}
+_OF_STEPS = {
+    StepName.CONDENSE: "passages",
+    StepName.RETRIEVE: "passages",
+    StepName.RETRIEVE_AGAIN: "passages",
+    StepName.EXTRACT: "passages",
+    StepName.SCORE_STRIPS: "strips",
+    StepName.JUDGE_TOGETHER: "sufficiency",
+    StepName.CLASSIFY: "question_class",
+    StepName.CONSOLIDATE: "consolidations",
+    StepName.REWRITE: "web",
+    StepName.SEARCH: "web",
+    StepName.READ_PAGES: "web.pages",
+    StepName.GRADE_WEB: "web.scores",
+    StepName.GRADE: "grades",
+    StepName.SECOND_OPINION: "opinions",
+}
+"""The fact that a step makes; steps that are not here only derive something from facts."""
+
+
+def held(then: RunSettings, now: RunSettings) -> set[str]:
+    """The facts of `DEPENDS` that were made under `then` and hold under `now`.
+
+    Grades by a model whose version one of the two does not know may be of any.
+    """
+    facts = {fact for fact, of in DEPENDS.items() if of(then) == of(now)}
+    if same_judge(then, now):
+        facts |= {"grades"} | ({"web.scores"} if "strips" in facts else set())
+    return facts
+
+
+def still_holding(trace: Trace, now: RunSettings) -> Trace | None:
+    """The record with the facts that hold under `now`, and the steps and calls that made them; None where none does.
+
+    Grades of another evaluator are kept as an opinion, and an opinion of the present one decides. A search that was
+    answered is kept, and the user's word on a query; a query that waits for it where the same would be written again.
+    """
+    facts = held(trace.settings, now)
+    if "passages" not in facts and trace.logged is None:
+        return None
+    graded = with_grades_under(trace, now)
+    of_grades = {"grades", "web.scores"}
+    facts = (facts - of_grades) | (held(graded.settings, now) & of_grades) | {"passages"}
+    web = _web(graded.web, facts)
+    made = facts | ({"web"} if web else set()) | ({"opinions"} if graded.opinions else set())
+    made |= {"web.pages"} if web and web.pages is not None else set()
+    made -= set() if web and web.strips is not None else {"web.scores"}
+    judges = {"grades", "opinions"} & made  # whichever of both a call was made for
+    steps = {name for name, fact in _OF_STEPS.items() if fact in made}
+    calls = steps | ({StepName.GRADE, StepName.SECOND_OPINION} if judges else set())
+    return replace(
+        graded,
+        settings=now,
+        passages=None if trace.is_unretrieved else graded.passages,
+        rounds=tuple(one for one in graded.rounds if one.retrievals or "rounds.not_made" in facts),
+        strips=trace.strips if "strips" in facts else None,
+        question_class=trace.question_class if "question_class" in facts else None,
+        sufficiency=trace.sufficiency if "sufficiency" in facts else (),
+        consolidations=trace.consolidations if "consolidations" in facts else (),
+        web=web,
+        steps=tuple(one for one in graded.steps if one.name in steps and one.state is not StepState.SKIPPED),
+        calls=tuple(one for one in trace.calls if one.step in calls),
+        decision=None,
+        earlier=(),
+        context=None,
+        corrections=None,
+        answer=None,
+        support=None,
+    )
+
+
+def _web(web: WebSearch | None, facts: set[str]) -> WebSearch | None:
+    if web is None:
+        return None
+    waits = web.outcome is WebOutcome.PENDING and "web.query_waits" in facts
+    if web.outcome not in _SETTLED and not waits:
+        return None
+    if web.pages_waiting and "web.pages_wait" not in facts:
+        web = replace(web, pages=None)
+    return web if "web.scores" in facts else replace(web, grades=None, strips=None)
