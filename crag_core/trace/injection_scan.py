@@ -76,7 +76,7 @@ your (?:\w+ )?<orders> (?:(?:is|are|have been) (?:now )?)?(?:no longer|void|canc
 you are (?:now|no longer|from now on) … (?:<model>|assistants?|dan|graders?|judges?|evaluators?|unrestricted)
 (?:(?:act|behave|answer) as|(?:pretend|imagine) you are) (?:an?|the|my) (?:\w+ )?(?:uncensored|<model>)
 (?:enter|enable|activate|switch (?:in)?to) (?:the )?(?:developer|debug|god|dan|maintenance|admin) mode and
-(?:your (?:new|real|actual|only|true|next)|the) (?:task|instructions?|goal|job) (?:is (?:now )?to|has changed)
+(?:your (?:new|real|actual|only|true|next) (?:task|goal|job) is|the task has changed|your task is now)
 (?:from now on|henceforth),? (?:you )?(?:must |will |should )?(?:only |always )?(?:answer|reply|respond|obey)
 (?:begin|start|end) (?:your|every|each) (?:next )?(?:answer|reply|response|output)s? (?:with|by)
 (?:developers?|administrators?|operators?|openai|anthropic) (?:has|have) … (?:authori[sz]ed|allowed|ordered) you""",
