@@ -13,7 +13,7 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
 
-from crag_core.base.text.unseen import UNSEEN
+from crag_core.base.prompts.delimiters import UNSEEN
 from crag_core.base.types import Origin, Passage, Suspicion
 from crag_core.trace.trace import Trace
 

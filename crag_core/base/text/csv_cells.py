@@ -11,7 +11,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from crag_core.base.text.unseen import UNSEEN
+from crag_core.base.prompts.delimiters import UNSEEN
 
 _SIGN = "=+\\-@＝＋－＠﹦﹢﹣﹫"
 _UNSEEN = f"\\s\u2800{UNSEEN}"
