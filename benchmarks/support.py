@@ -1,9 +1,8 @@
 """How well a sentence that the evidence supports is told from one that it does not, by ways of scoring, and how fast.
 
-Run: python benchmarks/support.py               (needs the shared evaluation data, see CRAG_SHARED_DATA; 15 minutes)
-     python benchmarks/support.py --words-only  (without the two models that were tried; 2 minutes)
-     python benchmarks/support.py --words-only --judge NAME  (and how far a judge agrees with people: ollama/NAME,
-                                                              bespoke-minicheck, hf:NAME, or what CRAG_SUPPORT takes)
+Run: python benchmarks/support.py               (needs the shared evaluation data, see CRAG_SHARED_DATA; 2 minutes)
+     python benchmarks/support.py --judge NAME  (and how far a judge agrees with people: ollama/NAME,
+                                                 bespoke-minicheck, hf:NAME, or what CRAG_SUPPORT takes)
 
 Ways are compared on one half of the questions; everything else is measured on the other half, thresholds included.
 Intervals are 95 %: AUROC with the sentences of one home taken together, Wilson's for shares,
@@ -30,19 +29,15 @@ from benchmarks import sentences
 from benchmarks.agreement import LABELLED, SMALL, agreed, agreement, ask, checker
 from benchmarks.evaluator import DATA, show, tell
 from benchmarks.measures import SEED, auroc, share
-from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sentences import Case
 from benchmarks.tables import Cell, Table
 from crag_core.base.data_files import DATA as OURS
 from crag_core.base.protocols import Piece
 from crag_core.base.text.words import words
-from crag_core.base.types import Passage
-from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.model_files import RARITY, parse_rarity, read_file
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.evaluators.support.words import WordSupport
-from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, Evidence, Match, match
+from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, Evidence, Match, match
 from crag_core.trace.grounding.claims import claim_of, content_of, names_in
 
 SHIPPED = "words, capped by facts"
@@ -57,10 +52,9 @@ Scored = Mapping[str, Sequence[tuple[Case, Scores]]]
 class Ways:
     """Every way of scoring a case that was tried, by name."""
 
-    def __init__(self, words_only: bool) -> None:
+    def __init__(self) -> None:
         self._rarity = parse_rarity(read_file(EVALUATOR_FOLDER, RARITY))
         self._shipped = WordSupport(EVALUATOR_FOLDER, STOP_WORDS)
-        self._models = None if words_only else _Models()
 
     def score(self, case: Case) -> Scores | None:
         """None for a sentence that the shipped way gives no score."""
@@ -70,7 +64,7 @@ class Ways:
             return None
         claim = claim_of(case.sentence)
         found, flat = (self._match(claim, pieces, weigh) for weigh in (self._rarity.idf, lambda word: 1.0))
-        scores = {
+        return {
             "shorter first": -float(len(words(claim))),
             "words, best sentence": found.best,
             "words, three sentences": found.together,
@@ -78,38 +72,10 @@ class Ways:
             "words, both, all alike": flat.score,
             SHIPPED: shipped,
         }
-        if self._models is None:
-            return scores
-        return scores | self._models.score(claim, [case.evidence[at] for at in found.places], shipped)
 
     def _match(self, claim: str, pieces: tuple[Piece, ...], weigh: Callable[[str], float]) -> Match:
         weights = {term: weigh(word) for term, word in content_of(claim, STOP_WORDS).items()}
         return match(weights, names_in(claim, STOP_WORDS), Evidence(pieces), range(len(pieces)))
-
-
-class _Models:
-    """What the trained evaluator and the embedding model say of the sentences that words have found."""
-
-    def __init__(self) -> None:
-        self._reader = CrossEncoderStripEvaluator(EVALUATOR_FOLDER)
-        self._embedder = RememberingEmbedder(HuggingFaceEmbedder())
-
-    def score(self, claim: str, found: Sequence[str], shipped: float) -> Scores:
-        read = self._reader.grade(claim, [Passage("found", " ".join(found), "")], Event())[0].score or 0.0
-        vectors = self._embedder.vectors([claim, *found])
-        cosine = float((vectors[1:] @ vectors[0]).max()) if found else 0.0
-        return {
-            "trained evaluator": read,
-            "cosine": cosine,
-            f"{SHIPPED}, and trained evaluator": _beside(shipped, read),
-            f"{SHIPPED}, and cosine": _beside(shipped, cosine),
-        }
-
-
-def _beside(shipped: float, other: float) -> float:
-    """The mean, capped as the shipped score is."""
-    both = (shipped + min(max(other, 0.0), 1.0)) / 2
-    return min(both, LACKING) if shipped == LACKING else both
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -118,13 +84,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("skipped: shared data not found")
         return
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--words-only", action="store_true", help="leave out what needs a model")
     parser.add_argument("--limit", type=int, default=600, help="sentences of a set, drawn with a fixed seed")
     parser.add_argument("--judge", default="", help=f"a judge beside words: {SMALL}, or as CRAG_SUPPORT")
     parser.add_argument("--judged", type=int, default=60, help="sentences of a set that it judges")
     chosen = parser.parse_args(arguments)
     cases = read_cases(folder, chosen.limit)
-    ways = Ways(chosen.words_only)
+    ways = Ways()
     scored = {name: _score_all(name, some, ways) for name, some in cases.items()}
     halves = [
         {name: [one for one in some if _half(one[0]) == side] for name, some in scored.items()} for side in (0, 1)

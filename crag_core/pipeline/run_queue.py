@@ -1,8 +1,8 @@
-"""Limits how many runs of the process go on at once; the others wait in a fair queue."""
+"""Limits how many runs of the process go on at once; the others wait, first come, first served."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Lock
 
@@ -12,10 +12,9 @@ from crag_core.base.protocols import Cancel
 
 
 class Ticket:
-    """A place in the line of `run_queue`, of `who`; to be used for one turn."""
+    """A place in the line of a `RunQueue`, to be used for one turn; `called` is set when the turn has come."""
 
-    def __init__(self, run_queue: RunQueue, who: Hashable, is_patient: bool) -> None:
-        self.who = who
+    def __init__(self, run_queue: RunQueue, is_patient: bool) -> None:
         self.is_patient = is_patient
         self.called = Event()
         self._run_queue = run_queue
@@ -46,109 +45,53 @@ class Ticket:
         self._run_queue.leave(self)
 
 
-class FairQueue:
-    """Waiting tickets: those of one asker in order, and between two of them one of every other asker that waits.
-
-    Who comes goes to the end of the round, so nobody is overtaken by somebody who came later and has had as many turns.
-    Not safe to share between threads.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: dict[Hashable, list[Ticket]] = {}  # in the order of their next turns; no list is empty
-
-    def __len__(self) -> int:
-        return sum(map(len, self._waiting.values()))
-
-    def __iter__(self) -> Iterator[Ticket]:
-        """All that wait, in no order that means anything."""
-        return (ticket for tickets in self._waiting.values() for ticket in tickets)
-
-    def join(self, ticket: Ticket) -> None:
-        self._waiting.setdefault(ticket.who, []).append(ticket)
-
-    def leave(self, ticket: Ticket) -> None:
-        """Does nothing for one that does not wait."""
-        own = self._waiting.get(ticket.who, [])
-        if ticket in own:
-            own.remove(ticket)
-            if not own:
-                del self._waiting[ticket.who]
-
-    def next(self) -> Ticket | None:
-        """Takes out the next one; None: nobody waits."""
-        for who, own in self._waiting.items():
-            del self._waiting[who]
-            if own[1:]:
-                self._waiting[who] = own[1:]
-            return own[0]
-        return None
-
-    def before(self, ticket: Ticket) -> int | None:
-        """How many get their turn before this one if nobody comes or leaves; None: it does not wait."""
-        own = self._waiting.get(ticket.who, [])
-        if ticket not in own:
-            return None
-        rounds = own.index(ticket)
-        askers = list(self._waiting)
-        first = askers[: askers.index(ticket.who)]
-        others = ((who, len(tickets)) for who, tickets in self._waiting.items() if who != ticket.who)
-        return rounds + sum(min(count, rounds + (who in first)) for who, count in others)
-
-
 class RunQueue:
-    """`at_once` turns under way, at most `room` tickets in line, the patient ones not counted. Safe between threads.
-
-    Those of one asker come in order; between askers it goes in turn, so that who asks ten times at once does not keep
-    others waiting for all ten.
-    """
+    """`at_once` turns under way, at most `room` tickets in line, the patient ones not counted. Safe between threads."""
 
     def __init__(self, at_once: int, room: int) -> None:
         if at_once < 1 or room < 0:
             raise ValueError(f"expected at least one turn at once and room for none or more, found {at_once}, {room}")
         self._at_once = at_once
         self._room = room
-        self._waiting = FairQueue()
-        self._inside: set[Ticket] = set()
+        self._tickets: list[Ticket] = []  # as they came; the first `at_once` have their turn
         self._lock = Lock()
 
     @property
     def under_way(self) -> int:
-        return len(self._inside)
+        return min(len(self._tickets), self._at_once)
 
     @property
     def waiting(self) -> int:
-        return len(self._waiting)
+        return max(len(self._tickets) - self._at_once, 0)
 
-    def join(self, who: Hashable, *, is_patient: bool = False) -> Ticket:
-        """A place in line for `who`, or a turn at once. Raises `Busy` when the line is full.
+    def join(self, *, is_patient: bool = False) -> Ticket:
+        """A place in line, or a turn at once. Raises `Busy` when the line is full.
 
         `is_patient`: it comes in however long the line is, and takes no room from others; for the questions of a set,
         of which a few at a time come into the line.
         """
         with self._lock:
-            counted = sum(not ticket.is_patient for ticket in self._waiting)
-            if not is_patient and len(self._inside) >= self._at_once and counted >= self._room:
+            counted = sum(not ticket.is_patient for ticket in self._tickets[self._at_once :])
+            if not is_patient and len(self._tickets) >= self._at_once and counted >= self._room:
                 raise Busy(
                     f"Too many questions at the same time: expected at most {self._room} in line behind "
                     f"{self._at_once} under way, found {counted}.",
                     hint="Your question is still in its field: ask again in a minute.",
                 )
-            ticket = Ticket(self, who, is_patient)
-            self._waiting.join(ticket)
-            self._call_next()
+            self._tickets.append(ticket := Ticket(self, is_patient))
+            self._call()
             return ticket
 
     def before(self, ticket: Ticket) -> int | None:
         with self._lock:
-            return self._waiting.before(ticket)
+            return self._tickets.index(ticket) - self._at_once if ticket in self._tickets[self._at_once :] else None
 
     def leave(self, ticket: Ticket) -> None:
         with self._lock:
-            self._waiting.leave(ticket)
-            self._inside.discard(ticket)
-            self._call_next()
+            if ticket in self._tickets:
+                self._tickets.remove(ticket)
+                self._call()
 
-    def _call_next(self) -> None:
-        while len(self._inside) < self._at_once and (ticket := self._waiting.next()) is not None:
-            self._inside.add(ticket)
+    def _call(self) -> None:
+        for ticket in self._tickets[: self._at_once]:
             ticket.called.set()

@@ -89,7 +89,7 @@ Served = Annotated[Service, Depends(_service)]
 async def query(asked: schemas.QueryRequest, request: Request, service: Served) -> schemas.QueryResponse:
     """The whole run: retrieve, grade, decide, correct, answer. Kept in the history. Who leaves stops it."""
     begun, carry_on = await run_in_threadpool(service.begin_query, asked, _who(request))
-    ticket = service.workbench.run_queue.join(_who(request))
+    ticket = service.workbench.run_queue.join()
     job, is_kept = service.run_job(begun, carry_on, ticket)
     trace = await _result(job, request)
     return await run_in_threadpool(service.query_response, trace, is_kept=is_kept(), with_record=asked.record)
@@ -100,7 +100,7 @@ async def query(asked: schemas.QueryRequest, request: Request, service: Served) 
 )
 async def route(asked: schemas.RouteRequest, request: Request, service: Served) -> schemas.RouteResponse:
     """The evaluator grades the contexts, the policy decides. No index, no web, nothing generated."""
-    ticket = service.workbench.run_queue.join(_who(request))
+    ticket = service.workbench.run_queue.join()
     return await _result(service.route_job(asked, ticket), request)
 
 
@@ -121,7 +121,7 @@ async def ingest(
 ) -> schemas.IngestResponse:
     """Answers when they are in. A refused file never stops the others; who leaves stops what is not in yet."""
     read = [(one.filename or "", await one.read()) for one in files]
-    job = await run_in_threadpool(service.files_job, read, collection, _who(request))
+    job = await run_in_threadpool(service.files_job, read, collection)
     outcomes = await _result(job, request)
     if outcomes and all(one.outcome == IngestOutcome.REFUSED for one in outcomes):
         raise NoneTaken(outcomes)
@@ -178,7 +178,7 @@ def make_application(service: Service, rules: Rules) -> FastAPI:
 
 
 def _who(request: Request) -> str:
-    """Who shares turns, and pauses between web searches, with nobody."""
+    """Who shares pauses between web searches with nobody."""
     return request.client.host if request.client else ""
 
 

@@ -177,11 +177,11 @@ class Service:
 
     # --- /ingest ---
 
-    def files_job(self, files: Sequence[tuple[str, bytes]], collection: str, who: str) -> FilesJob:
+    def files_job(self, files: Sequence[tuple[str, bytes]], collection: str) -> FilesJob:
         """Indexing, in a line of its own, as a job that has to be started. Raises `BadRecord`, and `Busy`."""
         check_files(files)
         store, name = self.workbench.store, collection.strip() or MAIN
-        ticket = self.files_queue.join(who)
+        ticket = self.files_queue.join()
 
         def work(job: FilesJob) -> tuple[Ingested, ...]:
             with ticket.turn(job.cancel):

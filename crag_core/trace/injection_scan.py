@@ -1,78 +1,27 @@
 """Finds possible prompt injection in documents and web pages. Pure.
 
 What is found is a fact of the record, with its place. It is shown and counted, and changes no decision. It is a help
-for people and no wall: whoever words an instruction in a way that nobody has thought of is not found. Phrases stand in
-injection_phrases.txt.
+for people and no wall: what is worded in another way, or in a language that is not listed, is not found.
 """
 
 from __future__ import annotations
 
-import base64
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import lru_cache
 
-from crag_core.base.text.confusables import LOOKS
+from crag_core.base.prompts.delimiters import UNSEEN
 from crag_core.base.types import Origin, Passage, Suspicion
 from crag_core.trace.trace import Trace
 
-_MODEL = (
-    r"(?:ai|a\.i\.|artificial intelligence|language models?|llms?|gpt|chatgpt|chat ?bots?|copilot|claude|gemini|"
-    r"(?:ai|virtual|digital) assistants?|ai (?:models?|systems?|agents?|graders?|judges?)|"
-    r"(?:automated|automatic|machine) (?:graders?|judges?|evaluators?|reviewers?|systems?|assistants?|summarizers?)|"
-    r"retrieval (?:graders?|evaluators?|judges?))"
-)
-_PIECE = r"(?:passage|document|text|evidence|context|chunk|excerpt|article|page|result|snippet|source|paragraph|entry)"
-_TOP = (
-    r"(?:1|1\.0+|10|ten|one|100|5/5|10/10|1\.0/10|maximum|max|maximal|highest|full|perfect|top|best|excellent|"
-    r"relevant|correct|fully relevant|highly relevant)"
-)
-_BEST = (
-    r"(?:highest|maximum|top|full|perfect|best|maximal) (?:possible |available )?(?:relevance )?"
-    r"(?:score|grade|rating|marks?|band|relevance|number|points)"
-)
-_NAMED = {"<model>": _MODEL, "<piece>": _PIECE, "<top>": _TOP, "<best>": _BEST}
-MARKERS = re.compile(
-    r"<\|[a-z][a-z0-9_ ]{1,30}\|>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>|<\|?(?:begin|"
-    r"end)[ _▁]of[ _▁]sentence\|?>"
-    r"|</?(?:context|instructions?|untrusted|user_input|retrieved_\w+|documents?)>"
-    r"|^[ \t]*(?:human|user)[ \t]*:[^\n]{0,300}\n{1,2}[ \t]*(?:assistant|ai|model|bot)[ \t]*:"
-    r"|</?(?:system|assistant)(?:[_ -]?(?:prompt|message|instructions?))?>"
-    r"|^[ \t]*#{2,4}[ \t]*(?:system(?:[ \t]+(?:prompt|message))?|instructions?|assistant|human|response)[ \t]*:[ \t]*$"
-    r"|^[ \t]*#{2,4}[ \t]*system[ \t]*\n+(?=.{0,40}\b(?:you|your|ignore|must)\b)"
-    r"|^[ \t]*\[?(?:system|assistant|developer)\]?[ \t]*(?:message|prompt|note|override)?[ \t]*:[ \t]*(?=(?:you\b|"
-    r"your\b|ignore|"
-    r"from now|new instruction|the (?:user|passage|document)|disregard|override|stop\b))",
-    re.MULTILINE,
-)
-DELIMITERS = re.compile(
-    r"<\s*+/?\s*+(?:evidence|passage|sentence)\s*+>|\[\s*+/\s*+evidence\s*+\]"
-    r"|(?<![-=#*\[<(])[-=#*\[<(]{2,}+\s*+(?:end|begin|start|beginning)(?: of)?(?: the)? (?:evidence|context|"
-    r"passages?|documents?|data|untrusted "
-    r"\w+|user input|retrieved \w+)\b\s*+[-=#*\])>]"
-)
-_GAP, _SPACELESS_GAP = r"[\W_]{1,5}(?:[^\W_]{1,30}[\W_]{1,5}){0,4}", r".{0,12}?"
-SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 MOST_LOOKED_AT = 200_000
 """Characters of a passage that are looked at; a file that is read whole can have millions."""
 _MOST_REMEMBERED = 10_000
 _MOST_OF_ONE = 20
 _MOST_QUOTED = 3
-_TAGS = re.compile("[\U000e0000-\U000e007f]+")
-_FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f")
-_UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2064"
-                     "\u2066-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]")  # fmt: skip
-_RUN_OF_UNSEEN = re.compile("[\u200b-\u200d\u2060-\u2064\u180e\ufeff]{8,}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
-_OVERRIDE = re.compile("[\u202d\u202e][^\u202c\n]*\u202c?")
-_BLOB = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{24,4000}={0,2}(?![A-Za-z0-9+/=])")
-_WORD = re.compile(r"\w{2,40}")
-_LATIN = re.compile("[a-z]")
-_LEET = re.compile(r"(?<![\w.])(?=[0-9$@]{0,2}[a-z])(?=[a-z]*[013457$@])[a-z013457$@]{5,20}(?![\w.])")
-_DIGITS = str.maketrans("013457$@", "oieastsa")
 
 
 class Sign(StrEnum):
@@ -86,11 +35,9 @@ class Sign(StrEnum):
     MARKER = "marker"
     DELIMITER = "delimiter"
     HIDDEN = "hidden"
-    DIRECTION = "direction"
-    ENCODED = "encoded"
 
 
-MEANINGS = {
+MEANINGS: dict[str, str] = {
     Sign.OVERRIDE: "it asks to set earlier instructions aside",
     Sign.ROLE: "it gives the model another role or task",
     Sign.GRADE: "it asks for a grade",
@@ -98,34 +45,97 @@ MEANINGS = {
     Sign.SECRET: "it asks for instructions or for what was said, or to keep something from the reader",
     Sign.MARKER: "it holds marks that chat models read as a change of speaker",
     Sign.DELIMITER: "it imitates the marks that stand around evidence",
-    Sign.HIDDEN: "it holds text in characters that are not seen",
-    Sign.DIRECTION: "it turns the direction of writing around",
-    Sign.ENCODED: "it holds an encoded text that gives instructions",
+    Sign.HIDDEN: "it holds characters that are not seen",
 }
 
+_PHRASES = {
+    Sign.MARKER: r"""
+<\|[a-z][a-z0-9_ ]{1,30}\|>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>
+</?(?:context|instructions?|documents?|(?:system|assistant)(?:[_ -]?(?:prompt|message))?)>
+^[ \t]*#{2,4}[ \t]*(?:system|instructions?|assistant|human|response)[ \t]*:[ \t]*$
+^[ \t]*(?:#{2,4}[ \t]*system[ \t]*\n+|\[?(?:system|assistant)\]?[ \t]*:[ \t]*)(?=you|ignore|from now|disregard)""",
+    Sign.DELIMITER: r"""
+<\s*+/?\s*+(?:evidence|passage|sentence)\s*+>|\[\s*+/\s*+evidence\s*+\]
+(?<![-=#*])[-=#*]{2,}+\s*+(?:end|begin|start)(?: of)? (?:the )?(?:evidence|context|document)\b\s*+[-=#*]""",
+    Sign.OVERRIDE: r"""
+<ignore> … (?:previous|prior|above|preceding|earlier|system|original|initial|your|other) … <orders>
+<ignore> … <orders> (?:(?:that )?you (?:were|have|had|got|received)|above|before this|so far|until now)
+<ignore> (?:everything|anything|all|whatever) (?:that )?you … (?:before|earlier|so far|above|told|given|learned)
+(?:everything|whatever|all) … (?:told|instructed|ordered) you … (?:before|earlier|so far|(?:up to|until) now)
+your (?:\w+ )?<orders> (?:(?:is|are|have been) (?:now )?)?(?:no longer|void|cancell?ed|obsolete|replaced)
+(?:new|updated) (?:orders?|directives?|instructions?|commands?|task) (?:from|by|below|for (?:you|the <model>))
+(?:ignorieren?|vergiss|vergessen|missachten?) … (?:alle|\w*(?:vor|bis|ob)\w+igen?|deine) … (?:anweis\w+|regeln)
+(?:ignore[rz]?|oublie[rz]?) … (?:instructions?|consignes?|règles?) … (?:précédent(?:e?s)?|antérieur(?:e?s)?|ci.dessus)
+(?:ignora[rd]?|ignore|olvida[rd]?|haz caso omiso) … (?:instrucciones|indicaciones|reglas) … (?:anteriores|previas)
+(?:ignora(?:re|te)?|dimentica(?:re|te)?) … (?:istruzioni|indicazioni|regole) … (?:precedenti|sopra|iniziali)
+(?:ignore|ignorar|esqueça|desconsidere) … (?:instruções|ordens|regras) … (?:anteriores|acima|prévias|iniciais)
+(?:игнорируй(?:те)?|забудь(?:те)?) … (?:предыдущ\w+|прежн\w+|все|всех) … (?:инструкц\w+|указани\w+|команд\w*)
+(?:忽略|无视|無視|忘记|忘記)…(?:之前|以上|上述|先前|前面|所有|上面)…(?:指令|指示|说明|提示|规则|要求)
+(?:以前|上記|これまで|前の|すべて|全て)…(?:指示|命令|プロンプト|ルール)…(?:無視|忘れ|従わな)""",
+    Sign.ROLE: r"""
+you are (?:now|no longer|from now on) … (?:<model>|assistants?|dan|graders?|judges?|evaluators?|unrestricted)
+(?:(?:act|behave|answer) as|(?:pretend|imagine) you are) (?:an?|the|my) (?:\w+ )?(?:uncensored|<model>)
+(?:enter|enable|activate|switch (?:in)?to) (?:the )?(?:developer|debug|god|dan|maintenance|admin) mode and
+(?:your (?:new|real|actual|only|true|next) (?:task|goal|job) is|the task has changed|your task is now)
+(?:from now on|henceforth),? (?:you )?(?:must |will |should )?(?:only |always )?(?:answer|reply|respond|obey)
+(?:begin|start|end) (?:your|every|each) (?:next )?(?:answer|reply|response|output)s? (?:with|by)
+(?:developers?|administrators?|operators?|openai|anthropic) (?:has|have) … (?:authori[sz]ed|allowed|ordered) you""",
+    Sign.GRADE: r"""
+<rate> … (?:this|every|each|all|following|above) (?:\w+ ){0,2}<piece>s? (?:(?:as|with|at|a|the|of|score|grade) )*<top>
+<rate> … <top> … (?:score|grade|rating|relevance|band|marks?) … (?:this|the) <piece>
+this <piece> (?:must|should|has to) (?:be |receive |get )(?:rated |graded |scored |given )?(?:as )?<top>
+(?:correct|right|proper|only|expected) … (?:score|grade|rating|relevance) … this <piece> is <top>
+<rate> … (?:score|grade|rating|relevance) (?:of|to|as|at) <top> … this <piece>
+\{\s*[\"'](?:score|scores|evaluations|verdict|reasoning)[\"'](?=\s*:)
+(?:gib|geben sie|vergib) … (?:bestnote|höchstnote|volle punktzahl|höchste (?:punktzahl|bewertung|note))
+(?:attribue[rz]?|donne[rz]?) … (?:note|score) (?:maximale?|parfaite)
+(?:给|給|打)…(?:满分|滿分|最高分)""",
+    Sign.ADDRESS: r"""
+(?:note|notice|message|instructions?|attention|warning|reminder) (?:(?:to|for) )?(?:the |any |all )?<model>
+(?:if|when|since|because) you(?: are|.re) (?:an? |the )?(?:\w+ )?<model>(?: that| which| who|,| reading)?
+<model> (?:(?:that|which|who) )?(?:read|process|summari[sz]|evaluat|grad)\w+ this … (?:must|should|will|cannot)
+as an (?:ai|llm|(?:ai |large )?language model|ai assistant),? you (?:must|should|cannot|will|are)
+(?:dear|hey|hello|attention,?) (?:\w+ )?(?:evaluator|grader|judge|assistant|model|bot)(?=\s*[,:!])""",
+    Sign.SECRET: r"""
+(?:reveal|print|show|repeat|output|leak|tell me) … (?:your|the) <inner> (?:\w+ )?(?:prompt|instructions?|rules)
+(?:what|which) … your (?:<inner> )?(?:prompt|instructions)
+(?:send|post|forward|email|append|leak) … (?:conversation|chat log|user.s question|system prompt|api keys?) … (?:to|at)
+(?:do not|don.t|never) (?:tell|inform|mention this to|show this to) (?:the )?(?:user|reader|person who asked)
+(?:conceal|hide|withhold) … from (?:the |your )?(?:user|reader|person who asked)""",
+}
+"""One regular expression a line, over `fold`ed text. In those of words a space stands for one to five characters that
+are no letters or digits, "…" for up to four words, or for twelve characters where a script has no spaces."""
+_NAMED = {
+    "<ignore>": r"(?:ignore|disregard|forget|override|bypass|discard|scrap|set aside|stop following|do not follow)",
+    "<orders>": r"(?:instructions?|prompts?|rules|guidelines|guidance|directi(?:ons|ves?)|rubric|orders|brief)",
+    "<model>": r"(?:language models?|llms?|(?:chat)?gpt|chat ?bots?|ai(?: (?:model|system|agent|assistant)s?)?)",
+    "<piece>": r"(?:passage|document|text|evidence|context|chunk|excerpt|article|page|result|snippet|paragraph)",
+    "<rate>": r"(?:rate|grade|score|mark|judge|assign|give|award|return|output|choose|set)",
+    "<top>": r"(?:1|1\.0+|10|ten|one|100|5/5|10/10|maximum|highest|full|perfect|top|best|fully relevant|relevant)",
+    "<inner>": r"(?:system|hidden|initial|original|secret)",
+}
+_GAP = r"[\W_]{1,5}(?:[^\W_]{1,30}[\W_]{1,5}){0,4}"
+_SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_UNSEEN = re.compile(f"[{UNSEEN}]")
+_HIDDEN = re.compile(
+    "\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f"  # the flag of a region, which may be
+    f"|(?P<hidden>[\U000e0000-\U000e007f]+|[{UNSEEN}]{{8,}}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{{4,}}"
+    "|[\u202d\u202e][^\u202c\n]*\u202c?)"
+)
 
-@cache
-def phrases() -> tuple[tuple[Sign, re.Pattern[str]], ...]:
-    """The phrases of injection_phrases.txt in its order, each with what it does."""
-    found: list[tuple[Sign, re.Pattern[str]]] = []
-    sign = Sign.OVERRIDE
-    for line in files(__package__).joinpath("injection_phrases.txt").read_text("utf-8").splitlines():
-        if line.startswith("["):
-            sign = Sign(line.strip("[]"))
-        elif line and not line.startswith("#"):
-            found.append((sign, _compiled(line)))
-    return tuple(found)
 
-
-def _compiled(phrase: str) -> re.Pattern[str]:
-    """The pattern that a phrase stands for; only whole words where a script has spaces."""
+def _compiled(sign: Sign, line: str) -> re.Pattern[str]:
+    if sign in (Sign.MARKER, Sign.DELIMITER):
+        return re.compile(line, re.MULTILINE)
+    if _SPACELESS.search(line):
+        return re.compile(line.replace("…", ".{0,12}?"), re.DOTALL)
     for name, pattern in _NAMED.items():
-        phrase = phrase.replace(name, pattern)
-    if SPACELESS.search(phrase):
-        return re.compile(phrase.replace("…", _SPACELESS_GAP).replace(" ", r"\s{0,3}"), re.DOTALL)
-    pattern = phrase.replace(" … ", _GAP).replace("…", r"[\W_](?:[^\W_]{1,30}[\W_]{1,5}){0,4}")
-    pattern = pattern.replace(" ", r"[\W_]{1,5}")
-    return re.compile(rf"(?:{pattern})(?![^\W_])")
+        line = line.replace(name, pattern)
+    line = line.replace(" … ", _GAP).replace(" ", r"[\W_]{1,5}")
+    return re.compile(rf"(?:{line})(?![^\W_])")
+
+
+_PATTERNS = [(sign, _compiled(sign, line)) for sign, lines in _PHRASES.items() for line in lines.strip().splitlines()]
 
 
 def find_in(passages: Iterable[Passage]) -> tuple[Suspicion, ...]:
@@ -135,8 +145,8 @@ def find_in(passages: Iterable[Passage]) -> tuple[Suspicion, ...]:
 
 def with_suspicions(trace: Trace, before: Trace) -> Trace:
     """`trace` with what is suspicious in the passages that `before` did not hold, added to what was found in those."""
-    known = {passage.id for passage in _passages_of(before)} if before.suspicions is not None else set()
-    new = [passage for passage in _passages_of(trace) if passage.id not in known]
+    known = {passage.id for passage in before.every_passage} if before.suspicions is not None else set()
+    new = [passage for passage in trace.every_passage if passage.id not in known]
     if not new and (trace.passages is None or trace.suspicions is not None):
         return trace
     return replace(trace, suspicions=(trace.suspicions or ()) + find_in(new))
@@ -144,13 +154,9 @@ def with_suspicions(trace: Trace, before: Trace) -> Trace:
 
 def remaining_suspicions(trace: Trace) -> tuple[Suspicion, ...] | None:
     """Its suspicions, without those of passages that it holds no more."""
-    there = {passage.id for passage in _passages_of(trace)}
+    there = {passage.id for passage in trace.every_passage}
     kept = trace.suspicions
     return None if kept is None else tuple(one for one in kept if one.passage_id in there)
-
-
-def _passages_of(trace: Trace) -> tuple[Passage, ...]:
-    return trace.every_passage
 
 
 def _of_passage(passage: Passage) -> Iterator[Suspicion]:
@@ -180,78 +186,28 @@ def _remembered(text: str) -> list[tuple[Sign, int, int]]:
 
 
 def _places(text: str) -> Iterator[tuple[Sign, int, int]]:
-    yield from _unseen(text)
+    yield from ((Sign.HIDDEN, *one.span()) for one in _HIDDEN.finditer(text) if one["hidden"])
     folded, at = fold(text)
-    for sign, start, end in _worded(folded):
-        inside = text[at[start] : at[end - 1]]
-        is_hidden = sign is not Sign.MARKER and any(one != "\u00ad" for one in _UNSEEN.findall(inside))
-        yield Sign.HIDDEN if is_hidden else sign, at[start], at[end - 1] + 1
-    for blob in _BLOB.finditer(text):
-        if _is_worded(_decoded(blob[0])):
-            yield Sign.ENCODED, blob.start(), blob.end()
-
-
-def _worded(folded: str) -> Iterator[tuple[Sign, int, int]]:
-    for sign, pattern in ((Sign.MARKER, MARKERS), (Sign.DELIMITER, DELIMITERS), *phrases()):
+    for sign, pattern in _PATTERNS:
         for match in pattern.finditer(folded):
             # Looked at here and not by the pattern, which then knows the letters that it can begin with: twice as fast.
-            begins = not match.start() or not folded[match.start() - 1].isalnum() or SPACELESS.match(match[0])
-            if match.end() > match.start() and begins:
-                yield sign, match.start(), match.end()
-
-
-def _is_worded(text: str) -> bool:
-    return bool(text) and next(_worded(fold(text)[0]), None) is not None
-
-
-def _unseen(text: str) -> Iterator[tuple[Sign, int, int]]:
-    flags = [match.span() for match in _FLAG.finditer(text)]
-    for match in _TAGS.finditer(text):
-        if not any(start <= match.start() < end for start, end in flags):
-            yield Sign.HIDDEN, *match.span()
-    for match in _RUN_OF_UNSEEN.finditer(text):
-        yield Sign.HIDDEN, *match.span()
-    for match in _OVERRIDE.finditer(text):
-        yield Sign.DIRECTION, *match.span()
+            if not match.start() or not folded[match.start() - 1].isalnum() or _SPACELESS.match(match[0]):
+                start, end = at[match.start()], at[match.end() - 1] + 1
+                is_hidden = sign is not Sign.MARKER and _UNSEEN.search(text[start:end].replace("\u00ad", ""))
+                yield Sign.HIDDEN if is_hidden else sign, start, end
 
 
 def fold(text: str) -> tuple[str, list[int]]:
-    """The text in one form of its letters, without signs that are not seen, and where each character came from."""
-    if text.isascii():
-        return _plain_letters(text.lower()), list(range(len(text)))
-    signs: list[str] = []
-    looks: list[str] = []
-    at: list[int] = []
-    for place, sign in enumerate(text):
-        if _UNSEEN.match(sign):
-            continue
-        for piece in unicodedata.normalize("NFKC", sign):
-            small = piece.lower()
-            signs += small
-            looks += LOOKS.get(piece, small) if len(small) == 1 else small
-            at += [place] * len(small)
-    return _plain_letters(_latin("".join(signs), "".join(looks))), at
-
-
-def _latin(folded: str, looks: str) -> str:
-    """Letters of another script that stand for Latin ones inside a word with Latin letters; as long as it was."""
-    if folded == looks:
-        return folded
-    return _WORD.sub(lambda word: looks[slice(*word.span())] if _LATIN.search(word[0]) else word[0], folded)
-
-
-def _plain_letters(folded: str) -> str:
-    """Digits that stand for letters inside a word; as long as it was."""
-    return _LEET.sub(lambda word: word[0].translate(_DIGITS), folded)
-
-
-def _decoded(blob: str) -> str:
-    """What base64 holds, if that is text; else nothing."""
-    try:
-        text = base64.b64decode(blob + "=" * (-len(blob) % 4), validate=True).decode("utf-8")
-    except ValueError:
-        return ""
-    return text if sum(sign.isprintable() or sign.isspace() for sign in text) == len(text) else ""
+    """The text after NFKC in small letters, without unseen characters, and the place that each character came from."""
+    if text.isascii() and text.isprintable():
+        return text.lower(), list(range(len(text)))
+    pieces = [
+        (small, place)
+        for place, sign in enumerate(text)
+        if not _UNSEEN.match(sign)
+        for small in unicodedata.normalize("NFKC", sign).lower()
+    ]
+    return "".join(small for small, _ in pieces), [place for _, place in pieces]
 
 
 def shown(suspicion: Suspicion, passage: Passage, length: int = 120) -> str:

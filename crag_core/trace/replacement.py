@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from crag_core.base.text.words import COMMON_WORDS, fold, language_of, words
 from crag_core.trace.grounding.claims import terms_of
-from crag_core.trace.grounding.quantities import number_in
+from crag_core.trace.grounding.numbers import number_in
 
 EDGES = "?!.,;:()[]{}\"'“”‘’«»…？！。、，"
 _PLACING = frozenset(

@@ -112,7 +112,7 @@ def test_the_whole_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
     write_claims(sets / "xquad_dev", "de")
     monkeypatch.setattr(support, "DATA", tmp_path)
     monkeypatch.setattr(sentences, "LANGUAGES", ("de",))
-    support.main(["--words-only", "--limit", "40"])
+    support.main(["--limit", "40"])
     out = capsys.readouterr().out
     rates = out[out.index("## On the other half") :]
     assert support.SHIPPED in rates and "5 sentences against 30:" in out and "| de " in out
@@ -182,7 +182,7 @@ def test_the_benchmark_with_a_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(support, "DATA", tmp_path)
     with OllamaServer(ScriptedModel(lambda messages: {"verdict": "supported", "sentences": [1]})) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
-        support.main(["--words-only", "--judge", f"ollama/{MODEL}", "--judged", "8"])
+        support.main(["--judge", f"ollama/{MODEL}", "--judged", "8"])
         assert 0 < server.chat_calls <= 8
     out = capsys.readouterr().out
     told = out[out.index("## Agreement with the labels, on the other half") :]

@@ -1,4 +1,4 @@
-"""So many runs at a time, the others in line: fair between askers, out at once when stopped, refused when full."""
+"""So many runs at a time, the others in line as they came, out at once when stopped, refused when full."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_inside(ticket: Ticket) -> bool:
 
 def test_so_many_are_under_way_and_the_others_wait_in_order() -> None:
     run_queue = RunQueue(2, 10)
-    tickets = [run_queue.join(who) for who in "abcd"]
+    tickets = [run_queue.join() for _ in range(4)]
     assert [ticket.before for ticket in tickets] == [None, None, 0, 1]
     assert (run_queue.under_way, run_queue.waiting) == (2, 2)
     tickets[1].leave()
@@ -31,27 +31,16 @@ def test_so_many_are_under_way_and_the_others_wait_in_order() -> None:
     assert (run_queue.under_way, run_queue.waiting) == (0, 0)
 
 
-def test_who_asks_ten_times_does_not_keep_another_waiting_for_all_ten() -> None:
-    run_queue = RunQueue(1, 20)
-    many = [run_queue.join("a") for _ in range(10)]
-    one = run_queue.join("b")
-    assert [ticket.before for ticket in many] == [None, 0, *range(2, 10)]
-    assert one.before == 1
-    many[0].leave()
-    many[1].leave()
-    assert is_inside(one) and not is_inside(many[2])
-
-
 def test_line_that_is_full_refuses_with_what_to_do_and_loses_nothing() -> None:
     run_queue = RunQueue(1, 2)
-    tickets = [run_queue.join(who) for who in "abc"]
+    tickets = [run_queue.join() for _ in range(3)]
     with pytest.raises(Busy, match="expected at most 2 in line behind 1 under way, found 2") as refused:
-        run_queue.join("d")
+        run_queue.join()
     assert refused.value.hint and refused.value.retryable
-    patient = run_queue.join("e", is_patient=True)
+    patient = run_queue.join(is_patient=True)
     assert patient.before == 2 and run_queue.waiting == 3
     tickets[0].leave()
-    last = run_queue.join("f")
+    last = run_queue.join()
     assert last.before == 2, "who is patient takes no room from others"
     last.leave()
     for ticket in tickets:
@@ -61,11 +50,11 @@ def test_line_that_is_full_refuses_with_what_to_do_and_loses_nothing() -> None:
 
 def test_without_room_a_question_is_taken_only_where_it_can_start_at_once() -> None:
     run_queue = RunQueue(1, 0)
-    first = run_queue.join("a")
+    first = run_queue.join()
     with pytest.raises(Busy):
-        run_queue.join("b")
+        run_queue.join()
     first.leave()
-    assert is_inside(run_queue.join("b"))
+    assert is_inside(run_queue.join())
 
 
 @pytest.mark.parametrize(("at_once", "room"), [(0, 1), (1, -1)])
@@ -86,7 +75,7 @@ def in_thread(ticket: Ticket, cancel: threading.Event, within: Callable[[bool], 
 
 def test_stop_takes_a_run_out_of_the_line_at_once() -> None:
     run_queue = RunQueue(1, 5)
-    first, second, third = (run_queue.join(who) for who in "abc")
+    first, second, third = (run_queue.join() for _ in range(3))
     stop, done = threading.Event(), threading.Event()
     had: list[bool] = []
 
@@ -107,7 +96,7 @@ def test_stop_takes_a_run_out_of_the_line_at_once() -> None:
 
 def test_turn_is_given_back_whatever_happens_within() -> None:
     run_queue = RunQueue(1, 5)
-    with pytest.raises(RuntimeError), run_queue.join("a").turn(threading.Event()) as is_mine:
+    with pytest.raises(RuntimeError), run_queue.join().turn(threading.Event()) as is_mine:
         assert is_mine
         raise RuntimeError
     assert run_queue.under_way == 0
@@ -117,19 +106,19 @@ def test_in_many_threads_there_are_never_too_many_and_all_get_in() -> None:
     run_queue = RunQueue(3, 1000)
     inside: list[int] = []
     most: list[int] = []
-    done: list[str] = []
+    done: list[int] = []
     pause = threading.Event()
 
-    def work(who: str) -> None:
+    def work() -> None:
         for _ in range(5):
-            with run_queue.join(who).turn(threading.Event()):
+            with run_queue.join().turn(threading.Event()):
                 inside.append(1)
                 most.append(len(inside))
                 pause.wait(0.001)
                 inside.pop()
-            done.append(who)
+            done.append(1)
 
-    threads = [threading.Thread(target=work, args=(f"s{number}",)) for number in range(25)]
+    threads = [threading.Thread(target=work) for _ in range(25)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -138,22 +127,21 @@ def test_in_many_threads_there_are_never_too_many_and_all_get_in() -> None:
     assert (run_queue.under_way, run_queue.waiting) == (0, 0)
 
 
-@given(
-    st.integers(1, 3),
-    st.lists(st.one_of(st.sampled_from("abc"), st.integers(0, 9)), max_size=40),
-)
-def test_whatever_happens_places_are_used_and_never_too_many(at_once: int, events: list[str | int]) -> None:
-    """A letter: that one asks; a number: one of those who are there leaves, from the line or from within."""
+@given(st.integers(1, 3), st.lists(st.one_of(st.none(), st.integers(0, 9)), max_size=40))
+def test_whatever_happens_the_first_have_their_turn_and_the_place_told_is_true(
+    at_once: int, events: list[int | None]
+) -> None:
+    """None: one more asks; a number: one of those who are there leaves, from the line or from within."""
     run_queue = RunQueue(at_once, 4)
     there: list[Ticket] = []
     for event in events:
-        if isinstance(event, str):
+        if event is None:
             try:
-                there.append(run_queue.join(event))
+                there.append(run_queue.join())
             except Busy:
                 assert run_queue.waiting == 4 and run_queue.under_way == at_once
         elif there:
             there.pop(event % len(there)).leave()
-        inside = sum(map(is_inside, there))
-        assert inside == run_queue.under_way == min(len(there), at_once)
-        assert run_queue.waiting == len(there) - inside
+        assert [one.before for one in there] == [None] * len(there[:at_once]) + list(range(len(there[at_once:])))
+        assert [is_inside(one) for one in there] == [place < at_once for place in range(len(there))]
+        assert (run_queue.under_way, run_queue.waiting) == (len(there[:at_once]), len(there[at_once:]))

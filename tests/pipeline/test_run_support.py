@@ -63,7 +63,7 @@ def test_each_sentence_of_an_answer_is_measured_against_what_it_was_given() -> N
     )
     assert [trace.answer.text[one.start : one.end] for one in trace.support] == said
     assert names(trace)[-2:] == ["answer", StepName.CHECK_ANSWER]
-    assert trace.steps[-1].summary == "0 of 3 sentences are supported by the evidence, 3 weakly."
+    assert trace.steps[-1].summary == "The words of 0 of 3 sentences are found in the evidence, of 3 in part."
     assert Trace.from_json(trace.to_json()) == trace
 
 

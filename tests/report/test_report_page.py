@@ -235,13 +235,13 @@ def test_each_sentence_shows_what_supports_it() -> None:
     text = "A dog pays nine euros [1]. Cats are free [2].\nBread is dear. "
     support = (Support(0, 26, 0.92, ("p1#0", "p2#0"), (1,)), Support(27, 45, 0.4, ("p2#0",)), Support(46, 60, 0.02))
     page = page_of(answered(recorded(support=support), text))
-    assert page.told(".answer").startswith("A dog pays nine euros [1].Sentence 1: supported, score 0.92; details✓")
+    assert page.told(".answer").startswith("A dog pays nine euros [1].Sentence 1: words found, score 0.92; details✓")
     assert page.rows("#answers tbody tr") == [
-        "1 A dog pays nine euros [1]. | ✓ Score 0.92. It rests on: | "
+        "1 A dog pays nine euros [1]. | ✓ Score 0.92. Found in: | "
         "Dogs pay nine euros. [1] fares.pdf, page 3; Cats travel free of charge. [2] cats.txt",
-        "2 Cats are free [2]. | ≈ Score 0.40. 0.55 would count as supported. It rests on: | "
+        "2 Cats are free [2]. | ≈ Score 0.40. 0.55 would count as found. Found in: | "
         "Cats travel free of charge. [2] cats.txt",
-        "3 Bread is dear. | ✗ Score 0.02: less than 0.35, so nothing in the evidence supports this. | none",
+        "3 Bread is dear. | ✗ Score 0.02, less than 0.35: words not found. | none",
     ]
     for mark in page.soup.select(".answer .support"):
         mark.extract()

@@ -14,11 +14,13 @@ from crag_core.trace.grounding.citation_check import (
     SUPPORTED,
     TOGETHER,
     WEAK,
+    WORDS,
     Evidence,
     Standing,
     lacking,
     match,
     pieces_of,
+    short_sum,
     standing,
     summed_up,
     supported_elsewhere,
@@ -153,20 +155,33 @@ def scored(*scores: float | None) -> tuple[Support, ...]:
 @pytest.mark.parametrize(
     ("scores", "told"),
     [
-        ((0.9, 0.6, 0.55, 0.1), "3 of 4 sentences are supported by the evidence, 1 by nothing in it."),
-        ((0.9, 0.4, 0.1, None), "1 of 3 sentences are supported by the evidence, 1 weakly, 1 by nothing in it; 1 could "
-         "not be checked."),
-        ((1.0,), "The sentence is supported by the evidence."),
-        ((1.0, 0.7), "Both sentences are supported by the evidence."),
-        ((1.0, 0.7, 0.7), "All 3 sentences are supported by the evidence."),
-        ((0.9, None), "1 of 1 sentence is supported by the evidence; 1 could not be checked."),
-        ((0.2,), "0 of 1 sentence is supported by the evidence, 1 by nothing in it."),
-        ((None, None), "No sentence could be checked against the evidence."),
-        ((), "No sentence could be checked against the evidence."),
+        ((0.9, 0.6, 0.55, 0.1), "3 of 4 sentences are found in the evidence, of 1 not."),
+        ((0.9, 0.4, 0.1, None), "1 of 3 sentences are found in the evidence, of 1 in part, of 1 not; 1 could not be "
+         "checked."),
+        ((1.0,), "the sentence are found in the evidence."),
+        ((1.0, 0.7), "both sentences are found in the evidence."),
+        ((1.0, 0.7, 0.7), "all 3 sentences are found in the evidence."),
+        ((0.9, None), "1 of 1 sentence are found in the evidence; 1 could not be checked."),
+        ((0.2,), "0 of 1 sentence are found in the evidence, of 1 not."),
     ],
 )  # fmt: skip
-def test_an_answer_is_summed_up_in_a_line(scores: tuple[float | None, ...], told: str) -> None:
-    assert summed_up(scored(*scores)) == told
+def test_an_answer_that_was_checked_by_words_is_summed_up_by_them(scores: tuple[float | None, ...], told: str) -> None:
+    assert summed_up(scored(*scores)) == f"The words of {told}"
+
+
+def test_a_model_is_named_and_says_supported() -> None:
+    assert summed_up(scored(0.9, 0.4, 0.1, None), "m") == (
+        "Judged by m: 1 of 3 sentences are supported by the evidence, 1 weakly, 1 by nothing in it; 1 could not be "
+        "checked."
+    )
+    assert summed_up(scored(1.0), "m") == "Judged by m: the sentence is supported by the evidence."
+    assert summed_up(scored(None), "m") == "Judged by m: no sentence could be checked against the evidence."
+    assert summed_up(()) == summed_up(scored(None)) == "No sentence could be checked against the evidence."
+
+
+def test_the_short_sum_says_found_of_words_and_supported_of_a_model() -> None:
+    assert short_sum(scored(0.9, 0.1), WORDS) == "words of 1 of 2 sentences found"
+    assert short_sum(scored(0.9, 0.1), "m") == "1 of 2 sentences supported"
 
 
 @pytest.mark.parametrize(

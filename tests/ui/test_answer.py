@@ -109,14 +109,14 @@ def test_each_sentence_has_its_standing_in_a_sign_and_in_words(meter: WordSuppor
     assert [(one["standing"], one["sign"], one["word"]) for one in found] == [
         ("supported", "✓", ""),
         ("supported", "✓", ""),
-        ("weak", "≈", "weakly supported"),
-        ("none", "✗", "nothing in the evidence supports this"),
+        ("weak", "≈", "words found in part"),
+        ("none", "✗", "words not found"),
         ("unchecked", "–", "not checked"),
     ]
     assert [words(one) for one in found] == [part for part in re.split(r"(?<=\.) |\n\n", MIXED)]
     assert [len(block["sentences"]) for block in data(app)["blocks"]] == [4, 1]
     assert data(app)["sum"] == (
-        "2 of 4 sentences are supported by the evidence, 1 weakly, 1 by nothing in it; 1 could not be checked."
+        "The words of 2 of 4 sentences are found in the evidence, of 1 in part, of 1 not; 1 could not be checked."
     )
 
 
@@ -131,7 +131,7 @@ def test_support_in_another_excerpt_than_the_cited_one_is_said(meter: WordSuppor
     notes = [one["note"] for one in sentences(shown(answered(meter, MIXED)))]
     assert notes == [
         "",
-        "cites [1], but its support is in [2]",
+        "cites [1], but its words are in [2]",
         "",
         "cites [7], which is not among its sources",
         "",
@@ -150,7 +150,7 @@ def test_what_supports_a_sentence_is_shown_word_for_word_with_a_link(meter: Word
     ]
     assert found[1]["quotes"][0]["source"] == "[2] dues.pdf, page 3"
     assert "“A yacht pays 14 pounds a night.”" in found[1]["hint"]
-    assert found[2]["head"].startswith("Score 0.50. 0.55 would count as supported. Not in the evidence: “99”.")
+    assert found[2]["head"].startswith("Score 0.50. 0.55 would count as found. Not in the evidence: “99”.")
     assert found[3]["quotes"] == [] and "less than 0.35" in found[3]["head"]
     assert found[4]["quotes"] == [] and "Not compared" in found[4]["head"]
 
@@ -162,19 +162,19 @@ def test_a_plain_quotation_stays_compact(meter: WordSupport) -> None:
     assert not any(one["sign"] for one in sentences(app))
     assert data(app)["sum"] == "" and "Quoted word for word" in said(app)
     written = data(shown(answered(meter, text)))
-    assert written["sum"] == "Both sentences are supported by the evidence.", "of a model that is worth saying"
+    assert written["sum"] == "The words of both sentences are found in the evidence.", "of a model that is worth saying"
 
 
 def test_a_quotation_under_a_wrong_number_is_not_passed_over(meter: WordSupport) -> None:
     found = sentences(shown(answered(meter, "“A yacht pays 14 pounds a night.” [1]", writer="extractive")))
-    assert found[0]["note"] == "cites [1], but its support is in [2]"
+    assert found[0]["note"] == "cites [1], but its words are in [2]"
 
 
 def test_the_page_says_what_the_score_is_and_is_not(meter: WordSupport) -> None:
     found = data(shown(answered(meter, MIXED)))
     assert "proves nothing" in found["about"] and "swapped" in found["about"]
-    assert found["marks"][0] == ["✓", f"supported, {SUPPORTED:.2f} or more"]
-    assert found["marks"][1] == ["≈", f"weakly supported, {WEAK:.2f} or more"]
+    assert found["marks"][0] == ["✓", f"words found, {SUPPORTED:.2f} or more"]
+    assert found["marks"][1] == ["≈", f"words found in part, {WEAK:.2f} or more"]
 
 
 def test_lists_and_code_keep_their_lines(meter: WordSupport) -> None:
@@ -231,7 +231,7 @@ def test_a_judged_answer_says_who_judged_and_shows_no_made_up_score() -> None:
         "1 could not be checked."
     )
     everything = str(told)
-    for not_of_words in ("0.55", "0.35", "1.00", "0.45", "0.50", "83 of 100", "compares words"):
+    for not_of_words in ("0.55", "0.35", "1.00", "0.45", "0.50", "85 of 100", "compares words"):
         assert not_of_words not in everything
     assert "may be wrong" in told["about"] and "--judge" in told["about"]
 
@@ -338,7 +338,7 @@ def test_an_answer_that_was_not_measured_is_shown_without_marks() -> None:
     app = shown(answered(None, MIXED))
     assert [words(one) for one in sentences(app)] == MIXED.split("\n\n")
     assert data(app)["sum"] == "" and links(sentences(app)[0])["[1]"] == "#passage-1"
-    assert "What supports each sentence was not measured in this run" in said(app)
+    assert "What stands behind each sentence was not measured in this run" in said(app)
 
 
 def test_why_it_was_not_measured_is_said() -> None:
@@ -354,7 +354,7 @@ def test_why_it_was_not_measured_is_said() -> None:
 def test_an_unfinished_answer_is_said_to_be_unchecked(meter: WordSupport, state: AnswerState, told: str) -> None:
     app = shown(answered(meter, "Dogs travel free of", state=state))
     assert told in said(app) and "unchecked" in said(app)
-    assert data(app)["sum"] == "" and "What supports" not in said(app)
+    assert data(app)["sum"] == "" and "What stands behind" not in said(app)
 
 
 def test_an_answer_of_another_action_is_not_shown(meter: WordSupport) -> None:

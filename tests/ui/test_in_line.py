@@ -31,11 +31,11 @@ def run_queue() -> RunQueue:
 
 @pytest.fixture
 def others() -> Iterator[Callable[[int], list[Ticket]]]:
-    """So many runs of as many others, each before what is asked from then on."""
+    """So many runs of others, each before what is asked from then on."""
     with ExitStack() as stack:
 
         def join(count: int) -> list[Ticket]:
-            tickets = [run_queue().join(f"other {number}") for number in range(count)]
+            tickets = [run_queue().join() for _ in range(count)]
             for ticket in tickets:
                 stack.callback(ticket.leave)
             return tickets
@@ -134,7 +134,7 @@ def test_labelled_set_takes_one_turn_a_question(start: Start, own: Path, others:
     for ticket in tickets:
         ticket.leave()
     assert wait_until(lambda: job.progress is not None and job.progress.done >= 1, 60.0)
-    one = run_queue().join("somebody else")
+    one = run_queue().join()
     assert wait_until(one.called.is_set, 60.0), "between two of its questions"
     job.stop()
     one.leave()

@@ -369,7 +369,7 @@ def test_the_check_is_told_only_where_the_record_holds_it() -> None:
     trace = asked(best=0.9, model=FakeModel())
     checked = replace(trace, support=(Support(0, 5, 0.9, ("p1#0",)), Support(6, 9, 0.2), Support(9, 9, None)))
     check = told(checked).stage("check")
-    assert (check.headline, check.detail) == ("1 of 3 sentences supported", "1 could not be checked")
+    assert (check.headline, check.detail) == ("words of 1 of 3 sentences found", "1 could not be checked")
     judged = replace(checked, settings=replace(trace.settings, support="ollama/judge"))
     cost = Step("check answer", "", seconds=2.0, usage=Usage(3))
     check = told(replace(judged, steps=(*trace.steps, cost))).stage("check")

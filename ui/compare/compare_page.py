@@ -12,7 +12,7 @@ from crag_core.base.text.display import counted, readable, sentence
 from crag_core.decision.policy import STAND_IN
 from crag_core.evaluators.policies import PLAIN, known_card
 from crag_core.pipeline.run import WebMode
-from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.grounding.citation_check import short_sum
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
@@ -156,9 +156,7 @@ def _draw_run(place: int, one: Configuration, trace: Trace) -> None:
 
 
 def _supported(trace: Trace) -> str:
-    found = [standing(one.score) for one in trace.support or ()]
-    checked = [one for one in found if one is not Standing.UNCHECKED]
+    checked = [one for one in trace.support or () if one.score is not None]
     if not checked:
         return ":material/help: no sentence checked"
-    supported = checked.count(Standing.SUPPORTED)
-    return f":material/verified: {supported} of {counted(len(checked), 'sentence')} supported"
+    return f":material/verified: {short_sum(checked, trace.settings.support)}"

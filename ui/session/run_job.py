@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -157,19 +156,14 @@ def _start(
 
 
 def in_line() -> Ticket:
-    """A place in the line of all runs of this process, for one of this session; raises `Busy` where it is full."""
-    return app_state.shared_workbench().run_queue.join(_asker())
+    """A place in the line of all runs of this process; raises `Busy` where it is full."""
+    return app_state.shared_workbench().run_queue.join()
 
 
 def turns() -> TakeTurn:
-    """For work of this session on many questions: each waits in line with those of others, and nobody for them all."""
-    run_queue, who = app_state.shared_workbench().run_queue, _asker()
-    return lambda cancel: run_queue.join(who, is_patient=True).turn(cancel)
-
-
-def _asker() -> str:
-    """Who shares turns with nobody: a person where people sign in, else a session."""
-    return access.user() or str(st.session_state.setdefault("asker", uuid.uuid4().hex))
+    """For work of this session on many questions: each waits in line by itself, and nobody for them all."""
+    run_queue = app_state.shared_workbench().run_queue
+    return lambda cancel: run_queue.join(is_patient=True).turn(cancel)
 
 
 def _attach(job: RunJob) -> None:

@@ -11,11 +11,10 @@ import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from crag_core.base.prompts.delimiters import UNSEEN
+
 _SIGN = "=+\\-@＝＋－＠﹦﹢﹣﹫"
-_UNSEEN = (
-    "\\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
-)
+_UNSEEN = f"\\s\u2800{UNSEEN}"
 _BEGUN = re.compile("'*[\t\r\n]")
 _FORMULA = re.compile(f"(\\A(?:(?![\t\r\n])['{_UNSEEN}])*|[;\t\r\n]['\"{_UNSEEN}]*)([{_SIGN}]?)")
 """Takes a run of separators and unseen characters whole, with a sign or without, so that it is looked at once."""

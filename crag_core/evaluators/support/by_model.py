@@ -1,9 +1,8 @@
 """Whether the evidence supports a sentence of an answer, as a language model says in a verdict.
 
 How well a model does depends on it: `benchmarks/support.py --judge ollama/NAME` measures yours beside words. One
-without any judgement, SmolLM2-135M (`--words-only --judge small --judged 60`), called every sentence of three sets (62,
-55 and 64) supported: AUROC 0.50 and kappa 0.00 against the labels, 1.5 to 10 s a sentence on one thread. On the same
-sentences words reached AUROC 0.99, 0.91 and 0.97 and kappa 0.59, 0.61 and 0.59, in 1 to 6 ms.
+without any judgement, SmolLM2-135M (`--judge small --judged 60`), called every sentence of three sets (62,
+55 and 64) supported: AUROC 0.50 and kappa 0.00 against the labels, 1.5 to 10 s a sentence on one thread.
 """
 
 from __future__ import annotations

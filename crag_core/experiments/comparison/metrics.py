@@ -234,7 +234,7 @@ _ANSWERS = (
     ),
     Measure(
         "grounded", "Grounded sentences", Group.ANSWERS, Unit.SHARE, 1,
-        "sentences of answers that the context supports, of those that could be measured",
+        "sentences of answers whose words the context has, or that a model calls supported, of those that were checked",
         lambda asked, found: (found.grounded, found.sentences) if found.sentences else None,
     ),
     Measure(

@@ -15,7 +15,7 @@ from crag_core.experiments.comparison.outcome import contains, tokens
 from crag_core.experiments.logs.record import LogRecord
 from crag_core.trace.grounding.citation_check import LACKING
 from crag_core.trace.grounding.claims import bare_word, names_in, sentences, terms_of
-from crag_core.trace.grounding.quantities import number_in
+from crag_core.trace.grounding.numbers import number_in
 
 SHORT = 8
 """Words of a right answer up to which all of it must be there; of a longer one, most of what it says."""

@@ -14,6 +14,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from crag_core.base.protocols import Piece
+from crag_core.base.text.display import counted
 from crag_core.base.text.words import language_of, script_of, words
 from crag_core.base.types import Excerpt, Strip, Support
 from crag_core.decision.refine import decompose
@@ -21,15 +22,14 @@ from crag_core.trace.grounding.claims import (
     bare_word,
     claim_of,
     content_of,
-    denied_in,
-    denies,
+    contradicts,
     is_quotation,
     names_in,
     spoken,
     stands_in,
     terms_of,
 )
-from crag_core.trace.grounding.quantities import clauses, disagreeing, without_un
+from crag_core.trace.grounding.numbers import missing_numbers
 
 WORDS = "words"
 """The name of who measures where no language model is asked."""
@@ -41,23 +41,34 @@ Chosen so that of true sentences of written answers about 85 in 100 count as sup
 """
 
 LACKING = 0.5
-"""The most that a sentence scores with a number, rate, name or "not" that its evidence lacks: weakly supported."""
+"""The most that a sentence scores with a number, name or "not" that its evidence lacks: weakly supported."""
 
 TOGETHER = 3
 """Pieces of evidence that may stand behind one sentence together."""
 
 _GAIN = 0.05  # of a sentence's weight; a piece that adds less says nothing new
 _AS_GOOD = 0.1
-_NEXT, _NEAR = 3, 6  # words behind a "not" that turns an affirming claim round, and that is behind a denying one
 
 
 class Standing(StrEnum):
-    """How a sentence stands to the evidence; the value is said to people as it stands."""
+    """How a sentence stands to the evidence; the value is what a model's verdict says to people, as it stands."""
 
     SUPPORTED = "supported"
     WEAK = "weakly supported"
     NONE = "nothing in the evidence supports this"
     UNCHECKED = "not checked"
+
+    def said(self, by: str) -> str:
+        """The same of whoever checked; words that are found prove no support."""
+        return _FOUND[self] if by == WORDS else self.value
+
+
+_FOUND = {
+    Standing.SUPPORTED: "words found",
+    Standing.WEAK: "words found in part",
+    Standing.NONE: "words not found",
+    Standing.UNCHECKED: "not checked",
+}
 
 
 @dataclass(frozen=True)
@@ -187,24 +198,31 @@ def _gather(weights: Mapping[str, float], evidence: Evidence, places: Iterable[i
 # --- what to say of it ----------------------------------------------------------------------------------------------
 
 
+def short_sum(support: Sequence[Support], by: str) -> str:
+    """ "words of 2 of 3 sentences found", or of a model "2 of 3 sentences supported"."""
+    found = sum(standing(one.score) is Standing.SUPPORTED for one in support)
+    message = f"{found} of {counted(len(support), 'sentence')}"
+    return f"words of {message} found" if by == WORDS else f"{message} supported"
+
+
 def summed_up(support: Sequence[Support], by: str = WORDS) -> str:
-    """ "3 of 4 sentences are supported by the evidence, 1 by nothing in it."; and who judged so, if a model did."""
-    message = _counted(support)
-    return message if by == WORDS else f"Judged by {by}: {message[:1].lower()}{message[1:]}"
-
-
-def _counted(support: Sequence[Support]) -> str:
+    """ "The words of 3 of 4 sentences are found in the evidence, of 1 not."; of a model, what it judged."""
     found = [standing(one.score) for one in support]
     supported, weak, none, unchecked = map(found.count, Standing)
     checked = len(found) - unchecked
     if not checked:
-        return "No sentence could be checked against the evidence."
-    if supported == len(found):
-        whole = {1: "The sentence is", 2: "Both sentences are"}.get(checked, f"All {checked} sentences are")
-        return f"{whole} supported by the evidence."
-    message = f"{supported} of {checked} {'sentence is' if checked == 1 else 'sentences are'} supported by the evidence"
-    message += f", {weak} weakly" if weak else ""
-    message += f", {none} by nothing in it" if none else ""
+        message = "No sentence could be checked against the evidence."
+        return message if by == WORDS else f"Judged by {by}: {message[:1].lower()}{message[1:]}"
+    whole = {1: "the sentence", 2: "both sentences"}.get(checked, f"all {checked} sentences")
+    what = whole if supported == len(found) else f"{supported} of {counted(checked, 'sentence')}"
+    if by == WORDS:
+        message = f"The words of {what} are found in the evidence"
+        message += f", of {weak} in part" if weak else ""
+        message += f", of {none} not" if none else ""
+    else:
+        message = f"Judged by {by}: {what} {'is' if checked == 1 else 'are'} supported by the evidence"
+        message += f", {weak} weakly" if weak else ""
+        message += f", {none} by nothing in it" if none else ""
     return f"{message}; {unchecked} could not be checked." if unchecked else f"{message}."
 
 
@@ -225,39 +243,15 @@ def lacking(sentence: str, evidence: Evidence, behind: Collection[str]) -> tuple
     claim = claim_of(sentence)
     names = () if language_of(claim) == "de" else names_in(claim, ())
     places = [at for at, piece in enumerate(evidence.pieces) if piece.id in behind]
-    lost = sorted(name for name in names if not evidence.has(name))
-    return (*lost, *disagreements(claim, evidence, places, content_of(claim, ())))
+    return (
+        *sorted(name for name in names if not evidence.has(name)),
+        *disagreements(claim, evidence, places, content_of(claim, ())),
+    )
 
 
 def disagreements(claim: str, evidence: Evidence, places: Sequence[int], content: Collection[str]) -> tuple[str, ...]:
-    """What a claim says of how much, how often and whether at all that the pieces at `places` do not say.
-
-    `content` holds the terms of what the claim says, without little words.
-    """
-    found = [evidence.pieces[at].text for at in places]
-    near = sorted({beside for at in places for beside in (at - 1, at + 1)} - set(places))
-    beside = [evidence.pieces[at].text for at in near if 0 <= at < len(evidence.pieces)]
-    return (*disagreeing(claim, found, beside), *_turned_round(claim, found, frozenset(content)))
-
-
-def _turned_round(claim: str, found: Sequence[str], content: frozenset[str]) -> tuple[str, ...]:
-    """The "not" or the "un-" that only the claim has, or only what stands behind it."""
-    said, there = set(words(claim)), {word for text in found for word in words(text)}
-    own, others = without_un(said - there) & there, without_un(there - said) & said
-    denied = frozenset().union(*(denied_in(text, _NEAR) for text in found)) | terms_of(" ".join(without_un(there)))
-    if denies(claim):
-        return () if content & denied else ("not",)
-    if own:
-        gained = sorted(word for word in own if not terms_of(word) & denied)
-        return tuple(f"un{word}" if f"un{word}" in said else f"non{word}" for word in gained)
-    is_denied = bool(others - there) or (bool(found) and _is_denied(content, found[0]))
-    return ("not",) if is_denied else ()
-
-
-def _is_denied(content: frozenset[str], piece: str) -> bool:
-    """Whether there is a "not" before one of these terms, in the part of a piece that holds most of them."""
-    parts = clauses(piece)
-    shares = [len(content & terms_of(part)) for part in parts]
-    best = max(shares, default=0)
-    fullest = [part for part, share in zip(parts, shares, strict=True) if share == best > 0]
-    return bool(fullest) and all(content & denied_in(part, _NEXT) for part in fullest)
+    """The numbers of a claim that stand neither in the pieces at `places` nor beside them, and a "not" of only one."""
+    beside = {near for at in places for near in (at - 1, at, at + 1) if 0 <= near < len(evidence.pieces)}
+    lost = missing_numbers(claim, [evidence.pieces[at].text for at in beside])
+    is_turned = contradicts(claim, content, [evidence.pieces[at].text for at in places])
+    return (*lost, "not") if is_turned else lost

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
 from crag_core.base.prompts.replies import FROM_MEMORY
 from crag_core.base.text.sentences import Span, split
 from crag_core.base.text.words import words
-from crag_core.trace.grounding.quantities import number_in, without_bounds
+from crag_core.trace.grounding.numbers import number_in
 from crag_core.trace.grounding.quoted_answer import CITATION
 
 _FROM_MEMORY = re.compile(re.escape(FROM_MEMORY.strip("()")).replace("'", "['’]"), re.IGNORECASE)
@@ -26,12 +26,23 @@ _WORD = re.compile(r"[^\W_]+(?:['’\-.][^\W_]+)*")
 _PARTS = re.compile(r"\d+|[^\W\d_]+")
 _POSSESSIVE = re.compile(r"['’]s$")
 _DENIAL = re.compile(
-    r"\b(?:not|no|never|cannot|without|neither|nor|none|nobody|nicht|kein\w*|ohne|nie|niemals|weder|n|ne|pas|jamais|sans|"
-    r"aucune?|nunca|jamás|sin|ningun[oa]?|ningún|ni|tampoco)\b|n['’]t\b"
-    r"|\b(?:rather than|instead of|anstatt|anstelle|plutôt que|au lieu d|en lugar de|en vez de)\b",
+    r"\b(?:not|no|never|cannot|without|neither|nor|none|nobody|nicht|kein\w*|ohne|nie|niemals|weder|pas|jamais|sans|"
+    r"aucune?|nunca|jamás|sin|ningun[oa]?|ningún|ni|tampoco|rather than|instead of|anstatt|anstelle)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_NO_DENIAL = re.compile(r"\bno\. ?(?=\d)|\A\W*(?:no|nein|non)[,.:;!—–-]", re.IGNORECASE)
+_NO_DENIAL = re.compile(
+    r"\b(?:(?:not|no|cannot|nicht|pas|\w+n['’]t) (?:\w+ ){0,2}(?:more|less|fewer|mehr|weniger|plus|moins|más|"
+    r"menos)|(?:not|nicht|pas|non|no) (?:only|just|nur|seulement|solo|sólo)|plus|no\. ?(?=\d))\b"
+    r"|\A\W*(?:no|nein|non)[,.:;!—–-]",
+    re.IGNORECASE,
+)
+"""What looks like a "not" and denies nothing: bounds, "not only", "No. 32", and the "No," of an answer."""
+_CLAUSE = re.compile(
+    r"[,;:()—–]|\b(?:but|whereas|while|although|unless|aber|sondern|während|mais|tandis|sauf|pero|mientras|salvo)\b",
+    re.IGNORECASE,
+)
+_NEAR = 6
+"""Words behind a "not" that it may turn round."""
 _STEM = 5
 _QUOTED = 4
 _SAYS_NOTHING = frozenset(
@@ -75,25 +86,31 @@ def is_quotation(claim: str) -> bool:
 
 
 def denies(text: str) -> bool:
-    """Whether there is a "not" in it, or another word that turns a sentence round; in four languages.
-
-    "Not more than" is a bound and denies nothing."""
-    return bool(_DENIAL.search(_bare(text)))
+    """Whether there is a "not" in it, or another word that turns a sentence round; in four languages."""
+    return bool(_DENIAL.search(_NO_DENIAL.sub(" ", text)))
 
 
-def denied_in(text: str, near: int) -> frozenset[str]:
-    """The terms of so many words behind each "not" of a text; where none is, of those before it."""
-    bare = _bare(text)
+def contradicts(claim: str, content: Collection[str], evidence: Sequence[str]) -> bool:
+    """Whether only one of a claim and what stands behind it, best first, has a "not" before words that both share.
+
+    `content` holds the terms of the claim without little words. Of the best piece only the clause counts that holds
+    most of them.
+    """
+    content = frozenset(content)
+    if denies(claim):
+        return not any(content & _denied_in(text) for text in evidence)
+    clauses = [part for part in _CLAUSE.split(evidence[0]) if part and part.strip()] if evidence else []
+    fullest = max(clauses, key=lambda part: len(content & terms_of(part)), default="")
+    return bool(content & _denied_in(fullest))
+
+
+def _denied_in(text: str) -> frozenset[str]:
+    """The terms behind each "not" of a text; where none is, of those before it."""
+    bare = _NO_DENIAL.sub(" ", text)
     found: set[str] = set()
     for denial in _DENIAL.finditer(bare):
-        after, before = words(bare[denial.end() :])[:near], words(bare[: denial.start()])[-near:]
-        found |= terms_of(" ".join(after or before))
+        found |= terms_of(" ".join(words(bare[denial.end() :])[:_NEAR] or words(bare[: denial.start()])[-_NEAR:]))
     return frozenset(found)
-
-
-def _bare(text: str) -> str:
-    """Without what looks like a "not" and denies nothing: bounds, "No. 32", and the "No," of an answer."""
-    return without_bounds(_NO_DENIAL.sub(" ", text))
 
 
 def stands_in(claim: str, spoken: str, at_least: int = _QUOTED) -> bool:

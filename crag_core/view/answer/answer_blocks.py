@@ -50,9 +50,9 @@ _WHY_UNJUDGED = "Not judged: the model's reply could not be read, or it is code 
 
 _ABOUT = (
     "A score of 0 to 1 says how much of a sentence stands in the evidence: its words, rare ones counting most. A "
-    "number, a name or a “not” that the evidence lacks keeps it at 0.50. It compares words and proves nothing: when it "
-    "was measured, 83 of 100 sentences with two names swapped still counted as supported, 31 of 100 answers invented "
-    "to deceive, and 16 of 100 true sentences did not."
+    "number, a name or a “not” that the evidence lacks keeps it at 0.50; units, rates and “at most” are words like "
+    "others. It compares words and proves nothing: when it was measured, the words of 85 of 100 sentences with two "
+    "names swapped were still found, of 31 of 100 answers invented to deceive, and of 16 of 100 true sentences not."
 )
 _ABOUT_OPINIONS = (
     "A language model was asked of each sentence whether the evidence supports it, but for those that stand there word "
@@ -78,9 +78,9 @@ _ABOUT_OF = {
     Checker.NAMED_MODEL: _ABOUT_NAMED,
 }
 _MARKS = {
-    Standing.SUPPORTED: "supported, 0.55 or more",
-    Standing.WEAK: "weakly supported, 0.35 or more",
-    Standing.NONE: "nothing in the evidence supports this",
+    Standing.SUPPORTED: "words found, 0.55 or more",
+    Standing.WEAK: "words found in part, 0.35 or more",
+    Standing.NONE: "words not found",
     Standing.UNCHECKED: "not checked: another language or script, code, or nothing that could be true or false",
 }
 _OPINIONS = {
@@ -89,8 +89,9 @@ _OPINIONS = {
     Standing.NONE: "nothing in the evidence supports this",
     Standing.UNCHECKED: "not checked: the reply could not be read, code, or nothing that could be true or false",
 }
-_CHANCES = _MARKS | {
-    Standing.UNCHECKED: "not checked: the reply could not be read, code, or nothing that could be true or false"
+_CHANCES = _OPINIONS | {
+    Standing.SUPPORTED: "supported, 0.55 or more",
+    Standing.WEAK: "weakly supported, 0.35 or more",
 }
 
 Part = tuple[str, str, str]
@@ -225,7 +226,7 @@ class AnswerBlocks:
             return
         if answer.state is AnswerState.COMPLETE and answer == trace.answer and trace.support is None:
             said = (f"{step.summary} {step.hint}" for step in trace.steps if step.name in PLACES["check"][2])
-            yield "unmeasured", f"What supports each sentence was {next(said, 'not measured in this run')}"
+            yield "unmeasured", f"What stands behind each sentence was {next(said, 'not measured in this run')}"
         if answer.state is AnswerState.COMPLETE and not citations(answer.text, len(self.excerpts)):
             yield "uncited", "This answer cites nothing. Check it against the evidence it was given."
 
@@ -266,7 +267,8 @@ class AnswerBlocks:
         elsewhere = supported_elsewhere(one, self.pieces) if names_evidence else ()
         if elsewhere and len(absent) < len(one.cited):
             there = " and ".join(self._cited(place) for place in one.cited if 1 <= place <= len(self.excerpts))
-            message.append(f"cites {there}, but its support is in {' and '.join(map(self._cited, elsewhere))}")
+            found = "support is" if self.judge else "words are"
+            message.append(f"cites {there}, but its {found} in {' and '.join(map(self._cited, elsewhere))}")
         return "; ".join(message)
 
     @cached_property
@@ -291,16 +293,17 @@ class AnswerBlocks:
         if not self.support or self.is_plain:
             return AnswerSentence(parts, "plain" if self.support else "")
         stands = standing(one.score)
+        word = stands.said(self.judge or WORDS)
         message, quotes = self._describe(one), tuple(self._quotes(one))
         return AnswerSentence(
             parts,
             stands.name.lower(),
             number,
             sign=SIGNS[stands],
-            word="" if stands is Standing.SUPPORTED else str(stands),
+            word="" if stands is Standing.SUPPORTED else word,
             spoken=f"Sentence {number}: ",
-            after=f"{stands if stands is Standing.SUPPORTED else ''}{message}; details",
-            hint=" ".join([sentence(f"{stands}{message}"), *map(_hint, quotes[:1])]),
+            after=f"{word if stands is Standing.SUPPORTED else ''}{message}; details",
+            hint=" ".join([sentence(f"{word}{message}"), *map(_hint, quotes[:1])]),
             note=self.note(one),
             head=self._opinion(one, stands, quotes) if self.judge else self._head(one, stands),
             quotes=quotes,
@@ -388,9 +391,9 @@ class AnswerBlocks:
             return _WHY_UNCHECKED
         score = _support(one.score or 0.0)
         if stands is Standing.NONE:
-            return f"Score {score}: less than {WEAK:.2f}, so nothing in the evidence supports this. {self._lacks(one)}"
-        rest = "" if stands is Standing.SUPPORTED else f" {SUPPORTED:.2f} would count as supported. {self._lacks(one)}"
-        return f"Score {score}.{rest} It rests on:"
+            return f"Score {score}, less than {WEAK:.2f}: words not found. {self._lacks(one)}"
+        rest = "" if stands is Standing.SUPPORTED else f" {SUPPORTED:.2f} would count as found. {self._lacks(one)}"
+        return f"Score {score}.{rest} Found in:"
 
     def _lacks(self, one: Support) -> str:
         """Why a sentence scores no more, where that can be said in words."""

@@ -10,7 +10,7 @@ from crag_core.base.text.display import clean, counted
 from crag_core.base.types import AnswerState, StepName, StepState, WebOutcome
 from crag_core.trace.consolidation import in_brief
 from crag_core.trace.edits import edited
-from crag_core.trace.grounding.citation_check import WORDS, Standing, standing
+from crag_core.trace.grounding.citation_check import WORDS, short_sum
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, Reroute
@@ -164,9 +164,8 @@ def _check(trace: Trace, routed: Reroute) -> Stage:
         return stage("check", StageState.WOULD_BE)
     if routed.answer.writer == EXTRACTIVE:
         return stage("check", StageState.SKIPPED, "quoted: nothing to check")
-    found = [standing(one.score) for one in support]
-    text = f"{found.count(Standing.SUPPORTED)} of {counted(len(found), 'sentence')} supported"
-    unchecked = found.count(Standing.UNCHECKED)
+    text = short_sum(support, trace.settings.support)
+    unchecked = sum(one.score is None for one in support)
     missed = [f"{unchecked} could not be checked"] if unchecked else []
     judged = [f"judged by {trace.settings.support}"] if trace.settings.support != WORDS else []
     return stage("check", StageState.TAKEN, text, "; ".join(missed + judged))
