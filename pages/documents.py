@@ -4,7 +4,6 @@ import streamlit as st
 
 from crag_core.base.documents import LARGEST_FILE_MB, MAIN
 from crag_core.base.text.display import clean, counted
-from ui.documents.corpus_map import draw_map
 from ui.documents.document_list import (
     collections_of,
     draw_documents,
@@ -12,7 +11,6 @@ from ui.documents.document_list import (
     draw_interrupted_rebuild,
     draw_outcomes,
     draw_passage_list,
-    filtered_collection,
     selected_document,
 )
 from ui.documents.reindex_form import draw_recipe
@@ -89,7 +87,5 @@ with errors_drawn("The index cannot be read"):
     draw_documents(store)
     draw_interrupted_rebuild(store)
     draw_recipe(store)
-    if st.toggle("Map of the chunks", key="documents_map"):
-        draw_map(filtered_collection())
     if (shown := selected_document(store)) is not None:
         draw_passage_list(store, shown)

@@ -166,7 +166,7 @@ def selected_document(store: DocumentStore) -> Document | None:
     return next((rows[at] for at in picked if at < len(rows) and rows[at].is_whole), None)
 
 
-def filtered_collection() -> str:
+def _filtered_collection() -> str:
     """The collection that the list shows; "": all."""
     chosen = st.session_state.get("documents_filter") or _ALL
     return "" if chosen == _ALL else str(chosen)
@@ -191,7 +191,7 @@ def _draw_head(rows: Sequence[Document]) -> None:
 
 
 def _chosen_rows(rows: Sequence[Document]) -> list[Document]:
-    collection, part = filtered_collection(), (st.session_state.get("documents_find") or "").strip().casefold()
+    collection, part = _filtered_collection(), (st.session_state.get("documents_find") or "").strip().casefold()
     return [row for row in rows if collection in ("", row.collection) and part in row.name.casefold()]
 
 
