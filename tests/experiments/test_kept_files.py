@@ -180,6 +180,11 @@ def test_a_wrong_preset_names_file_and_key(text: str, told: str) -> None:
     assert told in str(refusal.value)
 
 
+def test_a_preset_of_an_earlier_version_opens_without_the_keys_that_are_gone() -> None:
+    kept = PRESET.to_toml().replace("lower = 0.3", "scores = [0, 60]\nlower = 0.3")
+    assert parse_preset(f"{kept}\n[promise]\nwrong = 0.1\nconfidence = 0.95\n", "careful") == PRESET
+
+
 def test_a_preset_belongs_to_its_policy() -> None:
     assert PRESET.applied_to(policy("paper")).thresholds == (0.3, 0.7, 0.1)
     with pytest.raises(BadRecord, match="chosen for the policy 'paper', not for 'signals'"):

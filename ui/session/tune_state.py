@@ -28,10 +28,8 @@ from crag_core.experiments.labelled.read import Read, read_questions
 from crag_core.experiments.statistics.calibration import Calibration, calibrated
 from crag_core.experiments.store import set_name_of
 from crag_core.experiments.thresholds.objective import Objective
-from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation, accept, choose
 from crag_core.experiments.thresholds.threshold_board import Board, Prices
-from crag_core.experiments.thresholds.watch import Watched, watch
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import access, app_state, run_job
 from ui.session.access import Right
@@ -262,17 +260,6 @@ def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommen
         lambda: choose(now, objective, prices=prices(), confidence=confidence),
     )
     return accept(chosen, objective, prices(), (own.lower, own.upper), tuple(others))
-
-
-@st.cache_data(ttl=60, show_spinner=False, max_entries=20)
-def _watched(home: str, preset: TunedPreset) -> Watched:
-    """Looked at every minute, since it reads the last runs of this `home`."""
-    history = app_state.workbench().history
-    return watch(preset, history.all_labels(), history.export())
-
-
-def watched(preset: TunedPreset) -> Watched:
-    return _watched(str(app_state.settings().home), preset)
 
 
 def calibration(of: Seen) -> tuple[Calibration | None, str]:

@@ -11,7 +11,6 @@ import streamlit as st
 
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import readable
-from crag_core.experiments.statistics.monitoring import binned
 from crag_core.experiments.store import set_name_of
 from crag_core.experiments.thresholds.guarantee import Pair
 from crag_core.experiments.thresholds.objective import Objective
@@ -67,8 +66,7 @@ def _preset(
     seen: Seen, objective: Objective, confidence: float | None, found: Recommendation, name: str, pair: Pair
 ) -> TunedPreset:
     """`pair` under the sidebar's policy, with what it was chosen for."""
-    policy, board = app_state.policy(), tune_state.board(seen)
-    promised = found.guaranteed is not None and found.guaranteed.covers(*pair)
+    policy = app_state.policy()
     return TunedPreset(
         name=name,
         policy=policy.name,
@@ -83,8 +81,6 @@ def _preset(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         reason=_reason(objective.describe(confidence), found, found.is_at(*pair)),
         calibration=tune_state.calibration(seen)[0],
-        promise=found.guaranteed.limits if found.guaranteed and promised else None,
-        scores=binned(board.deciding().upper),
     )
 
 
@@ -148,11 +144,7 @@ def _describe(name: str) -> str:
     message += f": {plain(preset.reason)}"
     now = tune_state.conditions()
     warning = preset.warning(now) if preset.conditions.evaluator == now.evaluator else ""
-    if warning:
-        return f"{message}  \n:orange[:material/warning: {plain(warning)}]"
-    seen = tune_state.watched(preset)
-    icon = ":material/monitoring:" if seen.is_well else ":orange[:material/warning:]"
-    return "  \n".join([message, *(f"{icon} {plain(line)}" for line in seen.lines)])
+    return f"{message}  \n:orange[:material/warning: {plain(warning)}]" if warning else message
 
 
 @app_state.reporting()
