@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import brier_score_loss
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain, to_plain
@@ -18,6 +17,7 @@ from crag_core.experiments.statistics.calibration import (
     Calibration,
     Kind,
     Knots,
+    brier,
     calibrated,
     choose,
     cross_validated,
@@ -96,8 +96,8 @@ def test_every_question_is_told_by_the_curve_of_all_other_folds() -> None:
 def test_pure_noise_has_no_skill_out_of_its_fold() -> None:
     rng = np.random.default_rng(0)
     scores, outcomes = rng.random(400), rng.random(400) < 0.5
-    inside = brier_score_loss(outcomes, [kept(Kind.ISOTONIC, scores, outcomes).probability(score) for score in scores])
-    outside = brier_score_loss(outcomes, across(scores, outcomes, Kind.ISOTONIC))
+    inside = brier([kept(Kind.ISOTONIC, scores, outcomes).probability(score) for score in scores], outcomes)
+    outside = brier(across(scores, outcomes, Kind.ISOTONIC), outcomes)
     assert inside < 0.248 < 0.252 < outside
 
 
@@ -112,7 +112,7 @@ def test_steps_are_chosen_where_the_truth_has_steps() -> None:
     outcomes = np.random.default_rng(1).random(600) < np.where(scores > 0.9, 0.95, 0.4)
     kind, reason = choose(graded(scores, outcomes))
     assert kind is Kind.ISOTONIC
-    steps, curve = (brier_score_loss(outcomes, across(scores, outcomes, kind)) for kind in (Kind.ISOTONIC, Kind.PLATT))
+    steps, curve = (brier(across(scores, outcomes, kind), outcomes) for kind in (Kind.ISOTONIC, Kind.PLATT))
     assert (
         reason
         == f"cross-validated Brier score {steps:.2f} of isotonic regression is below {curve:.2f} of Platt's curve"

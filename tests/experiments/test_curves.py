@@ -17,7 +17,9 @@ from crag_core.experiments.statistics.curves import (
     average_precision,
     graded,
     histogram,
+    precision_recall,
     risk_coverage,
+    roc,
 )
 from crag_core.experiments.statistics.intervals import Estimate, proportion
 
@@ -69,6 +71,18 @@ def test_area_under_the_risk_of_the_best_order_is_below_that_of_the_worst() -> N
     same(best.area, (1 / 7 + 2 / 8 + 3 / 9 + 4 / 10) / 10)
     assert best.risk[0] == 0.0 and worst.risk[0] == 1.0 and best.area < 0.4 < worst.area
     same(known(risk_coverage([0.5] * 10, right)).area, 0.4)
+
+
+def test_ungraded_questions_have_no_point_and_every_threshold_has_one() -> None:
+    scores, positive = [0.2, NAN, 0.9, 0.5], [True, False, True, False]
+    false_rate, true_rate, thresholds = known(roc(scores, positive))
+    assert thresholds.tolist() == [np.inf, 0.9, 0.5, 0.2]
+    assert (false_rate.tolist(), true_rate.tolist()) == ([0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0])
+    assert [values.tolist() for values in known(precision_recall(scores, positive))] == [
+        [pytest.approx(2 / 3), 0.5, 1.0, 1.0],
+        [1.0, 0.5, 0.5, 0.0],
+    ]
+    assert roc([0.5, NAN], [True, False]) is roc([], []) is precision_recall([0.5, NAN], [False, True]) is None
 
 
 # --- the interval of average precision ------------------------------------------------------------------------------

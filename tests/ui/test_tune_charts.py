@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import precision_recall_curve, roc_curve
 
 from crag_core.experiments.statistics import curves
 from crag_core.experiments.statistics.calibration import reliability
@@ -54,11 +53,10 @@ def test_the_line_goes_around_the_plateau_and_is_closed_at_the_edge() -> None:
 
 
 def test_curves_are_those_of_the_figures() -> None:
-    roc, (precision, recall, _) = roc_curve(YES, SCORES), precision_recall_curve(YES, SCORES)
-    risk = curves.risk_coverage(SCORES, YES)
-    assert risk
+    roc, both, risk = curves.roc(SCORES, YES), curves.precision_recall(SCORES, YES), curves.risk_coverage(SCORES, YES)
+    assert roc and both and risk
     assert list(charts.roc(*roc, (0.1, 0.8)).data[0].y) == list(roc[1])
-    assert list(charts.precision_recall(precision, recall, 0.5).data[0].y) == list(precision)
+    assert list(charts.precision_recall(*both, 0.5).data[0].y) == list(both[0])
     assert list(charts.risk_coverage(risk, (0.5, 0.1)).data[0].y) == list(risk.risk)
 
 

@@ -9,7 +9,7 @@ from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted, shortened
 from crag_core.experiments.labelled.questions import Expected, word
 from crag_core.experiments.statistics import curves
-from crag_core.experiments.statistics.calibration import ece, reliability
+from crag_core.experiments.statistics.calibration import brier, ece, reliability
 from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.threshold_board import (
@@ -204,12 +204,10 @@ def _draw_scores(board: Board) -> None:
 
 
 def _draw_curves(board: Board) -> None:
-    from sklearn.metrics import precision_recall_curve, roc_curve  # slow to import
-
     scores, yes = board.deciding().upper, board.answerable
-    known = curves.graded(scores, yes)
+    roc, both = curves.roc(scores, yes), curves.precision_recall(scores, yes)
     risk, average = curves.risk_coverage(scores, yes), curves.average_precision(scores, yes, seed=0, draws=500)
-    if risk is None or len(set(known.labels)) < 2:
+    if roc is None or both is None or risk is None:
         st.info("Curves need both kinds of questions.", icon=":material/info:")
         return
     policy = app_state.policy()
@@ -218,11 +216,10 @@ def _draw_curves(board: Board) -> None:
     with left:
         at = (float(good[~yes].mean()), float(good[yes].mean()))
         st.markdown(f"**ROC**, area {auroc(scores, yes)}")
-        _chart(charts.roc(*roc_curve(known.labels, known.scores, drop_intermediate=False), at), "tune_roc")
+        _chart(charts.roc(*roc, at), "tune_roc")
     with right:
         st.markdown(f"**Precision and recall**, average precision {average}")
-        precision, recall, _ = precision_recall_curve(known.labels, known.scores)
-        _chart(charts.precision_recall(precision, recall, float(yes.mean())), "tune_pr")
+        _chart(charts.precision_recall(*both, float(yes.mean())), "tune_pr")
     st.markdown(
         f"**Risk and coverage**, area {risk.area:.2f}: the more questions are answered, the more answers are wrong."
     )
@@ -231,15 +228,13 @@ def _draw_curves(board: Board) -> None:
 
 
 def _draw_trust(board: Board) -> None:
-    from sklearn.metrics import brier_score_loss  # slow to import
-
     scores = board.deciding().upper
     seen = np.isfinite(scores)
     if not seen.any():
         st.info("No question has a score.", icon=":material/info:")
         return
     values, yes = scores[seen], board.answerable[seen]
-    message, off = brier_score_loss(yes, values), ece(values, yes)
+    message, off = brier(values, yes), ece(values, yes)
     st.markdown(
         f"Of questions scored 0.50, half should be answerable. Expected calibration error **{off:.2f}**, Brier score "
         f"**{message:.2f}** (0 is best; the share alone gives {float(yes.mean() * (1 - yes.mean())):.2f})."

@@ -1,4 +1,4 @@
-"""Reliability of probabilities (bins, ECE), and calibration of scores to probabilities.
+"""Reliability of probabilities (bins, ECE, Brier score), and calibration of scores to probabilities.
 
 A calibration is a curve fitted to questions with known outcome: Platt's logistic curve (1999, "Probabilistic outputs
 for support vector machines"), or isotonic regression: of the curves that never fall the one with the least squared
@@ -69,6 +69,13 @@ def ece(probabilities: Values, outcomes: Labels, bins: int = 10) -> float | None
     rows = reliability(probabilities, outcomes, bins)
     gaps = [row.count * abs(row.share.value - row.mean) for row in rows if row.share and row.mean is not None]
     return sum(gaps) / sum(row.count for row in rows) if gaps else None
+
+
+def brier(probabilities: Values, outcomes: Labels) -> float:
+    """The mean squared distance of one probability or more, in 0..1, from what came true, 0 at best (Brier 1950)."""
+    from sklearn.metrics import brier_score_loss
+
+    return float(brier_score_loss(outcomes, probabilities))
 
 
 def _said(probabilities: Values, outcomes: Labels) -> Graded:
@@ -147,9 +154,7 @@ def choose(found: Graded) -> tuple[Kind, str]:
     rarer = int(min(found.labels.sum(), (~found.labels).sum()))
     if rarer < FEWEST_ISOTONIC:
         return Kind.PLATT, f"{rarer} questions of the rarer kind; isotonic regression needs {FEWEST_ISOTONIC}"
-    from sklearn.metrics import brier_score_loss
-
-    platt, isotonic = (brier_score_loss(found.labels, cross_validated(found, kind)) for kind in Kind)
+    platt, isotonic = (brier(cross_validated(found, kind), found.labels) for kind in Kind)
     steps, curve = readable(isotonic, platt)
     kind, compared = (Kind.ISOTONIC, "below") if isotonic < platt else (Kind.PLATT, "not below")
     return kind, f"cross-validated Brier score {steps} of isotonic regression is {compared} {curve} of Platt's curve"

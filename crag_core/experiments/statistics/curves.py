@@ -1,4 +1,4 @@
-"""AUROC, average precision, risk-coverage curve and histogram of scores.
+"""ROC, AUROC, precision-recall and risk-coverage curves of scores.
 
 Scores are higher where a question is likelier positive, such as answerable. A NaN stands for a question that was never
 graded, and is left out everywhere; `graded` says how many there are. Of equal scores none comes first: a threshold
@@ -68,6 +68,28 @@ def unspread(value: float, count: int) -> Estimate:
     """For a sample without spread, such as one that is separated perfectly: another sample may have some."""
     around = proportion(value * count, count)
     return Estimate(value, around.low, around.high) if around else Estimate(value, 0.0, 1.0)
+
+
+def roc(scores: Values, positive: Labels) -> tuple[Array, Array, Array] | None:
+    """False and true positive rate at each threshold, from (0, 0) at infinity to (1, 1); None without both kinds."""
+    from sklearn.metrics import roc_curve  # slow to import, and needed only where a curve is drawn
+
+    found = graded(scores, positive)
+    if len(np.unique(found.labels)) < 2:
+        return None
+    false_rate, true_rate, thresholds = roc_curve(found.labels, found.scores, drop_intermediate=False)
+    return false_rate, true_rate, thresholds
+
+
+def precision_recall(scores: Values, positive: Labels) -> tuple[Array, Array] | None:
+    """Precision and recall at each threshold, the lowest first, then 1 and 0; None without positives."""
+    from sklearn.metrics import precision_recall_curve
+
+    found = graded(scores, positive)
+    if not found.labels.any():
+        return None
+    precision, recall, _ = precision_recall_curve(found.labels, found.scores)
+    return precision, recall
 
 
 def average_precision(scores: Values, positive: Labels, seed: int, draws: int = 2000) -> Estimate | None:
