@@ -16,7 +16,6 @@ from ui.documents.document_list import (
 from ui.documents.reindex_form import draw_recipe
 from ui.run.job_progress import draw_indexing_live, draw_warming
 from ui.session import app_state, uploads
-from ui.session.access import Right
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.shell.text import plain
@@ -70,7 +69,7 @@ busy = indexing is not None and indexing.is_running
 with errors_drawn("The index cannot be read"):
     store = app_state.workbench().store
     draw_interrupted(store)
-    if is_allowed(Right.INDEX):
+    if is_allowed("add, move and remove documents"):
         draw_adding(busy)
     for number, other in enumerate(app_state.indexing_of_others()):
         draw_indexing_live(other, f"documents_stop_{number}")

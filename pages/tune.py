@@ -5,7 +5,6 @@ import streamlit as st
 from crag_core.base.text.display import counted
 from ui.run.job_progress import draw_warming
 from ui.session import current_run, labelling_state, tune_state
-from ui.session.access import Right
 from ui.session.fragments import fragment
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
@@ -52,7 +51,7 @@ def draw_choosing(seen: tune_state.Seen) -> None:
 page.enter("pages/tune.py")
 st.title("Tune thresholds", anchor=False)
 draw_warming()
-is_allowed(Right.TUNE)
+is_allowed("grade labelled sets and keep presets")
 draw_report()
 ended = tune_state.take_ended()
 busy = tune_state.grading() is not None or labelling_state.grading() is not None

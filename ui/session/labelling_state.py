@@ -25,7 +25,6 @@ from crag_core.experiments.thresholds.most_telling import most_telling
 from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.threshold_board import deciding_scores, settled_actions
 from ui.session import access, app_state, run_job, tune_state
-from ui.session.access import Right
 from ui.session.tune_state import SetJob
 
 ROUND = 20
@@ -81,7 +80,7 @@ def _kept(name: str) -> LabelledSet:
 
 def from_history() -> tuple[UnlabelledQuestion, ...]:
     """What was asked last, each once. Raises `CragError`, also to whoever may not see what others asked."""
-    access.require(Right.SEE_HISTORY)
+    access.require_administrator()
     runs = app_state.workbench().history.search(limit=_MOST_RUNS)
     questions = dict.fromkeys(question for run in runs if (question := cleaned(run.question)))
     return tuple(map(UnlabelledQuestion, questions))
@@ -96,7 +95,7 @@ def begin(questions: tuple[UnlabelledQuestion, ...], into: str = "") -> None:
 
     `into` names the set, "": the target.
     """
-    access.require(Right.TUNE)
+    access.require_administrator()
     name = into or target()
     known = {question.key for question in _kept(name).questions}
     waiting = tuple(one for one in questions if one.key not in known)[:MOST_GRADED]
@@ -158,7 +157,7 @@ def _pairs() -> list[Pair]:
 @app_state.reporting()
 def label(name: str, asked: UnlabelledQuestion, expected: Expected | None) -> None:
     """Keep the label of a question in the set `name` at once; None: take it back."""
-    access.require(Right.TUNE)
+    access.require_administrator()
     made = LabelledQuestion(
         asked.question, expected or Expected.CORRECT, origin=Origin.WRITTEN, log=asked.log, record=asked.record,
         collection="" if asked.log else app_state.choice().collection,

@@ -32,7 +32,6 @@ from crag_core.experiments.thresholds.recommend import Recommendation, accept, c
 from crag_core.experiments.thresholds.threshold_board import Board, Prices
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import access, app_state, run_job
-from ui.session.access import Right
 
 SAMPLE = "Sample questions"
 
@@ -87,7 +86,7 @@ def use_questions(name: str, questions: tuple[LabelledQuestion, ...]) -> None:
 @app_state.reporting()
 def keep(found: LabelledSet, instead_of: LabelledSet | None = None) -> None:
     """For a callback: save a set, where this person may, and work with it."""
-    if access.may(Right.TUNE):
+    if access.is_administrator():
         found = app_state.workbench().experiments.keep_set(found, instead_of)
     use(found)
 
@@ -140,7 +139,7 @@ def own_set() -> LabelledSet:
 @app_state.reporting()
 def label_own(question: str, collection: str, expected: Expected | None) -> None:
     """For a callback: put a question that was asked there into one's own set, or, with None, take it out."""
-    access.require(Right.TUNE)
+    access.require_administrator()
     asked = replace(_own(question, expected or Expected.CORRECT), collection=collection)
     name = own_name()
     found = app_state.workbench().experiments.change_set(
@@ -280,7 +279,7 @@ def grading() -> SetJob | None:
 @app_state.reporting()
 def start_grading() -> None:
     """For a callback: grade what is missing, in the background."""
-    access.require(Right.TUNE)
+    access.require_administrator()
     found, running = labelled(), grading()
     if found is None or (running and running.is_running):
         return

@@ -12,7 +12,6 @@ from crag_core.base.text.display import shortened
 from crag_core.experiments.labelled.questions import LABELS, Expected, UnlabelledQuestion, word
 from ui.run.verdict import ICONS
 from ui.session import access, labelling_state
-from ui.session.access import Right
 from ui.session.fragments import fragment, ticking
 from ui.session.labelling_state import Round
 from ui.shell.text import paragraphs, plain
@@ -28,7 +27,7 @@ _HEADING = re.compile(r"^#+ ", re.MULTILINE)
 
 def draw_labelling(busy: bool) -> None:
     """The round that is under way; nothing without one, and for who may not label."""
-    if not access.may(Right.TUNE):
+    if not access.is_administrator():
         return
     if (ended := labelling_state.take_graded()) is not None:
         draw_ended(ended, title="Not all questions were graded")
@@ -40,7 +39,7 @@ def draw_labelling(busy: bool) -> None:
 
 def draw_start(busy: bool) -> None:
     """Where questions without a label come from."""
-    if not access.may(Right.TUNE):
+    if not access.is_administrator():
         return
     st.markdown(
         f"Picks the {labelling_state.ROUND} questions nearest to your thresholds. One click labels each. "

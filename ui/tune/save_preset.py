@@ -18,7 +18,6 @@ from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.report.thresholds.page import render_thresholds
 from ui.session import access, app_state, tune_state
-from ui.session.access import Right
 from ui.session.tune_state import Seen
 from ui.shell import presets
 from ui.shell.text import plain
@@ -38,7 +37,7 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
     name = set_name_of(_draw_name(f"{seen.labelled.name} {policy.name}"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for whose, pair in [*offered, ("mine", own)]:
-            if access.may(Right.TUNE):
+            if access.is_administrator():
                 st.button(
                     f"Keep {whose}: {' and '.join(readable(*pair))}", on_click=_keep, args=(make, name, pair),
                     type="primary" if whose == "recommended" or not (offered or kept) else "secondary",
@@ -93,7 +92,7 @@ def _reason(aim: str, found: Recommendation, is_at: bool) -> str:
 @app_state.reporting()
 def _keep(make: Callable[[str, Pair], TunedPreset], name: str, pair: Pair) -> None:
     """For a callback: save the preset, and put the thresholds there."""
-    access.require(Right.TUNE)
+    access.require_administrator()
     app_state.workbench().experiments.save_preset(make(name, pair))
     presets.forget()
     st.session_state["moving"] = None
@@ -126,7 +125,7 @@ def draw_kept() -> None:
         for name in names:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(_describe(name), width="stretch")
-                if access.may(Right.TUNE):
+                if access.is_administrator():
                     st.button(
                         "Delete", on_click=_delete, args=(name,), icon=":material/delete:", type="tertiary",
                         key=f"tune_delete_{name}",
@@ -149,6 +148,6 @@ def _describe(name: str) -> str:
 
 @app_state.reporting()
 def _delete(name: str) -> None:
-    access.require(Right.TUNE)
+    access.require_administrator()
     app_state.workbench().experiments.delete_preset(name)
     presets.forget()
