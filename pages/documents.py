@@ -4,7 +4,6 @@ import streamlit as st
 
 from crag_core.base.documents import LARGEST_FILE_MB, MAIN
 from crag_core.base.text.display import clean, counted
-from ui.documents.corpus_map import draw_map
 from ui.documents.document_list import (
     collections_of,
     draw_documents,
@@ -12,13 +11,11 @@ from ui.documents.document_list import (
     draw_interrupted_rebuild,
     draw_outcomes,
     draw_passage_list,
-    filtered_collection,
     selected_document,
 )
 from ui.documents.reindex_form import draw_recipe
 from ui.run.job_progress import draw_indexing_live, draw_warming
 from ui.session import app_state, uploads
-from ui.session.access import Right
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.shell.text import plain
@@ -72,7 +69,7 @@ busy = indexing is not None and indexing.is_running
 with errors_drawn("The index cannot be read"):
     store = app_state.workbench().store
     draw_interrupted(store)
-    if is_allowed(Right.INDEX):
+    if is_allowed("add, move and remove documents"):
         draw_adding(busy)
     for number, other in enumerate(app_state.indexing_of_others()):
         draw_indexing_live(other, f"documents_stop_{number}")
@@ -89,7 +86,5 @@ with errors_drawn("The index cannot be read"):
     draw_documents(store)
     draw_interrupted_rebuild(store)
     draw_recipe(store)
-    if st.toggle("Map of the chunks", key="documents_map"):
-        draw_map(filtered_collection())
     if (shown := selected_document(store)) is not None:
         draw_passage_list(store, shown)

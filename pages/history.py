@@ -34,7 +34,7 @@ def draw_runs() -> None:
 
 
 def draw_nothing() -> None:
-    whose = "" if history_state.scope() is None else f" {access.refusal(access.Right.SEE_HISTORY)}"
+    whose = "" if history_state.scope() is None else f" {access.refusal('see the runs of others')}"
     st.info(
         plain(f"No runs yet. Ask a question, or import records.{whose}"),
         icon=":material/history:",

@@ -10,7 +10,6 @@ from ui.logs.open_log import draw_grading, draw_next_steps
 from ui.logs.stage_results import draw_findings, draw_policies
 from ui.run.job_progress import draw_warming
 from ui.session import access
-from ui.session.access import Right
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.shell.text import plain
@@ -23,7 +22,7 @@ def draw_log(found: Imported) -> None:
         st.subheader(plain(log.name), anchor=False, width="content")
         with st.container(horizontal=True, width="content"):
             st.button("Another log", on_click=log_state.open_log, args=("",), icon=":material/close:", type="tertiary")
-            if access.may(Right.TUNE):
+            if access.is_administrator():
                 with st.popover("Delete", type="tertiary", icon=":material/delete:"):
                     st.markdown(f"Delete **{plain(log.name)}**, {counted(len(log.records), 'record')}, with its set?")
                     st.button("Delete it", on_click=log_state.delete, args=(log.name,), key="log_delete")
@@ -45,7 +44,7 @@ if log_state.was_asked():
     st.switch_page("pages/ask.py", query_params={})  # else those that the sidebar is bound to would be in the way
 st.title("Open retrieval log", anchor=False)
 draw_warming()
-is_allowed(Right.TUNE)
+is_allowed("grade labelled sets and keep presets")
 draw_report()
 with errors_drawn():
     looked, found = log_state.looked(), log_state.current()

@@ -10,7 +10,6 @@ from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.websearch import PROVIDERS
 from ui.session import access, app_state
-from ui.session.access import Right
 from ui.shell import page, sign_in
 from ui.shell.page import is_allowed
 from ui.shell.text import plain
@@ -49,11 +48,11 @@ def draw_servers(now: Config) -> dict[str, str]:
 page.enter("pages/settings.py")
 st.title("Settings", anchor=False)
 sign_in.draw_who()
-to_keep = " To keep them, set environment variables: `docs/settings.md`." if access.may(Right.SET_UP) else ""
+to_keep = " To keep them, set environment variables: `docs/settings.md`." if access.is_administrator() else ""
 st.markdown(f"For this browser session only.{to_keep}")
 now, judges, models = app_state.settings(), app_state.judges(), app_state.look_for_models(app_state.settings())
 with st.form("settings_form"):
-    servers = draw_servers(now) if is_allowed(Right.SET_UP) else {}
+    servers = draw_servers(now) if is_allowed("see and change the servers") else {}
     support = st.selectbox(
         "Answer checked by", judges, judges.index(now.support), format_func=judge_name,
         help="Is each sentence of the answer supported by its evidence? A language model takes one call a sentence.",
@@ -79,7 +78,7 @@ with st.form("settings_form"):
         except CragError as error:
             st.error(plain(str(error)), icon=":material/error:")
 
-if not access.may(Right.SET_UP):
+if not access.is_administrator():
     st.stop()  # where servers answer is not for everybody
 
 for name, server in (("Ollama", models.ollama), ("OpenAI-compatible server", models.openai)):

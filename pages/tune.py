@@ -5,7 +5,6 @@ import streamlit as st
 from crag_core.base.text.display import counted
 from ui.run.job_progress import draw_warming
 from ui.session import current_run, labelling_state, tune_state
-from ui.session.access import Right
 from ui.session.fragments import fragment
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
@@ -22,7 +21,7 @@ def draw_questions(busy: bool) -> None:
     labelled = tune_state.labelled()
     if labelled is None:
         draw_sources(False, busy)
-        with st.expander("Label the 20 questions that tell most", icon=":material/label:"):
+        with st.expander("Label the 20 questions nearest to your thresholds", icon=":material/label:"):
             draw_start(busy)
         return
     with st.container(border=True):
@@ -52,12 +51,12 @@ def draw_choosing(seen: tune_state.Seen) -> None:
 page.enter("pages/tune.py")
 st.title("Tune thresholds", anchor=False)
 draw_warming()
-is_allowed(Right.TUNE)
+is_allowed("grade labelled sets and keep presets")
 draw_report()
 ended = tune_state.take_ended()
 busy = tune_state.grading() is not None or labelling_state.grading() is not None
 with errors_drawn():
-    draw_labelling(busy)
+    draw_labelling()
 draw_questions(busy)
 if ended is not None:
     draw_ended(ended)

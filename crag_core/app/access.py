@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from string import ascii_lowercase, ascii_uppercase
 from urllib.parse import urlsplit
 
@@ -18,71 +17,44 @@ _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _HINT = "Write addresses (ann@example.org), whole domains (@example.org), * for everybody who signs in, or nobody."
 
 
-class Right(StrEnum):
-    """A permission. Its value is the end of the name of the setting that grants it."""
-
-    ENTER = "enter"
-    INDEX = "index"
-    TUNE = "tune"
-    SEE_HISTORY = "see_history"
-    SET_UP = "set_up"
-
-    @property
-    def variable(self) -> str:
-        return f"CRAG_MAY_{self.value.upper()}"
-
-    @property
-    def permission(self) -> str:
-        """The action that it allows, for the sentence "Only ann@example.org may …"."""
-        return _PERMISSIONS[self]
-
-
-_PERMISSIONS = {
-    Right.ENTER: "use this application",
-    Right.INDEX: "add, move and remove documents",
-    Right.TUNE: "grade labelled sets and keep presets",
-    Right.SEE_HISTORY: "see the runs of others",
-    Right.SET_UP: "see and change the servers",
-}
-
-
 class NotAllowed(CragError):
-    """A signed-in person lacks the right to do this."""
+    """A signed-in person may not do this."""
 
 
 @dataclass(frozen=True)
-class Grants:
-    """The entries of each right in lower case: addresses, domains beginning with "@", or `EVERYBODY`; () is nobody."""
+class People:
+    """`entries` in lower case: addresses, domains beginning with "@", or `EVERYBODY`; () is nobody."""
 
-    entries: Mapping[Right, tuple[str, ...]]
+    entries: tuple[str, ...]
 
-    def allows(self, right: Right, address: str) -> bool:
-        """Whether this address has the right, in whatever case; a text that is not an address has none."""
+    def include(self, address: str) -> bool:
+        """Whether this address is among them, in whatever case; a text that is not an address is not."""
         sent = address.translate(_LOWER)
         return is_address(sent) and any(
             entry == EVERYBODY or sent == entry or (entry.startswith("@") and sent.partition("@")[2] == entry[1:])
-            for entry in self.entries[right]
+            for entry in self.entries
         )
 
-    def who(self, right: Right) -> str:
-        """Who has the right, as "ann@example.org and everybody of example.net"; of many, the first few."""
-        names = [_describe(entry) for entry in self.entries[right]] or [NOBODY]
+    def refusal(self, action: str) -> str:
+        """The message for somebody else: "Only ann@example.org and everybody of example.net may …"; at most 3 named."""
+        if not self.entries:
+            return f"Nobody may {action} here."
+        names = [_describe(entry) for entry in self.entries]
         if len(names) > _SHOWN:
             names = [*names[:_SHOWN], f"{len(names) - _SHOWN} more"]
-        return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-    def refusal(self, right: Right) -> str:
-        """The message for a person who lacks the right."""
-        who = self.who(right)
-        return f"Nobody may {right.permission} here." if who == NOBODY else f"Only {who} may {right.permission}."
+        return f"Only {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))} may {action}."
 
 
-def read_grants(texts: Mapping[Right, str]) -> Grants:
-    """Parse the settings; a right without a setting is granted to everybody.
-
-    Raises `BadRecord`, which names the variable, for an entry that is neither an address nor a domain.
-    """
-    return Grants({right: _read(right.variable, texts.get(right, EVERYBODY)) for right in Right})
+def read_people(variable: str, text: str) -> People:
+    """Raises `BadRecord`, which names the variable, for an entry that is neither an address nor a domain."""
+    entries = tuple(dict.fromkeys(entry.strip().translate(_LOWER) for entry in text.split(",")))
+    for entry in entries:
+        if entry in (EVERYBODY, NOBODY):
+            if len(entries) > 1:
+                raise BadRecord(f"{variable}: expected {entry!r} alone, found it among others in {text!r}.", hint=_HINT)
+        elif not is_address(f"ann{entry}" if entry.startswith("@") else entry):
+            raise BadRecord(f"{variable}: expected addresses or domains, found {entry!r}.", hint=_HINT)
+    return People(() if entries == (NOBODY,) else entries)
 
 
 def is_address(text: str) -> bool:
@@ -93,17 +65,6 @@ def is_address(text: str) -> bool:
 
 def is_domain(text: str) -> bool:
     return bool(text) and "@" not in text and not text.startswith(".") and not text.endswith(".")
-
-
-def _read(variable: str, text: str) -> tuple[str, ...]:
-    entries = tuple(dict.fromkeys(entry.strip().translate(_LOWER) for entry in text.split(",")))
-    for entry in entries:
-        if entry in (EVERYBODY, NOBODY):
-            if len(entries) > 1:
-                raise BadRecord(f"{variable}: expected {entry!r} alone, found it among others in {text!r}.", hint=_HINT)
-        elif not is_address(f"ann{entry}" if entry.startswith("@") else entry):
-            raise BadRecord(f"{variable}: expected addresses or domains, found {entry!r}.", hint=_HINT)
-    return () if entries == (NOBODY,) else entries
 
 
 def _describe(entry: str) -> str:
@@ -120,10 +81,10 @@ LONGEST_DAYS = 30
 
 
 def address_in(claims: Mapping[str, object]) -> str:
-    """The e-mail address in the claims of an identity token; rights are granted to it.
+    """The e-mail address in the claims of an identity token, which is who somebody is.
 
     Raises `NotAllowed` where there is none, or where the provider says that it is not verified: otherwise a person
-    could enter another's address there and get their rights. A provider that says nothing of it is trusted.
+    could enter another's address there and pass for them. A provider that says nothing of it is trusted.
     """
     address = claims.get("email")
     if not address:

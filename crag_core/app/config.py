@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from crag_core.app.access import Grants, Right, read_grants
+from crag_core.app.access import read_people
 from crag_core.base.documents import TOKENS
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.network.addresses import check_url
@@ -163,25 +163,14 @@ class Config:
         _PEOPLE, "CRAG_SIGN_IN", "off", "on",
         "on: only who signs in at the provider of .streamlit/secrets.toml comes in; or off", choices=("on", "off"),
     )  # fmt: skip
-    may_enter: str = _setting(
-        _PEOPLE, "CRAG_MAY_ENTER", "*", "@example.org",
+    people: str = _setting(
+        _PEOPLE, "CRAG_PEOPLE", "*", "@example.org",
         "with sign-in, who may come in: ann@example.org, @example.org, or * for all who sign in", is_list=True,
     )  # fmt: skip
-    may_index: str = _setting(
-        _PEOPLE, "CRAG_MAY_INDEX", "*", "ann@example.org,bob@example.org",
-        "with sign-in, who may add and remove documents: addresses as above, * or nobody", is_list=True,
-    )  # fmt: skip
-    may_tune: str = _setting(
-        _PEOPLE, "CRAG_MAY_TUNE", "*", "@example.org",
-        "with sign-in, who may tune thresholds and keep presets", is_list=True,
-    )  # fmt: skip
-    may_see_history: str = _setting(
-        _PEOPLE, "CRAG_MAY_SEE_HISTORY", "*", "ann@example.org",
-        "with sign-in, who may see the runs of all", is_list=True,
-    )  # fmt: skip
-    may_set_up: str = _setting(
-        _PEOPLE, "CRAG_MAY_SET_UP", "*", "nobody",
-        "with sign-in, who may change servers on the Settings page, and add evaluators by name", is_list=True,
+    administrators: str = _setting(
+        _PEOPLE, "CRAG_ADMINISTRATORS", "*", "ann@example.org,bob@example.org",
+        "with sign-in, who may change documents, presets and servers, and see the runs of all: as above, or nobody",
+        is_list=True,
     )  # fmt: skip
     service_token: str = _setting(
         _SERVICE, "CRAG_SERVICE_TOKEN", "", "s3cret-of-16-letters-or-more",
@@ -239,7 +228,9 @@ class Config:
             found = f"expected 0 to {self.chunk_tokens // 2}, found {self.chunk_overlap}"
             raise BadRecord(f"CRAG_CHUNK_OVERLAP: {found}.")
         servers.check_openai_url(self.openai_url)
-        _ = self.ollama_url, self.grants  # what is of no use is refused here
+        _ = self.ollama_url  # what is of no use is refused here
+        for variable in ("CRAG_PEOPLE", "CRAG_ADMINISTRATORS"):
+            read_people(variable, self.by_variable()[variable])
         check_url("CRAG_SEARXNG_URL", self.searxng_url)
         if "://" in self.history and not re.match(r"(sqlite|postgres(ql)?)(\+\w+)?://", self.history):
             raise BadRecord(
@@ -286,11 +277,6 @@ class Config:
         return servers.ollama_url(self.ollama_host)
 
     @property
-    def grants(self) -> Grants:
-        """Who may do what, where people sign in."""
-        return read_grants({right: getattr(self, f"may_{right}") for right in Right})
-
-    @property
     def named_evaluators(self) -> tuple[str, ...]:
         """In the order given, each once."""
         try:
@@ -327,7 +313,8 @@ def check_tokens(where: str, tokens: tuple[str, ...]) -> None:
 def load(environment: Mapping[str, str] = os.environ, env_file: Path | None = None) -> Config:
     """Settings from `environment`, else from `env_file` (default: `.env` here, if there is one), else the defaults.
 
-    A variable that is empty counts as unset. An unknown KB_AGENT_ variable and a line that sets nothing are refused.
+    A variable that is empty counts as unset. An unknown KB_AGENT_ variable, a CRAG_MAY_
+    one of earlier versions, and a line that sets nothing are refused.
     """
     given = {**_read_file(env_file or ENV_FILE), **{name: text for name, text in environment.items() if text.strip()}}
     known = [setting.metadata["variable"] for setting in fields(Config)]
@@ -337,6 +324,11 @@ def load(environment: Mapping[str, str] = os.environ, env_file: Path | None = No
             guess = f"Did you mean {near[0]}? " if near else ""
             ours = ", ".join(variable for variable in known if variable.startswith("KB_AGENT_"))
             raise BadRecord(f"{name}: unknown variable.", hint=f"{guess}Known: {ours}.")
+    if gone := sorted(name for name in given if name.startswith("CRAG_MAY_")):
+        raise BadRecord(
+            f"{gone[0]}: not a setting any more; without it everybody who signs in could do everything.",
+            hint="Set CRAG_PEOPLE in place of CRAG_MAY_ENTER, and CRAG_ADMINISTRATORS in place of the others.",
+        )
     values: dict[str, Any] = {}
     for setting in fields(Config):
         text = given.get(setting.metadata["variable"], "").strip()

@@ -55,7 +55,6 @@ from crag_core.pipeline.run_queue import RunQueue
 from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.lance.writer import Writer
 from crag_core.retrieval.chunking.split import Cut
-from crag_core.retrieval.corpus_map import Maps
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
@@ -121,7 +120,6 @@ class Workbench:
         )
         self.retriever = HybridRetriever(self.store)
         self.places = Places(self.store, drawer().draw)
-        self.maps = Maps(self.store)
         self.meter = signal_meter()
         self.policies, self.problems = load_policies(settings=self.config)
         self.cache = open_cache(self.config.cache, self.config.home, self.config.cache_hours * 3600)

@@ -184,25 +184,4 @@ class Progress:
     pages: int = 0
 
 
-@dataclass(frozen=True)
-class MapPoint:
-    """A passage in the plane, by the name of its document; `where` is its page and headings."""
-
-    id: str
-    text: str
-    name: str
-    where: str
-    x: float
-    y: float
-
-
-@dataclass(frozen=True)
-class PassageMap:
-    """Points for some or all of `passages`; `share` is what the plane holds of the variance of their vectors, 0..1."""
-
-    points: tuple[MapPoint, ...]
-    passages: int
-    share: float
-
-
 OnProgress = Callable[[Progress], None]

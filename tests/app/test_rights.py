@@ -1,4 +1,4 @@
-"""Whom a setting grants a right to, and who somebody is by what a provider says."""
+"""Whom a setting names, and who somebody is by what a provider says."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.app.access import Grants, NotAllowed, Right, address_in, check_age, read_grants, sign_in_of
+from crag_core.app.access import NotAllowed, People, address_in, check_age, read_people, sign_in_of
 from crag_core.app.config import Config, load
 from crag_core.base.errors import BadRecord
 
 ANN = "ann@example.org"
 
 
-def grants(text: str) -> Grants:
-    return read_grants({Right.INDEX: text})
+VARIABLES = ("CRAG_PEOPLE", "CRAG_ADMINISTRATORS")
+
+
+def people(text: str) -> People:
+    return read_people("CRAG_PEOPLE", text)
 
 
 @pytest.mark.parametrize(
-    ("text", "address", "may"),
+    ("text", "address", "is_named"),
     [
         ("*", ANN, True),
         ("*", "anybody@elsewhere.example", True),
@@ -46,13 +49,13 @@ def grants(text: str) -> Grants:
         ("jörg@example.org", "jörg@example.org", True),
     ],
 )
-def test_a_right_is_granted_to_those_who_are_named(text: str, address: str, may: bool) -> None:
-    assert grants(text).allows(Right.INDEX, address) is may
+def test_a_list_includes_those_who_are_named(text: str, address: str, is_named: bool) -> None:
+    assert people(text).include(address) is is_named
 
 
 @pytest.mark.parametrize("address", ["", " ", "*", "@", "ann", "ann@", "@example.org", "ann@example.org\n", "a b@c.d"])
-def test_what_is_no_address_may_nothing_even_where_everybody_may(address: str) -> None:
-    assert not any(read_grants({}).allows(right, address) for right in Right)
+def test_what_is_no_address_is_not_among_everybody(address: str) -> None:
+    assert not people("*").include(address)
 
 
 @pytest.mark.parametrize(
@@ -61,40 +64,45 @@ def test_what_is_no_address_may_nothing_even_where_everybody_may(address: str) -
      f"*,{ANN}", f"nobody,{ANN}", "", "everybody", "@.", "<ann@example.org>", "a@b@c"],
 )  # fmt: skip
 def test_an_entry_that_can_mean_nobody_is_refused_by_its_variable(text: str) -> None:
-    with pytest.raises(BadRecord, match=r"CRAG_MAY_INDEX: expected .*, found") as found:
-        grants(text)
+    with pytest.raises(BadRecord, match=r"CRAG_PEOPLE: expected .*, found") as found:
+        people(text)
     assert "@example.org" in found.value.hint and "nobody" in found.value.hint
 
 
-def test_a_wrong_grant_keeps_the_application_from_starting() -> None:
-    for right in Right:
-        with pytest.raises(BadRecord, match=f"{right.variable}: "):
-            load({right.variable: "ann at example.org"})
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_a_wrong_list_keeps_the_application_from_starting(variable: str) -> None:
+    with pytest.raises(BadRecord, match=f"{variable}: "):
+        load({variable: "ann at example.org"})
 
 
-def test_every_right_has_its_setting_and_is_everybodys_unless_set() -> None:
-    assert all(Config().grants.allows(right, ANN) for right in Right)
-    for right in Right:
-        assert not load({right.variable: "nobody"}).grants.allows(right, ANN)
+def test_everybody_who_signs_in_is_an_administrator_unless_it_is_set() -> None:
+    assert Config().people == Config().administrators == "*"
+
+
+@pytest.mark.parametrize("variable", ["CRAG_MAY_ENTER", "CRAG_MAY_SET_UP"])
+def test_a_list_of_an_earlier_version_is_refused_rather_than_passed_over(variable: str) -> None:
+    with pytest.raises(BadRecord, match=f"{variable}: not a setting any more") as found:
+        load({variable: ANN})
+    assert all(name in found.value.hint for name in VARIABLES)
 
 
 @given(st.text())
 def test_no_text_that_is_no_entry_of_the_list_gets_in(address: str) -> None:
-    assert not grants(ANN).allows(Right.INDEX, address) or address.lower() == ANN
+    assert not people(ANN).include(address) or address.lower() == ANN
 
 
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        (ANN, "Only ann@example.org may add, move and remove documents."),
-        ("@example.org", "Only everybody of example.org may add, move and remove documents."),
-        (f"{ANN},@b.example", "Only ann@example.org and everybody of b.example may add, move and remove documents."),
-        ("nobody", "Nobody may add, move and remove documents here."),
-        ("a@b.c,d@b.c,e@b.c,f@b.c,g@b.c", "Only a@b.c, d@b.c, e@b.c and 2 more may add, move and remove documents."),
+        (ANN, "Only ann@example.org may add documents."),
+        ("@example.org", "Only everybody of example.org may add documents."),
+        (f"{ANN},@b.example", "Only ann@example.org and everybody of b.example may add documents."),
+        ("nobody", "Nobody may add documents here."),
+        ("a@b.c,d@b.c,e@b.c,f@b.c,g@b.c", "Only a@b.c, d@b.c, e@b.c and 2 more may add documents."),
     ],
 )
 def test_the_refusal_says_who_may(text: str, line: str) -> None:
-    assert grants(text).refusal(Right.INDEX) == line
+    assert people(text).refusal("add documents") == line
 
 
 # Who somebody is

@@ -57,8 +57,8 @@ def write_secrets(folder: Path, provider: OidcServer, **changes: str) -> Path:
 def serve_signed_in(home: Path, **environment: str) -> Iterator[SignedIn]:
     with OidcServer(ACCOUNTS) as provider:
         path = write_secrets(home, provider)
-        given = {"CRAG_SIGN_IN": "on", "CRAG_MAY_ENTER": "@example.org", "CRAG_MAY_INDEX": ANN, "CRAG_MAY_TUNE": ANN}
-        given |= {"CRAG_MAY_SEE_HISTORY": ANN, "CRAG_MAY_SET_UP": ANN, "STREAMLIT_SECRETS_FILES": str(path)}
+        given = {"CRAG_SIGN_IN": "on", "CRAG_PEOPLE": "@example.org", "CRAG_ADMINISTRATORS": ANN}
+        given |= {"STREAMLIT_SECRETS_FILES": str(path)}
         with serve(home, **{**given, **environment}) as url:
             provider.redirect_uris.append(f"{url}/oauth2callback")
             yield SignedIn(url, provider, home)

@@ -111,3 +111,21 @@ def test_nothing_grave_on_the_tune_page(
         check(page, picture)
     page.get_by_text("Questions", exact=True).first.click()
     check(page, "table")
+
+
+def test_labels_chosen_in_the_table_are_kept(page: Page, empty_app: str, lighthouse: Path, tmp_path: Path) -> None:
+    file = tmp_path / "waiting.csv"
+    file.write_text("question\nHow high is the tower?\nWho won the chess final?\nWhat is a haiku?\n", "utf-8")
+    upload(page, empty_app, lighthouse)
+    page.get_by_role("link", name="Tune").click()
+    page.get_by_role("radio", name="Upload").click()
+    page.locator("input[type=file]").set_input_files(str(file))
+    table = page.locator(".st-key-label_round .dvn-scroller")
+    expect(table).to_be_visible()
+    for row, key in ((0, "answered"), (1, "off topic")):
+        table.dblclick(position={"x": 40, "y": 35 * (row + 1) + 17})
+        page.keyboard.type(key)
+        page.keyboard.press("Enter")
+        settled(page)
+    page.get_by_role("button", name="Finish").click()
+    expect(page.get_by_text("my questions: 2 questions")).to_be_visible()

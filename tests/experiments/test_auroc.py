@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from crag_core.experiments.statistics.curves import auroc, midranks
+from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
 
 Sample = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
@@ -97,7 +97,3 @@ def test_one_of_a_kind_gives_no_interval() -> None:
 @pytest.mark.parametrize("kinds", [[], [True, True], [False]])
 def test_without_both_kinds_there_is_no_auroc(kinds: list[bool]) -> None:
     assert auroc([0.5] * len(kinds), kinds) is None
-
-
-def test_equal_values_share_their_ranks() -> None:
-    assert midranks([3, 1, 3, 2, 3]).tolist() == [4, 1, 4, 2, 4]

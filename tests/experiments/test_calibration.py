@@ -98,7 +98,7 @@ def test_pure_noise_has_no_skill_out_of_its_fold() -> None:
     scores, outcomes = rng.random(400), rng.random(400) < 0.5
     inside = brier([kept(Kind.ISOTONIC, scores, outcomes).probability(score) for score in scores], outcomes)
     outside = brier(across(scores, outcomes, Kind.ISOTONIC), outcomes)
-    assert inside is not None and outside is not None and inside < 0.248 < 0.252 < outside
+    assert inside < 0.248 < 0.252 < outside
 
 
 def test_folds_hold_equal_shares_of_both_kinds() -> None:

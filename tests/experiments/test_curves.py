@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
+from sklearn.metrics import average_precision_score
 
 from crag_core.experiments.statistics.curves import (
     Histogram,
@@ -46,28 +46,12 @@ def same(ours: Any, theirs: Any) -> None:
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
 
 
-# --- against scikit-learn -------------------------------------------------------------------------------------------
+# --- against scikit-learn, and what each threshold counts -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("seed", "decimals"), DRAWN)
-def test_roc_is_that_of_scikit_learn(seed: int, decimals: int) -> None:
+def test_average_precision_is_that_of_scikit_learn(seed: int, decimals: int) -> None:
     scores, positive = draw(seed, decimals=decimals)
-    told, theirs = known(roc(scores, positive)), roc_curve(positive, scores, drop_intermediate=False)
-    for ours, other in zip((told.false_positive_rate, told.true_positive_rate, told.thresholds), theirs, strict=True):
-        same(ours, other)
-    area = np.trapezoid(told.true_positive_rate, told.false_positive_rate)
-    same(area, known(auroc(scores, positive)).value)
-    same(area, roc_auc_score(positive, scores))
-
-
-@pytest.mark.parametrize(("seed", "decimals"), DRAWN)
-def test_precision_and_recall_are_those_of_scikit_learn(seed: int, decimals: int) -> None:
-    scores, positive = draw(seed, decimals=decimals)
-    told = known(precision_recall(scores, positive))
-    for ours, other in zip(
-        (told.precision, told.recall, told.thresholds), precision_recall_curve(positive, scores), strict=True
-    ):
-        same(ours, other)
     same(known(average_precision(scores, positive, 0, 10)).value, average_precision_score(positive, scores))
 
 
@@ -87,6 +71,18 @@ def test_area_under_the_risk_of_the_best_order_is_below_that_of_the_worst() -> N
     same(best.area, (1 / 7 + 2 / 8 + 3 / 9 + 4 / 10) / 10)
     assert best.risk[0] == 0.0 and worst.risk[0] == 1.0 and best.area < 0.4 < worst.area
     same(known(risk_coverage([0.5] * 10, right)).area, 0.4)
+
+
+def test_ungraded_questions_have_no_point_and_every_threshold_has_one() -> None:
+    scores, positive = [0.2, NAN, 0.9, 0.5], [True, False, True, False]
+    false_rate, true_rate, thresholds = known(roc(scores, positive))
+    assert thresholds.tolist() == [np.inf, 0.9, 0.5, 0.2]
+    assert (false_rate.tolist(), true_rate.tolist()) == ([0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0])
+    assert [values.tolist() for values in known(precision_recall(scores, positive))] == [
+        [pytest.approx(2 / 3), 0.5, 1.0, 1.0],
+        [1.0, 0.5, 0.5, 0.0],
+    ]
+    assert roc([0.5, NAN], [True, False]) is roc([], []) is precision_recall([0.5, NAN], [False, True]) is None
 
 
 # --- the interval of average precision ------------------------------------------------------------------------------
@@ -129,35 +125,26 @@ def test_one_positive_gives_no_interval() -> None:
 
 
 def test_of_nothing_there_are_no_curves() -> None:
-    assert (auroc([], []), roc([], []), precision_recall([], []), risk_coverage([], [])) == (None,) * 4
-    assert average_precision([], [], seed=0) is None
+    assert auroc([], []) is risk_coverage([], []) is average_precision([], [], seed=0) is None
     empty = histogram([], [])
     assert empty.positive.tolist() == empty.negative.tolist() == [0] * 20
 
 
 def test_without_negatives_all_that_is_taken_is_right() -> None:
     scores, positive = [0.2, 0.9, 0.5], [True] * 3
-    assert auroc(scores, positive) is None and roc(scores, positive) is None
-    told = known(precision_recall(scores, positive))
-    assert told.precision.tolist() == [1.0] * 4
-    same(told.recall, [1.0, 2 / 3, 1 / 3, 0.0])
+    assert auroc(scores, positive) is None
     assert known(average_precision(scores, positive, seed=0)).value == 1.0
     assert known(risk_coverage(scores, positive)).area == 0.0
 
 
 def test_without_positives_there_is_neither_rate_nor_recall() -> None:
     scores, positive = [0.2, 0.9, 0.5], [False] * 3
-    assert auroc(scores, positive) is None and roc(scores, positive) is None
-    assert precision_recall(scores, positive) is None and average_precision(scores, positive, seed=0) is None
+    assert auroc(scores, positive) is None and average_precision(scores, positive, seed=0) is None
     assert known(risk_coverage(scores, positive)).area == 1.0
 
 
 def test_equal_scores_make_one_step() -> None:
     scores, positive = [0.5] * 4, [True, False, False, False]
-    told = known(roc(scores, positive))
-    assert told.thresholds.tolist() == [np.inf, 0.5]
-    assert told.false_positive_rate.tolist() == told.true_positive_rate.tolist() == [0.0, 1.0]
-    assert known(precision_recall(scores, positive)).precision.tolist() == [0.25, 1.0]
     told = known(average_precision(scores * 5, positive * 5, seed=0))
     assert told.value == 0.25 and 0.05 < told.low < 0.15 and 0.4 < told.high < 0.5
     told = known(risk_coverage(scores, positive))
@@ -166,10 +153,6 @@ def test_equal_scores_make_one_step() -> None:
 
 def test_three_questions_can_be_followed_by_hand() -> None:
     scores, positive = [0.2, 0.9, 0.5], [True, True, False]
-    told = known(roc(scores, positive))
-    assert told.thresholds.tolist() == [np.inf, 0.9, 0.5, 0.2]
-    assert told.true_positive_rate.tolist() == [0.0, 0.5, 0.5, 1.0]
-    assert told.false_positive_rate.tolist() == [0.0, 0.0, 1.0, 1.0]
     assert auroc(scores, positive) == Estimate(0.5, 0.0, 1.0)
     told = known(average_precision(scores, positive, seed=0))
     same(told.value, 0.5 * 1 + 0.5 * 2 / 3)
@@ -186,14 +169,14 @@ def test_what_was_never_graded_is_left_out(clusters: list[int] | None) -> None:
     homes = None if clusters is None else np.array(clusters)[found.kept]
     assert auroc(scores, positive, clusters) == auroc(found.scores, found.labels, homes) is not None
     assert average_precision(scores, positive, 0, 50) == average_precision(found.scores, found.labels, 0, 50)
-    for curve in (roc, precision_recall, risk_coverage, histogram):
+    for curve in (risk_coverage, histogram):
         with_and_without = curve(scores, positive), curve(found.scores, found.labels)
         assert str(with_and_without[0]) == str(with_and_without[1])
 
 
 def test_nothing_but_ungraded_questions_is_nothing() -> None:
     assert graded([NAN, NAN], [True, False]).dropped == 2
-    assert roc([NAN, NAN], [True, False]) is None and risk_coverage([NAN, NAN], [True, False]) is None
+    assert auroc([NAN, NAN], [True, False]) is None and risk_coverage([NAN, NAN], [True, False]) is None
 
 
 def test_scores_of_any_scale_have_the_same_curves() -> None:
@@ -206,7 +189,7 @@ def test_scores_of_any_scale_have_the_same_curves() -> None:
 
 @pytest.mark.parametrize("labels", [[], [True], [True] * 3])
 def test_other_numbers_of_scores_and_labels_are_refused(labels: list[bool]) -> None:
-    for curve in (auroc, roc, precision_recall, risk_coverage, histogram):
+    for curve in (auroc, risk_coverage, histogram):
         with pytest.raises(ValueError, match=f"as many labels as scores, found {len(labels)} and 2"):
             curve([0.1, 0.2], labels)
 
@@ -231,7 +214,7 @@ def test_a_score_outside_is_not_hidden(score: float) -> None:
 
 def figures(pairs: list[tuple[float, bool]]) -> list[Any]:
     scores, labels = [score for score, _ in pairs], [label for _, label in pairs]
-    curves = [curve(scores, labels) for curve in (roc, precision_recall, risk_coverage, histogram)]
+    curves = [curve(scores, labels) for curve in (risk_coverage, histogram)]
     numbers = [None if curve is None else [np.asarray(value) for value in vars(curve).values()] for curve in curves]
     return [*numbers, auroc(scores, labels), average_precision(scores, labels, 0, 20)]
 
@@ -250,13 +233,6 @@ def test_the_order_of_the_questions_does_not_matter(pairs: list[tuple[float, boo
 @given(BOTH_KINDS)
 def test_curves_rise_or_fall_and_stay_within_0_and_1(pairs: list[tuple[float, bool]]) -> None:
     scores, labels = [score for score, _ in pairs], [label for _, label in pairs]
-    if told := roc(scores, labels):
-        for rate in (told.false_positive_rate, told.true_positive_rate):
-            assert (np.diff(rate) >= 0).all() and (rate[0], rate[-1]) == (0.0, 1.0)
-        assert (np.diff(told.thresholds) < 0).all()
-    if curve := precision_recall(scores, labels):
-        assert (np.diff(curve.recall) <= 0).all() and (curve.recall[0], curve.recall[-1]) == (1.0, 0.0)
-        assert (curve.precision >= 0).all() and (curve.precision <= 1).all()
     if risky := risk_coverage(scores, labels):
         assert (np.diff(risky.coverage) > 0).all() and risky.coverage[-1] == 1.0
         assert (risky.risk >= 0).all() and (risky.risk <= 1).all() and 0 <= risky.area <= 1

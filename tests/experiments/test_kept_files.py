@@ -17,7 +17,6 @@ from crag_core.experiments.labelled.questions import (
     Expected,
     LabelledQuestion,
     LabelledSet,
-    UnlabelledQuestion,
 )
 from crag_core.experiments.store import ExperimentFolder, set_name_of
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
@@ -128,15 +127,6 @@ def test_many_questions_at_once_are_all_kept(laboratory: ExperimentFolder) -> No
     assert len(laboratory.load_set("own").questions) == 40
 
 
-def test_a_round_of_labelling_can_be_gone_on_with(laboratory: ExperimentFolder) -> None:
-    waiting = (UnlabelledQuestion("Why?"), UnlabelledQuestion('"Où", \n?'))
-    assert laboratory.load_round("mine") == ()
-    laboratory.save_round("mine", waiting)
-    assert laboratory.load_round("mine") == waiting and laboratory.set_names() == ()
-    laboratory.save_round("mine", ())
-    assert laboratory.load_round("mine") == ()
-
-
 def test_a_row_that_cannot_be_read_is_not_lost(laboratory: ExperimentFolder, tmp_path: Path) -> None:
     laboratory.save_set(SET)
     file = tmp_path / "laboratory" / "sets" / "mine.jsonl"
@@ -178,6 +168,11 @@ def test_a_wrong_preset_names_file_and_key(text: str, told: str) -> None:
     with pytest.raises(BadRecord, match="careful") as refusal:
         parse_preset(text, "careful")
     assert told in str(refusal.value)
+
+
+def test_a_preset_of_an_earlier_version_opens_without_the_keys_that_are_gone() -> None:
+    kept = PRESET.to_toml().replace("lower = 0.3", "scores = [0, 60]\nlower = 0.3")
+    assert parse_preset(f"{kept}\n[promise]\nwrong = 0.1\nconfidence = 0.95\n", "careful") == PRESET
 
 
 def test_a_preset_belongs_to_its_policy() -> None:

@@ -22,7 +22,6 @@ def use(store: PassageStore) -> list[Callable[[], object]]:
         lambda: store.search_keyword("tides", 5),
         lambda: store.search_dense(embed_words("tides"), 5),
         lambda: [store.passages_of(document.id) for document in store.documents()],
-        lambda: [store.find_passages([hit.passage.id]) for hit in store.sample(5)],
         lambda: store.move([document.id for document in store.documents()], "harbour"),
         lambda: store.ingest([("new.txt", write_prose("seals"))]),
         lambda: store.delete_all([document.id for document in store.documents()]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from collections.abc import Callable
@@ -365,31 +364,3 @@ def test_reindexing_that_a_kill_interrupted_waits_for_an_answer(
         assert re.search(r"1 document re-indexed as \d+ chunks: up to 60 tokens", shown(app))
     assert store.index_version.tokens == (60 if answer == "continue" else 220)
     assert store.interrupted_rebuild() is None and not app.exception
-
-
-# --- the map --------------------------------------------------------------------------------------------------------
-
-
-def chart(app: AppTest) -> list[dict[str, object]]:
-    (found,) = app.get("plotly_chart")
-    return list(json.loads(found.proto.spec)["data"])
-
-
-def test_the_map_shows_all_passages_and_the_last_question_with_its_own(start: Start, home: Path) -> None:
-    store = Workbench(Config(home=home)).store
-    store.ingest([(f"n{number}.md", b"# N\n\nNote %d of the ferry <b>x</b>." % number) for number in range(5)])
-    app = documents(start, home)
-    app.toggle(key="documents_map").set_value(True).run()
-    assert not app.exception and "Ask a question to see it here" in shown(app)
-    assert len(chart(app)) == 5 and all("<b>x</b>" not in str(one["text"]) for one in chart(app))
-    app.switch_page("pages/ask.py").run().run()
-    ask(app, "Which note is of the ferry?")
-    app.switch_page("pages/documents.py").run().run()
-    app.toggle(key="documents_map").set_value(True).run()
-    drawn = {str(one["name"]): one for one in chart(app)}
-    assert {"the question", "retrieved, by score"} <= set(drawn)
-    assert drawn["retrieved, by score"]["text"] == ["1", "2", "3", "4", "5"]
-    assert "Star: “Which note is of the ferry?”" in shown(app)
-    store.delete_all(document.id for document in store.documents())
-    app.run()
-    assert not app.exception

@@ -19,7 +19,6 @@ from crag_core.evaluators.named import find
 from tests.evaluators.named import tiny_models
 from tests.ui.conftest import ask, choose, press, shown
 from ui.session import access, named_evaluators
-from ui.session.access import Right
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -110,10 +109,11 @@ def test_a_name_in_the_address_brings_no_model(start: Start, name: str) -> None:
 
 
 def test_who_may_not_is_offered_nothing(start: Start, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "may", lambda right: right not in (Right.SET_UP, Right.TUNE))
+    monkeypatch.setattr(access, "is_administrator", lambda: False)
     app = choose(start(CRAG_EVALUATORS=name), evaluator=name)
     assert not app.exception and not [one for one in app.text_input if one.key == "evaluator_by_name"]
-    assert not [one for one in app.button if one.key == "calibrate_sample"] and access.refusal(Right.TUNE) in shown(app)
+    assert not [one for one in app.button if one.key == "calibrate_sample"]
+    assert access.refusal("grade labelled sets and keep presets") in shown(app)
     with pytest.raises(NotAllowed):
         named_evaluators.add("hf:a/b")
     with pytest.raises(NotAllowed):

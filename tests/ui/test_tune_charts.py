@@ -55,8 +55,8 @@ def test_the_line_goes_around_the_plateau_and_is_closed_at_the_edge() -> None:
 def test_curves_are_those_of_the_figures() -> None:
     roc, both, risk = curves.roc(SCORES, YES), curves.precision_recall(SCORES, YES), curves.risk_coverage(SCORES, YES)
     assert roc and both and risk
-    assert list(charts.roc(roc, (0.1, 0.8)).data[0].y) == list(roc.true_positive_rate)
-    assert list(charts.precision_recall(both, 0.5).data[0].y) == list(both.precision)
+    assert list(charts.roc(*roc, (0.1, 0.8)).data[0].y) == list(roc[1])
+    assert list(charts.precision_recall(*both, 0.5).data[0].y) == list(both[0])
     assert list(charts.risk_coverage(risk, (0.5, 0.1)).data[0].y) == list(risk.risk)
 
 

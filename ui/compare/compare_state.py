@@ -22,7 +22,6 @@ from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, run_job, tune_state
-from ui.session.access import Right
 from ui.session.tune_state import SetJob
 
 MOST = 4
@@ -218,7 +217,7 @@ def take_running() -> SetJob | None:
 @app_state.reporting()
 def start_set(labelled: LabelledSet) -> None:
     """For a callback: run what is missing, in the background."""
-    access.require(Right.TUNE)
+    access.require_administrator()
     if _is_busy():
         return
     chosen, workbench, warming = configurations(), app_state.workbench(), app_state.warm_up()

@@ -26,7 +26,6 @@ from ui.compare import compare_state, set_results
 from ui.compare.set_results import Compared, draw_beside, draw_earlier_results
 from ui.compare.side_by_side import LETTERS
 from ui.session import app_state, tune_state
-from ui.session.access import Right
 from ui.session.fragments import ticking
 from ui.shell.page import is_allowed
 from ui.shell.text import plain
@@ -71,7 +70,7 @@ def _draw_start(labelled: LabelledSet, missing: int) -> None:
             "Runs every question under each configuration, from retrieval to answer. Results are kept.",
             width="stretch",
         )
-        if is_allowed(Right.TUNE):
+        if is_allowed("grade labelled sets and keep presets"):
             all_the_same, kind = draw_elsewhere(labelled)
             st.button(
                 f"Run {counted(missing, 'question')}{all_the_same}", on_click=compare_state.start_set, args=(labelled,),

@@ -16,7 +16,6 @@ from crag_core.report.comparison.page import Comparison, described, render_compa
 from ui.compare import compare_state
 from ui.compare.side_by_side import LETTERS
 from ui.session import access, app_state, tune_state
-from ui.session.access import Right
 from ui.shell.text import plain
 
 MOST = 3
@@ -99,7 +98,7 @@ def put(one: Earlier, is_beside: bool) -> None:
 @app_state.reporting()
 def delete(one: Earlier, questions: Sequence[LabelledQuestion]) -> None:
     """For a callback: what it holds of `questions`; other results stay."""
-    access.require(Right.TUNE)
+    access.require_administrator()
     put(one, False)
     app_state.workbench().experiments.outcomes(one.kept).clear({asked.key for asked in questions})
     compare_state.kept_outcomes.clear()
@@ -144,7 +143,7 @@ def _draw_one(one: Earlier, questions: Sequence[LabelledQuestion], is_beside: bo
     with left.container(gap="xxsmall"):
         st.checkbox(f"**{plain(one.name)}**", is_beside, key=key, on_change=_put, args=(one, key), disabled=is_off)
         st.caption(f"{len(one.asked)} of {counted(len(questions), 'question')}. {_unlike(one)}")
-    if not access.may(Right.TUNE):
+    if not access.is_administrator():
         return
     with right.container(horizontal_alignment="right"), st.popover("Delete", type="tertiary"):
         st.markdown(

@@ -12,7 +12,6 @@ from crag_core.base.protocols import DocumentStore
 from crag_core.base.text.display import clean, counted
 from crag_core.base.text.words import fold
 from ui.session import access, app_state
-from ui.session.access import Right
 from ui.session.fragments import fragment
 from ui.shell.text import paragraphs, plain
 
@@ -62,7 +61,7 @@ def draw_interrupted(store: DocumentStore) -> None:
             f":material/restart_alt: The app stopped while indexing: {counted(len(waiting), 'file')} {verb} still to "
             f"be indexed: {names}{more}."
         )
-        if access.may(Right.INDEX):
+        if access.is_administrator():
             _draw_choice(
                 "interrupted", app_state.resume_interrupted, app_state.discard_interrupted,
                 "Forget these files. The originals that you added them from stay.",
@@ -79,7 +78,7 @@ def draw_interrupted_rebuild(store: DocumentStore) -> None:
             ":material/restart_alt: The app stopped while re-indexing all documents with chunks of at most "
             f"{recipe.tokens} tokens."
         )
-        if access.may(Right.INDEX):
+        if access.is_administrator():
             _draw_choice(
                 "interrupted_rebuild", lambda: app_state.shared_rebuild().resume(store), lambda: _discard(store),
                 "Keep the current chunks.",
@@ -87,7 +86,7 @@ def draw_interrupted_rebuild(store: DocumentStore) -> None:
 
 
 def _discard(store: DocumentStore) -> None:
-    access.require(Right.INDEX)
+    access.require_administrator()
     store.discard_rebuild()
 
 
@@ -125,7 +124,7 @@ def draw_documents(store: DocumentStore) -> None:
     if not everything:
         if app_state.warm_up().is_running:
             return  # the samples may be on their way
-        more = " Add some above, then ask about them on the Ask page." if access.may(Right.INDEX) else ""
+        more = " Add some above, then ask about them on the Ask page." if access.is_administrator() else ""
         st.info(f"No documents yet.{more}", icon=":material/folder_off:")
         return
     _draw_head(everything)
@@ -149,10 +148,10 @@ def draw_documents(store: DocumentStore) -> None:
     )
     selected = [rows[at] for at in picked.selection.rows if at < len(rows)]
     if not selected:
-        more = ", move or remove it" if access.may(Right.INDEX) else ""
+        more = ", move or remove it" if access.is_administrator() else ""
         st.caption(f"Select a row to read its chunks{more}.")
         return
-    if access.may(Right.INDEX):
+    if access.is_administrator():
         _draw_actions(store, selected)
     for row in selected:
         if row.message:
@@ -166,7 +165,7 @@ def selected_document(store: DocumentStore) -> Document | None:
     return next((rows[at] for at in picked if at < len(rows) and rows[at].is_whole), None)
 
 
-def filtered_collection() -> str:
+def _filtered_collection() -> str:
     """The collection that the list shows; "": all."""
     chosen = st.session_state.get("documents_filter") or _ALL
     return "" if chosen == _ALL else str(chosen)
@@ -191,7 +190,7 @@ def _draw_head(rows: Sequence[Document]) -> None:
 
 
 def _chosen_rows(rows: Sequence[Document]) -> list[Document]:
-    collection, part = filtered_collection(), (st.session_state.get("documents_find") or "").strip().casefold()
+    collection, part = _filtered_collection(), (st.session_state.get("documents_find") or "").strip().casefold()
     return [row for row in rows if collection in ("", row.collection) and part in row.name.casefold()]
 
 
@@ -229,13 +228,13 @@ def _draw_actions(store: DocumentStore, selected: Sequence[Document]) -> None:
 
 @app_state.reporting()
 def _remove(store: DocumentStore, ids: tuple[str, ...]) -> None:
-    access.require(Right.INDEX)
+    access.require_administrator()
     store.delete_all(ids)
 
 
 @app_state.reporting()
 def _move(store: DocumentStore, ids: tuple[str, ...], target: str) -> None:
-    access.require(Right.INDEX)
+    access.require_administrator()
     store.move(ids, target)
 
 

@@ -9,7 +9,6 @@ from crag_core.base.protocols import DocumentStore
 from crag_core.base.text.display import counted
 from ui.run.job_progress import draw_rebuilding_live
 from ui.session import access, app_state
-from ui.session.access import Right
 from ui.shell.text import plain
 
 _MODEL, _TOKENS, _OVERLAP = "recipe_model", "recipe_tokens", "recipe_overlap"
@@ -31,7 +30,7 @@ def draw_recipe(store: DocumentStore) -> None:
     now = store.index_version
     with st.expander(f"Chunking: {_line(now.recipe)}", icon=":material/content_cut:"):
         st.markdown(_searched(now, *store.coverage()))
-        if not access.may(Right.INDEX):
+        if not access.is_administrator():
             return
         st.markdown(
             "Another length or embedding model re-indexes all documents, in about the time it took to add them. The "

@@ -82,7 +82,7 @@ def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
             )  # fmt: skip
     own = (
         "" if history_state.scope() is None
-        else f" Your own runs only. {access.refusal(access.Right.SEE_HISTORY)}"
+        else f" Your own runs only. {access.refusal('see the runs of others')}"
     )  # fmt: skip
     st.caption(plain(f"{retention(days)}{own}"))
 

@@ -12,7 +12,6 @@ from crag_core.experiments.store import set_name_of
 from ui.logs import log_state
 from ui.logs.log_state import NOT_READ, Looked
 from ui.session import access, uploads
-from ui.session.access import Right
 from ui.shell.text import plain
 
 LARGEST_MB = 100
@@ -28,7 +27,7 @@ def draw_choosing() -> None:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             name = st.selectbox("Imported logs", kept, key="log_kept", width=360)
             st.button("Open", on_click=log_state.open_log, args=(name,), icon=":material/folder_open:", type="primary")
-    if not access.may(Right.TUNE):
+    if not access.is_administrator():
         return
     key = uploads.uploader_key(_UPLOAD)
     st.file_uploader(

@@ -25,7 +25,6 @@ from crag_core.experiments.logs.stages import Judged
 from crag_core.pipeline.run import now
 from crag_core.report.stages.page import render_stages
 from ui.session import access, app_state, run_job, tune_state
-from ui.session.access import Right
 from ui.session.tune_state import SetJob
 
 NOT_READ = "(not read)"
@@ -61,7 +60,7 @@ def put_away() -> None:
 @app_state.reporting()
 def keep(name: str) -> None:
     """For a callback: import what is looked at, and open it."""
-    access.require(Right.TUNE)
+    access.require_administrator()
     found = looked()
     if found is None:
         raise BadRecord("No file is chosen.", hint="Choose one.")
@@ -93,7 +92,7 @@ def current() -> Imported | None:
 @app_state.reporting()
 def delete(name: str) -> None:
     """For a callback."""
-    access.require(Right.TUNE)
+    access.require_administrator()
     open_log("")
     retrieval_logs.delete(name, app_state.workbench())
 
@@ -116,7 +115,7 @@ def grading(log: RetrievalLog) -> SetJob | None:
 @app_state.reporting()
 def start_grading(log: RetrievalLog) -> None:
     """For a callback: grade what is missing, in the background."""
-    access.require(Right.TUNE)
+    access.require_administrator()
     running = grading(log)
     if running and running.is_running:
         return

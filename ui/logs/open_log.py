@@ -11,7 +11,6 @@ from crag_core.experiments.labelled.questions import LabelledSet, word
 from crag_core.experiments.logs.record import RetrievalLog
 from ui.logs import log_state
 from ui.session import access, labelling_state, tune_state
-from ui.session.access import Right
 from ui.session.fragments import ticking
 from ui.shell.text import plain
 from ui.tune.grading_progress import draw_job
@@ -33,10 +32,10 @@ def draw_next_steps(found: Imported) -> None:
             )  # fmt: skip
             labels = ", ".join(f"{count} {word(one)}" for one, count in labelled.counts.items())
             st.caption(plain(f"Labels, by what the chunks hold: {labels}"))
-        if found.unlabelled and access.may(Right.TUNE):
+        if found.unlabelled and access.is_administrator():
             count, most = len(found.unlabelled), labelling_state.ROUND
             st.button(
-                f"Label the {most} that tell most" if count > most else f"Label {counted(count, 'record')}",
+                f"Label the {most} nearest to your thresholds" if count > most else f"Label {counted(count, 'record')}",
                 on_click=_label, args=(found,),
                 icon=":material/label:", key="log_label", help="Of the records without a label, on Tune.",
             )  # fmt: skip
@@ -76,7 +75,7 @@ def draw_grading(log: RetrievalLog, done: int) -> None:
         message += f" About {counted(-(-chunks * missing // (len(log.records) * card.batch)), 'LLM call')}."
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(message, width="stretch")
-        if access.may(Right.TUNE):
+        if access.is_administrator():
             st.button(
                 f"Grade {counted(missing, 'record')}", on_click=log_state.start_grading, args=(log,), type="primary",
                 icon=":material/grading:", key="log_grade",

@@ -19,7 +19,6 @@ from crag_core.experiments.labelled.read import LONGEST_QUESTION
 from crag_core.trace.feedback import About, Label, Mark, of_answer, of_passage, of_route
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import access, app_state, current_run, tune_state
-from ui.session.access import Right
 from ui.session.current_run import View
 from ui.shell.text import plain
 
@@ -136,7 +135,7 @@ def draw_feedback(view: View) -> None:
     """On route and answer, where labels can be kept, and the buttons that put the question into one's own set."""
     if _can_label():
         _draw_labels(view)
-    if access.may(Right.TUNE) and len(view.taken.question) <= LONGEST_QUESTION:
+    if access.is_administrator() and len(view.taken.question) <= LONGEST_QUESTION:
         question, collection = view.taken.question, view.taken.settings.collection
         on_label = partial(tune_state.label_own, question, collection)
         draw_own_label(tune_state.own_name(), tune_state.own_label(question), on_label)

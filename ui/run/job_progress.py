@@ -14,7 +14,6 @@ from crag_core.view.run_view import view_run
 from ui.run.path import draw_path
 from ui.run.verdict import draw_verdict, verdict_row
 from ui.session import access, app_state, current_run, run_job
-from ui.session.access import Right
 from ui.session.app_state import IndexJob
 from ui.session.fragments import ticking
 from ui.shell.text import paragraphs, plain
@@ -74,7 +73,7 @@ def draw_indexing_live(indexing: IndexJob, key: str) -> None:
         st.caption(plain(remark))
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         draw_indexing(indexing, idle="Storing the files")
-        if access.may(Right.INDEX):
+        if access.is_administrator():
             _draw_stop(indexing, key, "Indexed files stay; the current one and those after it are left out.")
 
 
@@ -86,7 +85,7 @@ def draw_rebuilding_live() -> None:
         st.rerun()
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         draw_indexing(job, idle="Reading the index", what="Re-indexing")
-        if access.may(Right.INDEX):
+        if access.is_administrator():
             _draw_stop(job, "rebuild_stop", "The current chunks stay; the new ones are discarded.")
 
 

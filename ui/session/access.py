@@ -1,6 +1,7 @@
-"""The signed-in person and their permissions. Without sign-in everything is allowed.
+"""The signed-in person, and whether they are an administrator. Without sign-in everybody is.
 
-Whatever somebody may be denied calls `require` where it is done; `may` only decides what is drawn.
+Whatever only administrators may do calls `require_administrator` where it is done; `is_administrator` only decides
+what is drawn.
 """
 
 from __future__ import annotations
@@ -9,10 +10,8 @@ import time
 
 import streamlit as st
 
-from crag_core.app.access import Grants, NotAllowed, Right, address_in, check_age, sign_in_of
+from crag_core.app.access import NotAllowed, People, address_in, check_age, read_people, sign_in_of
 from crag_core.app.config import Config, load
-
-__all__ = ["Right", "end", "grants", "is_known", "is_on", "may", "refusal", "require", "trouble", "user"]
 
 _MOST_ENDED = 10_000
 
@@ -23,7 +22,7 @@ def is_on() -> bool:
 
 
 def is_known() -> bool:
-    """Whether the provider has said who this is; they may still lack the right to enter, see `trouble`."""
+    """Whether the provider has said who this is; they may still not be let in, see `trouble`."""
     return is_on() and bool(st.user.get("is_logged_in"))
 
 
@@ -48,20 +47,20 @@ def trouble() -> NotAllowed | None:
     return None
 
 
-def may(right: Right) -> bool:
-    """Everybody may with sign-in off; nobody whose address is not known may with sign-in on."""
-    return not is_on() or grants().allows(right, user())
+def is_administrator() -> bool:
+    """Everybody is with sign-in off; nobody whose address is not known is with sign-in on."""
+    return not is_on() or _administrators().include(user())
 
 
-def require(right: Right) -> None:
-    """For the first line of what needs a right; raises `NotAllowed`, whose text says who may."""
-    if not may(right):
-        raise NotAllowed(refusal(right))
+def require_administrator() -> None:
+    """For the first line of what only administrators may do; raises `NotAllowed`, whose text says who they are."""
+    if not is_administrator():
+        raise NotAllowed(refusal("do this"))
 
 
-def refusal(right: Right) -> str:
-    """The one line in place of what somebody may not use."""
-    return grants().refusal(right)
+def refusal(action: str) -> str:
+    """The one line in place of what somebody may not use: "Only ann@example.org may …"."""
+    return _administrators().refusal(action)
 
 
 def end() -> None:
@@ -72,9 +71,8 @@ def end() -> None:
         over.pop(next(iter(over)), None)
 
 
-@st.cache_resource(show_spinner=False)
-def grants() -> Grants:
-    return _settings().grants
+def _administrators() -> People:
+    return read_people("CRAG_ADMINISTRATORS", _settings().administrators)
 
 
 def _entering() -> str:
@@ -82,14 +80,15 @@ def _entering() -> str:
         raise NotAllowed("You have signed out.", hint="Sign in again.")
     check_age(st.user, time.time())
     address = address_in(st.user)
-    if not grants().allows(Right.ENTER, address):
-        raise NotAllowed(f"You are signed in as {address}. {grants().refusal(Right.ENTER)}")
+    people = read_people("CRAG_PEOPLE", _settings().people)
+    if not people.include(address):
+        raise NotAllowed(f"You are signed in as {address}. {people.refusal('use this application')}")
     return address
 
 
 @st.cache_resource(show_spinner=False)
 def _settings() -> Config:
-    """Those of the process: what a session changes on the Settings page changes no right."""
+    """Those of the process: what a session changes on the Settings page makes nobody an administrator."""
     return load()
 
 

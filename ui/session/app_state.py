@@ -32,7 +32,6 @@ from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
 from ui.session import access
-from ui.session.access import Right
 
 T = TypeVar("T")
 
@@ -125,15 +124,15 @@ class SharedRebuild:
     job: RebuildJob | None = None
 
     def start(self, recipe: Recipe) -> None:
-        """Unless one is under way; raises `NotAllowed` to whoever may not index."""
-        access.require(Right.INDEX)
+        """Unless one is under way; raises `NotAllowed` to all but administrators."""
+        access.require_administrator()
         if self.job is None or not self.job.is_running:
             chosen = workbench()
             self._start(lambda job: chosen.rebuild(recipe, job.tell, job.cancel))
 
     def resume(self, store: DocumentStore) -> None:
-        """With what a killed process had begun; raises `NotAllowed` to whoever may not index."""
-        access.require(Right.INDEX)
+        """With what a killed process had begun; raises `NotAllowed` to all but administrators."""
+        access.require_administrator()
         self._start(lambda job: store.finish_rebuild(job.tell, job.cancel))
 
     def _start(self, work: Callable[[RebuildJob], Rebuilt | None]) -> None:
@@ -237,7 +236,7 @@ def change_settings(**changes: Any) -> None:
     So it does where somebody who may not set up names another server.
     """
     if any(changes.get(name, getattr(settings(), name)) != getattr(settings(), name) for name in SERVERS):
-        access.require(Right.SET_UP)
+        access.require_administrator()
     started = shared_workbench().config
     changed = replace(settings(), **changes)
     # The key that came with the start goes to the server that came with it: one that is typed here can be anybody's.
@@ -464,23 +463,23 @@ def indexing_of_others() -> tuple[IndexJob, ...]:
 
 
 def index(files: list[tuple[str, bytes]], collection: str) -> None:
-    """Take files in, in the background; raises `NotAllowed` to whoever may not."""
-    access.require(Right.INDEX)
+    """Take files in, in the background; raises `NotAllowed` to all but administrators."""
+    access.require_administrator()
     check_files(files)
     store = workbench().store
     _start_indexing(lambda job: store.ingest(files, job.tell, collection=collection, cancel=job.cancel))
 
 
 def resume_interrupted() -> None:
-    """Index what killed processes had begun, in the background; raises `NotAllowed` to whoever may not."""
-    access.require(Right.INDEX)
+    """Index what killed processes had begun, in the background; raises `NotAllowed` to all but administrators."""
+    access.require_administrator()
     store = workbench().store
     _start_indexing(lambda job: store.finish_interrupted(job.tell, job.cancel))
 
 
 def discard_interrupted() -> None:
-    """Forget what killed processes had begun; raises `NotAllowed` to whoever may not."""
-    access.require(Right.INDEX)
+    """Forget what killed processes had begun; raises `NotAllowed` to all but administrators."""
+    access.require_administrator()
     workbench().store.discard_interrupted()
 
 

@@ -15,7 +15,6 @@ from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.questions import LabelledSet
 from ui.session import access, app_state, run_job
-from ui.session.access import Right
 
 CalibrationJob = Job[str | SetProgress, KeptEvaluator]
 _FAILED = "calibration_failed"
@@ -38,7 +37,7 @@ def add(text: str) -> None:
 
     Raises `CragError` for what is no such name.
     """
-    access.require(Right.SET_UP)
+    access.require_administrator()
     name = text.strip()
     name = known_card(name).name if parse_cascade(name) else str(parse_name(name))
     st.session_state[app_state.ADDED] = tuple(dict.fromkeys((*st.session_state.get(app_state.ADDED, ()), name)))
@@ -73,7 +72,7 @@ def job(name: str) -> CalibrationJob | None:
 @app_state.reporting()
 def start(name: str, labelled: LabelledSet | None) -> None:
     """For a callback: calibrate in the background, on a set over the indexed documents; None: on the sample."""
-    access.require(Right.TUNE)
+    access.require_administrator()
     running = job(name)
     if running and running.is_running:
         return

@@ -28,13 +28,10 @@ from crag_core.experiments.labelled.read import Read, read_questions
 from crag_core.experiments.statistics.calibration import Calibration, calibrated
 from crag_core.experiments.store import set_name_of
 from crag_core.experiments.thresholds.objective import Objective
-from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation, accept, choose
 from crag_core.experiments.thresholds.threshold_board import Board, Prices
-from crag_core.experiments.thresholds.watch import Watched, watch
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import access, app_state, run_job
-from ui.session.access import Right
 
 SAMPLE = "Sample questions"
 
@@ -89,7 +86,7 @@ def use_questions(name: str, questions: tuple[LabelledQuestion, ...]) -> None:
 @app_state.reporting()
 def keep(found: LabelledSet, instead_of: LabelledSet | None = None) -> None:
     """For a callback: save a set, where this person may, and work with it."""
-    if access.may(Right.TUNE):
+    if access.is_administrator():
         found = app_state.workbench().experiments.keep_set(found, instead_of)
     use(found)
 
@@ -142,7 +139,7 @@ def own_set() -> LabelledSet:
 @app_state.reporting()
 def label_own(question: str, collection: str, expected: Expected | None) -> None:
     """For a callback: put a question that was asked there into one's own set, or, with None, take it out."""
-    access.require(Right.TUNE)
+    access.require_administrator()
     asked = replace(_own(question, expected or Expected.CORRECT), collection=collection)
     name = own_name()
     found = app_state.workbench().experiments.change_set(
@@ -264,17 +261,6 @@ def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommen
     return accept(chosen, objective, prices(), (own.lower, own.upper), tuple(others))
 
 
-@st.cache_data(ttl=60, show_spinner=False, max_entries=20)
-def _watched(home: str, preset: TunedPreset) -> Watched:
-    """Looked at every minute, since it reads the last runs of this `home`."""
-    history = app_state.workbench().history
-    return watch(preset, history.all_labels(), history.export())
-
-
-def watched(preset: TunedPreset) -> Watched:
-    return _watched(str(app_state.settings().home), preset)
-
-
 def calibration(of: Seen) -> tuple[Calibration | None, str]:
     """From the deciding score to the chance that a question is answerable, and in words how, or why not."""
     now, created = board(of), datetime.now(UTC).isoformat(timespec="seconds")
@@ -293,7 +279,7 @@ def grading() -> SetJob | None:
 @app_state.reporting()
 def start_grading() -> None:
     """For a callback: grade what is missing, in the background."""
-    access.require(Right.TUNE)
+    access.require_administrator()
     found, running = labelled(), grading()
     if found is None or (running and running.is_running):
         return

@@ -12,7 +12,6 @@ from crag_core.evaluators.named.names import KINDS, SHOWN_FORMS, is_named
 from crag_core.experiments.batch import SetProgress
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import access, app_state, named_evaluators, tune_state
-from ui.session.access import Right
 from ui.session.fragments import ticking
 from ui.shell.text import plain
 
@@ -39,7 +38,7 @@ def draw(policy: Policy) -> None:
         if is_calibrated:
             with st.popover("Again", icon=":material/tune:", type="tertiary", help="Calibrate it again."):
                 _draw_start(evaluator, is_first=False)
-        if access.may(Right.SET_UP):
+        if access.is_administrator():
             _draw_adding()
 
 
@@ -91,8 +90,8 @@ def _draw_calibration(name: str) -> bool:
 
 
 def _draw_start(name: str, is_first: bool) -> None:
-    if not access.may(Right.TUNE):
-        st.caption(f":material/lock: {plain(access.refusal(Right.TUNE))}")
+    if not access.is_administrator():
+        st.caption(f":material/lock: {plain(access.refusal('grade labelled sets and keep presets'))}")
         return
     labelled, size = tune_state.labelled(), named_evaluators.sample_size()
     st.button(

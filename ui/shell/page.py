@@ -15,7 +15,6 @@ import streamlit as st
 from crag_core.base.errors import CragError
 from ui import PARTS
 from ui.session import access, app_state
-from ui.session.access import Right
 from ui.session.fragments import fragment
 from ui.shell import sign_in
 from ui.shell.text import plain
@@ -86,9 +85,9 @@ def errors_drawn(title: str | None = None) -> Iterator[None]:
         st.caption(plain(error.hint))
 
 
-def is_allowed(right: Right) -> bool:
-    """Whether somebody may; where not, a line says who does."""
-    if access.may(right):
+def is_allowed(action: str) -> bool:
+    """Whether the signed-in person is an administrator; where not, a line says who may do it."""
+    if access.is_administrator():
         return True
-    st.caption(f":material/lock: {plain(access.refusal(right))}")
+    st.caption(f":material/lock: {plain(access.refusal(action))}")
     return False

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from crag_core.base.text.display import clean, readable
 from crag_core.experiments.statistics.calibration import Bin
-from crag_core.experiments.statistics.curves import Histogram, PrecisionRecall, RiskCoverage, Roc
+from crag_core.experiments.statistics.curves import Histogram, RiskCoverage
 from crag_core.experiments.thresholds.threshold_board import Array
 
 GREEN, ORANGE, RED, BLUE, GRAY = "#2e9b63", "#d98a1f", "#d0544b", "#3f88c5", "#8794a1"
@@ -58,10 +58,10 @@ def histogram(found: Histogram, lines: Sequence[tuple[str, float]], title: str) 
     return figure
 
 
-def roc(found: Roc, at: tuple[float, float]) -> go.Figure:
+def roc(false_rate: Array, true_rate: Array, thresholds: Array, at: tuple[float, float]) -> go.Figure:
     figure = _curve(
-        found.false_positive_rate, found.true_positive_rate, ("unanswerable taken", "answerable taken"), "ROC",
-        "upper %{customdata:.2f}<br>%{y:.1%} of the answerable,<br>%{x:.1%} of the others", found.thresholds,
+        false_rate, true_rate, ("unanswerable taken", "answerable taken"), "ROC",
+        "upper %{customdata:.2f}<br>%{y:.1%} of the answerable,<br>%{x:.1%} of the others", thresholds,
     )  # fmt: skip
     figure.update_traces(fill="tozeroy", fillcolor="rgba(63,136,197,0.12)")
     _add_diagonal(figure)
@@ -69,10 +69,10 @@ def roc(found: Roc, at: tuple[float, float]) -> go.Figure:
     return figure
 
 
-def precision_recall(found: PrecisionRecall, share: float) -> go.Figure:
+def precision_recall(precision: Array, recall: Array, share: float) -> go.Figure:
     """`share` of all questions is answerable: the precision of a score that knows nothing."""
     figure = _curve(
-        found.recall, found.precision, ("recall", "precision"), "precision",
+        recall, precision, ("recall", "precision"), "precision",
         "%{y:.1%} of those taken are answerable,<br>%{x:.1%} of the answerable are taken",
     )  # fmt: skip
     figure.add_hline(y=share, line=_DOTTED, layer="below")

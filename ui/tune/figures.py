@@ -216,10 +216,10 @@ def _draw_curves(board: Board) -> None:
     with left:
         at = (float(good[~yes].mean()), float(good[yes].mean()))
         st.markdown(f"**ROC**, area {auroc(scores, yes)}")
-        _chart(charts.roc(roc, at), "tune_roc")
+        _chart(charts.roc(*roc, at), "tune_roc")
     with right:
         st.markdown(f"**Precision and recall**, average precision {average}")
-        _chart(charts.precision_recall(both, float(yes.mean())), "tune_pr")
+        _chart(charts.precision_recall(*both, float(yes.mean())), "tune_pr")
     st.markdown(
         f"**Risk and coverage**, area {risk.area:.2f}: the more questions are answered, the more answers are wrong."
     )

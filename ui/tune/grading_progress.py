@@ -10,7 +10,6 @@ from crag_core.base.text.display import counted
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.labelled.questions import LabelledSet
 from ui.session import access, app_state, tune_state
-from ui.session.access import Right
 from ui.session.fragments import ticking
 from ui.session.tune_state import Seen, SetJob
 from ui.shell.text import plain
@@ -31,7 +30,7 @@ def draw_grading(seen: Seen) -> None:
         message += f" About {counted(calls, 'LLM call')}."
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(message, width="stretch")
-        if access.may(Right.TUNE):  # the top of the page says why not
+        if access.is_administrator():  # the top of the page says why not
             all_the_same, kind = draw_elsewhere(seen.labelled)
             st.button(
                 f"Grade {counted(seen.missing, 'question')}{all_the_same}", on_click=tune_state.start_grading,
@@ -88,7 +87,7 @@ def draw_job(job: SetJob | None, doing: str, done: str, key: str) -> None:
             now = "Paused" if job.is_paused else f":shimmer[{doing}] {count} of {batch.total}{_format_left(batch.left)}"
             failed = f", {batch.failed} failed" if batch.failed else ""
             st.progress(count / max(batch.total, 1), f"{now}{failed}")
-        if not access.may(Right.TUNE):
+        if not access.is_administrator():
             return
         with st.container(horizontal=True, vertical_alignment="center"):
             if job.is_paused:

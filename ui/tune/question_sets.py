@@ -30,7 +30,6 @@ from crag_core.experiments.statistics.small_sets import few_tell
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import access, app_state, labelling_state, tune_state
-from ui.session.access import Right
 from ui.shell.page import is_allowed
 from ui.shell.text import plain
 
@@ -64,7 +63,7 @@ def model_name() -> str:
 
 def from_feedback() -> FromFeedback:
     """Raises `CragError`, also to whoever may not see what others asked."""
-    access.require(Right.SEE_HISTORY)
+    access.require_administrator()
     return questions_from(app_state.workbench().history.all_labels())
 
 
@@ -159,7 +158,7 @@ def _take_file() -> None:
     found, is_free = tune_state.uploaded(), not known_card(st.session_state["evaluator"]).calls_model
     if waiting:
         labelling_state.begin(waiting)
-    elif found and found.is_taken and is_free and access.may(Right.TUNE):
+    elif found and found.is_taken and is_free and access.is_administrator():
         tune_state.start_grading()
 
 
@@ -179,7 +178,7 @@ def _draw_refused() -> None:
 
 
 def _draw_feedback(busy: bool) -> None:
-    if not is_allowed(Right.SEE_HISTORY):
+    if not is_allowed("see the runs of others"):
         return
     found = from_feedback()
     st.markdown("Questions on Ask whose route was called right, or for which the right one was named.")
@@ -204,13 +203,13 @@ def _draw_kept(busy: bool) -> None:
     _draw_read(read)
     with st.container(horizontal=True):
         _draw_take(name, read.questions, busy)
-        if access.may(Right.TUNE):
+        if access.is_administrator():
             st.button("Delete this set", on_click=_delete, args=(name,), icon=":material/delete:", type="tertiary")
 
 
 @app_state.reporting()
 def _delete(name: str) -> None:
-    access.require(Right.TUNE)
+    access.require_administrator()
     app_state.workbench().experiments.delete_set(name)
 
 

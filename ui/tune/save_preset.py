@@ -11,7 +11,6 @@ import streamlit as st
 
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import readable
-from crag_core.experiments.statistics.monitoring import binned
 from crag_core.experiments.store import set_name_of
 from crag_core.experiments.thresholds.guarantee import Pair
 from crag_core.experiments.thresholds.objective import Objective
@@ -19,7 +18,6 @@ from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.report.thresholds.page import render_thresholds
 from ui.session import access, app_state, tune_state
-from ui.session.access import Right
 from ui.session.tune_state import Seen
 from ui.shell import presets
 from ui.shell.text import plain
@@ -39,7 +37,7 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
     name = set_name_of(_draw_name(f"{seen.labelled.name} {policy.name}"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for whose, pair in [*offered, ("mine", own)]:
-            if access.may(Right.TUNE):
+            if access.is_administrator():
                 st.button(
                     f"Keep {whose}: {' and '.join(readable(*pair))}", on_click=_keep, args=(make, name, pair),
                     type="primary" if whose == "recommended" or not (offered or kept) else "secondary",
@@ -67,8 +65,7 @@ def _preset(
     seen: Seen, objective: Objective, confidence: float | None, found: Recommendation, name: str, pair: Pair
 ) -> TunedPreset:
     """`pair` under the sidebar's policy, with what it was chosen for."""
-    policy, board = app_state.policy(), tune_state.board(seen)
-    promised = found.guaranteed is not None and found.guaranteed.covers(*pair)
+    policy = app_state.policy()
     return TunedPreset(
         name=name,
         policy=policy.name,
@@ -83,8 +80,6 @@ def _preset(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         reason=_reason(objective.describe(confidence), found, found.is_at(*pair)),
         calibration=tune_state.calibration(seen)[0],
-        promise=found.guaranteed.limits if found.guaranteed and promised else None,
-        scores=binned(board.deciding().upper),
     )
 
 
@@ -97,7 +92,7 @@ def _reason(aim: str, found: Recommendation, is_at: bool) -> str:
 @app_state.reporting()
 def _keep(make: Callable[[str, Pair], TunedPreset], name: str, pair: Pair) -> None:
     """For a callback: save the preset, and put the thresholds there."""
-    access.require(Right.TUNE)
+    access.require_administrator()
     app_state.workbench().experiments.save_preset(make(name, pair))
     presets.forget()
     st.session_state["moving"] = None
@@ -130,7 +125,7 @@ def draw_kept() -> None:
         for name in names:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(_describe(name), width="stretch")
-                if access.may(Right.TUNE):
+                if access.is_administrator():
                     st.button(
                         "Delete", on_click=_delete, args=(name,), icon=":material/delete:", type="tertiary",
                         key=f"tune_delete_{name}",
@@ -148,15 +143,11 @@ def _describe(name: str) -> str:
     message += f": {plain(preset.reason)}"
     now = tune_state.conditions()
     warning = preset.warning(now) if preset.conditions.evaluator == now.evaluator else ""
-    if warning:
-        return f"{message}  \n:orange[:material/warning: {plain(warning)}]"
-    seen = tune_state.watched(preset)
-    icon = ":material/monitoring:" if seen.is_well else ":orange[:material/warning:]"
-    return "  \n".join([message, *(f"{icon} {plain(line)}" for line in seen.lines)])
+    return f"{message}  \n:orange[:material/warning: {plain(warning)}]" if warning else message
 
 
 @app_state.reporting()
 def _delete(name: str) -> None:
-    access.require(Right.TUNE)
+    access.require_administrator()
     app_state.workbench().experiments.delete_preset(name)
     presets.forget()

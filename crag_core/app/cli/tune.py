@@ -37,12 +37,10 @@ from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.calibration import calibrated
 from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
-from crag_core.experiments.statistics.monitoring import binned
 from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation, recommend
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Rates, confusion, rate
-from crag_core.experiments.thresholds.watch import watch
 from crag_core.pipeline.run import now
 from crag_core.report.thresholds.view import describe_saved, recommendation_lines
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -127,8 +125,6 @@ def tune(options: argparse.Namespace) -> int:
         print(found.why_not, file=sys.stderr)
         return NOT_KEPT
     print(advice(found))
-    for line in _watched(options.preset, graded):
-        print(line)
     name = options.save or (options.out.stem if options.out else graded.opened.labelled.name)
     if not found.keeps_limit:
         return NOT_KEPT
@@ -138,15 +134,6 @@ def tune(options: argparse.Namespace) -> int:
     if options.save:
         print(f"kept as {graded.opened.workbench.experiments.save_preset(preset)}")
     return 0
-
-
-def _watched(name: str | None, graded: Graded) -> tuple[str, ...]:
-    """Whether the kept preset that was started from still keeps what it promised."""
-    workbench = graded.opened.workbench
-    if name not in workbench.experiments.preset_names():
-        return ()
-    history = workbench.history
-    return watch(workbench.experiments.load_preset(name), history.all_labels(), history.export()).lines
 
 
 def grade(options: argparse.Namespace) -> Graded:
@@ -195,8 +182,6 @@ def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> Tuned
         created=created,
         reason=why,
         calibration=curve,
-        promise=found.guaranteed.limits if found.guaranteed and not found.keep else None,
-        scores=binned(graded.board.deciding().upper),
     )
 
 

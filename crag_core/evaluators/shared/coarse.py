@@ -1,7 +1,8 @@
 """Coarse grades of what the trained evaluator cannot read: from the cosine of a multilingual embedding.
 
 They tell what is on the subject from what is not, and an answer from what is near it less well than the trained
-evaluator does. docs/decisions/0027-coarse-grades.md has the figures; `python -m training.coarse` makes the numbers.
+evaluator does. docs/decisions/0027-coarse-grades.md has the figures; `python -m training.coarse` in a checkout of
+commit fdf17a3d made the numbers and the figures.
 """
 
 from __future__ import annotations

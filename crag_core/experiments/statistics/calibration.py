@@ -71,13 +71,11 @@ def ece(probabilities: Values, outcomes: Labels, bins: int = 10) -> float | None
     return sum(gaps) / sum(row.count for row in rows) if gaps else None
 
 
-def brier(probabilities: Values, outcomes: Labels) -> float | None:
-    """The mean squared distance from what came true, 0 at best (Brier 1950, Monthly Weather Review 78).
+def brier(probabilities: Values, outcomes: Labels) -> float:
+    """The mean squared distance of one probability or more, in 0..1, from what came true, 0 at best (Brier 1950)."""
+    from sklearn.metrics import brier_score_loss
 
-    None without probabilities; ValueError: a probability outside 0..1, not as many outcomes.
-    """
-    said = _said(probabilities, outcomes)
-    return float(((said.scores - said.labels) ** 2).mean()) if said.scores.size else None
+    return float(brier_score_loss(outcomes, probabilities))
 
 
 def _said(probabilities: Values, outcomes: Labels) -> Graded:
@@ -156,7 +154,7 @@ def choose(found: Graded) -> tuple[Kind, str]:
     rarer = int(min(found.labels.sum(), (~found.labels).sum()))
     if rarer < FEWEST_ISOTONIC:
         return Kind.PLATT, f"{rarer} questions of the rarer kind; isotonic regression needs {FEWEST_ISOTONIC}"
-    platt, isotonic = (brier(cross_validated(found, kind), found.labels) or 0.0 for kind in Kind)
+    platt, isotonic = (brier(cross_validated(found, kind), found.labels) for kind in Kind)
     steps, curve = readable(isotonic, platt)
     kind, compared = (Kind.ISOTONIC, "below") if isotonic < platt else (Kind.PLATT, "not below")
     return kind, f"cross-validated Brier score {steps} of isotonic regression is {compared} {curve} of Platt's curve"

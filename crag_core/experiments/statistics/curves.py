@@ -35,24 +35,6 @@ class Graded:
 
 
 @dataclass(frozen=True, eq=False)
-class Roc:
-    """A point for every threshold (a score at or above it counts as positive), from (0, 0) at infinity to (1, 1)."""
-
-    thresholds: Array
-    false_positive_rate: Array
-    true_positive_rate: Array
-
-
-@dataclass(frozen=True, eq=False)
-class PrecisionRecall:
-    """A point for every threshold, the lowest first; then precision 1 at recall 0, which has no threshold."""
-
-    thresholds: Array
-    precision: Array
-    recall: Array
-
-
-@dataclass(frozen=True, eq=False)
 class RiskCoverage:
     """A point for every threshold, the highest first: the share of questions that it takes, and of these the share
     that is wrong. `area`: the mean risk over the questions, each with its own score for a threshold (AURC).
@@ -88,22 +70,26 @@ def unspread(value: float, count: int) -> Estimate:
     return Estimate(value, around.low, around.high) if around else Estimate(value, 0.0, 1.0)
 
 
-def roc(scores: Values, positive: Labels) -> Roc | None:
-    """None without both kinds."""
-    thresholds, hits, taken = _steps(graded(scores, positive))
-    if not hits.any() or hits[-1] == taken[-1]:
+def roc(scores: Values, positive: Labels) -> tuple[Array, Array, Array] | None:
+    """False and true positive rate at each threshold, from (0, 0) at infinity to (1, 1); None without both kinds."""
+    from sklearn.metrics import roc_curve  # slow to import, and needed only where a curve is drawn
+
+    found = graded(scores, positive)
+    if len(np.unique(found.labels)) < 2:
         return None
-    hits, faults = np.append(0, hits), np.append(0, taken - hits)
-    return Roc(np.append(np.inf, thresholds), faults / faults[-1], hits / hits[-1])
+    false_rate, true_rate, thresholds = roc_curve(found.labels, found.scores, drop_intermediate=False)
+    return false_rate, true_rate, thresholds
 
 
-def precision_recall(scores: Values, positive: Labels) -> PrecisionRecall | None:
-    """None without positives."""
-    thresholds, hits, taken = _steps(graded(scores, positive))
-    if not hits.any():
+def precision_recall(scores: Values, positive: Labels) -> tuple[Array, Array] | None:
+    """Precision and recall at each threshold, the lowest first, then 1 and 0; None without positives."""
+    from sklearn.metrics import precision_recall_curve
+
+    found = graded(scores, positive)
+    if not found.labels.any():
         return None
-    precision, recall = np.append(1.0, hits / taken), np.append(0.0, hits / hits[-1])
-    return PrecisionRecall(thresholds[::-1], precision[::-1], recall[::-1])
+    precision, recall, _ = precision_recall_curve(found.labels, found.scores)
+    return precision, recall
 
 
 def average_precision(scores: Values, positive: Labels, seed: int, draws: int = 2000) -> Estimate | None:
@@ -181,26 +167,22 @@ def auroc(scores: Values, is_positive: Labels, clusters: Sequence[int] | Array |
     cluster, such as the passages of one question, are not taken for independent of each other (Obuchowski 1997,
     Biometrics 53).
     """
+    from scipy.stats import rankdata  # slow to import, and needed only where questions are labelled
+
     found = graded(scores, is_positive)
     scored, positive = found.scores, found.labels
     sides = (positive, ~positive)
     if not positive.any() or positive.all():
         return None
-    ranks = midranks(scored)
+    ranks = rankdata(scored)
     beaten = np.empty(len(scored))  # of each value: the share of the other side that it stands right to
     for side, other in (sides, sides[::-1]):
-        beaten[side] = (ranks[side] - midranks(scored[side])) / other.sum()
+        beaten[side] = (ranks[side] - rankdata(scored[side])) / other.sum()
     beaten[~positive] = 1.0 - beaten[~positive]
     value = float(beaten[positive].mean())
     given = np.arange(len(found.kept)) if clusters is None else np.asarray(clusters)
     home = np.unique(given[found.kept], return_inverse=True)[1]
     return _around(value, beaten - value, sides, home)
-
-
-def midranks(values: Values) -> Array:
-    """Ranks from 1; equal values share the mean of their ranks."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[place]
 
 
 def _around(value: float, apart: Array, sides: tuple[Array, Array], home: Array) -> Estimate:

@@ -12,15 +12,16 @@ from crag_core.base.serialization import from_plain, to_plain
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.statistics.calibration import Calibration
-from crag_core.experiments.thresholds.guarantee import Limits
+
+_GONE = {"promise", "scores"}
+"""Keys of presets kept by earlier versions, which nothing reads any more."""
 
 
 @dataclass(frozen=True)
 class TunedPreset:
     """`policy` and `conditions` are what the thresholds were chosen for. `labelled` names the set, `questions` is how
-    many of it were graded, `labels` its fingerprint. `reason` tells in words how they were chosen, `promise` which
-    limits passed a test; `scores`: what the questions were decided by, counted by bin (`monitoring.binned`).
-    `sentences`: kept at most; 0: no limit, None: as the policy has it."""
+    many of it were graded, `labels` its fingerprint. `reason` tells in words how they were chosen. `sentences`: kept
+    at most; 0: no limit, None: as the policy has it."""
 
     name: str
     policy: str
@@ -34,8 +35,6 @@ class TunedPreset:
     created: str = ""
     reason: str = ""
     calibration: Calibration | None = None
-    promise: Limits | None = None
-    scores: tuple[int, ...] = ()
     sentences: int | None = None
 
     def __post_init__(self) -> None:
@@ -75,7 +74,7 @@ class TunedPreset:
         plain: dict[str, Any] = to_plain(replace(self, name=""))
         head = [f"{key} = {_value(value)}" for key, value in plain.items() if _is_simple(key, value)]
         parts = ["# Thresholds of CRAG Explorer, chosen with labelled questions.", *head]
-        for table in ("conditions", "calibration", "promise"):
+        for table in ("conditions", "calibration"):
             if plain[table] is not None:
                 parts += [
                     "",
@@ -105,7 +104,8 @@ def parse_preset(text: str, name: str) -> TunedPreset:
         raise BadRecord(f"Preset {name!r} is not valid TOML: {error}.") from error
     if "name" in data:
         raise BadRecord(f"preset {name}.name: unknown key.", hint="A preset has the name of its file.")
-    return from_plain(TunedPreset, data | {"name": name}, f"preset {name}")
+    known = {key: value for key, value in data.items() if key not in _GONE}
+    return from_plain(TunedPreset, known | {"name": name}, f"preset {name}")
 
 
 def _is_simple(key: str, value: Any) -> bool:

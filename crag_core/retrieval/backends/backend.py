@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
 DOCUMENT_ID = re.compile(r"[0-9a-f]{32}")
-PASSAGE_ID = re.compile(r"[0-9a-f]{32}-\d{1,9}")
 R = TypeVar("R", bound="DataclassInstance")
 
 
@@ -103,10 +102,6 @@ class Passages(Protocol):
 
     def sample(self, limit: int, collection: str = "") -> list[Hit]:
         """At most `limit`, evenly taken in the order of the table; score 0."""
-        ...
-
-    def find(self, ids: Sequence[str]) -> list[Hit]:
-        """In no order; score 0."""
         ...
 
     def tidy(self) -> None:

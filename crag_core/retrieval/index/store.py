@@ -12,7 +12,7 @@ from crag_core.base.documents import MAIN, Document, IndexVersion, Ingested, OnP
 from crag_core.base.errors import DocumentMissing, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.types import Passage
-from crag_core.retrieval.backends.backend import DOCUMENT_ID, PASSAGE_ID, Backend, Hit, Passages
+from crag_core.retrieval.backends.backend import DOCUMENT_ID, Backend, Hit, Passages
 from crag_core.retrieval.backends.disk import FolderBackend
 from crag_core.retrieval.chunking.join import Surroundings, join_passages, surround
 from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
@@ -236,16 +236,6 @@ class PassageStore:
     def search_keyword(self, text: str, limit: int, collection: str = "") -> list[Hit]:
         """Best first. `text` is words, never a query language: quotes and brackets mean nothing."""
         return self._passages().search_keyword(text, limit, collection)
-
-    def sample(self, limit: int, collection: str = "") -> list[Hit]:
-        """At most `limit` passages with their vectors, evenly taken from a collection or from all; score 0."""
-        return self._passages().sample(limit, collection) if self.count(collection) else []
-
-    def find_passages(self, passage_ids: Sequence[str]) -> list[Hit]:
-        """Those that are indexed, in the order asked for; score 0."""
-        valid = [one for one in passage_ids if PASSAGE_ID.fullmatch(one)]
-        found = {hit.passage.id: hit for hit in self._passages().find(valid)}
-        return [found[one] for one in valid if one in found]
 
     def _searched(self, collection: str) -> list[Document]:
         rows = [row for row in self._index_writer.rows() if row.is_whole or row.is_partial]

@@ -60,7 +60,7 @@ def texts(found: list[object]) -> list[str]:
 def test_an_empty_place_holds_nothing_and_does_not_mind(backend: Backend) -> None:
     passages = backend.passages(WORDS)
     assert passages.built_with() is None and passages.coverage() == (0, 0)
-    assert passages.documents() == passages.of("0" * 32) == passages.find(["0" * 32 + "-0"]) == passages.sample(5) == []
+    assert passages.documents() == passages.of("0" * 32) == passages.sample(5) == []
     assert passages.search_dense(embed_words("x"), 5) == passages.search_keyword("x", 5) == []
     with backend.lock():
         passages.delete(["0" * 32])
@@ -91,7 +91,6 @@ def test_a_passage_comes_back_as_it_was_written(open_backend: Open) -> None:
         for hits in (
             passages.search_dense(node.get_embedding(), 3),
             passages.search_keyword("ferry", 3, ODD),
-            passages.find([node.node_id]),
             passages.sample(3),
         ):
             assert [hit.passage for hit in hits] == [found]

@@ -160,14 +160,6 @@ class LancePassages:
             rows = table.take_offsets(chosen.tolist()).select(self._known(_HIT, table)).to_arrow().to_pylist()
             return [_to_hit(row, 0.0) for row in rows]
 
-    def find(self, ids: Sequence[str]) -> list[Hit]:
-        with self._tables.opened(self._name) as table:
-            if table is None or not ids:
-                return []
-            listed = f"id IN ({', '.join(map(quote, ids))})"
-            found = table.search().select(self._known(_HIT, table)).where(listed).limit(len(ids)).to_arrow().to_pylist()
-            return [_to_hit(row, 0.0) for row in found]
-
     def coverage(self) -> tuple[int, int]:
         with self._tables.opened(self._name) as table:
             if table is None:

@@ -94,7 +94,6 @@ _SAMPLE = """
     SELECT min(id) AS id, 0.0::float8 AS score FROM (
         SELECT id, ntile(%(limit)s) OVER (ORDER BY id) AS part FROM {passages} WHERE {filter}
     ) AS parts GROUP BY part"""
-_FIND = "SELECT id, 0.0::float8 AS score FROM {passages} WHERE id = ANY(%(ids)s)"
 _COVERAGE = """
     SELECT passages, CASE WHEN EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid)
     THEN passages ELSE 0 END FROM crag_statistics WHERE generation = %s"""
@@ -209,9 +208,6 @@ class PostgresPassages:
         chosen = self._sql(_SAMPLE, filter=_filter(collection))
         values = {"limit": limit, "collection": storable(collection)}
         return self._read(lambda connection: self._hits(connection, chosen, values)) if limit > 0 else []
-
-    def find(self, ids: Sequence[str]) -> list[Hit]:
-        return self._read(lambda connection: self._hits(connection, self._sql(_FIND), {"ids": list(ids)}))
 
     def coverage(self) -> tuple[int, int]:
         def read(connection: Connection) -> Any:
