@@ -21,7 +21,7 @@ def draw_questions(busy: bool) -> None:
     labelled = tune_state.labelled()
     if labelled is None:
         draw_sources(False, busy)
-        with st.expander("Label the 20 questions that tell most", icon=":material/label:"):
+        with st.expander("Label the 20 questions nearest to your thresholds", icon=":material/label:"):
             draw_start(busy)
         return
     with st.container(border=True):
@@ -56,7 +56,7 @@ draw_report()
 ended = tune_state.take_ended()
 busy = tune_state.grading() is not None or labelling_state.grading() is not None
 with errors_drawn():
-    draw_labelling(busy)
+    draw_labelling()
 draw_questions(busy)
 if ended is not None:
     draw_ended(ended)

@@ -8,7 +8,7 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
@@ -22,7 +22,7 @@ from crag_core.experiments.comparison.outcome import MEANING, Outcome
 from crag_core.experiments.comparison.setups import KeptSetup, Setup
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion
-from crag_core.experiments.labelled.questions import LabelledSet, UnlabelledQuestion
+from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.labelled.read import Read, read_questions, write_questions
 from crag_core.experiments.logs.record import RetrievalLog, parse_log
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
@@ -42,7 +42,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w .-]+")
 _LONGEST_NAME = 60
 _MOST_LOGS = 8  # in memory
 _ONE_AT_A_TIME = Lock()  # of those that read a set and write it again
-SETS, ROUNDS, PRESETS, LOGS, EVALUATORS = "sets", "labelling", "presets", "logs", "evaluators"
+SETS, PRESETS, LOGS, EVALUATORS = "sets", "presets", "logs", "evaluators"
 SCORES, OUTCOMES = "scores.db", "outcomes.db"
 
 
@@ -288,19 +288,6 @@ class ExperimentFolder:
     def delete_set(self, name: str) -> bool:
         """What was graded of it stays, for other sets with the same questions. True when it was there."""
         return self._delete(self._path(SETS, name, ".jsonl"))
-
-    def save_round(self, name: str, questions: Sequence[UnlabelledQuestion]) -> None:
-        """Those that are being labelled for the set `name`, in the order in which they are asked; none: it is over."""
-        path = self._path(ROUNDS, name, ".jsonl")
-        if questions:
-            self._write(path, "".join(f"{json.dumps(one.plain)}\n" for one in questions))
-        else:
-            self._delete(path)
-
-    def load_round(self, name: str) -> tuple[UnlabelledQuestion, ...]:
-        if name not in self._names(ROUNDS, ".jsonl"):
-            return ()
-        return read_questions(name, self._read(ROUNDS, name, ".jsonl", "round of labelling")).unlabelled
 
     def log_names(self) -> tuple[str, ...]:
         return self._names(LOGS, ".jsonl")

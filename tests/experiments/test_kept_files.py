@@ -17,7 +17,6 @@ from crag_core.experiments.labelled.questions import (
     Expected,
     LabelledQuestion,
     LabelledSet,
-    UnlabelledQuestion,
 )
 from crag_core.experiments.store import ExperimentFolder, set_name_of
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
@@ -126,15 +125,6 @@ def test_many_questions_at_once_are_all_kept(laboratory: ExperimentFolder) -> No
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(add, range(40)))
     assert len(laboratory.load_set("own").questions) == 40
-
-
-def test_a_round_of_labelling_can_be_gone_on_with(laboratory: ExperimentFolder) -> None:
-    waiting = (UnlabelledQuestion("Why?"), UnlabelledQuestion('"Où", \n?'))
-    assert laboratory.load_round("mine") == ()
-    laboratory.save_round("mine", waiting)
-    assert laboratory.load_round("mine") == waiting and laboratory.set_names() == ()
-    laboratory.save_round("mine", ())
-    assert laboratory.load_round("mine") == ()
 
 
 def test_a_row_that_cannot_be_read_is_not_lost(laboratory: ExperimentFolder, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
+from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
@@ -173,3 +175,12 @@ def shown(app: AppTest) -> str:
     texts = [str(element.value) for kind in kinds for element in getattr(app, kind)]
     texts += [str(part) for part in parts(app, "answer")]
     return "\n".join(texts).replace("\\", "")
+
+
+def put_labels(app: AppTest, labels: dict[int, str | None]) -> None:
+    """As the table sends them: all cells that were changed since it was drawn first."""
+    (table,) = [one for one in app.dataframe if "label_table" in one.proto.id]
+    edited = {"edited_rows": {str(row): {"label": label} for row, label in labels.items()}}
+    state = json.dumps({**edited, "added_rows": [], "deleted_rows": []})
+    app._run(WidgetStates(widgets=[WidgetState(id=table.proto.id, string_value=state)]))
+    assert not app.exception

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from tests.ui.conftest import choose, press, settle, shown
+from tests.ui.conftest import choose, press, put_labels, settle, shown
 
 Start = Callable[..., AppTest]
 
@@ -152,7 +152,7 @@ def test_all_policies_stand_side_by_side(start: Start, graded: AppTest) -> None:
 def test_the_records_without_a_label_are_labelled_into_the_set_of_the_log(graded: AppTest, own: Path) -> None:
     press(graded, "Label 1 record")
     app = graded.switch_page("pages/tune.py").run()
-    press(app, "Answered")  # it was graded with the log, so it is asked for at once
+    put_labels(app, {0: "answered"})  # it was graded with the log, so it is asked for at once
     questions = Workbench(Config(home=own)).experiments.load_set("winter").questions
     (found,) = (one for one in questions if one.record == "row 3")
     assert found.log == "winter" and found.expected.is_answerable

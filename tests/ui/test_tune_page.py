@@ -18,7 +18,7 @@ from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.trace.feedback import Mark, of_route
-from tests.ui.conftest import ask, choose, press, put_thresholds, shown, thresholds
+from tests.ui.conftest import ask, choose, press, put_labels, put_thresholds, shown, thresholds
 
 Start = Callable[..., AppTest]
 
@@ -373,30 +373,24 @@ def begin_labelling(app: AppTest) -> AppTest:
     return app
 
 
-def test_the_twenty_that_tell_most_are_labelled_one_at_a_time(start: Start, own: Path) -> None:
+def test_the_nearest_to_the_thresholds_are_labelled_in_a_table(start: Start, own: Path) -> None:
     app = begin_labelling(tune(start, own, labelled=False))
-    assert "Label 1 of 20" in texts(app) and "Best chunk: " in texts(app)
-    kept = Workbench(Config(home=own)).experiments
-    asked = [one.question for one in kept.load_round("my questions")]
-    assert len(asked) == 20 == len(set(asked)) and set(asked) <= {*ANSWERED, *OTHERS}
-    press(app, "Answered")
-    press(app, "Off topic")
-    assert "Label 3 of 20" in texts(app)
+    rows = app.session_state["label_rows"]
+    asked, kept = [row["question"] for row in rows], Workbench(Config(home=own)).experiments
+    assert len(rows) == 20 == len(set(asked)) and set(asked) <= {*ANSWERED, *OTHERS}
+    assert all(row["label"] is None and row["best chunk"] and row["document"] and row["score"] >= 0 for row in rows)
+    put_labels(app, {0: "answered", 2: "off topic"})
     labelled = {one.question: one.expected for one in kept.load_set("my questions").questions}
-    assert labelled == {asked[0]: Expected.CORRECT, asked[1]: Expected.INCORRECT}  # kept at every click
-    press(app, f"Undo “{asked[1].replace('?', chr(92) + '?')}”")
-    assert "Label 2 of 20" in texts(app) and len(kept.load_set("my questions").questions) == 1
-    press(app, "Later")
-    assert [one.question for one in kept.load_round("my questions")] == [asked[0], *asked[2:], asked[1]]
-
-    app = tune(start, own, labelled=False)  # in another session it goes on
-    assert "Label 2 of 20" in texts(app) and asked[2] in texts(app)
-    for _ in range(19):
-        press(app, "On topic only")
-    assert "20 labelled" in texts(app)
+    assert labelled == {asked[0]: Expected.CORRECT, asked[2]: Expected.INCORRECT}  # kept at once
+    put_labels(app, {0: "on topic only", 2: None})  # another label, and none
+    labelled = {one.question: one.expected for one in kept.load_set("my questions").questions}
+    assert labelled == {asked[0]: Expected.AMBIGUOUS}
+    app.switch_page("pages/settings.py").run()
+    app.switch_page("pages/tune.py").run()
+    assert [row["label"] for row in app.session_state["label_rows"]][:2] == ["on topic only", None]
     press(app, "Finish")
-    assert kept.load_round("my questions") == () and "my questions: 20 questions" in texts(app)
-    assert "20 labelled" not in texts(app)
+    assert "my questions: 1 question" in texts(app)
+    assert not [one for one in app.dataframe if "label_table" in one.proto.id]
 
 
 def test_questions_that_have_a_label_are_not_asked_again(start: Start, own: Path) -> None:

@@ -35,7 +35,7 @@ def draw_next_steps(found: Imported) -> None:
         if found.unlabelled and access.is_administrator():
             count, most = len(found.unlabelled), labelling_state.ROUND
             st.button(
-                f"Label the {most} that tell most" if count > most else f"Label {counted(count, 'record')}",
+                f"Label the {most} nearest to your thresholds" if count > most else f"Label {counted(count, 'record')}",
                 on_click=_label, args=(found,),
                 icon=":material/label:", key="log_label", help="Of the records without a label, on Tune.",
             )  # fmt: skip

@@ -1,15 +1,17 @@
-"""State of labelling on the Tune page: questions without a label, and the round of those that are asked for one."""
+"""State of labelling on the Tune page: questions without a label, and those nearest to the thresholds."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
 
 from crag_core.app.background_jobs import Job
 from crag_core.base.errors import CragError
-from crag_core.base.types import ANSWERING, Passage
+from crag_core.base.text.display import clean, shortened
+from crag_core.base.types import ANSWERING
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.file_rows import cleaned
@@ -19,41 +21,26 @@ from crag_core.experiments.labelled.questions import (
     LabelledSet,
     Origin,
     UnlabelledQuestion,
+    word,
 )
-from crag_core.experiments.thresholds.guarantee import Pair
-from crag_core.experiments.thresholds.most_telling import most_telling
-from crag_core.experiments.thresholds.objective import Objective
+from crag_core.experiments.thresholds.nearest import nearest
 from crag_core.experiments.thresholds.threshold_board import deciding_scores, settled_actions
 from ui.session import access, app_state, run_job, tune_state
 from ui.session.tune_state import SetJob
 
 ROUND = 20
-"""Questions that are asked for a label."""
+"""Questions that are labelled at a time."""
+_LONGEST_CHUNK = 900
 MOST_GRADED = 400
 _MOST_RUNS = 500
 
 
 @dataclass(frozen=True)
 class Round:
-    """`asked` in their order, and the label of each that has one in the set `name`."""
+    """The questions that are labelled for the set `name`, nearest to a threshold first."""
 
     name: str
     asked: tuple[UnlabelledQuestion, ...]
-    labels: tuple[Expected | None, ...]
-
-    @property
-    def done(self) -> int:
-        return sum(label is not None for label in self.labels)
-
-    @property
-    def next(self) -> UnlabelledQuestion | None:
-        return next((one for one, label in zip(self.asked, self.labels, strict=True) if label is None), None)
-
-    @property
-    def last(self) -> UnlabelledQuestion | None:
-        """The one that was labelled last, if they are labelled in their order."""
-        labelled = [one for one, label in zip(self.asked, self.labels, strict=True) if label is not None]
-        return labelled[-1] if labelled else None
 
 
 def target() -> str:
@@ -64,13 +51,8 @@ def target() -> str:
 
 
 def current() -> Round | None:
-    """The round of the target, also one that was begun in another session. Raises `CragError`."""
-    name = target()
-    asked = app_state.workbench().experiments.load_round(name)
-    if not asked:
-        return None
-    labels = {question.key: question.expected for question in _kept(name).questions}
-    return Round(name, asked, tuple(labels.get(one.key) for one in asked))
+    found: Round | None = st.session_state.get("label_current")
+    return found
 
 
 def _kept(name: str) -> LabelledSet:
@@ -127,83 +109,71 @@ def grading() -> SetJob | None:
 
 
 def take_graded() -> SetJob | None:
-    """Where the grading has ended: choose the round from what was graded, and return the job."""
+    """Where the grading has ended: choose the questions from what was graded, and return the job."""
     done = grading()
     if done is None or done.is_running:
         return None
     st.session_state["label_grading"] = None
     tune_state.corpus.clear()  # documents may have come in meanwhile
     name, waiting = st.session_state.pop("label_pool")
-    experiments, policy = app_state.workbench().experiments, app_state.policy()
-    facts = experiments.scores(tune_state.conditions(waiting)).load()
+    policy = app_state.policy()
+    facts = app_state.workbench().experiments.scores(tune_state.conditions(waiting)).load()
     graded = [one for one in waiting if one.key in facts]
     scored = [facts[one.key] for one in graded]
     known = deciding_scores(policy, scored, policy.lower, settled_actions(policy, scored))
-    experiments.save_round(name, [graded[at] for at in most_telling(known, _pairs(), ROUND)])
+    places = nearest(known, policy.lower, policy.upper)[:ROUND]
+    st.session_state["label_current"] = Round(name, tuple(graded[at] for at in places)) if places else None
     return done
 
 
-def _pairs() -> list[Pair]:
-    """The present thresholds, and the recommended ones where the chosen set recommends any."""
-    policy = app_state.policy()
-    found = [(policy.lower, policy.upper)]
-    seen = tune_state.seen()
-    if seen is not None and seen.graded:
-        advice = tune_state.advice(seen, Objective(), None)
-        found.append((advice.lower, advice.upper))
-    return found
-
-
 @app_state.reporting()
-def label(name: str, asked: UnlabelledQuestion, expected: Expected | None) -> None:
-    """Keep the label of a question in the set `name` at once; None: take it back."""
+def label(found: Round, chosen: Mapping[int, Expected | None]) -> None:
+    """Keep the labels of questions, by their places in the round, at once; None: take it back."""
     access.require_administrator()
-    made = LabelledQuestion(
-        asked.question, expected or Expected.CORRECT, origin=Origin.WRITTEN, log=asked.log, record=asked.record,
-        collection="" if asked.log else app_state.choice().collection,
-    )  # fmt: skip
-    tune_state.use(
-        app_state.workbench().experiments.change_set(
-            name, lambda there: there.having(made) if expected else there.lacking(asked.key)
-        )
-    )
+
+    def change(there: LabelledSet) -> LabelledSet:
+        for at, expected in chosen.items():
+            asked = found.asked[at]
+            made = LabelledQuestion(
+                asked.question, expected or Expected.CORRECT, origin=Origin.WRITTEN, log=asked.log, record=asked.record,
+                collection="" if asked.log else app_state.choice().collection,
+            )  # fmt: skip
+            there = there.having(made) if expected else there.lacking(asked.key)
+        return there
+
+    tune_state.use(app_state.workbench().experiments.change_set(found.name, change))
 
 
-@app_state.reporting()
-def skip(found: Round, asked: UnlabelledQuestion) -> None:
-    """Ask it last."""
-    others = [one for one in found.asked if one is not asked]
-    app_state.workbench().experiments.save_round(found.name, [*others, asked])
-
-
-@app_state.reporting()
-def end(name: str) -> None:
-    app_state.workbench().experiments.save_round(name, ())
-    st.rerun()
+def end() -> None:
+    """For a callback."""
+    st.session_state["label_current"] = None
 
 
 # --- what is shown of a question --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Best:
-    """The chunk with the highest score that `upper` is compared with."""
+def rows(found: Round) -> list[dict[str, object]]:
+    """Each question with its label so far, and its chunk with the highest score that `upper` is compared with."""
+    labels = {question.key: question.expected for question in _kept(found.name).questions}
+    return [
+        {"label": word(labels[one.key]) if one.key in labels else None, "question": clean(one.question)}
+        | _best_chunk(one)
+        for one in found.asked
+    ]
 
-    passage: Passage
-    score: float | None
 
-
-def best_chunk(asked: UnlabelledQuestion) -> Best | None:
-    """None where nothing was found, or it is not graded under the present conditions."""
+def _best_chunk(asked: UnlabelledQuestion) -> dict[str, object]:
+    """Empty cells where nothing was found, or it is not graded under the present conditions."""
     try:
         trace = app_state.workbench().experiments.scores(tune_state.conditions((asked,))).record(asked.key)
     except CragError:
-        return None
+        trace = None
     if trace is None or not trace.passages:
-        return None
+        return {"best chunk": "", "score": None, "document": ""}
     scores = {grade.passage_id: _compared(dict(grade.parts), grade.score) for grade in trace.grades or ()}
     best = max(trace.passages, key=lambda passage: scores.get(passage.id) or 0.0)
-    return Best(best, scores.get(best.id))
+    text = shortened(clean(best.text), _LONGEST_CHUNK)
+    return {"best chunk": text, "score": scores.get(best.id), "document": clean(best.source)}
 
 
 def _compared(parts: dict[str, float], score: float | None) -> float | None:

@@ -1,31 +1,27 @@
-"""Labelling the questions that tell most: where they come from, and one at a time with its best chunk."""
+"""Labelling the questions nearest to the thresholds: where they come from, and a table with the best chunk of each."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import streamlit as st
 
 from crag_core.base.errors import CragError
-from crag_core.base.text.display import shortened
-from crag_core.experiments.labelled.questions import LABELS, Expected, UnlabelledQuestion, word
-from ui.run.verdict import ICONS
+from crag_core.base.serialization import fingerprint
+from crag_core.experiments.labelled.questions import Expected, UnlabelledQuestion, word
 from ui.session import access, labelling_state
 from ui.session.fragments import fragment, ticking
 from ui.session.labelling_state import Round
-from ui.shell.text import paragraphs, plain
+from ui.shell.text import plain
 from ui.tune.grading_progress import draw_ended, draw_job
 from ui.tune.question_sets import draft
 
 Find = Callable[[], tuple[UnlabelledQuestion, ...]]
 _LABELS = (Expected.CORRECT, Expected.AMBIGUOUS, Expected.INCORRECT)
-_LONGEST_CHUNK = 900
 _DRAFTED = 60
-_HEADING = re.compile(r"^#+ ", re.MULTILINE)
 
 
-def draw_labelling(busy: bool) -> None:
+def draw_labelling() -> None:
     """The round that is under way; nothing without one, and for who may not label."""
     if not access.is_administrator():
         return
@@ -34,7 +30,7 @@ def draw_labelling(busy: bool) -> None:
     if labelling_state.grading() is not None:
         _draw_running()
     elif labelling_state.current() is not None:
-        _draw_round()
+        _draw_table()
 
 
 def draw_start(busy: bool) -> None:
@@ -42,7 +38,7 @@ def draw_start(busy: bool) -> None:
     if not access.is_administrator():
         return
     st.markdown(
-        f"Picks the {labelling_state.ROUND} questions nearest to your thresholds. One click labels each. "
+        f"Picks the {labelling_state.ROUND} questions nearest to your thresholds. "
         f"The labels go into “{plain(labelling_state.target())}”."
     )
     with st.container(horizontal=True):
@@ -83,50 +79,34 @@ def _draw_running() -> None:
 
 
 @fragment()
-def _draw_round() -> None:
+def _draw_table() -> None:
+    """Labels are kept as they are chosen. The rows stay as drawn first: the browser adds what was changed since."""
     found = labelling_state.current()
     if found is None:
         st.rerun()
         return
+    key = f"label_table_{fingerprint((found.name, [one.key for one in found.asked]))}"
+    if key not in st.session_state:
+        st.session_state["label_rows"] = labelling_state.rows(found)
+    rows = st.session_state["label_rows"]
     with st.container(border=True, key="label_round"):
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            done = min(found.done + 1, len(found.asked))
-            title = f"Label {done} of {len(found.asked)}" if found.next else f"{len(found.asked)} labelled"
-            st.markdown(f"**{title}**", width="content")
-            st.button(
-                "Finish" if found.next is None else "Stop here", on_click=labelling_state.end, args=(found.name,),
-                icon=":material/check:", type="primary" if found.next is None else "tertiary", key="label_end",
-            )  # fmt: skip
-        st.progress(found.done / len(found.asked))
-        if found.next is None:
-            st.markdown(f"All are in “{plain(found.name)}”.")
-        else:
-            _draw_question(found, found.next)
-        if found.last is not None:
-            undone = found.last
-            st.button(
-                f"Undo “{plain(shortened(undone.question, 40))}”", on_click=labelling_state.label,
-                args=(found.name, undone, None), icon=":material/undo:", type="tertiary", key="label_undo",
-            )  # fmt: skip
+        st.markdown(f"**Do your documents answer these?** Each label goes into “{plain(found.name)}” at once.")
+        st.data_editor(
+            rows, key=key, num_rows="fixed", hide_index=True, height=min(35 * (len(rows) + 1) + 3, 460),
+            disabled=["question", "best chunk", "score", "document"], on_change=_take_edits, args=(key, found),
+            column_config={
+                "label": st.column_config.SelectboxColumn(options=list(map(word, _LABELS)), width="small"),
+                "question": st.column_config.TextColumn(width="medium"),
+                "best chunk": st.column_config.TextColumn(width="large", help="The chunk with the highest score."),
+                "score": st.column_config.NumberColumn(format="%.2f"),
+            },
+        )  # fmt: skip
+        st.button("Finish", on_click=labelling_state.end, icon=":material/check:", key="label_end")
 
 
-def _draw_question(found: Round, asked: UnlabelledQuestion) -> None:
-    st.subheader(plain(asked.question), anchor=False)
-    best = labelling_state.best_chunk(asked)
-    if best is None:
-        st.caption("No chunk was found.")
-    else:
-        score = "not graded" if best.score is None else f"{best.score:.2f}"
-        st.caption(f"Best chunk: {plain(best.passage.source)}, score {score}")
-        with st.container(border=True, key="label_chunk", height=220):
-            text = _HEADING.sub("", shortened(best.passage.text, _LONGEST_CHUNK))
-            st.markdown(paragraphs(text))
-    st.markdown("Do your documents answer it?")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for number, expected in enumerate(_LABELS, start=1):
-            st.button(
-                word(expected).capitalize(), on_click=labelling_state.label, args=(found.name, asked, expected),
-                icon=f":material/{ICONS[expected.actions[0]]}:", shortcut=str(number), help=LABELS[expected],
-                key=f"label_{expected}",
-            )  # fmt: skip
-        st.button("Later", on_click=labelling_state.skip, args=(found, asked), type="tertiary", key="label_skip")
+def _take_edits(key: str, found: Round) -> None:
+    """For a callback: all cells that were changed since the table was drawn first."""
+    edited = st.session_state[key]["edited_rows"]
+    labels = {word(one): one for one in _LABELS}
+    chosen = {int(row): labels.get(cells["label"]) for row, cells in edited.items() if "label" in cells}
+    labelling_state.label(found, chosen)

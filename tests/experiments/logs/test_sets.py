@@ -153,11 +153,6 @@ def test_an_opened_log_has_its_set_with_corrections_and_a_deleted_one_takes_it_a
     assert bench.experiments.log_names() == bench.experiments.set_names() == ()
 
 
-def test_a_round_of_labelling_remembers_the_records(bench: Workbench, imported: retrieval_logs.Imported) -> None:
-    bench.experiments.save_round("r", imported.unlabelled)
-    assert bench.experiments.load_round("r") == imported.unlabelled
-
-
 def test_chunks_that_are_known_to_hold_the_answer_label_without_a_right_answer(bench: Workbench) -> None:
     chunks = (Context(OTHER, "o"), Context(HOLDS, "h"))
     records = (
