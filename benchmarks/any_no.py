@@ -14,7 +14,8 @@ from dataclasses import replace
 from crag_core.base.prompts.messages import shipped
 from crag_core.base.protocols import Cancel, Evaluator, LanguageModel, Messages
 from crag_core.base.reply_parsing import ScoreReply
-from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import Passage
 from crag_core.decision.policy import Policy
 from crag_core.decision.policy_file import parse_policy
 from crag_core.evaluators.judges.ask_model import Inquiry

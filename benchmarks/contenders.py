@@ -15,7 +15,9 @@ from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sets import Question, Task
 from crag_core.base.data_files import DATA
 from crag_core.base.protocols import Cancel, Embedder, Evaluator
-from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage, Strip
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators import EVALUATORS, cards
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator

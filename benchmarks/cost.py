@@ -16,7 +16,7 @@ from benchmarks.contenders import MODEL, build
 from benchmarks.tables import Cell, Table
 from crag_core.base.data_files import DATA
 from crag_core.base.protocols import Evaluator
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 
 PASSAGES, TOKENS = 20, 200

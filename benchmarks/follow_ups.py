@@ -46,7 +46,8 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench, build_pipeline
 from crag_core.base.data_files import DATA
 from crag_core.base.protocols import LanguageModel
-from crag_core.base.types import Action, FollowUp, Turn, Understanding
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.questions import FollowUp, Turn, Understanding
 from crag_core.decision.decide import decide
 from crag_core.evaluators import EVALUATORS, shipped
 from crag_core.evaluators.policies import DEFAULT, find_policy

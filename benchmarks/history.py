@@ -20,7 +20,7 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from crag_core.base.data_files import DATA
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.storage.history import HistoryStore
 from crag_core.storage.history.runs import EVERYTHING, Feedback, Selection
 from crag_core.trace.feedback import Mark, of_route

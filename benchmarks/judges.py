@@ -31,7 +31,8 @@ from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sets import Source
 from benchmarks.tables import Cell, Table
 from crag_core.base.protocols import Evaluator, LanguageModel
-from crag_core.base.types import Grade, Passage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage
 from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.evaluators.judges.llm_logprob import LLMLogprobEvaluator
 from crag_core.retrieval.embedding import HuggingFaceEmbedder

@@ -32,7 +32,7 @@ from benchmarks.tuning_speed import measure_surfaces
 from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.evaluators.policies import DEFAULT, default_evaluator, find_policy, suit
 from crag_core.observability.trends import figures, quantile
 from crag_core.pipeline.run import WebMode

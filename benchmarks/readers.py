@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.nearest import Nearest
 from benchmarks.routing import ROUTES
 from benchmarks.sets import Comparison, Question, Source, Task, make_question
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.decision.refine import as_passage, decompose
 
 TOP = 6

@@ -13,7 +13,8 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from crag_core.base.types import Grade, Passage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage
 from crag_core.decision.decide import decide
 from crag_core.decision.refine import decompose
 from crag_core.decision.stability import stability

@@ -11,7 +11,8 @@ from benchmarks.contenders import PARTS, Graded
 from benchmarks.measures import SEED, macro_f1, macro_f1_estimate
 from benchmarks.sets import Task
 from benchmarks.tables import Cell
-from crag_core.base.types import ANSWERING, TOPICAL, Action
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.passages import ANSWERING, TOPICAL
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import find_policy

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.measures import SEED
 from benchmarks.nearest import RememberingEmbedder
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.retrieval.chunking.split import cut_pages
 from crag_core.retrieval.readers import read_document
 

@@ -13,7 +13,8 @@ import numpy as np
 from benchmarks.measures import SEED, share
 from benchmarks.tables import Cell, Table
 from benchmarks.tuning_speed import JUDGE
-from crag_core.base.types import Grade, Passage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import find_policy, known_card
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion

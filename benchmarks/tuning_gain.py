@@ -16,7 +16,7 @@ from benchmarks.tables import Cell, Table
 from crag_core.app.cli.options import open_set
 from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench
-from crag_core.base.types import EvaluatorCard
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.evaluators.policies import find_policy, suit
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Case, cases

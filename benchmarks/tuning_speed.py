@@ -12,7 +12,8 @@ import numpy as np
 
 from benchmarks.measures import SEED
 from benchmarks.tables import Cell, Table
-from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
 from crag_core.decision.signals import NAMES, RERANK

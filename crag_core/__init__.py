@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from crag_core.app.config import Config
     from crag_core.app.workbench import Workbench, build_pipeline
     from crag_core.base.errors import CragError
-    from crag_core.base.types import Action, Decision, Grade, Passage
+    from crag_core.base.types.decisions import Action, Decision
+    from crag_core.base.types.grades import Grade
+    from crag_core.base.types.passages import Passage
     from crag_core.decision.decide import decide
     from crag_core.decision.policy import Policy
     from crag_core.evaluators.policies import load_policies
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from crag_core.trace.trace import Trace
 
 _HOMES = {
-    "Action": "crag_core.base.types",
+    "Action": "crag_core.base.types.decisions",
     "Config": "crag_core.app.config",
     "CRAGPostprocessor": "crag_core.llamaindex.postprocessor",
     "CRAGQueryEngine": "crag_core.llamaindex.query_engine",
@@ -31,9 +33,9 @@ _HOMES = {
     "CRAGSynthesizer": "crag_core.llamaindex.synthesizer",
     "RerankerEvaluator": "crag_core.llamaindex.reranker",
     "CragError": "crag_core.base.errors",
-    "Decision": "crag_core.base.types",
-    "Grade": "crag_core.base.types",
-    "Passage": "crag_core.base.types",
+    "Decision": "crag_core.base.types.decisions",
+    "Grade": "crag_core.base.types.grades",
+    "Passage": "crag_core.base.types.passages",
     "Policy": "crag_core.decision.policy",
     "Reroute": "crag_core.trace.reroute",
     "Trace": "crag_core.trace.trace",

@@ -7,26 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from crag_core.base.types import (
-    ANSWERING,
-    TOPICAL,
-    Answer,
-    AnswerState,
-    CorrectionKind,
-    Decision,
-    Engine,
-    EvaluatorCard,
-    Grade,
-    Origin,
-    Passage,
-    Retrieval,
-    Round,
-    Scores,
-    Strip,
-    StripVerdict,
-    WebOutcome,
-    WebSearch,
-)
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.decisions import CorrectionKind, Decision
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.knowledge import Strip, StripVerdict
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Engine, Origin, Passage, Retrieval, Round, Scores
+from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.policy import Policy
 from crag_core.decision.policy_file import parse_policy
 from crag_core.decision.signals import SUFFICIENCY

@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from crag_core.base.errors import DocumentMissing, Stopped
 from crag_core.base.protocols import Cancel, Found, LanguageModel, Messages, Reply, WebReply
-from crag_core.base.types import Engine, EvaluatorCard, Grade, Origin, Passage, Step, Strip, Usage, WebOutcome
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import Engine, Origin, Passage
+from crag_core.base.types.steps import Step, Usage
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.decision.refine import as_passage
 from crag_core.decision.signals import SignalMeter

@@ -8,18 +8,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from crag_core.base.types import (
-    ANSWERING,
-    TOPICAL,
-    Edits,
-    EvaluatorCard,
-    Extraction,
-    Grade,
-    Opinion,
-    Passage,
-    Scores,
-    Strip,
-)
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion
+from crag_core.base.types.knowledge import Extraction, Strip
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Scores
 from crag_core.decision.refine import decompose
 from crag_core.trace.trace import Trace
 from tests.builders import CARD, POLICIES, even, passage, policy, round_of, searched, trace, web_page

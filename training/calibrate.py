@@ -31,7 +31,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.decision.refine import decompose
 from crag_core.evaluators.shared.model_files import (
     EMBEDDER,

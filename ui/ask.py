@@ -7,7 +7,7 @@ import streamlit as st
 from crag_core.app.workbench import Choice
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted, model_calls, shortened
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.pipeline.call_budget import JUDGING
 from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.standalone import MOST_TURNS

@@ -10,7 +10,8 @@ from typing import Any, Generic, TypeVar
 
 from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.errors import CragError
-from crag_core.base.types import AnswerState, Step, StepState
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.steps import Step, StepState
 from crag_core.experiments.batch import Controls
 from crag_core.pipeline.run import Listener, Run
 from crag_core.pipeline.run_queue import Ticket

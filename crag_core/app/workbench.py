@@ -19,7 +19,8 @@ from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.prompts.messages import Prompts, prompts_in
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, StripEvaluator, SupportMeter
 from crag_core.base.serialization import fingerprint
-from crag_core.base.types import Action, EvaluatorCard
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
 from crag_core.evaluators.cached import CachedEvaluator

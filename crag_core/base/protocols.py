@@ -8,7 +8,11 @@ from threading import Event
 from typing import Any, Protocol
 
 from crag_core.base.documents import Document, IndexVersion, Ingested, OnProgress, Rebuilt, Recipe
-from crag_core.base.types import Engine, EvaluatorCard, Grade, Passage, Strip, Usage, WebAttempt, WebOutcome
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import Engine, Passage
+from crag_core.base.types.steps import Usage
+from crag_core.base.types.web import WebAttempt, WebOutcome
 
 Messages = Sequence[tuple[str, str]]
 """A chat as (role, text) pairs; roles are system, user and assistant."""

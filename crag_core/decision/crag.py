@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean, pvariance
 from typing import Any, NamedTuple
 
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 
 Steps = tuple[tuple[str, bool | int | float | str | tuple[str, ...] | None], ...]  # steps or rules, with arguments
 

@@ -8,18 +8,9 @@ from math import inf
 from statistics import fmean
 
 from crag_core.base.text.display import counted
-from crag_core.base.types import (
-    ALWAYS,
-    ANSWERING,
-    NO_RETRIEVAL,
-    TOPICAL,
-    Action,
-    Decision,
-    Grade,
-    Handling,
-    Passage,
-    Scores,
-)
+from crag_core.base.types.decisions import ALWAYS, NO_RETRIEVAL, Action, Decision, Handling
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Scores
 from crag_core.decision import crag
 from crag_core.decision.crag import Chunk, Evidence, Plan, Scored
 from crag_core.decision.policy import Policy

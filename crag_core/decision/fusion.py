@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 
 # The constant of Cormack, Clarke and Büttcher 2009, doi:10.1145/1571941.1572114.
 RRF_K = 60

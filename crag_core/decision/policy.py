@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from crag_core.base.errors import UnknownName
-from crag_core.base.types import Action, EvaluatorCard
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision import signals
 from crag_core.decision.crag import OF_ALL, WEIGHTS, Routing, Steps
 from crag_core.decision.steps import DISCARD, KEEP, check_rules, check_steps

@@ -11,7 +11,7 @@ from functools import lru_cache
 from crag_core.base.errors import BadRecord
 from crag_core.base.text.sentences import split
 from crag_core.base.text.words import words
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 
 _ENDINGS = (("s", ""), ("n", ""), ("e", ""), ("es", ""), ("en", ""), ("ies", "y"))
 _SHORTEST_STEM = 3

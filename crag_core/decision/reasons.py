@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import pvariance
 
 from crag_core.base.text.display import against, readable
-from crag_core.base.types import Action, Correction, CorrectionKind
+from crag_core.base.types.decisions import Action, Correction, CorrectionKind
 from crag_core.decision.crag import Evidence, Plan, Scored, counted
 from crag_core.decision.policy import Policy, WebQuery
 from crag_core.decision.steps import DISCARD, DOCUMENTS, EXTRACT, REFINE

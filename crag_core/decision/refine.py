@@ -11,22 +11,11 @@ from crag_core.base.text.display import against, readable
 from crag_core.base.text.sentences import split
 from crag_core.base.text.tokens import beginning
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import (
-    TOPICAL,
-    Action,
-    CorrectionKind,
-    Decision,
-    Excerpt,
-    Extraction,
-    Grade,
-    Handling,
-    Knowledge,
-    Passage,
-    Strip,
-    StripVerdict,
-    WebOutcome,
-    WebSearch,
-)
+from crag_core.base.types.decisions import Action, CorrectionKind, Decision, Handling
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import Excerpt, Extraction, Knowledge, Strip, StripVerdict
+from crag_core.base.types.passages import TOPICAL, Passage
+from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.decide import effective_scores, set_aside
 from crag_core.decision.policy import Policy, StripOrder
 from crag_core.decision.reasons import NOT_COMPARABLE

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from crag_core.base.types import CorrectionKind, Decision, Extraction, Grade, Passage, Round, Scores, Strip
+from crag_core.base.types.decisions import CorrectionKind, Decision
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import Extraction, Strip
+from crag_core.base.types.passages import Passage, Round, Scores
 from crag_core.decision.decide import decide
 from crag_core.decision.fusion import fuse
 from crag_core.decision.policy import Policy

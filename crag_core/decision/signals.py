@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crag_core.base.text.words import estimate_tokens, words
-from crag_core.base.types import Passage, Scores
+from crag_core.base.types.passages import Passage, Scores
 
 TOKENS_PER_PASSAGE = 100
 CRITERIA: Scores = (("keyword_overlap", 0.30), ("coherence", 0.40), ("length_adequacy", 0.15), ("diversity", 0.15))

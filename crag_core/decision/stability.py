@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from crag_core.base.types import Action, Grade, Passage, Round, Scores
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage, Round, Scores
 from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import DecisionPath, replay_rounds
 

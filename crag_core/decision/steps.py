@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.decision.crag import OF_ALL, SKIP, Routing, Steps
 
 KEEP, REFINE, EXTRACT, DISCARD, DOCUMENTS = CHUNKS = ("keep", "refine", "extract", "discard", "documents")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from crag_core.base.protocols import Evaluator
-from crag_core.base.types import EvaluatorCard
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.heuristic import HeuristicEvaluator

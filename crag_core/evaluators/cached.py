@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crag_core.base.protocols import Cancel, Evaluator, GradeCache
-from crag_core.base.types import Grade, Passage, Usage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Usage
 from crag_core.evaluators.shared.pair_encoder import heading_of
 
 KEY_VERSION = 1

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from crag_core.base.errors import CragError, Stopped, UnknownName
 from crag_core.base.protocols import Cancel, Evaluator
 from crag_core.base.text.display import against
-from crag_core.base.types import ANSWERING, EvaluatorCard, Grade, Passage
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import ANSWERING, Passage
 
 SHOWN_FORM = "cross-encoder+llm@0.5-0.9"
 _NAME = re.compile(r"(?P<first>[^+]+)\+(?P<second>[^+]+)@(?P<low>[01]?\.?\d{0,4})-(?P<high>[01]?\.?\d{0,4})")

@@ -13,7 +13,9 @@ from typing import Self
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.protocols import Cancel
 from crag_core.base.text.words import words
-from crag_core.base.types import ANSWERING, EvaluatorCard, Grade, Passage, Strip
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import ANSWERING, Passage
 from crag_core.evaluators.shared import coarse
 from crag_core.evaluators.shared.english import MINILM, less_sure
 from crag_core.evaluators.shared.model_files import FRAME, SETTINGS, read_file

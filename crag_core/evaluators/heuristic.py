@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Self
 
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import Passage
 from crag_core.decision.signals import CRITERIA, SignalMeter, weigh
 from crag_core.evaluators.shared.parts import EvaluatorParts
 

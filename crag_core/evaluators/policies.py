@@ -8,7 +8,7 @@ from typing import Protocol
 
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import BadRecord, UnknownName
-from crag_core.base.types import EvaluatorCard
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.decision.policy_file import parse_policy
 from crag_core.evaluators import cards

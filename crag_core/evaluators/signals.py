@@ -9,7 +9,8 @@ from typing import Self
 
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.base.protocols import Cancel, Embedder
-from crag_core.base.types import EvaluatorCard, Grade, Passage, Scores
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import Passage, Scores
 from crag_core.decision.signals import SignalMeter, weigh
 from crag_core.evaluators.embedding import measure_cosine
 from crag_core.evaluators.shared.parts import EvaluatorParts

@@ -16,7 +16,7 @@ from crag_core.base.concurrency.cancellation import GLANCE
 from crag_core.base.errors import BadRecord, CragError, Stopped
 from crag_core.base.protocols import Cancel, Clock
 from crag_core.base.text.words import fold
-from crag_core.base.types import Logged, Passage
+from crag_core.base.types.passages import Logged, Passage
 from crag_core.experiments.labelled.graded import ScoredQuestion, scored_from
 from crag_core.experiments.labelled.questions import Gradable
 from crag_core.pipeline.run import QuestionRunner, Run

@@ -16,7 +16,7 @@ import numpy as np
 from crag_core.base import serialization
 from crag_core.base.errors import BadRecord
 from crag_core.base.text.display import against
-from crag_core.base.types import EvaluatorCard, Grade
+from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.graded import Case, Conditions
 from crag_core.experiments.statistics.calibration import FEWEST, Calibration, Kind, fit_platt

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Found
-from crag_core.base.types import ALWAYS, UNNAMED, Origin, Passage, Scores
+from crag_core.base.types.decisions import ALWAYS
+from crag_core.base.types.passages import UNNAMED, Origin, Passage, Scores
 from crag_core.retrieval.hybrid import measure_agreement
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace

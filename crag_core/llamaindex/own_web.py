@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag_core.base.errors import CragError
 from crag_core.base.protocols import Cancel, PageReader, PageText, WebReply, WebSearcher
-from crag_core.base.types import WebOutcome
+from crag_core.base.types.web import WebOutcome
 
 
 @dataclass(frozen=True)

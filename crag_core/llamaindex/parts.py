@@ -13,7 +13,7 @@ from crag_core.base.errors import BadRecord, CragError, ModelUnavailable, Unknow
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.prompts.messages import shipped as shipped_prompts
 from crag_core.base.protocols import Embedder, Evaluator, LanguageModel, WebSearcher
-from crag_core.base.types import EvaluatorCard
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import EVALUATORS, shipped
 from crag_core.evaluators.cascade import Cascade, parse_cascade

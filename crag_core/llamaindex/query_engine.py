@@ -20,7 +20,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from crag_core.base.errors import WrongUse
 from crag_core.base.protocols import Evaluator
-from crag_core.base.types import FollowUp, Logged, Passage
+from crag_core.base.types.passages import Logged, Passage
+from crag_core.base.types.questions import FollowUp
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import plain_rag
 from crag_core.llamaindex.nodes import is_text, to_node

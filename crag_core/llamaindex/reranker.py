@@ -11,7 +11,8 @@ from llama_index.core.schema import NodeWithScore, TextNode
 
 from crag_core.base.errors import EvaluatorUnavailable, WrongUse
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import Passage
 
 LOGIT = "logit"
 Scale = tuple[float, float] | str

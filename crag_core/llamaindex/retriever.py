@@ -12,7 +12,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from crag_core.base.errors import BadRecord, CragError, StoreUnavailable, WrongUse
 from crag_core.base.protocols import Found, Retriever
 from crag_core.base.text.words import fold
-from crag_core.base.types import Engine, Passage
+from crag_core.base.types.passages import Engine, Passage
 from crag_core.llamaindex.nodes import found_in, to_node
 from crag_core.llamaindex.run_query import CorpusQuery
 

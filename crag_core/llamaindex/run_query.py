@@ -7,7 +7,7 @@ from typing import Any
 
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from crag_core.base.types import Engine
+from crag_core.base.types.passages import Engine
 from crag_core.pipeline.pipeline import OpenRun
 
 

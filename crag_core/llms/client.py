@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from crag_core.base.concurrency.cancellation import apart
 from crag_core.base.errors import CragError, NoLogProbabilities
 from crag_core.base.protocols import Cancel, Messages, Reply
-from crag_core.base.types import Usage
+from crag_core.base.types.steps import Usage
 from crag_core.llms.first_token import first_token
 from crag_core.llms.reply_errors import Reading, TooLong, WrongShape, counts, is_of_model
 

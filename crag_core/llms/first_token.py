@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from crag_core.base.protocols import Reply
-from crag_core.base.types import Usage
+from crag_core.base.types.steps import Usage
 from crag_core.llms.reply_errors import WrongShape, counts, part
 
 TOP = 20

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from crag_core.base.concurrency.cancellation import REPLIED, iterate, wait_for
 from crag_core.base.errors import ModelUnavailable, NoLogProbabilities, PromptTooLong, Stopped
 from crag_core.base.protocols import Cancel, Clock, Messages, Reply
-from crag_core.base.types import Usage
+from crag_core.base.types.steps import Usage
 from crag_core.llms.client import LlamaIndexClient, OnBegin, ignore
 from crag_core.llms.context_window import Capacity
 

@@ -12,7 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crag_core.base.types import CorrectionKind, PageOutcome, Passage, Step, StepName, StepState
+from crag_core.base.types.decisions import CorrectionKind
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Step, StepName, StepState
+from crag_core.base.types.web import PageOutcome
 from crag_core.pipeline.run import Listener
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace

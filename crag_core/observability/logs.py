@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from crag_core.base.types import Step, StepName, StepState, Usage
+from crag_core.base.types.steps import Step, StepName, StepState, Usage
 from crag_core.pipeline.run import RUN_ID, Attempt, Listener
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import answer_kind

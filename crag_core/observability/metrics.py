@@ -30,7 +30,11 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from crag_core.base.errors import PortUnavailable
-from crag_core.base.types import Action, AnswerState, Grade, Step, StepName, StepState, Usage, WebOutcome, WebSearch
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.steps import Step, StepName, StepState, Usage
+from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.observability.trends import own_retrieval_ms
 from crag_core.pipeline.run import Attempt, Listener
 from crag_core.trace.summary import DOUBTFUL, FROM_MEMORY, Ending, Measured, Summary, answer_kind, measure, summarize

@@ -25,7 +25,7 @@ from opentelemetry.trace import Span, Status, StatusCode, Tracer, set_span_in_co
 from pydantic import PrivateAttr
 
 from crag_core.base.concurrency.shutdown import at_end
-from crag_core.base.types import Step, StepState
+from crag_core.base.types.steps import Step, StepState
 from crag_core.llms.servers import shown
 from crag_core.observability.logs import redact
 from crag_core.pipeline.run import Attempt, Listener

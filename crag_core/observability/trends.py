@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.trace.summary import Ending, Measured
 
 CORRECT_TARGET, CORRECTED_TARGET, SEARCHED_TARGET, IMPROVED_TARGET = 0.70, 0.30, 0.10, 0.80

@@ -13,16 +13,9 @@ from crag_core.base.prompts import replies
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.protocols import LanguageModel, Messages
 from crag_core.base.text.refusals import begins_agreed, is_refusal
-from crag_core.base.types import (
-    Answer,
-    AnswerState,
-    Consolidation,
-    Excerpt,
-    StepName,
-    StepState,
-    Support,
-    Usage,
-)
+from crag_core.base.types.answers import Answer, AnswerState, Support
+from crag_core.base.types.knowledge import Consolidation, Excerpt
+from crag_core.base.types.steps import StepName, StepState, Usage
 from crag_core.decision.policy import ContextJudge
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.consolidation import Recalled, in_brief, parse_pieces, parse_recalled

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crag_core.base.types import Action, EvaluatorCard
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import ContextJudge, Doubtful, Policy, WebQuery
 from crag_core.pipeline.page_stages import CHUNKS_OF_A_PAGE
 from crag_core.trace.reroute import Missing

@@ -9,7 +9,8 @@ from crag_core.base.prompts.replies import CONDENSE_SCHEMA
 from crag_core.base.protocols import LanguageModel
 from crag_core.base.reply_parsing import CondensedReply, parse_condensed
 from crag_core.base.text.words import words
-from crag_core.base.types import FollowUp, StepName, StepState, Understanding, Usage
+from crag_core.base.types.questions import FollowUp, Understanding
+from crag_core.base.types.steps import StepName, StepState, Usage
 from crag_core.pipeline.run import LONGEST_QUESTION, Parts, Result, Run
 from crag_core.pipeline.web_stages import answered
 from crag_core.trace.standalone import (

@@ -14,17 +14,10 @@ from crag_core.base.prompts.replies import SUFFICIENCY_SAID, SUFFICIENT, SUFFICI
 from crag_core.base.protocols import Cancel, Evaluator, LanguageModel
 from crag_core.base.reply_parsing import parse_records, parse_verdict
 from crag_core.base.text.refusals import is_refusal
-from crag_core.base.types import (
-    EvaluatorCard,
-    Excerpt,
-    Grade,
-    Opinion,
-    Passage,
-    StepName,
-    StepState,
-    Sufficiency,
-    Usage,
-)
+from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion, Sufficiency
+from crag_core.base.types.knowledge import Excerpt
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import StepName, StepState, Usage
 from crag_core.decision.policy import ContextJudge
 from crag_core.decision.steps import DOCUMENTS
 from crag_core.pipeline.run import Parts, Result, Run

@@ -10,7 +10,7 @@ from typing import Any
 
 from crag_core.base.errors import CragError, NoLogProbabilities
 from crag_core.base.protocols import Cancel, LanguageModel, Messages, Reply
-from crag_core.base.types import ModelCall, StepName, Usage
+from crag_core.base.types.steps import ModelCall, StepName, Usage
 from crag_core.trace.trace import Trace
 
 MOST_CHARACTERS = 400_000

@@ -8,7 +8,9 @@ from dataclasses import replace
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import PageText
 from crag_core.base.text.words import words
-from crag_core.base.types import PageOutcome, Passage, StepState, WebOutcome, WebPage, WebSearch
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import StepState
+from crag_core.base.types.web import PageOutcome, WebOutcome, WebPage, WebSearch
 from crag_core.pipeline.run import Parts, Result, Run, TimedCancel, WebMode
 from crag_core.pipeline.web_stages import answered, wants_web
 from crag_core.trace.edits import edited

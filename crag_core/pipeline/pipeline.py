@@ -27,7 +27,9 @@ from typing import Any
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Clock, Found, Retriever
-from crag_core.base.types import FollowUp, Logged, Passage, Step, StepName, StepState
+from crag_core.base.types.passages import Logged, Passage
+from crag_core.base.types.questions import FollowUp
+from crag_core.base.types.steps import Step, StepName, StepState
 from crag_core.pipeline import answer_stages, condense, grading, page_stages, stages, web_stages
 from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.model_calls import noted, with_calls

@@ -11,7 +11,8 @@ from crag_core.base.errors import BadRecord, DocumentMissing
 from crag_core.base.protocols import Messages, Retriever
 from crag_core.base.text.tokens import around
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import Engine, Passage, Retrieval, Round, StepState, Usage
+from crag_core.base.types.passages import Engine, Passage, Retrieval, Round
+from crag_core.base.types.steps import StepState, Usage
 from crag_core.decision.query_expansion import Expansion, expand
 from crag_core.decision.rounds import DecisionPath, gather
 from crag_core.decision.steps import DOCUMENTS, EXPAND, REFINE

@@ -25,7 +25,8 @@ from crag_core.base.protocols import (
     SupportMeter,
     WebSearcher,
 )
-from crag_core.base.types import Logged, Passage, Step, StepState, Usage
+from crag_core.base.types.passages import Logged, Passage
+from crag_core.base.types.steps import Step, StepState, Usage
 from crag_core.decision.signals import SignalMeter
 from crag_core.trace.summary import Ending
 from crag_core.trace.trace import RunSettings, Trace

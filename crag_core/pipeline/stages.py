@@ -15,7 +15,11 @@ from crag_core.base.prompts.replies import EXTRACTION_SCHEMA
 from crag_core.base.protocols import Found
 from crag_core.base.reply_parsing import parse_verdict, without_thoughts
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import Extraction, Handling, Passage, QuestionClass, StepState, Strip, Usage
+from crag_core.base.types.decisions import Handling
+from crag_core.base.types.grades import QuestionClass
+from crag_core.base.types.knowledge import Extraction, Strip
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import StepState, Usage
 from crag_core.decision.refine import decompose
 from crag_core.decision.signals import CLASSES, class_by_rule
 from crag_core.pipeline.run import Parts, Result, Run

@@ -9,7 +9,11 @@ from dataclasses import replace
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Cancel, LanguageModel, Messages
 from crag_core.base.reply_parsing import without_thoughts
-from crag_core.base.types import AS_ASKED, CorrectionKind, Grade, Passage, Step, StepState, Usage, WebOutcome, WebSearch
+from crag_core.base.types.decisions import CorrectionKind
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Step, StepState, Usage
+from crag_core.base.types.web import AS_ASKED, WebOutcome, WebSearch
 from crag_core.decision.policy import WebQuery
 from crag_core.pipeline.grading import grades_by
 from crag_core.pipeline.run import Parts, Result, Run, TimedCancel, WebMode

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from crag_core.base.errors import DocumentMissing, WrongUse
 from crag_core.base.protocols import Embedder, Found
 from crag_core.base.text.words import fold
-from crag_core.base.types import Engine, Passage, Scores
+from crag_core.base.types.passages import Engine, Passage, Scores
 from crag_core.decision.fusion import fuse_ranks
 from crag_core.retrieval.backends.backend import Hit
 from crag_core.retrieval.index.store import PassageStore

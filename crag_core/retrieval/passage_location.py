@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from threading import Lock
 
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.retrieval.chunking.join import Surroundings
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.page_image import Draw, PagePicture, Span, page_picture

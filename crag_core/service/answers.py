@@ -8,7 +8,9 @@ from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
-from crag_core.base.types import Correction, Decision, Excerpt, Origin, Passage
+from crag_core.base.types.decisions import Correction, Decision
+from crag_core.base.types.knowledge import Excerpt
+from crag_core.base.types.passages import Origin, Passage
 from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import flips

@@ -7,7 +7,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from crag_core.base.types import Action, AnswerState, CorrectionKind, Origin, StepState
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action, CorrectionKind
+from crag_core.base.types.passages import Origin
+from crag_core.base.types.steps import StepState
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.summary import Ending
 

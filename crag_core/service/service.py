@@ -20,7 +20,7 @@ from crag_core.base.documents import MAIN, Ingested
 from crag_core.base.errors import CragError, Stopped, UnknownName, WrongUse
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import UNNAMED, Logged, Passage
+from crag_core.base.types.passages import UNNAMED, Logged, Passage
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import find_policy, known_card
 from crag_core.pipeline.run import VERSION, Cooldown, Run, WebMode

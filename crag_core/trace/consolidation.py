@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from crag_core.base.reply_parsing import parse_records, without_thoughts
-from crag_core.base.types import Consolidated, Consolidation
+from crag_core.base.types.knowledge import Consolidated, Consolidation
 
 LONGEST = 1500
 """Characters of a passage that a model writes; of a longer one, its beginning is taken."""

@@ -6,19 +6,11 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TypeVar
 
-from crag_core.base.types import (
-    ANSWERING,
-    TOPICAL,
-    Edits,
-    Extraction,
-    Grade,
-    Passage,
-    Round,
-    Scores,
-    Strip,
-    WebOutcome,
-    WebSearch,
-)
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import Extraction, Strip
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Round, Scores
+from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.refine import decompose
 from crag_core.decision.signals import SignalMeter
 from crag_core.trace.trace import Trace

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 
-from crag_core.base.types import StepName, StepState, WebOutcome, WebSearch
+from crag_core.base.types.steps import StepName, StepState
+from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.reasons import query_form
 from crag_core.trace.opinions import judge_of, made_by, same_judge, with_grades_under
 from crag_core.trace.trace import RunSettings, Trace

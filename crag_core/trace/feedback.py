@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from crag_core.base.serialization import fingerprint
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
 

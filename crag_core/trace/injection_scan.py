@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from crag_core.base.prompts.delimiters import UNSEEN
-from crag_core.base.types import Origin, Passage, Suspicion
+from crag_core.base.types.passages import Origin, Passage, Suspicion
 from crag_core.trace.trace import Trace
 
 MOST_LOOKED_AT = 200_000

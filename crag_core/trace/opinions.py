@@ -7,7 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from crag_core.base.types import Action, Decision, EvaluatorCard, Grade, Opinion, Passage, Step, StepName
+from crag_core.base.types.decisions import Action, Decision
+from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Step, StepName
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import edited

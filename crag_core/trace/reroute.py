@@ -6,22 +6,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import (
-    AS_ASKED,
-    Action,
-    Answer,
-    AnswerState,
-    Correction,
-    CorrectionKind,
-    Decision,
-    Handling,
-    Knowledge,
-    PageOutcome,
-    Passage,
-    Round,
-    WebOutcome,
-    WebSearch,
-)
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.decisions import Action, Correction, CorrectionKind, Decision, Handling
+from crag_core.base.types.knowledge import Knowledge
+from crag_core.base.types.passages import Passage, Round
+from crag_core.base.types.web import AS_ASKED, PageOutcome, WebOutcome, WebSearch
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.refine import recompose
 from crag_core.decision.rounds import DecisionPath, replay_rounds

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from crag_core.base.text.sentences import split
 from crag_core.base.text.words import words
-from crag_core.base.types import FollowUp, Turn, Understanding
+from crag_core.base.types.questions import FollowUp, Turn, Understanding
 from crag_core.trace.grounding.claims import terms_of
 from crag_core.trace.replacement import EDGES, OPENER, replaced, with_name, with_reply
 from crag_core.trace.trace import Trace

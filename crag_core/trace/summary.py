@@ -7,16 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import (
-    ANSWERING,
-    Action,
-    CorrectionKind,
-    Grade,
-    Passage,
-    StepName,
-    StepState,
-    WebOutcome,
-)
+from crag_core.base.types.decisions import Action, CorrectionKind
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, Passage
+from crag_core.base.types.steps import StepName, StepState
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.rounds import DecisionPath
 from crag_core.decision.signals import weigh

@@ -10,37 +10,15 @@ from typing import Any
 
 from crag_core.base import serialization
 from crag_core.base.errors import BadRecord
-from crag_core.base.types import (
-    Action,
-    Answer,
-    Consolidation,
-    Correction,
-    Decision,
-    Edits,
-    EvaluatorCard,
-    Excerpt,
-    Extraction,
-    FollowUp,
-    Grade,
-    Logged,
-    ModelCall,
-    Opinion,
-    Passage,
-    QuestionClass,
-    Round,
-    Scores,
-    Step,
-    StepName,
-    StepState,
-    Strip,
-    Sufficiency,
-    Support,
-    Suspicion,
-    Turn,
-    Understanding,
-    Usage,
-    WebSearch,
-)
+from crag_core.base.types.answers import Answer, Support
+from crag_core.base.types.decisions import Action, Correction, Decision
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion, QuestionClass, Sufficiency
+from crag_core.base.types.knowledge import Consolidation, Excerpt, Extraction, Strip
+from crag_core.base.types.passages import Logged, Passage, Round, Scores, Suspicion
+from crag_core.base.types.questions import FollowUp, Turn, Understanding
+from crag_core.base.types.steps import ModelCall, Step, StepName, StepState, Usage
+from crag_core.base.types.web import WebSearch
 from crag_core.decision.policy import Policy
 from crag_core.decision.policy_file import upgrade
 from crag_core.decision.signals import CLASS, CLASSES, REPEATED, SUFFICIENCY, UNSURE, class_by_rule

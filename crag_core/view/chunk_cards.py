@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crag_core.base.text.display import counted
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Passage, Round, StripVerdict
+from crag_core.base.types.decisions import Action, Decision
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import StripVerdict
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Round
 from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.trace.injection_scan import warnings
 from crag_core.view.run_view import Label, RunView

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from crag_core.base.types import Excerpt, Knowledge, Passage, Strip
+from crag_core.base.types.knowledge import Excerpt, Knowledge, Strip
+from crag_core.base.types.passages import Passage
 from crag_core.decision.refine import decompose
 from crag_core.trace.reroute import Reroute
 from crag_core.view.sentences import shown_text

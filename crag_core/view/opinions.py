@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from crag_core.base.text.display import counted, readable
-from crag_core.base.types import Action, Grade
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
 from crag_core.decision.policy import Policy
 from crag_core.trace.opinions import Disagreement, Row, Suited, Verdict, disagreement
 from crag_core.view.run_view import Label, RunView, evaluator_name

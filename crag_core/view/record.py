@@ -6,7 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from crag_core.base.text.display import clean, counted, duration, limit_text, model_calls, moment, readable
-from crag_core.base.types import Decision, EvaluatorCard, ModelCall, Round, Step, Usage
+from crag_core.base.types.decisions import Decision
+from crag_core.base.types.grades import EvaluatorCard
+from crag_core.base.types.passages import Round
+from crag_core.base.types.steps import ModelCall, Step, Usage
 from crag_core.decision.rounds import Iteration
 from crag_core.decision.steps import DOCUMENTS, WIDENING
 from crag_core.trace.grounding.citation_check import WORDS

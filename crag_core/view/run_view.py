@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crag_core.base.text.display import clean, shortened
-from crag_core.base.types import EvaluatorCard, Origin, Passage
+from crag_core.base.types.grades import EvaluatorCard
+from crag_core.base.types.passages import Origin, Passage
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.stability import Stability, stability
 from crag_core.trace.edits import edited

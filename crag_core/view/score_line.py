@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from crag_core.base.text.display import against, clean
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Grade, Origin
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Origin
 from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
 from crag_core.view import score_words

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from crag_core.base.text.display import against, clean, shortened
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision, Grade, Origin, Passage
+from crag_core.base.types.decisions import Action, Decision
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Origin, Passage
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import Flip, Interval, Stability, flips_of
 from crag_core.trace.trace import Trace

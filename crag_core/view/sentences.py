@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import JOINERS, against, clean, readable, sentence
 from crag_core.base.text.markdown import FENCE, RULE, inline_text, lines_of
-from crag_core.base.types import Handling, Origin, Passage, Strip, StripVerdict
+from crag_core.base.types.decisions import Handling
+from crag_core.base.types.knowledge import Strip, StripVerdict
+from crag_core.base.types.passages import Origin, Passage
 from crag_core.trace.grounding.quoted_answer import with_headers
 from crag_core.view.run_view import RunView
 

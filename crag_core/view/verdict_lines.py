@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from crag_core.base.text.display import against, counted, limit_text, readable
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Decision
+from crag_core.base.types.decisions import Action, Decision
+from crag_core.base.types.passages import ANSWERING, TOPICAL
 from crag_core.decision.policy import STAND_IN, Policy
 from crag_core.decision.stability import flips, is_settled
 from crag_core.trace.opinions import judge_of

@@ -10,7 +10,7 @@ from typing import Any, Self
 from crag_core.base.concurrency.cancellation import wait_for
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, WebReply
-from crag_core.base.types import WebOutcome
+from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.results import SLOW_DOWN, Hit, failed, passages_of, reply_of
 
 _TOO_MANY = (202, 403, 418, 429)  # how DuckDuckGo says "slow down"

@@ -15,7 +15,7 @@ from crag_core.base.concurrency.cancellation import wait_for
 from crag_core.base.errors import BadRecord, Stopped
 from crag_core.base.network.addresses import check_url, without_login
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import WebOutcome
+from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.results import is_web_address, well_formed
 
 if TYPE_CHECKING:

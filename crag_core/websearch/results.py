@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from crag_core.base.protocols import WebReply
-from crag_core.base.types import Origin, Passage, WebOutcome
+from crag_core.base.types.passages import Origin, Passage
+from crag_core.base.types.web import WebOutcome
 
 SLOW_DOWN = "is limiting the rate of requests; try again in a minute"
 PROVIDER = "provider"

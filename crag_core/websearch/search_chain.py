@@ -10,7 +10,7 @@ from threading import Lock
 
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, Clock, WebReply, WebSearcher
-from crag_core.base.types import WebAttempt, WebOutcome
+from crag_core.base.types.web import WebAttempt, WebOutcome
 
 
 class SearchChain:

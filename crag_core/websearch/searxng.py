@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from crag_core.base.protocols import Cancel, WebReply
-from crag_core.base.types import Passage, WebOutcome
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.http import Answer, Call, Deadline, NoAnswer, fetch, read_address
 from crag_core.websearch.results import Hit, failed, passages_of, read_hits, reply_of, well_formed
 

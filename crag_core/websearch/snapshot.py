@@ -19,7 +19,7 @@ from crag_core.base.errors import BadRecord, Stopped
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.text.sentences import Span, split
 from crag_core.base.text.words import words
-from crag_core.base.types import WebOutcome
+from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.results import Hit, failed, is_web_address, passages_of, reply_of, well_formed
 
 _FILE = "web.jsonl"

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Cancel, WebReply
-from crag_core.base.types import WebOutcome
+from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.http import Answer, Call, Deadline, NoAnswer, fetch, read_address
 from crag_core.websearch.results import SLOW_DOWN, failed, passages_of, read_hits, reply_of, well_formed
 

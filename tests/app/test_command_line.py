@@ -18,7 +18,12 @@ from crag_core.app import workbench
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.protocols import Cancel, WebReply
-from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, Grade, Passage, StepState, WebOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
+from crag_core.base.types.steps import StepState
+from crag_core.base.types.web import WebOutcome
 from crag_core.evaluators import EVALUATORS, shipped
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.policies import OWN_JUDGE

@@ -20,7 +20,8 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
 from crag_core.base.prompts.messages import VERSION
-from crag_core.base.types import Action, Handling, StepName
+from crag_core.base.types.decisions import Action, Handling
+from crag_core.base.types.steps import StepName
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import DEFAULT, find_policy, known_card, load_policies, suit
 from crag_core.pipeline.call_budget import budget

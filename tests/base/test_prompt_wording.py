@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from crag_core.base.prompts.messages import shipped
-from crag_core.base.types import Consolidated, Consolidation, Excerpt, Turn
+from crag_core.base.types.knowledge import Consolidated, Consolidation, Excerpt
+from crag_core.base.types.questions import Turn
 from tests.builders import passage, web_page
 
 SNAPSHOT = Path(__file__).parent / "messages.json"

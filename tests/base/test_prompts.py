@@ -10,7 +10,7 @@ import pytest
 from crag_core.base.prompts import replies
 from crag_core.base.prompts.messages import shipped
 from crag_core.base.protocols import Messages
-from crag_core.base.types import Excerpt
+from crag_core.base.types.knowledge import Excerpt
 from tests.builders import passage, web_page
 from tests.fakes import kind_of
 

@@ -16,29 +16,14 @@ from hypothesis import strategies as st
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
-from crag_core.base.types import (
-    Action,
-    Answer,
-    Correction,
-    Decision,
-    Edits,
-    EvaluatorCard,
-    Excerpt,
-    Extraction,
-    Grade,
-    Knowledge,
-    Opinion,
-    Passage,
-    Retrieval,
-    Round,
-    Step,
-    Strip,
-    StripVerdict,
-    Support,
-    Usage,
-    WebAttempt,
-    WebSearch,
-)
+from crag_core.base.types.answers import Answer, Support
+from crag_core.base.types.decisions import Action, Correction, Decision
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion
+from crag_core.base.types.knowledge import Excerpt, Extraction, Knowledge, Strip, StripVerdict
+from crag_core.base.types.passages import Passage, Retrieval, Round
+from crag_core.base.types.steps import Step, Usage
+from crag_core.base.types.web import WebAttempt, WebSearch
 from crag_core.decision.policy import Expansion, Policy, Preset, Refinement, WebRules
 from crag_core.trace.trace import RunSettings, Trace
 from tests.builders import POLICIES, changing, policy, policy_file

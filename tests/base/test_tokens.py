@@ -17,7 +17,7 @@ from crag_core.base import serialization
 from crag_core.base.prompts.messages import shipped
 from crag_core.base.text.tokens import UNKNOWN, Weight, beginning, learned, weigh
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import Excerpt
+from crag_core.base.types.knowledge import Excerpt
 from crag_core.llms.context_window import fitted
 from tests.builders import passage
 

@@ -15,7 +15,8 @@ from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sets import Question, Task
 from benchmarks.tables import Table
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import Passage
 from tests.benchmarks.test_sets import BREAD, FERRY, ask, write_set
 from tests.word_embedder import WordEmbedder
 

@@ -6,7 +6,8 @@ import pytest
 
 from benchmarks.judges import ANSWERS, ELSEWHERE, ON_TOPIC, Pair, grade, measure
 from benchmarks.measures import Estimate
-from crag_core.base.types import Grade, Usage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.steps import Usage
 from tests.fakes import FakeEvaluator, card, passage
 
 

@@ -12,7 +12,7 @@ from benchmarks.measures import Estimate, kappa, kappa_estimate, macro_f1, macro
 from benchmarks.routing import confusion, fit, take
 from benchmarks.sets import Question, Task
 from benchmarks.strips import find_cutoff, measure_strips
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 
 
 def known(told: Estimate | None) -> Estimate:

@@ -16,7 +16,9 @@ from benchmarks.held_out import leaflet_set, route_set
 from benchmarks.quality import answers_of, counts_of, kinds_of, ways_of
 from crag_core.app import workbench
 from crag_core.base.protocols import Cancel, Messages, Reply
-from crag_core.base.types import Action, Grade, Usage
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.steps import Usage
 from crag_core.decision.decide import decide
 from crag_core.evaluators.policies import load_policies
 from crag_core.experiments.comparison.outcome import Outcome

@@ -12,7 +12,8 @@ from benchmarks.findings import measure_task
 from benchmarks.routing import ROUTES, Routed, route_all
 from benchmarks.sets import Comparison, Question, Task
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import Passage
 
 Said = tuple[float, ...]
 """A score; or answering and topical."""

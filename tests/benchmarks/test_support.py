@@ -13,7 +13,7 @@ from benchmarks import sentences, support
 from benchmarks.agreement import Told, agreement, ask, checker, opened
 from benchmarks.sentences import Case
 from crag_core.base.protocols import Backing
-from crag_core.base.types import Usage
+from crag_core.base.types.steps import Usage
 from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.evaluators.support.by_name import NamedSupport
 from crag_core.evaluators.support.minicheck import MiniCheckSupport

@@ -16,7 +16,7 @@ from benchmarks.tuning_bound import board_of, measure_bound, naive_choice, unans
 from benchmarks.tuning_gain import SHIPPED, WISHES, GradedSet, Range, grade, measure_gain, measure_halvings, published
 from benchmarks.tuning_speed import JUDGE, made_up, measure_recommend, measure_surfaces
 from crag_core.app import workbench
-from crag_core.base.types import Action, Decision
+from crag_core.base.types.decisions import Action, Decision
 from crag_core.decision.decide import decide
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.policies import find_policy, known_card, load_policies, suit

@@ -16,7 +16,7 @@ from urllib.request import urlopen
 import psutil
 
 from crag_core.base.data_files import DATA
-from crag_core.base.types import StepState
+from crag_core.base.types.steps import StepState
 from crag_core.evaluators.shipped import signal_meter
 from crag_core.storage.history import open_history
 from crag_core.trace.standalone import stands_alone

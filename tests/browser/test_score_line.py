@@ -48,7 +48,7 @@ for rank, passage in enumerate(found, start=1):
 PICTURES = """
 from dataclasses import replace
 import streamlit as st
-from crag_core.base.types import Opinion
+from crag_core.base.types.grades import Opinion
 from crag_core.view.run_view import view_run
 from tests.builders import CARD, grade, graded, policy, trace, twice
 from ui.run.verdict import draw_scores

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.base.types import Action, Grade
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
 from crag_core.decision.decide import chunk_action, decide
 from crag_core.evaluators.policies import plain_rag
 from tests.builders import POLICIES, grade, graded, passage, policy, twice

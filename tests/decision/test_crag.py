@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.decision.crag import Chunk, Evidence, Plan, Routing, Steps, decide
 from crag_core.decision.steps import read_steps
 

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.types import ANSWERING, TOPICAL, Action, CorrectionKind, Decision, Grade
+from crag_core.base.types.decisions import Action, CorrectionKind, Decision
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL
 from crag_core.decision.crag import Chunk
 from crag_core.decision.decide import decide, effective_scores, evidence_of
 from tests.builders import POLICIES, even, grade, graded, passage, passages, policy

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.decision.decide import decide
 from tests.builders import POLICIES, policy_file
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.decision.fusion import RRF_K, fuse, fuse_ranks
 from tests.builders import passage
 

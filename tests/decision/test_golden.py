@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.types import ANSWERING, TOPICAL, CorrectionKind, Decision, Grade, Handling, Passage, Scores, Strip
+from crag_core.base.types.decisions import CorrectionKind, Decision, Handling
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Scores
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
 from crag_core.decision.refine import left_after_refinement

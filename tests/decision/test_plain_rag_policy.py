@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.serialization import from_plain, to_plain
-from crag_core.base.types import Action, CorrectionKind, Handling
+from crag_core.base.types.decisions import Action, CorrectionKind, Handling
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
 from crag_core.decision.refine import recompose

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.base.types import Action, Correction, CorrectionKind, Handling
+from crag_core.base.types.decisions import Action, Correction, CorrectionKind, Handling
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
 from tests.builders import POLICIES, even, graded, kinds, policy

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import UnknownName
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import (
     STAND_IN,
     ContextJudge,

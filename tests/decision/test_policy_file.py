@@ -10,7 +10,7 @@ import pytest
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.decision.crag import Routing
 from crag_core.decision.policy import Expansion, Policy, Refinement, WebRules
 from crag_core.decision.policy_file import parse_policy, present_form, upgrade

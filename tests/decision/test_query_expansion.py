@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.text.words import words
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.decision.query_expansion import Expansion, expand, parse_synonyms
 from crag_core.decision.signals import SignalMeter
 from tests.builders import passage

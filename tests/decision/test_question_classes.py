@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.decision.decide import decide
 from crag_core.decision.rounds import replay_rounds
 from crag_core.decision.signals import CLASS, CLASSES, class_by_rule

@@ -7,22 +7,11 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.types import (
-    ANSWERING,
-    TOPICAL,
-    Action,
-    Correction,
-    CorrectionKind,
-    Decision,
-    Extraction,
-    Grade,
-    Handling,
-    Knowledge,
-    Passage,
-    Strip,
-    WebOutcome,
-    WebSearch,
-)
+from crag_core.base.types.decisions import Action, Correction, CorrectionKind, Decision, Handling
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import Extraction, Knowledge, Strip
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
+from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy, Refinement, StripOrder
 from crag_core.decision.reasons import NOT_COMPARABLE

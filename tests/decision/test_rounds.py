@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.base.types import Action, CorrectionKind, Engine, Grade, Handling, Passage, Retrieval, Round
+from crag_core.base.types.decisions import Action, CorrectionKind, Handling
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Engine, Passage, Retrieval, Round
 from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import DecisionPath, replay_rounds
 from crag_core.decision.steps import EXPAND, WAYS

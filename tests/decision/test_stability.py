@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.types import Action, Grade, Passage, Round, Scores
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage, Round, Scores
 from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import replay_rounds
 from crag_core.decision.stability import Flip, Interval, flips, is_settled, stability

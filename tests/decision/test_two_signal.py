@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.base.types import ANSWERING, TOPICAL, Action, CorrectionKind, Decision, Grade, Passage, Round
+from crag_core.base.types.decisions import Action, CorrectionKind, Decision
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Round
 from crag_core.decision.decide import decide, set_aside
 from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import replay_rounds

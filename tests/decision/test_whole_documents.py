@@ -6,7 +6,8 @@ import pytest
 
 from crag_core.base.text.tokens import around
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types import Action, CorrectionKind, Handling, Round
+from crag_core.base.types.decisions import Action, CorrectionKind, Handling
+from crag_core.base.types.passages import Round
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import STAND_IN
 from crag_core.decision.refine import recompose

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")

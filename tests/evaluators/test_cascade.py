@@ -12,7 +12,10 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from crag_core.base.errors import EvaluatorUnavailable, ModelUnavailable, Stopped, UnknownName
 from crag_core.base.protocols import Cancel
 from crag_core.base.text.display import against
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Grade, Passage, StepName, Usage
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
+from crag_core.base.types.steps import StepName, Usage
 from crag_core.decision.decide import set_aside
 from crag_core.evaluators.cascade import Cascade, cascade_card, parse_cascade
 from crag_core.evaluators.policies import default_evaluator, find_policy, known_card

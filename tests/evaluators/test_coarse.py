@@ -12,7 +12,8 @@ import pytest
 
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.text.sentences import split
-from crag_core.base.types import Grade, Strip
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import Strip
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared import coarse, multilingual
 from crag_core.evaluators.shared.coarse import Asked, judge, judge_sentences, level, score_unread

@@ -14,7 +14,8 @@ import pytest
 
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import Grade, Origin, Passage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Origin, Passage
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.pair_encoder import Ids, PairReader, open_reader

@@ -20,7 +20,8 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.concurrency import remembered
 from crag_core.base.errors import EvaluatorUnavailable
-from crag_core.base.types import Grade, StepState
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.steps import StepState
 from crag_core.evaluators import EVALUATORS, shipped
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared import pair_encoder

@@ -13,7 +13,9 @@ import pytest
 from crag_core.base.errors import ModelUnavailable, Stopped
 from crag_core.base.prompts import replies
 from crag_core.base.protocols import Messages
-from crag_core.base.types import Grade, Passage, Usage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Usage
 from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit

@@ -12,7 +12,8 @@ import pytest
 
 from crag_core.base.errors import Stopped
 from crag_core.base.prompts import replies
-from crag_core.base.types import Grade, Passage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage
 from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit

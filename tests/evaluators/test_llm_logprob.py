@@ -13,7 +13,9 @@ import pytest
 from crag_core.base.errors import NoLogProbabilities, Stopped
 from crag_core.base.prompts.messages import JUDGED_CHARACTERS
 from crag_core.base.protocols import Reply
-from crag_core.base.types import Grade, Passage, StepName
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import StepName
 from crag_core.evaluators.judges.llm_logprob import LLMLogprobEvaluator
 from crag_core.evaluators.shared.yes_no import NEITHER, THINKS, yes_or_no
 from crag_core.llms import ollama, openai_compatible

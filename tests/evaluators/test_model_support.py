@@ -15,7 +15,7 @@ from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.prompts import replies
 from crag_core.base.prompts.messages import JUDGED_CHARACTERS, JUDGED_ROOM
 from crag_core.base.protocols import Backing, LanguageModel, Messages, Piece
-from crag_core.base.types import Usage
+from crag_core.base.types.steps import Usage
 from crag_core.evaluators.support.by_model import SCORES, ModelSupport
 from crag_core.evaluators.support.parts import MOST
 from crag_core.llms import ollama

@@ -15,7 +15,11 @@ from crag_core.app import workbench as build
 from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench, build_pipeline
 from crag_core.base.errors import EvaluatorUnavailable
-from crag_core.base.types import ANSWERING, TOPICAL, Action, AnswerState, CorrectionKind, Grade, Strip
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action, CorrectionKind
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import ANSWERING, TOPICAL
 from crag_core.decision.refine import decompose
 from crag_core.evaluators import shipped
 from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator

@@ -14,7 +14,7 @@ import pytest
 
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import Grade
+from crag_core.base.types.grades import Grade
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.embedding import measure_cosine
 from crag_core.evaluators.shared.pair_encoder import Ids, PairReader

@@ -9,7 +9,8 @@ from threading import Event
 import pytest
 
 from crag_core.base.errors import EmbeddingUnavailable
-from crag_core.base.types import Grade, Passage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage
 from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators.signals import SignalsEvaluator
 from tests.fakes import passage

@@ -10,7 +10,8 @@ from threading import Event
 
 import pytest
 
-from crag_core.base.types import Passage, Strip
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import Passage
 from crag_core.decision.refine import decompose
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.pair_encoder import open_reader

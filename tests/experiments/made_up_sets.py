@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage, Scores
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Scores
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion

@@ -17,7 +17,9 @@ import pytest
 from crag_core.base.concurrency import remembered
 from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable, Stopped
 from crag_core.base.protocols import Messages
-from crag_core.base.types import Action, Usage, WebOutcome
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.steps import Usage
+from crag_core.base.types.web import WebOutcome
 from crag_core.evaluators.policies import plain_rag
 from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.experiments.batch import FAILURES, Controls, SetProgress

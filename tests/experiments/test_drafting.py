@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crag_core.base.text.words import fold, words
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.experiments.drafting.draft import draft, pieces, sentence_of
 from crag_core.experiments.drafting.keywords import search_words
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin

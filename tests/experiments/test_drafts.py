@@ -9,7 +9,8 @@ import pytest
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Messages, Reply
-from crag_core.base.types import Passage, Usage
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Usage
 from crag_core.experiments.drafting.draft import draft
 from crag_core.experiments.drafting.draft_with_model import reword
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion

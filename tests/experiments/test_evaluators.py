@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import Passage
 from crag_core.evaluators.policies import find_policy
 from crag_core.experiments.evaluators import LOGIT, KeptEvaluator, calibrate
 from crag_core.experiments.labelled.graded import Case, Conditions, ScoredQuestion

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.experiments.labelled.from_feedback import FromFeedback, Overruled, questions_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin
 from crag_core.trace.feedback import About, Label, Mark

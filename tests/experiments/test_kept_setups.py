@@ -13,7 +13,7 @@ import pytest
 
 from crag_core.base import serialization
 from crag_core.base.errors import BadRecord, ScoresUnavailable
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.setups import KeptSetup, Setup, read_setup
 from crag_core.experiments.store import ExperimentFolder

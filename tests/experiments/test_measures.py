@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.types import Action, Usage, WebOutcome
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.steps import Usage
+from crag_core.base.types.web import WebOutcome
 from crag_core.experiments.comparison.metrics import MEASURES, Counts, Group, Measure, Unit
 from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion

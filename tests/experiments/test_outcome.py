@@ -11,19 +11,12 @@ import pytest
 from crag_core.base.errors import ModelUnavailable, StoreUnavailable
 from crag_core.base.protocols import Backing, Cancel, Piece, WebReply
 from crag_core.base.serialization import from_plain, to_plain
-from crag_core.base.types import (
-    ANSWERING,
-    TOPICAL,
-    Action,
-    Answer,
-    AnswerState,
-    Grade,
-    Passage,
-    Step,
-    StepState,
-    Usage,
-    WebOutcome,
-)
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
+from crag_core.base.types.steps import Step, StepState, Usage
+from crag_core.base.types.web import WebOutcome
 from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.pipeline.run import Run, WebMode

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crag_core.base.errors import BadRecord, ScoresUnavailable
-from crag_core.base.types import Action, Usage
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.steps import Usage
 from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
 from crag_core.experiments.comparison.run_configurations import Contender, run_set
 from crag_core.experiments.comparison.setups import Setup

@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crag_core.base.types import Action, EvaluatorCard, Usage
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import EvaluatorCard
+from crag_core.base.types.steps import Usage
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.objective import FEWEST_WEB, Costs, Objective, losses, surface, wrong_surface
 from crag_core.experiments.thresholds.threshold_board import (

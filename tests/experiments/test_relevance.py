@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.types import Origin, Passage
+from crag_core.base.types.passages import Origin, Passage
 from crag_core.experiments.comparison.outcome import of_documents, of_passage, spans
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable
-from crag_core.base.types import Grade
+from crag_core.base.types.grades import Grade
 from crag_core.experiments.batch import Controls, SetProgress, score
 from crag_core.experiments.labelled.graded import ScoredQuestion, conditions_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion

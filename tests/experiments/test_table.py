@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crag_core.base.types import Action, Usage
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.steps import Usage
 from crag_core.experiments.comparison.metrics import MEASURES, Unit
 from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
 from crag_core.experiments.comparison.table import Cell, Table, to_csv, to_data, to_text

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.base.types import Action, CorrectionKind, EvaluatorCard, Scores
+from crag_core.base.types.decisions import Action, CorrectionKind
+from crag_core.base.types.grades import EvaluatorCard
+from crag_core.base.types.passages import Scores
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import WebQuery
 from crag_core.decision.signals import SUFFICIENCY

@@ -9,7 +9,8 @@ import pytest
 
 from crag_core.base.errors import CragError, EmbeddingUnavailable, EvaluatorUnavailable
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import Passage
 from crag_core.evaluators.policies import plain_rag
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.run_configurations import QUESTION, Contender, WarmUp, run_set

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import Self
 
 from crag_core.app.workbench import Choice, Workbench
-from crag_core.base.types import Step, StepState
+from crag_core.base.types.steps import Step, StepState
 from crag_core.evaluators.policies import known_card, suit
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.trace import Trace

@@ -15,7 +15,8 @@ import pytest
 
 from crag_core.base.documents import Document, IngestOutcome, Recipe, State
 from crag_core.base.errors import StoreUnavailable
-from crag_core.base.types import Grade, WebOutcome
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.web import WebOutcome
 from crag_core.pipeline.run import Cooldown
 from crag_core.retrieval.backends import objects as object_lock
 from crag_core.retrieval.backends import worker_lease

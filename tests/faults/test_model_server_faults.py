@@ -10,7 +10,9 @@ import pytest
 from crag_core.app.workbench import Choice
 from crag_core.base.errors import PromptTooLong
 from crag_core.base.prompts.messages import shipped
-from crag_core.base.types import Action, AnswerState, Excerpt
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.knowledge import Excerpt
 from crag_core.evaluators.policies import suit
 from crag_core.llms import ollama
 from crag_core.llms.context_window import capacity_of

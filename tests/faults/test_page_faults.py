@@ -11,7 +11,9 @@ import pytest
 
 from crag_core.app import workbench as workbench_module
 from crag_core.base.network.addresses import why_refused
-from crag_core.base.types import AnswerState, Origin, PageOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.passages import Origin
+from crag_core.base.types.web import PageOutcome
 from crag_core.trace.trace import Trace
 from crag_core.websearch.pages import WebPages
 from tests.faults.conftest import Open

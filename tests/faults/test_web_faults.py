@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from crag_core.app.workbench import Workbench
-from crag_core.base.types import AnswerState, Origin, WebOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.passages import Origin
+from crag_core.base.types.web import WebOutcome
 from crag_core.trace.trace import Trace
 from tests.faults.conftest import Open
 from tests.faults.parts import QUESTION, Wire, at, broken_at, searching, step

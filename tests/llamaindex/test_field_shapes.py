@@ -33,7 +33,11 @@ from llama_index.core.tools import QueryEngineTool, ToolMetadata
 from crag_core import CRAGPostprocessor, CRAGQueryEngine, CRAGRetriever, RerankerEvaluator, Trace, reroute
 from crag_core.base.errors import BadRecord, EvaluatorUnavailable, StoreUnavailable, UnknownName, WrongUse
 from crag_core.base.protocols import Cancel, WebReply
-from crag_core.base.types import Action, AnswerState, EvaluatorCard, Grade, Passage, WebOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.web import WebOutcome
 from crag_core.evaluators.policies import find_policy
 from crag_core.experiments.batch import score
 from crag_core.experiments.comparison.run_configurations import Contender, run_set

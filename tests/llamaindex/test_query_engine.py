@@ -23,7 +23,10 @@ from llama_index_instrumentation import get_dispatcher
 
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable, StoreUnavailable
 from crag_core.base.protocols import Found
-from crag_core.base.types import Action, AnswerState, Engine, Grade, Origin, Passage
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Engine, Origin, Passage
 from crag_core.decision.policy import Doubtful
 from crag_core.llamaindex.nodes import to_node, to_passage
 from crag_core.llamaindex.postprocessor import CRAGPostprocessor

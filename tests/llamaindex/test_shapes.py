@@ -33,7 +33,8 @@ from llama_index.core.schema import (
 from crag_core import CRAGPostprocessor, CRAGQueryEngine, CRAGRetriever, RerankerEvaluator, Trace
 from crag_core.base.errors import BadRecord, EvaluatorUnavailable, WrongUse
 from crag_core.base.protocols import Cancel, PageText, WebReply
-from crag_core.base.types import AnswerState, WebOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Doubtful
 from crag_core.evaluators.policies import find_policy
 from crag_core.evaluators.shipped import strip_evaluator

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.protocols import Cancel, Messages, Reply
-from crag_core.base.types import Usage
+from crag_core.base.types.steps import Usage
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.client import LlamaIndexClient, OnBegin, ignore
 from crag_core.llms.context_window import Capacity

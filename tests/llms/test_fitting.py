@@ -11,7 +11,8 @@ import pytest
 from crag_core.base.errors import PromptTooLong
 from crag_core.base.prompts.messages import shipped
 from crag_core.base.protocols import Cancel, Messages
-from crag_core.base.types import Excerpt, Usage
+from crag_core.base.types.knowledge import Excerpt
+from crag_core.base.types.steps import Usage
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.client import OnBegin, ignore
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, describe_length, least, words_of

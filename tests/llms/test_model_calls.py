@@ -15,7 +15,7 @@ import pytest
 from crag_core.base.concurrency import cancellation
 from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.protocols import LanguageModel, Messages, Reply
-from crag_core.base.types import Usage
+from crag_core.base.types.steps import Usage
 from crag_core.llms import client as llama_client
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import CallLimit, ServerModel

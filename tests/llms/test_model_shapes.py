@@ -12,7 +12,7 @@ import pytest
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.network import http_guard
 from crag_core.base.protocols import Reply
-from crag_core.base.types import Usage
+from crag_core.base.types.steps import Usage
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.reply_errors import LARGEST_COUNT

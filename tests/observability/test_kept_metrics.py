@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from crag_core.__main__ import main
 from crag_core.base.errors import HistoryUnavailable
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.observability.history_metrics import WINDOWS, KeptRuns, registry_of
 from crag_core.storage.history import open_history
 from crag_core.trace.summary import Ending, Measured

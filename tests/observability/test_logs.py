@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import ModelUnavailable
-from crag_core.base.types import Grade, StepState
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.steps import StepState
 from crag_core.observability.logs import WITHHELD, RunLog, redact, show_logs
 from crag_core.observability.metrics import Metrics
 from crag_core.pipeline.run import Run, WebMode

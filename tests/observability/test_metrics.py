@@ -13,7 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from crag_core.base.errors import ModelUnavailable, PortUnavailable
 from crag_core.base.protocols import WebReply
-from crag_core.base.types import Grade, Usage, WebAttempt, WebOutcome
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.steps import Usage
+from crag_core.base.types.web import WebAttempt, WebOutcome
 from crag_core.observability import metrics as metrics_module
 from crag_core.observability.metrics import Metrics
 from crag_core.pipeline.run import Run, WebMode

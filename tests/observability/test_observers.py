@@ -18,7 +18,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from crag_core.base.errors import PortUnavailable
-from crag_core.base.types import PageOutcome, Round, Step, StepState, Usage, WebOutcome, WebPage, WebSearch
+from crag_core.base.types.passages import Round
+from crag_core.base.types.steps import Step, StepState, Usage
+from crag_core.base.types.web import PageOutcome, WebOutcome, WebPage, WebSearch
 from crag_core.observability.audit_log import AuditLog, find_events
 from crag_core.observability.logs import show_logs
 from crag_core.observability.metrics import Metrics

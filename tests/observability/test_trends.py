@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.observability import trends
 from crag_core.observability.trends import Share, Times, figures, over_time, quantile
 from crag_core.trace.summary import Ending, Measured

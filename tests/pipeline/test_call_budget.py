@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.base.types import Action, CorrectionKind, EvaluatorCard, Handling
+from crag_core.base.types.decisions import Action, CorrectionKind, Handling
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Doubtful, Policy, WebQuery
 from crag_core.decision.signals import CLASS

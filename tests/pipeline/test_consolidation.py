@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import ModelUnavailable
-from crag_core.base.types import AnswerState, Consolidated, Consolidation, Edits, StepState
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.knowledge import Consolidated, Consolidation
+from crag_core.base.types.steps import StepState
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
 from crag_core.evaluators.support.words import WordSupport

@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.protocols import WebReply
-from crag_core.base.types import Action, AnswerState, WebOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.experiments.comparison.outcome import outcome_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion

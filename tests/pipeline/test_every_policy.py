@@ -16,7 +16,11 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Evaluator, LanguageModel, Messages
-from crag_core.base.types import Action, AnswerState, Engine, Passage, StepState, WebOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.passages import Engine, Passage
+from crag_core.base.types.steps import StepState
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator

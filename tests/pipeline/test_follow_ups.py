@@ -7,7 +7,9 @@ import json
 import pytest
 
 from crag_core.base.errors import ModelUnavailable
-from crag_core.base.types import Action, CorrectionKind, FollowUp, StepState, Turn
+from crag_core.base.types.decisions import Action, CorrectionKind
+from crag_core.base.types.questions import FollowUp, Turn
+from crag_core.base.types.steps import StepState
 from crag_core.evaluators.shipped import signal_meter
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit

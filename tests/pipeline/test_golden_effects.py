@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from crag_core.base.protocols import Evaluator, LanguageModel, Messages, WebReply
-from crag_core.base.types import Engine, Passage, WebOutcome
+from crag_core.base.types.passages import Engine, Passage
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Doubtful
 from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator

@@ -8,7 +8,11 @@ import pytest
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.prompts.messages import JUDGED_ROOM, shipped
-from crag_core.base.types import Action, AnswerState, Edits, StepState, Sufficiency
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import Sufficiency
+from crag_core.base.types.steps import StepState
 from crag_core.decision.policy import Doubtful
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion

@@ -11,7 +11,7 @@ import pytest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench
-from crag_core.base.types import Grade, Opinion
+from crag_core.base.types.grades import Grade, Opinion
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.policies import suit
 from crag_core.experiments.comparison.setups import Setup, changes

@@ -19,7 +19,7 @@ from crag_core.app import workbench as build
 from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import Stopped
-from crag_core.base.types import AnswerState
+from crag_core.base.types.answers import AnswerState
 from crag_core.evaluators.policies import suit
 from tests.judge import judging
 from tests.matrix import mostly

@@ -9,7 +9,9 @@ import pytest
 from llama_index.core.schema import QueryBundle
 
 from crag_core.base.errors import ModelUnavailable
-from crag_core.base.types import Action, AnswerState, StepState, Usage
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.steps import StepState, Usage
 from crag_core.decision.policy import Refinement
 from crag_core.evaluators.policies import plain_rag
 from crag_core.observability.audit_log import find_events

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import ModelUnavailable
-from crag_core.base.types import Action, AnswerState, StepState
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.steps import StepState
 from crag_core.llamaindex.synthesizer import metadata_of, shown
 from crag_core.pipeline.call_budget import budget
 from crag_core.pipeline.run import WebMode

@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 
 from crag_core.base.prompts import replies
-from crag_core.base.types import AnswerState, StepName, StepState
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.steps import StepName, StepState
 from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.evaluators.support.by_model import SCORES, ModelSupport
 from crag_core.llms import ollama

@@ -12,7 +12,7 @@ import pytest
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Messages
-from crag_core.base.types import ModelCall, StepName, Usage
+from crag_core.base.types.steps import ModelCall, StepName, Usage
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.evaluators.support.by_model import ModelSupport

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.types import Action, Logged
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.passages import Logged
 from crag_core.llamaindex.retriever import RecordedRetriever
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace

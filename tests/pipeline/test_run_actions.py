@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.types import Action, AnswerState, CorrectionKind, Grade, Origin, StepState, Usage, WebOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action, CorrectionKind
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Origin
+from crag_core.base.types.steps import StepState, Usage
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Refinement, WebQuery
 from crag_core.pipeline.pipeline import FIRST, ITERATION, LAST, REFINING, SEARCHING
 from crag_core.pipeline.run import Run, WebMode

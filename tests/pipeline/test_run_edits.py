@@ -9,19 +9,12 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.errors import EvaluatorUnavailable, ModelMissing
-from crag_core.base.types import (
-    Action,
-    AnswerState,
-    CorrectionKind,
-    Edits,
-    Grade,
-    Opinion,
-    Passage,
-    StepName,
-    StepState,
-    Support,
-    Usage,
-)
+from crag_core.base.types.answers import AnswerState, Support
+from crag_core.base.types.decisions import Action, CorrectionKind
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import Grade, Opinion
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import StepName, StepState, Usage
 from crag_core.observability.audit_log import find_events
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run, WebMode

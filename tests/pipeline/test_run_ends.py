@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from crag_core.base.errors import ModelUnavailable
-from crag_core.base.types import Step
+from crag_core.base.types.steps import Step
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import RUN_ID, Attempt, Listener, Run, WebMode
 from crag_core.pipeline.web_stages import approve

@@ -6,7 +6,9 @@ import json
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Messages
-from crag_core.base.types import Action, AnswerState, StepState, Usage
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.steps import StepState, Usage
 from crag_core.decision.refine import REPEATED
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace

@@ -8,7 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from crag_core.base.errors import CragError, EmbeddingUnavailable, ModelUnavailable, StoreUnavailable
-from crag_core.base.types import AnswerState, StepState, WebOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.steps import StepState
+from crag_core.base.types.web import WebOutcome
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse

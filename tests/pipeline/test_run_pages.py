@@ -10,7 +10,10 @@ import pytest
 
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, PageText
-from crag_core.base.types import Edits, PageOutcome, Passage, StepState
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import StepState
+from crag_core.base.types.web import PageOutcome
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
 from crag_core.pipeline.page_stages import approve_pages, refuse_pages
 from crag_core.pipeline.run import Run, WebMode

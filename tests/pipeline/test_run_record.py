@@ -11,7 +11,9 @@ import pytest
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Cancel, Found
-from crag_core.base.types import Engine, Grade, Passage, StepState, Usage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Engine, Passage
+from crag_core.base.types.steps import StepState, Usage
 from crag_core.pipeline.run import Run
 from crag_core.trace.trace import Trace
 from tests.fakes import QUESTION, Bench, Diary, FakeModel, card, passage, passages

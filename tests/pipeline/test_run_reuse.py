@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from crag_core.base.protocols import WebReply
-from crag_core.base.types import Action, AnswerState, Grade, Passage, StepState, Usage, WebOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import StepState, Usage
+from crag_core.base.types.web import WebOutcome
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import WebMode
 from crag_core.pipeline.web_stages import approve, is_waiting

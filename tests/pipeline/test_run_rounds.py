@@ -9,7 +9,11 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.errors import DocumentMissing, ModelUnavailable, StoreUnavailable
-from crag_core.base.types import Action, AnswerState, CorrectionKind, Engine, Grade, Passage, StepState, Usage
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action, CorrectionKind
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Engine, Passage
+from crag_core.base.types.steps import StepState, Usage
 from crag_core.decision.policy import Policy
 from crag_core.decision.steps import EXPAND, WAYS
 from crag_core.pipeline.pipeline import raise_failure

@@ -15,7 +15,10 @@ from crag_core.base.errors import (
     ModelUnavailable,
     StoreUnavailable,
 )
-from crag_core.base.types import AnswerState, Engine, Grade, Passage, Step, StepState, Usage
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Engine, Passage
+from crag_core.base.types.steps import Step, StepState, Usage
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.pipeline.pipeline import raise_failure

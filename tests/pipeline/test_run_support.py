@@ -10,7 +10,9 @@ import pytest
 
 from crag_core.base.errors import EvaluatorUnavailable, ModelUnavailable, Stopped
 from crag_core.base.protocols import Backing, Cancel, Piece
-from crag_core.base.types import AnswerState, Edits, Step, StepName, StepState, Support, Usage
+from crag_core.base.types.answers import AnswerState, Support
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.steps import Step, StepName, StepState, Usage
 from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.pipeline.answer_stages import check, unmeasured
 from crag_core.pipeline.run import Run, WebMode

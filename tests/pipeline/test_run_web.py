@@ -10,7 +10,10 @@ import pytest
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import WebReply
-from crag_core.base.types import Action, AnswerState, StepState, WebOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.steps import StepState
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.pipeline import web_stages
 from crag_core.pipeline.run import Cooldown, Run, WebMode

@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.errors import EmbeddingUnavailable
-from crag_core.base.types import Action, CorrectionKind, Handling, Passage, WebOutcome
+from crag_core.base.types.decisions import Action, CorrectionKind, Handling
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.pipeline.call_budget import calls_needed
 from crag_core.pipeline.run import Run, WebMode

@@ -7,7 +7,10 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.errors import ModelUnavailable
-from crag_core.base.types import Action, AnswerState, Edits, Passage
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.passages import Passage
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.summary import summarize

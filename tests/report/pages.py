@@ -8,7 +8,11 @@ from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 
-from crag_core.base.types import Answer, AnswerState, Grade, Passage, Step, StepState, Usage, WebOutcome, WebSearch
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Step, StepState, Usage
+from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.policy import Policy
 from crag_core.report import render
 from crag_core.trace.reroute import reroute

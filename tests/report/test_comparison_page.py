@@ -15,7 +15,8 @@ from bs4 import Tag
 
 from crag_core.__main__ import main
 from crag_core.app import workbench
-from crag_core.base.types import Action, Usage
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.steps import Usage
 from crag_core.evaluators.policies import plain_rag
 from crag_core.experiments.comparison.metrics import MEASURES, Group, Measure, Unit
 from crag_core.experiments.comparison.outcome import Evidence, Outcome

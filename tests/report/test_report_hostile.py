@@ -11,21 +11,12 @@ from typing import Any
 import pytest
 
 from crag_core.base.text.display import moment
-from crag_core.base.types import (
-    Answer,
-    AnswerState,
-    Correction,
-    CorrectionKind,
-    Grade,
-    Opinion,
-    Passage,
-    Step,
-    StepState,
-    Usage,
-    WebAttempt,
-    WebOutcome,
-    WebSearch,
-)
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.decisions import Correction, CorrectionKind
+from crag_core.base.types.grades import Grade, Opinion
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Step, StepState, Usage
+from crag_core.base.types.web import WebAttempt, WebOutcome, WebSearch
 from crag_core.report.text import clean, shortened, web_address
 from crag_core.trace.trace import Trace
 from tests.builders import policy, strips_of, trace, web_page

@@ -13,7 +13,8 @@ import pypdfium2
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from crag_core.base.types import Opinion, Support
+from crag_core.base.types.answers import Support
+from crag_core.base.types.grades import Opinion
 from crag_core.report import render
 from crag_core.trace.trace import Trace
 from tests.browser.conftest import BROWSERS, FLAGS

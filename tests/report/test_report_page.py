@@ -9,24 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crag_core.base.types import (
-    ANSWERING,
-    TOPICAL,
-    AnswerState,
-    Edits,
-    Engine,
-    Grade,
-    Opinion,
-    PageOutcome,
-    Passage,
-    Retrieval,
-    Round,
-    StepState,
-    Support,
-    WebAttempt,
-    WebOutcome,
-    WebPage,
-)
+from crag_core.base.types.answers import AnswerState, Support
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import Grade, Opinion
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Engine, Passage, Retrieval, Round
+from crag_core.base.types.steps import StepState
+from crag_core.base.types.web import PageOutcome, WebAttempt, WebOutcome, WebPage
 from crag_core.trace.opinions import judged_by
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace

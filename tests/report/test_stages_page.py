@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crag_core.base.types import Logged
+from crag_core.base.types.passages import Logged
 from crag_core.evaluators import shipped
 from crag_core.evaluators.support import WordSupport
 from crag_core.experiments.logs.findings import findings, lines, to_csv

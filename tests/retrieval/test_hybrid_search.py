@@ -10,7 +10,7 @@ import pytest
 
 from crag_core.base.errors import WrongUse
 from crag_core.base.protocols import Found
-from crag_core.base.types import Engine
+from crag_core.base.types.passages import Engine
 from crag_core.retrieval.hybrid import HybridRetriever, measure_agreement, measure_cosine
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, embed_words

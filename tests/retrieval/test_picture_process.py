@@ -386,7 +386,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from crag_core.app.workbench import Workbench
 from crag_core.app.config import Config
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 places, content = Workbench(Config(home=Path(sys.argv[1]))).places, sys.stdin.buffer.read()
 places._store = SimpleNamespace(read_original=lambda document_id: content)
 picture = places.picture(Passage("0-0", {TEXT!r}, "a.pdf", document_id="0" * 32), [])

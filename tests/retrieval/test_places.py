@@ -16,7 +16,7 @@ from PIL import Image, ImageChops
 from crag_core.base.documents import Document
 from crag_core.base.errors import DocumentMissing, DocumentRefused
 from crag_core.base.text.sentences import split
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.retrieval.chunking.split import Cut, cut_pages, make_nodes
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.highlight import Box, join_letters

@@ -10,7 +10,7 @@ import pytest
 
 from crag_core.base.errors import DocumentMissing
 from crag_core.base.text.words import words
-from crag_core.base.types import Origin, Passage
+from crag_core.base.types.passages import Origin, Passage
 from crag_core.retrieval.chunking.join import find_overlap, join_passages
 from crag_core.retrieval.chunking.split import Cut, counter
 from crag_core.retrieval.hybrid import HybridRetriever

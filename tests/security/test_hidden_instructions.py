@@ -16,7 +16,8 @@ from crag_core.base.prompts import replies
 from crag_core.base.prompts.delimiters import harmless
 from crag_core.base.prompts.messages import shipped
 from crag_core.base.protocols import Messages
-from crag_core.base.types import Action, Consolidated, Consolidation, Excerpt
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.knowledge import Consolidated, Consolidation, Excerpt
 from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
 from crag_core.evaluators.judges.llm_list import LLMListEvaluator

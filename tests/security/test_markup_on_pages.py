@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from crag_core.base.types import ModelCall
+from crag_core.base.types.steps import ModelCall
 from tests.report.test_report_hostile import evil_run
 from tests.security.pages import PAGES
 from tests.ui.conftest import choose, home, own, press, shown, start  # noqa: F401  # fixtures among them

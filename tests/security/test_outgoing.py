@@ -19,7 +19,7 @@ from crag_core.base.errors import CragError, ModelUnavailable
 from crag_core.base.network import http_guard
 from crag_core.base.network.http_guard import NotAsked
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import WebOutcome
+from crag_core.base.types.web import WebOutcome
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.websearch.duckduckgo import DuckDuckGo

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.types import Suspicion
+from crag_core.base.types.passages import Suspicion
 from crag_core.observability.audit_log import find_events
 from crag_core.report import render
 from crag_core.trace.injection_scan import MEANINGS, MOST_LOOKED_AT, Sign, find, find_in, remark, shown, warnings

@@ -20,7 +20,7 @@ import pytest
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench, build_pipeline
-from crag_core.base.types import FollowUp, Understanding
+from crag_core.base.types.questions import FollowUp, Understanding
 from crag_core.service import answers, schemas
 from crag_core.service.guards import Rules
 from crag_core.trace.reroute import reroute

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import EvaluatorCard, Grade, Passage, Usage
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Usage
 from crag_core.evaluators.cached import CachedEvaluator
 
 QUESTION = "When does the ferry to Vennick leave?"

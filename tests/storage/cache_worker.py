@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from crag_core.base.types import Grade
+from crag_core.base.types.grades import Grade
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.storage.cache import GradeCache, open_cache
 from tests.storage.cache_parts import IDENTITY, CountingEvaluator, ask, grade, key, passages

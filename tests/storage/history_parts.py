@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from crag_core.base.types import Action, Answer, AnswerState, Edits, Grade, Opinion, Step, Support
+from crag_core.base.types.answers import Answer, AnswerState, Support
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import Grade, Opinion
+from crag_core.base.types.steps import Step
 from crag_core.decision.decide import decide
 from crag_core.trace.feedback import Label, Mark, of_passage, of_route
 from crag_core.trace.trace import Trace

@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.errors import Stopped
-from crag_core.base.types import Grade, Passage, Usage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Usage
 from crag_core.evaluators.cached import CachedEvaluator
 from tests.storage.cache_parts import IDENTITY, QUESTION, CountingEvaluator, MemoryCache, ask, passage, passages
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.base.types import Grade
+from crag_core.base.types.grades import Grade
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.storage import sqlite_file
 from crag_core.storage.cache import DiskCache, disk

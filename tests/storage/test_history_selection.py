@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.types import Action, Answer, AnswerState, Step, StepState, Usage
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.steps import Step, StepState, Usage
 from crag_core.storage.history import HistoryStore
 from crag_core.storage.history.runs import EVERYTHING, LONGEST_TEXT, Feedback, Selection
 from crag_core.trace.feedback import Mark

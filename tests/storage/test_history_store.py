@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from crag_core.base.errors import BadRecord, HistoryUnavailable
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.storage.history import HistoryStore, open_history
 from crag_core.storage.history.runs import Selection
 from crag_core.trace.feedback import Mark

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.storage.history import HistoryStore, tables
 from crag_core.storage.history.runs import Feedback, Selection
 from crag_core.trace.feedback import Mark

@@ -9,7 +9,7 @@ import pytest
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.trace.feedback import Label, Mark, of_answer, of_passage
 from tests.builders import CARD, policy
 from tests.storage.history_parts import HOSTILE, passage_label, route_label, run, whole_run

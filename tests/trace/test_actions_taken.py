@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.base.types import Correction, CorrectionKind, WebOutcome, WebSearch
+from crag_core.base.types.decisions import Correction, CorrectionKind
+from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.trace import Trace

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.types import Consolidated, Consolidation
+from crag_core.base.types.knowledge import Consolidated, Consolidation
 from crag_core.trace.consolidation import (
     LONGEST,
     conflict_lines,

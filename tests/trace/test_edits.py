@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.types import ANSWERING, TOPICAL, Action, Edits, Extraction, Grade, Opinion, WebOutcome
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import Grade, Opinion
+from crag_core.base.types.knowledge import Extraction
+from crag_core.base.types.passages import ANSWERING, TOPICAL
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import StripOrder
 from crag_core.decision.signals import SignalMeter
 from crag_core.trace.edits import PINNED, edited, measured

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crag_core.app.background_jobs import program_ended
-from crag_core.base.types import Answer, AnswerState, Step, StepState
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.steps import Step, StepState
 from tests.builders import policy, trace
 
 RETRIEVED = Step("retrieve", "4 chunks")

@@ -7,21 +7,11 @@ from itertools import product
 
 import pytest
 
-from crag_core.base.types import (
-    ALWAYS,
-    NO_RETRIEVAL,
-    Action,
-    Answer,
-    AnswerState,
-    Consolidated,
-    Consolidation,
-    Decision,
-    Excerpt,
-    Grade,
-    Handling,
-    Knowledge,
-    WebOutcome,
-)
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.decisions import ALWAYS, NO_RETRIEVAL, Action, Decision, Handling
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import Consolidated, Consolidation, Excerpt, Knowledge
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.refine import decompose
 from crag_core.trace.grounding.ending import AnswerEnding, ending_of
 from crag_core.trace.reroute import reroute

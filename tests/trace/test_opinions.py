@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.types import Action, Answer, AnswerState, Edits, EvaluatorCard, Opinion, Step, StepName, StepState
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import EvaluatorCard, Opinion
+from crag_core.base.types.steps import Step, StepName, StepState
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import edited
 from crag_core.trace.opinions import (

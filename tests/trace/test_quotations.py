@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.base.types import Action, Decision, Excerpt, Knowledge, WebOutcome, WebSearch
+from crag_core.base.types.decisions import Action, Decision
+from crag_core.base.types.knowledge import Excerpt, Knowledge
+from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.trace.grounding.quoted_answer import StreamedReply, citations, quote, renumbered, why_no_evidence
 from tests.builders import passage, strips_of
 

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.base.types import Action, AnswerState, Edits, Extraction, Round, WebOutcome, WebSearch
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.knowledge import Extraction
+from crag_core.base.types.passages import Round
+from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.policy import Doubtful
 from crag_core.trace.reroute import Missing, quoted, reroute
 from crag_core.trace.trace import Trace, context_key

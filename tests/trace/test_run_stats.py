@@ -6,7 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.base.types import Action, Grade, Passage, Step, StepState, Strip, Usage, WebOutcome
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Step, StepState, Usage
+from crag_core.base.types.web import WebOutcome
 from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.summary import Ending, measure
 from crag_core.trace.trace import Trace

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crag_core.base.data_files import DATA
 from crag_core.base.text.words import words
-from crag_core.base.types import Turn
+from crag_core.base.types.questions import Turn
 from crag_core.evaluators.shipped import signal_meter
 from crag_core.trace.replacement import speaks_of_before
 from crag_core.trace.standalone import (

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.base.types import Passage, Step, StepState, Usage, WebOutcome, WebSearch
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Step, StepState, Usage
+from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.summary import Summary, summarize
 from crag_core.trace.trace import Trace

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.protocols import Piece
-from crag_core.base.types import Excerpt, Support
+from crag_core.base.types.answers import Support
+from crag_core.base.types.knowledge import Excerpt
 from crag_core.trace.grounding.citation_check import (
     SUPPORTED,
     TOGETHER,

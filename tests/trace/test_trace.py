@@ -10,24 +10,12 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.types import (
-    Action,
-    Answer,
-    Correction,
-    CorrectionKind,
-    Edits,
-    Excerpt,
-    Extraction,
-    Grade,
-    ModelCall,
-    Opinion,
-    Step,
-    StepName,
-    StepState,
-    Strip,
-    Support,
-    Usage,
-)
+from crag_core.base.types.answers import Answer, Support
+from crag_core.base.types.decisions import Action, Correction, CorrectionKind
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import Grade, Opinion
+from crag_core.base.types.knowledge import Excerpt, Extraction, Strip
+from crag_core.base.types.steps import ModelCall, Step, StepName, StepState, Usage
 from crag_core.decision.decide import decide
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import SCHEMA, Trace, context_ids, context_key

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import torch
 
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
 from training import base, learning
 from training.encoding import Batch, batches, encode, load_tokenizer

@@ -8,7 +8,9 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types import Grade, Passage, Strip
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import Passage
 from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
 from tests.builders import policy, strips_of, trace

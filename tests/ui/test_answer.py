@@ -12,7 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.protocols import Backing, Cancel, Piece, SupportMeter
-from crag_core.base.types import Answer, AnswerState, Grade, Step, StepName, StepState, Usage
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.steps import Step, StepName, StepState, Usage
 from crag_core.decision.policy import Doubtful
 from crag_core.decision.refine import decompose
 from crag_core.evaluators.support.by_model import ModelSupport

@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.data_files import DATA
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.evaluators.shared import multilingual
 from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult

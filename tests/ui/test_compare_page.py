@@ -24,7 +24,7 @@ from crag_core.app.config import Config
 from crag_core.app.configuration_text import Configuration
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.policies import load_policies
 from crag_core.experiments.comparison.outcome import Outcome

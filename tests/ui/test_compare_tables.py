@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion

@@ -12,7 +12,7 @@ from crag_core.app import background_jobs
 from crag_core.app.background_jobs import Job, job_of
 from crag_core.base.concurrency.shutdown import Background
 from crag_core.base.errors import CragError
-from crag_core.base.types import Step, StepState
+from crag_core.base.types.steps import Step, StepState
 from crag_core.pipeline.run import Run
 from crag_core.pipeline.run_queue import RunQueue
 from crag_core.trace.trace import Trace

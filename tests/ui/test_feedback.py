@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.trace.feedback import About, Mark, of_route
 from tests.builders import policy, trace

@@ -12,7 +12,7 @@ import pytest
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.text.csv_cells import neutral
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.storage.history.runs import KeptRun
 from crag_core.trace.feedback import Mark
 from crag_core.trace.trace import Trace

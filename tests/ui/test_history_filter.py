@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.storage.history.runs import Feedback, Selection
 from crag_core.trace.summary import Ending
 from crag_core.trace.trace import RunSettings

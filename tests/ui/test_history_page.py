@@ -13,7 +13,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.serialization import fingerprint
-from crag_core.base.types import Action, Edits, FollowUp, Step, StepState, Turn, Understanding
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.questions import FollowUp, Turn, Understanding
+from crag_core.base.types.steps import Step, StepState
 from crag_core.storage.history import HistoryStore
 from crag_core.storage.history.runs import Selection
 from crag_core.trace.feedback import Mark

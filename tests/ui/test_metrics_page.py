@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types import Step, Usage
+from crag_core.base.types.steps import Step, Usage
 from crag_core.observability.trends import figures
 from crag_core.storage.history import HistoryStore
 from crag_core.trace.trace import Trace

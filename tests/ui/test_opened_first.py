@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import DEFAULT, load_policies, suit
 from crag_core.experiments.comparison.outcome import Outcome

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types import ANSWERING, TOPICAL, EvaluatorCard, Grade, Opinion
+from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion
+from crag_core.base.types.passages import ANSWERING, TOPICAL
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import cards
 from crag_core.trace.trace import Trace

@@ -9,7 +9,9 @@ from unittest.mock import patch
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types import ANSWERING, TOPICAL, Edits, Grade, Passage
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace

@@ -15,7 +15,8 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.text.sentences import split
-from crag_core.base.types import Origin, Passage, Strip, StripVerdict
+from crag_core.base.types.knowledge import Strip, StripVerdict
+from crag_core.base.types.passages import Origin, Passage
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.passage_location import Places

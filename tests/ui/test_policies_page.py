@@ -11,7 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.text.display import sentence
-from crag_core.base.types import Grade, Passage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import load_policies
 from crag_core.trace.reroute import reroute

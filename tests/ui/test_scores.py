@@ -11,7 +11,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.serialization import to_plain
-from crag_core.base.types import Action, Edits, Grade, Opinion, Passage
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import Grade, Opinion
+from crag_core.base.types.passages import Passage
 from crag_core.decision.policy import Policy
 from crag_core.decision.signals import CLASS, CLASSES
 from crag_core.trace.trace import Trace

@@ -9,7 +9,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types import AnswerState
+from crag_core.base.types.answers import AnswerState
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from tests.judge import ANSWER, heard, judging

@@ -22,7 +22,7 @@ from crag_core.app.config import Config
 from crag_core.app.uploads import read_record
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord
-from crag_core.base.types import Edits
+from crag_core.base.types.edits import Edits
 from crag_core.decision.policy import Doubtful
 from crag_core.evaluators import EVALUATORS, cards
 from crag_core.trace.trace import Trace

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types import ModelCall, Usage
+from crag_core.base.types.steps import ModelCall, Usage
 from crag_core.pipeline.model_calls import NotedModel
 from crag_core.trace.trace import Trace
 from crag_core.view.record import call_rows, calls_by_step

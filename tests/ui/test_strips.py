@@ -8,7 +8,8 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types import Grade, Handling
+from crag_core.base.types.decisions import Handling
+from crag_core.base.types.grades import Grade
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from tests.ui.conftest import ask, choose, header, put_thresholds, shown, thresholds
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types import WebOutcome
+from crag_core.base.types.web import WebOutcome
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.searxng_server import SEARCH_ERROR, TOO_MANY, SearXNGServer
 from tests.ui.conftest import ask, header, press, shown

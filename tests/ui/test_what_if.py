@@ -11,7 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.workbench import Choice
 from crag_core.base.prompts.messages import VERSION
-from crag_core.base.types import Answer, AnswerState, Edits, Step, Usage, WebOutcome
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.steps import Step, Usage
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.run import WebMode

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crag_core.base.types import Action, Edits, Passage
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.passages import Passage
 from crag_core.decision.refine import decompose
 from crag_core.trace.reroute import quoted
 from crag_core.trace.summary import summarize

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.types import Edits
+from crag_core.base.types.edits import Edits
 from crag_core.decision.policy import StripOrder
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace, context_ids

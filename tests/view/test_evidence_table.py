@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.types import Excerpt, Knowledge, Passage
+from crag_core.base.types.knowledge import Excerpt, Knowledge
+from crag_core.base.types.passages import Passage
 from crag_core.decision.decide import decide
 from crag_core.decision.refine import decompose, recompose
 from crag_core.view.evidence import Line, side_by_side

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from crag_core import report
-from crag_core.base.types import Answer, AnswerState, Edits
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.edits import Edits
 from crag_core.service import answers
 from crag_core.trace.reroute import key_of, reroute
 from crag_core.trace.trace import Trace

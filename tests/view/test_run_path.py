@@ -9,7 +9,13 @@ import pytest
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import WebReply
-from crag_core.base.types import Action, Edits, Engine, Grade, Passage, Step, Support, Usage, WebOutcome
+from crag_core.base.types.answers import Support
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Engine, Passage
+from crag_core.base.types.steps import Step, Usage
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.pipeline.run import Cooldown, Listener, Run, WebMode
 from crag_core.pipeline.web_stages import approve, refuse

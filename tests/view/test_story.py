@@ -13,17 +13,12 @@ from hypothesis import given, settings
 
 from crag_core.base.data_files import DATA
 from crag_core.base.serialization import to_plain
-from crag_core.base.types import (
-    Action,
-    Answer,
-    AnswerState,
-    Edits,
-    Grade,
-    Step,
-    StepState,
-    WebOutcome,
-    WebSearch,
-)
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.steps import Step, StepState
+from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.evaluators.policies import plain_rag, suit
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.base.types import Edits, WebAttempt, WebOutcome
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.web import WebAttempt, WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.decision.refine import decompose
 from crag_core.trace.reroute import reroute

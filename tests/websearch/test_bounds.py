@@ -13,7 +13,7 @@ import pytest
 
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, WebReply, WebSearcher
-from crag_core.base.types import WebOutcome
+from crag_core.base.types.web import WebOutcome
 from crag_core.websearch import PROVIDERS
 from crag_core.websearch.http import LARGEST_REPLY
 from crag_core.websearch.searxng import SearXNG

@@ -11,7 +11,7 @@ import pytest
 
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, WebReply
-from crag_core.base.types import WebOutcome
+from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.search_chain import CachedSearcher
 from tests.fakes import FakeSearcher, found_web, web_passage
 

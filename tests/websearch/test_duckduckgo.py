@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from crag_core.base.errors import Stopped
-from crag_core.base.types import Origin, WebOutcome
+from crag_core.base.types.passages import Origin
+from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.duckduckgo import DuckDuckGo
 from tests.fakes import set_when
 from tests.stand_ins.duckduckgo_server import BROKEN_PAGE, DuckDuckGoServer, WebResult

@@ -9,7 +9,7 @@ import pytest
 
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, WebReply
-from crag_core.base.types import WebAttempt, WebOutcome
+from crag_core.base.types.web import WebAttempt, WebOutcome
 from crag_core.websearch.duckduckgo import DuckDuckGo
 from crag_core.websearch.search_chain import CachedSearcher, SearchChain
 from crag_core.websearch.searxng import SearXNG

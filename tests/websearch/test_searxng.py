@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from crag_core.base.protocols import WebReply
-from crag_core.base.types import Origin, WebOutcome
+from crag_core.base.types.passages import Origin
+from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.searxng import SearXNG
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.json_server import Mishaps, Said

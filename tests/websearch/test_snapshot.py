@@ -21,7 +21,10 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import BadRecord, Stopped
 from crag_core.base.protocols import WebReply
 from crag_core.base.text.words import words
-from crag_core.base.types import Action, AnswerState, Origin, WebOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.passages import Origin
+from crag_core.base.types.web import WebOutcome
 from crag_core.evaluators.policies import suit
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.trace import Trace

@@ -12,7 +12,8 @@ import pytest
 from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import WebReply
 from crag_core.base.serialization import to_plain
-from crag_core.base.types import Origin, WebOutcome
+from crag_core.base.types.passages import Origin
+from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.http import Call
 from crag_core.websearch.search_chain import SearchChain
 from crag_core.websearch.tavily import Tavily

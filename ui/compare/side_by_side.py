@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag_core.base.text.display import clean, counted
-from crag_core.base.types import AnswerState, Knowledge
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.knowledge import Knowledge
 from crag_core.trace.reroute import caution, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.evidence import Line, side_by_side

@@ -13,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.storage.history.runs import EVERYTHING, Feedback, KeptRun, Selection
 from crag_core.trace.summary import Ending
 from crag_core.trace.trace import Trace

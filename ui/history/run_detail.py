@@ -11,7 +11,7 @@ import streamlit as st
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import counted, limit_text, readable, sentence, shortened
-from crag_core.base.types import EvaluatorCard
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.storage.history.runs import KeptRun
 from crag_core.trace.grounding.citation_check import WORDS

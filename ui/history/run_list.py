@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import clean, counted
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import known_card
 from crag_core.storage.history.runs import KeptRun

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.text.display import clean, counted, shortened
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.experiments.logs.findings import Findings, to_csv
 from crag_core.experiments.logs.record import LogRecord, RetrievalLog, passages_of
 from crag_core.experiments.logs.stages import MEANS, TITLES, Finding, Judged, Stage, Verdict

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from crag_core.base.text.display import counted
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.observability.trends import Figures
 from ui.metrics.metrics_state import width_of
 

@@ -9,7 +9,7 @@ from datetime import datetime
 import streamlit as st
 
 from crag_core.base.text.display import counted
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.observability.trends import FEWEST, Figures, Share, Times
 from ui import PARTS
 from ui.metrics import charts

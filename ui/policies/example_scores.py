@@ -6,7 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage, Scores
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Scores
 from crag_core.decision.signals import CLASS, CLASSES, SUFFICIENCY
 
 Row = dict[str, Any]

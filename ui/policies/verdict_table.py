@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import streamlit as st
 
 from crag_core.base.text.display import against, clean, counted, readable, sentence
-from crag_core.base.types import Action, CorrectionKind, Decision, Handling
+from crag_core.base.types.decisions import Action, CorrectionKind, Decision, Handling
 from crag_core.decision.policy import Policy
 from crag_core.view.verdict_lines import ONE_FOR_BOTH, is_one_for_both, own_name
 from ui import PARTS

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from crag_core.base.types import ANSWERING, TOPICAL, Decision, EvaluatorCard, Grade, Passage, Scores
+from crag_core.base.types.decisions import Decision
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Scores
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import known_card, suit

@@ -13,7 +13,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from crag_core.base.errors import CragError
-from crag_core.base.types import Action, AnswerState, Passage
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.passages import Passage
 from crag_core.experiments.labelled.questions import LABELS, Expected, word
 from crag_core.experiments.labelled.read import LONGEST_QUESTION
 from crag_core.trace.feedback import About, Label, Mark, of_answer, of_passage, of_route

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.text.display import model_calls, shortened
-from crag_core.base.types import EvaluatorCard
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.trace.opinions import Suited
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace

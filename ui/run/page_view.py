@@ -13,7 +13,8 @@ import streamlit as st
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted, sentence
-from crag_core.base.types import Origin, Passage, StripVerdict
+from crag_core.base.types.knowledge import StripVerdict
+from crag_core.base.types.passages import Origin, Passage
 from crag_core.view.sentences import describe_verdict, text_lines
 from ui import PARTS
 from ui.shell.text import link, plain

@@ -11,7 +11,10 @@ import streamlit as st
 
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted, readable, sentence, shortened
-from crag_core.base.types import Grade, Origin, Passage, StripVerdict, WebOutcome
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import StripVerdict
+from crag_core.base.types.passages import Origin, Passage
+from crag_core.base.types.web import WebOutcome
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, opened_first, snippet_cards
 from crag_core.view.path.stages import describe_page, describe_web
 from crag_core.view.run_view import RunView

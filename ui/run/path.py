@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from crag_core.base.text.display import clean, shortened
-from crag_core.base.types import Handling
+from crag_core.base.types.decisions import Handling
 from crag_core.decision.policy import Policy
 from crag_core.view.path.run_path import RunPath, run_path
 from crag_core.view.path.stages import Stage, StageState

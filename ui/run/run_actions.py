@@ -9,7 +9,9 @@ import streamlit as st
 
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import counted
-from crag_core.base.types import FollowUp, StepState, Understanding, WebPage
+from crag_core.base.types.questions import FollowUp, Understanding
+from crag_core.base.types.steps import StepState
+from crag_core.base.types.web import WebPage
 from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.condense import confirm
 from crag_core.pipeline.page_stages import approve_pages, refuse_pages

@@ -5,7 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from crag_core.base.serialization import to_plain
-from crag_core.base.types import CorrectionKind, EvaluatorCard, StepState
+from crag_core.base.types.decisions import CorrectionKind
+from crag_core.base.types.grades import EvaluatorCard
+from crag_core.base.types.steps import StepState
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.named.names import is_named
 from crag_core.evaluators.policies import OWN_JUDGE, known_card

@@ -22,7 +22,7 @@ from crag_core.app.uploads import LARGEST_MB, read_record
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import counted
-from crag_core.base.types import Edits
+from crag_core.base.types.edits import Edits
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.trace.edits import measured
 from crag_core.trace.trace import Trace

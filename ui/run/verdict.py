@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from crag_core.base.serialization import to_plain
-from crag_core.base.types import Action, Decision
+from crag_core.base.types.decisions import Action, Decision
 from crag_core.decision.policy import Policy
 from crag_core.trace.injection_scan import remark
 from crag_core.view import verdict_lines

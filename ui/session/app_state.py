@@ -23,7 +23,8 @@ from crag_core.base.data_files import DATA
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.protocols import DocumentStore
-from crag_core.base.types import Edits, EvaluatorCard
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.evaluators.policies import default_evaluator, plain_rag
 from crag_core.observability.logs import show_logs

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from crag_core.base.types import Edits, Passage
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.passages import Passage
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import measured
 from crag_core.trace.opinions import decided_by

@@ -11,7 +11,7 @@ import streamlit as st
 from crag_core.app.background_jobs import Job
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, shortened
-from crag_core.base.types import ANSWERING
+from crag_core.base.types.passages import ANSWERING
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.file_rows import cleaned

@@ -7,7 +7,7 @@ import streamlit as st
 from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.calibration import calibrate, expected_seconds, sample_questions
 from crag_core.base.errors import CragError
-from crag_core.base.types import EvaluatorCard
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.evaluators.cascade import parse_cascade
 from crag_core.evaluators.named.names import is_named, parse_name
 from crag_core.evaluators.policies import known_card

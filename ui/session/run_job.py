@@ -13,7 +13,7 @@ from crag_core.app.background_jobs import LiveJobs, RunJob, job_of
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import CragError, ModelUnavailable
 from crag_core.base.serialization import fingerprint
-from crag_core.base.types import Logged, Passage
+from crag_core.base.types.passages import Logged, Passage
 from crag_core.experiments.batch import TakeTurn
 from crag_core.pipeline.run import Run
 from crag_core.pipeline.run_queue import Ticket

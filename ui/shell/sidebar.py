@@ -10,7 +10,9 @@ import streamlit as st
 from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, readable
-from crag_core.base.types import Action, EvaluatorCard, WebOutcome
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import EvaluatorCard
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Doubtful, Policy, Preset
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode

@@ -15,7 +15,10 @@ from crag_core.app.configuration_text import choose, plain_choice
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
 from crag_core.base.text.display import clean
-from crag_core.base.types import Action, AnswerState, Step, WebPage
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.steps import Step
+from crag_core.base.types.web import WebPage
 from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.policy import Doubtful
 from crag_core.observability.logs import show_logs

@@ -13,7 +13,9 @@ from crag_core.base.prompts.delimiters import EVIDENCE_IS_DATA, as_evidence, har
 from crag_core.base.prompts.templates import FOLDER, NEEDED, Template, read_templates
 from crag_core.base.protocols import Messages
 from crag_core.base.serialization import fingerprint
-from crag_core.base.types import Consolidation, Excerpt, Origin, Turn
+from crag_core.base.types.knowledge import Consolidation, Excerpt
+from crag_core.base.types.passages import Origin
+from crag_core.base.types.questions import Turn
 
 VERSION = "7"
 """Of the shipped wording, and of what the code puts into it: raise it where a change of either changes a request."""

@@ -11,7 +11,9 @@ from crag_core.base.errors import CragError, ModelUnavailable, Stopped
 from crag_core.base.prompts.messages import JUDGED_ROOM, JUDGED_TOGETHER, Prompts, shipped
 from crag_core.base.protocols import Cancel, LanguageModel, Messages, Reply
 from crag_core.base.reply_parsing import ScoreReply
-from crag_core.base.types import EvaluatorCard, Grade, Passage, Usage
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Usage
 from crag_core.evaluators.shared.parts import EvaluatorParts
 
 Group = tuple[Passage, ...]

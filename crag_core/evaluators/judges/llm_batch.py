@@ -5,7 +5,7 @@ from __future__ import annotations
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.prompts.replies import batch_schema
 from crag_core.base.reply_parsing import parse_scores
-from crag_core.base.types import EvaluatorCard
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.evaluators.judges.ask_model import Inquiry, ModelEvaluator
 
 

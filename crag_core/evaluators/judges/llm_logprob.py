@@ -9,7 +9,8 @@ from typing import Self
 from crag_core.base.errors import NoLogProbabilities
 from crag_core.base.prompts.messages import Prompts, shipped
 from crag_core.base.protocols import Cancel, LanguageModel, Reply
-from crag_core.base.types import EvaluatorCard, Grade, Passage
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import Passage
 from crag_core.evaluators.judges.ask_model import failed
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shared.yes_no import as_text, yes_or_no

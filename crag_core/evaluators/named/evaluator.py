@@ -10,7 +10,9 @@ from functools import cached_property
 
 from crag_core.base.protocols import Cancel
 from crag_core.base.text.words import words
-from crag_core.base.types import EvaluatorCard, Grade, Passage, Strip
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import Passage
 from crag_core.evaluators.named.files import ModelFiles, Tell, find_files, quiet
 from crag_core.evaluators.named.find import INTERFACES, interface_of, open_reader
 from crag_core.evaluators.named.names import ModelName, uncalibrated_card

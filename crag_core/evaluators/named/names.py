@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from crag_core.base.errors import UnknownName
-from crag_core.base.types import EvaluatorCard
+from crag_core.base.types.grades import EvaluatorCard
 
 PREFIX = "hf:"
 ONE_LOGIT, YES_NO, SPAN, PRUNER = "one-logit", "yes-no", "span", "pruner"

@@ -15,7 +15,9 @@ from statistics import fmean
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Cancel
 from crag_core.base.text.words import script_of, words
-from crag_core.base.types import ANSWERING, TOPICAL, Grade, Passage, Strip
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.evaluators.shared.model_files import chance
 from crag_core.evaluators.shared.multilingual import QUESTION, SHA256, TEXT, open_multilingual
 from crag_core.evaluators.shared.pair_encoder import cut_windows

@@ -17,7 +17,7 @@ from typing import Any
 from crag_core.base.concurrency import remembered
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import Origin, Passage
+from crag_core.base.types.passages import Origin, Passage
 from crag_core.evaluators.shared.model_files import (
     EMBEDDER,
     MODEL,

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from crag_core.base.protocols import Cancel
-from crag_core.base.types import Passage, Strip
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import Passage
 from crag_core.evaluators.shared.model_files import FRAME
 from crag_core.evaluators.shared.pair_encoder import (
     PairReader,

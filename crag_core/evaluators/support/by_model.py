@@ -15,7 +15,7 @@ from crag_core.base.prompts.messages import Prompts, shipped
 from crag_core.base.prompts.replies import CHECK_SCHEMA, SUPPORT_SAID
 from crag_core.base.protocols import Backing, Cancel, LanguageModel, Messages, Piece, Reply
 from crag_core.base.reply_parsing import VerdictReply, parse_verdict
-from crag_core.base.types import Usage
+from crag_core.base.types.steps import Usage
 from crag_core.evaluators.support.parts import SupportParts, claims_in, fitting
 from crag_core.trace.grounding.citation_check import TOGETHER, Evidence
 

@@ -13,7 +13,7 @@ from typing import Self
 from crag_core.base.errors import NoLogProbabilities
 from crag_core.base.prompts.delimiters import harmless
 from crag_core.base.protocols import Backing, Cancel, LanguageModel, Messages, Piece, Reply
-from crag_core.base.types import Usage
+from crag_core.base.types.steps import Usage
 from crag_core.evaluators.shared.yes_no import yes_or_no
 from crag_core.evaluators.support.parts import SupportParts, claims_in, fitting, nearest, passages_of
 from crag_core.trace.grounding.citation_check import WEAK, Evidence

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from crag_core.base.types import Action, WebOutcome
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.web import WebOutcome
 from crag_core.experiments.comparison.outcome import ANSWERS, Evidence, Outcome
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 

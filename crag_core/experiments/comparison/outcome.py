@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from crag_core.base.text.words import estimate_tokens, fold, words
-from crag_core.base.types import Action, Origin, Passage, Usage
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.passages import Origin, Passage
+from crag_core.base.types.steps import Usage
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from crag_core.trace.grounding.citation_check import Standing, standing
 from crag_core.trace.grounding.ending import AnswerEnding, ending_of

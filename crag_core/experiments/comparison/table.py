@@ -15,7 +15,7 @@ import numpy as np
 
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.csv_cells import written
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.experiments.comparison.metrics import MEASURES, Measure, Unit
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion

@@ -16,7 +16,7 @@ from random import Random
 
 from crag_core.base.text.sentences import split
 from crag_core.base.text.words import fold, language_of, words
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.experiments.drafting.english import ask
 from crag_core.experiments.drafting.keywords import LITTLE_WORDS, Asked, search_words
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, Origin

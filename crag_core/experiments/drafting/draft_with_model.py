@@ -12,7 +12,7 @@ from crag_core.base.prompts.delimiters import harmless
 from crag_core.base.protocols import Cancel, LanguageModel, Messages
 from crag_core.base.reply_parsing import parse_records, without_thoughts
 from crag_core.base.text.words import fold, words
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.experiments.drafting.draft import sentence_of, standing
 from crag_core.experiments.labelled.questions import LabelledQuestion
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, Origin
 from crag_core.trace.feedback import About, Label

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from crag_core.base import serialization
 from crag_core.base.text.words import fold
-from crag_core.base.types import Grade, Passage, Scores, Usage
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import Passage, Scores
+from crag_core.base.types.steps import Usage
 from crag_core.experiments.labelled.questions import Gradable, LabelledQuestion
 from crag_core.trace.trace import RunSettings, Trace
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 from crag_core.base.serialization import fingerprint, to_plain
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 
 
 class Expected(StrEnum):

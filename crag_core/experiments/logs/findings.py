@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crag_core.base.text.csv_cells import written
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import Policy
 from crag_core.experiments.logs.record import LogRecord
 from crag_core.experiments.logs.stages import Finding, Judged, Stage, Verdict

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
-from crag_core.base.types import UNNAMED, Logged, Passage
+from crag_core.base.types.passages import UNNAMED, Logged, Passage
 from crag_core.experiments.labelled.questions import Expected
 
 FOUND_BY = "log"

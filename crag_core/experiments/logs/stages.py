@@ -14,7 +14,9 @@ from threading import Event
 
 from crag_core.base.protocols import Backing, Piece, SupportMeter
 from crag_core.base.text.display import against
-from crag_core.base.types import ANSWERING, Action, Passage, Strip
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import ANSWERING, Passage
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.logs.matching import Truth, declines

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from crag_core.base.types import Action, EvaluatorCard
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision import crag
 from crag_core.decision.crag import Scored
 from crag_core.decision.decide import evidence_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from crag_core.base.text.display import counted, limit_text, moment, readable
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import STAND_IN, Doubtful
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import LABELS, Expected

@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from crag_core.base.text.display import counted, duration, sentence
-from crag_core.base.types import ANSWERING, TOPICAL, AnswerState, Edits, WebOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.edits import Edits
+from crag_core.base.types.passages import ANSWERING, TOPICAL
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.decide import evidence_of
 from crag_core.decision.policy import Policy
 from crag_core.decision.signals import RERANK

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crag_core.base.text.display import counted, moment, readable
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.experiments.logs.findings import Findings
 from crag_core.experiments.logs.record import LogRecord
 from crag_core.experiments.logs.stages import MEANS, TITLES, Finding, Stage, Verdict

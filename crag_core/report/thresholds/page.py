@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from crag_core.base.text.display import counted, moment, readable
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.questions import LABELS, Origin
 from crag_core.experiments.thresholds.objective import Objective

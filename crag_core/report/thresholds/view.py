@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crag_core.base.text.display import counted, readable
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate

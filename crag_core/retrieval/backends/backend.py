@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from crag_core.base.documents import Document, IndexVersion
 from crag_core.base.errors import DocumentMissing, StoreUnavailable
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 
 if TYPE_CHECKING:
     import numpy as np

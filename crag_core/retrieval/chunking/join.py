@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.retrieval.chunking.split import USUAL, Cut, counter
 from crag_core.retrieval.chunking.text_splitter import (
     Count,

@@ -11,7 +11,7 @@ from pathlib import Path
 from crag_core.base.documents import MAIN, Document, IndexVersion, Ingested, OnProgress, Progress, Rebuilt, Recipe
 from crag_core.base.errors import DocumentMissing, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.retrieval.backends.backend import DOCUMENT_ID, Backend, Hit, Passages
 from crag_core.retrieval.backends.disk import FolderBackend
 from crag_core.retrieval.chunking.join import Surroundings, join_passages, surround

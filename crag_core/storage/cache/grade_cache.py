@@ -14,7 +14,7 @@ from typing import TypeVar
 from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Clock
 from crag_core.base.serialization import from_plain, to_plain
-from crag_core.base.types import Grade
+from crag_core.base.types.grades import Grade
 from crag_core.trace.trace import in_present_words
 
 Found = TypeVar("Found")

@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.text.words import storable
-from crag_core.base.types import Action
+from crag_core.base.types.decisions import Action
 from crag_core.trace.feedback import Mark
 from crag_core.trace.summary import Ending, Measured, ending_of, measure
 from crag_core.trace.trace import Trace

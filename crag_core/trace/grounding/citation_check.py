@@ -16,7 +16,8 @@ from functools import cached_property
 from crag_core.base.protocols import Piece
 from crag_core.base.text.display import counted
 from crag_core.base.text.words import language_of, script_of, words
-from crag_core.base.types import Excerpt, Strip, Support
+from crag_core.base.types.answers import Support
+from crag_core.base.types.knowledge import Excerpt, Strip
 from crag_core.decision.refine import decompose
 from crag_core.trace.grounding.claims import (
     bare_word,

@@ -7,17 +7,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from crag_core.base.types import (
-    Action,
-    Answer,
-    AnswerState,
-    Consolidation,
-    Decision,
-    Excerpt,
-    Handling,
-    Knowledge,
-    Origin,
-)
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.decisions import Action, Decision, Handling
+from crag_core.base.types.knowledge import Consolidation, Excerpt, Knowledge
+from crag_core.base.types.passages import Origin
 from crag_core.trace.grounding.claims import is_from_memory, sentences
 from crag_core.trace.grounding.quoted_answer import citations
 

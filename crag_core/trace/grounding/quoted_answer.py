@@ -7,7 +7,11 @@ from collections.abc import Sequence
 
 from crag_core.base.text.markdown import ROW, cells, heads_above, lines_of, paired, without_marks
 from crag_core.base.text.refusals import is_refusal, may_become_refusal
-from crag_core.base.types import Action, Decision, Knowledge, Passage, Strip, Usage, WebOutcome, WebSearch
+from crag_core.base.types.decisions import Action, Decision
+from crag_core.base.types.knowledge import Knowledge, Strip
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Usage
+from crag_core.base.types.web import WebOutcome, WebSearch
 
 EXTRACTIVE = "extractive"
 """The writer's name when no language model is used."""

@@ -10,7 +10,8 @@ from functools import cached_property
 from crag_core.base.protocols import Piece
 from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.text.markdown import without_marks
-from crag_core.base.types import Answer, AnswerState, Excerpt, Strip, Support
+from crag_core.base.types.answers import Answer, AnswerState, Support
+from crag_core.base.types.knowledge import Excerpt, Strip
 from crag_core.trace.grounding.checkers import Checker, checker_of
 from crag_core.trace.grounding.citation_check import (
     LACKING,

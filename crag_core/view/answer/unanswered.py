@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from crag_core.base.text.display import counted, readable
-from crag_core.base.types import CorrectionKind, Knowledge, Passage, WebOutcome
+from crag_core.base.types.decisions import CorrectionKind
+from crag_core.base.types.knowledge import Knowledge
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.stability import flips
 from crag_core.trace.grounding.quoted_answer import with_headers
 from crag_core.trace.reroute import reroute

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from crag_core.base.text.display import clean, counted
-from crag_core.base.types import AnswerState, StepName, StepState, WebOutcome
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.steps import StepName, StepState
+from crag_core.base.types.web import WebOutcome
 from crag_core.trace.consolidation import in_brief
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import WORDS, short_sum

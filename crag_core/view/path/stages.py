@@ -6,20 +6,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from crag_core.base.text.display import against, counted, duration
-from crag_core.base.types import (
-    Action,
-    CorrectionKind,
-    Handling,
-    PageOutcome,
-    Passage,
-    Step,
-    StepName,
-    StepState,
-    StripVerdict,
-    WebOutcome,
-    WebPage,
-    WebSearch,
-)
+from crag_core.base.types.decisions import Action, CorrectionKind, Handling
+from crag_core.base.types.knowledge import StripVerdict
+from crag_core.base.types.passages import Passage
+from crag_core.base.types.steps import Step, StepName, StepState
+from crag_core.base.types.web import PageOutcome, WebOutcome, WebPage, WebSearch
 from crag_core.decision.steps import DOCUMENTS, EXPAND, REFINE, WIDENING
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import Trace

@@ -7,7 +7,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from crag_core.base.text.display import against, clean, sentence, shortened
-from crag_core.base.types import ANSWERING, Answer, AnswerState, Origin, Passage, WebOutcome
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.passages import ANSWERING, Origin, Passage
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, citations, quotable

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from crag_core.base.text.display import against, clean, sentence, shortened
-from crag_core.base.types import (
-    ANSWERING,
-    TOPICAL,
-    Action,
-    Answer,
-    AnswerState,
-    CorrectionKind,
-    Decision,
-    Handling,
-    Origin,
-    WebOutcome,
-)
+from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.base.types.decisions import Action, CorrectionKind, Decision, Handling
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Origin
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations

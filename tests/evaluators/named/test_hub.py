@@ -11,7 +11,7 @@ import pytest
 from huggingface_hub import close_session, constants
 
 from crag_core.base.errors import EvaluatorUnavailable
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.evaluators.named.evaluator import Calibrated, NamedEvaluator
 from crag_core.evaluators.named.files import find_files, find_kept
 from crag_core.evaluators.named.names import parse_name

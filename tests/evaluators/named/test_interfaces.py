@@ -23,7 +23,8 @@ from transformers import (
 )
 
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
-from crag_core.base.types import Passage, Strip
+from crag_core.base.types.knowledge import Strip
+from crag_core.base.types.passages import Passage
 from crag_core.evaluators.named import find, reader
 from crag_core.evaluators.named.evaluator import NamedEvaluator, NamedStripEvaluator
 from crag_core.evaluators.named.files import find_files

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from crag_core.base.types import Action, Passage
+from crag_core.base.types.decisions import Action
+from crag_core.base.types.passages import Passage
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
 from crag_core.evaluators.support import WordSupport

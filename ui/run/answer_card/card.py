@@ -11,7 +11,7 @@ import streamlit as st
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted, shortened
 from crag_core.base.text.refusals import says_more
-from crag_core.base.types import Answer, AnswerState
+from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote
 from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of

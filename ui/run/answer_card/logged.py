@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag_core.base.types import Logged
+from crag_core.base.types.passages import Logged
 from ui.shell.text import paragraphs, plain
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import model_calls
-from crag_core.base.types import WebOutcome
+from crag_core.base.types.web import WebOutcome
 from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.call_budget import calls_needed
 from crag_core.pipeline.run import WebMode

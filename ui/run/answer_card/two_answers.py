@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from crag_core.base.text.display import sentence
-from crag_core.base.types import Usage
+from crag_core.base.types.steps import Usage
 from crag_core.view.evidence import difference
 from crag_core.view.record import spent
 from crag_core.view.run_view import RunView

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crag_core.base.documents import MAIN, Document, IndexVersion, State
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.retrieval.backends.backend import Hit, check_id, to_passage
 from crag_core.retrieval.backends.lance.tables import LanceTables, quote
 

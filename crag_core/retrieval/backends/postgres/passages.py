@@ -13,7 +13,7 @@ from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
 from crag_core.base.documents import Document, IndexVersion, State
 from crag_core.base.text.words import storable
-from crag_core.base.types import Passage
+from crag_core.base.types.passages import Passage
 from crag_core.retrieval.backends.backend import Hit, to_passage
 from crag_core.retrieval.backends.postgres.keyword_search import Statistics, pick, split_words, weigh
 from crag_core.retrieval.backends.postgres.server import Server

@@ -1,0 +1,1 @@
+"""The immutable records of a run, a module for each stage that makes them."""
