@@ -92,7 +92,7 @@ def test_sentences_take_the_cosine_that_the_retriever_recorded(
 def test_it_loads_and_grades_without_pytorch(shipped: Path) -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('torch', 'transformers', 'llama_index', 'onnx')))\n"
-        "from pathlib import Path; from threading import Event; from crag_core.base.types import Passage\n"
+        "from pathlib import Path; from threading import Event; from crag_core.base.types.passages import Passage\n"
         "from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator\n"
         f"made = CrossEncoderStripEvaluator(Path({str(shipped)!r}))\n"
         f"print(made.grade({QUESTION!r}, [Passage('p', {ANSWER!r}, 's')], Event())[0].score)"
