@@ -122,7 +122,7 @@ class Corpus:
             EvaluatorParts(source.embedder, signal_meter(), shipped.EVALUATOR_FOLDER)
         )
         self._evaluator = evaluator
-        self._policy = find_policy(DEFAULT).suited_to(evaluator.card, evaluator.card)
+        self._policy = find_policy(DEFAULT).with_thresholds_for(evaluator.card, evaluator.card)
 
     def search(self, question: str) -> list[str]:
         fused: Counter[int] = Counter()

@@ -69,7 +69,7 @@ def fill(home: Path, runs: int) -> None:
     store = HistoryStore(home / "history.db", clock=lambda: next(times))
     for number in range(runs):
         made = recorded[number % len(recorded)]
-        policy = choose.choice(policies).suited_to(made.settings.evaluator, made.settings.strip_evaluator)
+        policy = choose.choice(policies).with_thresholds_for(made.settings.evaluator, made.settings.strip_evaluator)
         moved = replace(made, id=f"run-{number}", settings=replace(made.settings, policy=policy))
         store.save(replace(moved, decision=reroute(moved, policy).decision))
 

@@ -105,7 +105,7 @@ def ours(workbench: Workbench, model: str) -> tuple[list[str], list[Contender]]:
 
 def peer(workbench: Workbench, name: str, judge: Evaluator, model: str, top_k: int) -> Contender:
     choice = Choice(any_no(), OWN_JUDGE, model, WebMode.AUTO, top_k)
-    engine = workbench.engine(choice, observed=False, cached=False).judged_by(judge)
+    engine = workbench.engine(choice, observed=False, cached=False).with_evaluator(judge)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     setup = Setup(engine.settings, workbench.store.fingerprint(), workbench.searcher.identity, name, now)
     return Contender(engine, workbench.experiments.outcomes(setup))

@@ -65,7 +65,7 @@ def _policies(has_two_signals: bool) -> list[Policy]:
 def _shipped(graded: Graded, task: Task, expected: np.ndarray[Any, Any], policy: Policy) -> Routed:
     """By `decide`, so that what is measured is what ships."""
     card = graded.evaluator.card
-    suited = policy.suited_to(card, card)
+    suited = policy.with_thresholds_for(card, card)
     decisions = (
         decide(suited, question.passages, grades)
         for question, grades in zip(task.questions, graded.grades, strict=True)

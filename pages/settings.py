@@ -57,7 +57,7 @@ with st.form("settings_form"):
         "Answer checked by", judges, judges.index(now.support), format_func=judge_name,
         help="Is each sentence of the answer supported by its evidence? A language model takes one call a sentence.",
     )  # fmt: skip
-    if away := app_state.why_away(support, models) if asks_language_model(support) else "":
+    if away := app_state.unavailable_reason(support, models) if asks_language_model(support) else "":
         st.caption(f":orange[:material/warning: {plain(judge_name(support))} ({away})]")
     left, right = st.columns(2)
     timeout = left.number_input(

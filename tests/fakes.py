@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from crag_core.base.errors import DocumentMissing, Stopped
-from crag_core.base.protocols import Cancel, Found, LanguageModel, Messages, Reply, WebReply
+from crag_core.base.protocols import Cancel, LanguageModel, Messages, Reply, RetrievalResult, WebReply
 from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.knowledge import Strip
 from crag_core.base.types.passages import Engine, Origin, Passage
@@ -91,11 +91,11 @@ class FakeRetriever:
         other.hidden = text
         return other
 
-    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> RetrievalResult:
         self.asked.append((question, limit))
         self.ways.append((question, engine))
         found = [one for one in self.finding(question, engine) if not self.hidden or self.hidden not in one.text]
-        return Found(tuple(found[:limit]), 0.5)
+        return RetrievalResult(tuple(found[:limit]), 0.5)
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
         self.read.append(tuple(document_ids))
@@ -186,7 +186,9 @@ class FakeModel:
     def first_tokens(self, chats: Sequence[Messages], cancel: Cancel) -> list[Reply | Exception]:
         """A reply "yes" or "no" is as good as certain."""
         replies = self.complete_all(chats, cancel)
-        return [one if isinstance(one, Exception) else replace(one, likely=((one.text, -0.01),)) for one in replies]
+        return [
+            one if isinstance(one, Exception) else replace(one, top_logprobs=((one.text, -0.01),)) for one in replies
+        ]
 
     def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
         reply = self._reply(messages)

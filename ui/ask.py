@@ -94,7 +94,7 @@ def _draw_new(busy: bool) -> None:
         hint = "New conversation: the next question follows none of those before."
         st.button(
             "New", "ask_new", hint, icon=":material/add_comment:", type="tertiary", disabled=busy,
-            on_click=current_run.start_anew,
+            on_click=current_run.new_conversation,
         )  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def _ask(question: str, after: Trace | None = None) -> None:
     """`after`: the run that it follows."""
     question = question.strip()[:_LONGEST]
     if question:
-        current_run.leave_first()
+        current_run.clear_baseline()
         with app_state.reporting():
             run_job.ask(question, after, waits=not st.session_state.get(AT_ONCE))
 

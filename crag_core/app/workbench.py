@@ -285,7 +285,7 @@ class Workbench:
 
     def suited(self, policy: Policy, evaluator: str) -> Policy:
         """`policy` with the thresholds and the strip cut-off to start from for `evaluator`; raises `UnknownName`."""
-        return policy.suited_to(self.card(evaluator), self.strip_card(evaluator))
+        return policy.with_thresholds_for(self.card(evaluator), self.strip_card(evaluator))
 
     def named(self, name: str) -> NamedEvaluator:
         """An evaluator that somebody else trained; raises `NotCalibrated` unless these very files were calibrated."""

@@ -25,16 +25,16 @@ Cancel = Event
 class Reply:
     """What a language model said, as it came.
 
-    `likely`: the tokens that might have stood first, with their natural log probabilities, where they were asked for.
+    `top_logprobs`: the tokens that might have stood first, with their natural log probabilities; () if not asked for.
     """
 
     text: str
     usage: Usage = field(default_factory=Usage)
-    likely: tuple[tuple[str, float], ...] = ()
+    top_logprobs: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
-class Found:
+class RetrievalResult:
     """What a retriever found: passages in rank order, and their mean pairwise cosine when vectors are there.
 
     `by`: what was searched with, where that was not the question.
@@ -98,7 +98,7 @@ class Backing:
 
 
 class Retriever(Protocol):
-    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> RetrievalResult:
         """At most `limit` passages, best first; raises `StoreUnavailable` or `EmbeddingUnavailable`."""
 
     def hiding(self, text: str) -> Retriever:
@@ -192,7 +192,7 @@ class LanguageModel(Protocol):
         """Several replies at once under the model's own cap; a chat that failed holds its error in place of a reply."""
 
     def first_tokens(self, chats: Sequence[Messages], cancel: Cancel) -> list[Reply | Exception]:
-        """The first token of each reply and what else was `likely` there, as `complete_all`.
+        """The first token of each reply and the tokens that might have stood there, as `complete_all`.
 
         Raises `NoLogProbabilities`, after one call, where the server tells none.
         """

@@ -225,7 +225,7 @@ class Policy(Routing):
 
     @property
     def cutoff(self) -> float:
-        """Sentences that score above it are kept; until `suited_to` has given one, the paper's own, on our scale."""
+        """Sentences that score above it are kept; without one of its own, the paper's, on our scale."""
         return PAPER_CUTOFF if self.refinement.cutoff is None else self.refinement.cutoff
 
     @property
@@ -357,7 +357,7 @@ class Policy(Routing):
         """This policy where every retrieved chunk is graded once: no rule, no limit, no rounds."""
         return replace(self.without_retrieval(), skip=(), top=None, max_rounds=1)
 
-    def suited_to(self, card: EvaluatorCard, strip_card: EvaluatorCard) -> Policy:
+    def with_thresholds_for(self, card: EvaluatorCard, strip_card: EvaluatorCard) -> Policy:
         """This policy with the thresholds to start from for `card`, and the strip cut-off for `strip_card`.
 
         A policy's own thresholds hold for the evaluator it was described with, and always when the score is made of

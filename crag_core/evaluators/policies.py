@@ -105,7 +105,7 @@ def plain_rag() -> Policy:
 
 def suit(policy: Policy, evaluator: str) -> Policy:
     """`policy` with the thresholds and the strip cut-off to start from for `evaluator`; raises `UnknownName`."""
-    return policy.suited_to(known_card(evaluator), known_card(OWN_JUDGE))
+    return policy.with_thresholds_for(known_card(evaluator), known_card(OWN_JUDGE))
 
 
 def default_evaluator(policy: Policy, model: str) -> str:

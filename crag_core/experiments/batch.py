@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from crag_core.base import errors
 from crag_core.base.concurrency import remembered
-from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.concurrency.cancellation import POLL_SECONDS
 from crag_core.base.errors import BadRecord, CragError, Stopped
 from crag_core.base.protocols import Cancel, Clock
 from crag_core.base.text.words import fold
@@ -79,7 +79,7 @@ def run_batch(
     waiting = iter(todo)
 
     def work(asked: Asked) -> CragError | None:
-        while controls.pause.is_set() and not controls.cancel.wait(GLANCE):
+        while controls.pause.is_set() and not controls.cancel.wait(POLL_SECONDS):
             pass
         with take_turn(controls.cancel):
             return do(asked)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.protocols import Found
+from crag_core.base.protocols import RetrievalResult
 from crag_core.base.types.decisions import ALWAYS
 from crag_core.base.types.passages import UNNAMED, Origin, Passage, Scores
 from crag_core.retrieval.hybrid import measure_agreement
@@ -87,7 +87,7 @@ def _given_score(scored: NodeWithScore, name: str) -> Scores:
     return ((name, min(max(score, -1.0), 1.0) if name == COSINE else score),)
 
 
-def found_in(nodes: Sequence[NodeWithScore], score_name: str, limit: int | None = None) -> Found:
+def found_in(nodes: Sequence[NodeWithScore], score_name: str, limit: int | None = None) -> RetrievalResult:
     """The first `limit` of what is judged of these nodes, and how far they agree, where all have vectors.
 
     Of two nodes with one id the first counts.
@@ -101,7 +101,7 @@ def found_in(nodes: Sequence[NodeWithScore], score_name: str, limit: int | None 
     is_alike = len(vectors) == len(kept) and len({len(vector) for vector in vectors}) == 1
     agreement = measure_agreement(vectors) if is_alike else None
     is_measured = agreement is not None and math.isfinite(agreement)
-    return Found(tuple(passage for passage, _ in kept), agreement if is_measured else None)
+    return RetrievalResult(tuple(passage for passage, _ in kept), agreement if is_measured else None)
 
 
 def to_node(passage: Passage, text: str | None = None) -> NodeWithScore:

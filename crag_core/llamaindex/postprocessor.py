@@ -97,7 +97,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         strips = sentence_scorer or strip_evaluator()
         wording = prompts or shipped()
         if not isinstance(policy, Policy):
-            chosen = chosen.suited_to(judge.card, strips.card)
+            chosen = chosen.with_thresholds_for(judge.card, strips.card)
         elif chosen.refinement.cutoff is None:
             chosen = chosen.with_thresholds(cutoff=strips.card.strip_cutoff)
         super().__init__(  # type: ignore[call-arg]
@@ -174,7 +174,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         found = found_in(nodes, self.node_scores)
         if isinstance(query_bundle, RunQuery):
             under_way = query_bundle.under_way
-            under_way.take(found)
+            under_way.replace_passages(found)
             (under_way.grade if query_bundle.only_grades else under_way.correct)()
             kept = self._handed_on(under_way, nodes, query_bundle.given)
         else:
@@ -193,7 +193,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         """`given` are nodes of the run besides, in whose shape what is kept of them leaves."""
         if self.on_trace:
             self.on_trace(under_way.trace)
-        if not under_way.goes_on or refuses(under_way.trace):
+        if not under_way.can_continue or refuses(under_way.trace):
             return []
         images = {node.node.node_id: node for node in nodes if not is_text(node)}
         return [*kept_nodes(under_way.trace, [*nodes, *given]), *images.values()][: self.top_n]

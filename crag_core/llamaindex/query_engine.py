@@ -128,11 +128,11 @@ class CRAGQueryEngine(RetrieverQueryEngine):
             under_way = query_bundle.under_way
             under_way.retrieve()
             if not isinstance(self._retriever, CRAGRetriever):
-                under_way.make_room()
+                under_way.raise_token_budget()
             given = {one.node.node_id: one for one in reversed(query_bundle.given)}
             nodes = [given.get(one.id) or to_node(one) for one in under_way.trace.passages or ()]
             nodes += [one for one in given.values() if not is_text(one)]
-            return self._apply_node_postprocessors(nodes if under_way.goes_on else [], query_bundle)
+            return self._apply_node_postprocessors(nodes if under_way.can_continue else [], query_bundle)
         with self._open(self.begin(query_bundle.query_str), asked=query_bundle) as query:
             nodes = self.retrieve(query)
         raise_failure(query.under_way.trace)
@@ -225,7 +225,7 @@ class CRAGQueryEngine(RetrieverQueryEngine):
         """The same with some of the `Parts` of its pipeline exchanged."""
         return self._with(self._pipeline.with_parts(**changes))
 
-    def judged_by(self, evaluator: Evaluator) -> Self:
+    def with_evaluator(self, evaluator: Evaluator) -> Self:
         """The same with another evaluator."""
         judged = self._pipeline.with_parts(evaluator=evaluator)
         return self._with(judged.under(replace(self.settings, evaluator=evaluator.card)))

@@ -10,7 +10,7 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from crag_core.base.errors import BadRecord, CragError, StoreUnavailable, WrongUse
-from crag_core.base.protocols import Found, Retriever
+from crag_core.base.protocols import RetrievalResult, Retriever
 from crag_core.base.text.words import fold
 from crag_core.base.types.passages import Engine, Passage
 from crag_core.llamaindex.nodes import found_in, to_node
@@ -103,7 +103,7 @@ class NodeRetriever:
             other._hidden = fold(text)
         return other
 
-    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> RetrievalResult:
         asked = self._asked
         is_as_asked = asked is not None and (question, engine) == (asked.query_str, Engine.HYBRID)
         query = CorpusQuery(question, limit, engine, asked if is_as_asked else None)
@@ -119,7 +119,7 @@ class NodeRetriever:
         self.given += shown
         found = found_in(shown, self._score_name, limit)
         agreement = found.agreement if query.agreement is None else query.agreement
-        return Found(found.passages, agreement, f"asked with {by}" if by else "")
+        return RetrievalResult(found.passages, agreement, f"asked with {by}" if by else "")
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
         if isinstance(self._retriever, CRAGRetriever):
@@ -143,8 +143,8 @@ class RecordedRetriever:
         hidden = fold(text)
         return RecordedRetriever([one for one in self._passages if not hidden or hidden not in fold(one.text)])
 
-    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
-        return Found(self._passages)
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> RetrievalResult:
+        return RetrievalResult(self._passages)
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
         raise BadRecord(

@@ -78,7 +78,7 @@ class CRAGSynthesizer(BaseSynthesizer):
         pass
 
     def _response(self, under_way: OpenRun, nodes: list[NodeWithScore]) -> RESPONSE_TYPE:
-        if self._streaming and under_way.goes_on:
+        if self._streaming and under_way.can_continue:
             metadata = metadata_of(under_way.trace)
             return StreamingResponse(_pieces(under_way, metadata), source_nodes=nodes, metadata=metadata)
         under_way.write()

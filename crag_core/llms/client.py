@@ -47,15 +47,15 @@ LONGEST_TEXT = 50_000
 
 
 @dataclass(frozen=True)
-class Patience:
+class Timeouts:
     """Seconds that a call is waited for: for its first piece, for each further one, and for the whole reply.
 
     Before the first piece a server may load its model or serve others; after it, silence means that it is stuck.
     """
 
-    first: float = math.inf
-    silence: float = math.inf
-    whole: float = math.inf
+    first_token: float = math.inf
+    between_tokens: float = math.inf
+    total: float = math.inf
 
 
 class LlamaIndexClient:
@@ -74,7 +74,7 @@ class LlamaIndexClient:
         explain: Explain = lambda error: None,
         structured: Structured = lambda schema: {},
         streaming: Mapping[str, Any] = MappingProxyType({}),
-        patience: Patience = Patience(),
+        timeouts: Timeouts = Timeouts(),
         asks_whole: bool = False,
         first: First | None = None,
         no_probabilities: tuple[str, str] | None = None,
@@ -84,7 +84,7 @@ class LlamaIndexClient:
         self._explain = explain
         self._structured = structured
         self._streaming = dict(streaming)
-        self._patience = patience
+        self._timeouts = timeouts
         self._asks_whole = asks_whole
         self._first = first
         self._no_probabilities = no_probabilities
@@ -106,7 +106,7 @@ class LlamaIndexClient:
         last: ChatResponse | None = None
         options = self._structured(schema) if schema else {}
         chat = _chat(messages)
-        reading, waiting = Reading(), _Waiting(self._patience)
+        reading, waiting = Reading(), _Waiting(self._timeouts)
         try:
             if is_whole and self._asks_whole:
                 last = await waiting.wait(self._llm.achat(chat, **options))
@@ -146,14 +146,14 @@ class LlamaIndexClient:
         """
         if self._first is None:
             raise self._without_probabilities("")
-        reading, waiting = Reading(), _Waiting(self._patience)
+        reading, waiting = Reading(), _Waiting(self._timeouts)
         try:
             sent = [{"role": role, "content": text} for role, text in _sound(messages)]
             reply = first_token(await waiting.wait(self._first(sent)))
         except Exception as error:
             refused = "logprob" in str(error).lower() and not isinstance(error, CragError)
             raise (self._without_probabilities("") if refused else self._explained(error, reading)) from error
-        if reply.text and not reply.likely:
+        if reply.text and not reply.top_logprobs:
             raise self._without_probabilities(reply.text)
         on_begin()
         yield reply
@@ -178,15 +178,15 @@ class LlamaIndexClient:
 class _Waiting:
     """How long the next piece of one reply is waited for."""
 
-    def __init__(self, patience: Patience) -> None:
+    def __init__(self, timeouts: Timeouts) -> None:
         self.is_begun = False
-        self._patience = patience
-        self._end = time.monotonic() + patience.whole
+        self._timeouts = timeouts
+        self._end = time.monotonic() + timeouts.total
 
     async def wait(self, work: Awaitable[Value]) -> Value:
         """Raises `TooLong`."""
         left = self._end - time.monotonic()
-        limit = min(self._patience.silence if self.is_begun else self._patience.first, left)
+        limit = min(self._timeouts.between_tokens if self.is_begun else self._timeouts.first_token, left)
         scope = asyncio.timeout(None if limit == math.inf else max(limit, 0.0))
         try:
             async with scope:
@@ -197,13 +197,15 @@ class _Waiting:
             raise self._too_long(is_whole=limit == left) from None
 
     def _too_long(self, is_whole: bool) -> TooLong:
-        now = self._patience
+        now = self._timeouts
         if is_whole:
-            return TooLong(f"took longer than {now.whole:g} s in all for a reply", "Choose a smaller model.")
+            return TooLong(f"took longer than {now.total:g} s in all for a reply", "Choose a smaller model.")
         if self.is_begun:
-            return TooLong(f"fell silent for {now.silence:g} s in the middle of a reply", "Choose a smaller model.")
+            return TooLong(
+                f"fell silent for {now.between_tokens:g} s in the middle of a reply", "Choose a smaller model."
+            )
         return TooLong(
-            f"did not begin to answer within {now.first:g} s: it still loads the model, or serves others",
+            f"did not begin to answer within {now.first_token:g} s: it still loads the model, or serves others",
             "Wait and continue, or choose a smaller model.",
         )
 

@@ -34,14 +34,14 @@ _READS = re.compile(r"n_ctx\D{1,5}(\d{1,9})|(?:context (?:size|length|window)|le
 class Capacity:
     """Of one model at one server. Only the loop of the model calls changes it.
 
-    `tells_likely`: it has once told how probable the tokens of a reply are.
+    `has_logprobs`: it has once told how probable the tokens of a reply are.
     """
 
     def __init__(self) -> None:
         self.window = CONTEXT_WINDOW
         self.ratios = UNKNOWN
         self.is_asked = False
-        self.tells_likely = False
+        self.has_logprobs = False
 
     def fit(self, messages: Messages) -> tuple[Messages, int]:
         """The messages with so much evidence as there is room for, the reply's tokens left free; and the tokens cut."""
@@ -51,12 +51,12 @@ class Capacity:
     def is_long(self, messages: Messages) -> bool:
         return sum(self._count(text) for _, text in messages) > ASKED_FROM
 
-    def has_said(self, tokens: int | None) -> None:
+    def set_context_length(self, tokens: int | None) -> None:
         """What its server says that it reads at once; None: it does not say."""
         self.is_asked = True
         self.window = min(self.window, tokens or self.window)
 
-    def has_counted(self, messages: Messages, tokens: int) -> None:
+    def record_usage(self, messages: Messages, tokens: int) -> None:
         """0: it did not say. A count that fills the window may be that of a prompt which the server has cut."""
         if tokens and tokens < self.window * 0.95:
             self.ratios = learned(self.ratios, _weight(messages), tokens)

@@ -21,7 +21,7 @@ def allowed(refusal: str) -> int | None:
 
 
 def first_token(raw: object) -> Reply:
-    """A reply of one token; `likely` is () where the server tells no log probabilities. Raises `WrongShape`.
+    """A reply of one token; `top_logprobs` is () where the server tells no log probabilities. Raises `WrongShape`.
 
     What a model thinks before it replies counts as its text, in tags: then it does not begin with its reply.
     """

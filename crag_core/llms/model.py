@@ -122,7 +122,7 @@ class ServerModel:
         async with aclosing(self._pieces(messages, cancel, self._client.first_token, on_begin)) as pieces:
             async for piece in pieces:
                 reply = replace(reply, usage=piece) if isinstance(piece, Usage) else piece
-        self._capacity.tells_likely = self._capacity.tells_likely or bool(reply.likely)
+        self._capacity.has_logprobs = self._capacity.has_logprobs or bool(reply.top_logprobs)
         return reply
 
     def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
@@ -148,7 +148,7 @@ class ServerModel:
         def ask(messages: Messages, on_begin: OnBegin) -> Awaitable[Reply]:
             return self._ask_first(messages, cancel, on_begin)
 
-        alone = 0 if self._capacity.tells_likely else 1
+        alone = 0 if self._capacity.has_logprobs else 1
         found = await _together(chats[:alone], ask)
         if found and isinstance(found[0], NoLogProbabilities):
             raise found[0]
@@ -188,13 +188,13 @@ class ServerModel:
         if not capacity.is_asked and capacity.is_long(messages):
             try:
                 async with asyncio.timeout(_LOOKING):
-                    capacity.has_said(await self._reads())
+                    capacity.set_context_length(await self._reads())
             except Exception:  # who is away, or tells something else, fails at the call itself or not at all
                 pass
         return capacity.fit(messages)
 
     def _counted(self, usage: Usage, sent: Messages, cut: int) -> Usage:
-        self._capacity.has_counted(sent, usage.prompt_tokens)
+        self._capacity.record_usage(sent, usage.prompt_tokens)
         return replace(usage, cut=cut)
 
 

@@ -13,7 +13,7 @@ from crag_core.base.concurrency.cancellation import run
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.network.addresses import without_login
-from crag_core.llms.client import LlamaIndexClient, Patience
+from crag_core.llms.client import LlamaIndexClient, Timeouts
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least, words_of
 from crag_core.llms.first_token import TOP
 from crag_core.llms.model import CallLimit, ServerModel
@@ -142,8 +142,8 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
 
     from crag_core.base.network import http_guard
 
-    waits = Patience(LOADING * timeout, timeout, PATIENCE * timeout)
-    bounds = _bounds(host, http_guard.LARGEST_REPLY, waits.whole)
+    waits = Timeouts(LOADING * timeout, timeout, PATIENCE * timeout)
+    bounds = _bounds(host, http_guard.LARGEST_REPLY, waits.total)
     bounds["event_hooks"]["response"].append(note_reply)
     # How long a reply may be silent is watched where its pieces are read.
     server = AsyncClient(host=host, timeout=httpx.Timeout(timeout, read=None), **bounds)
@@ -170,7 +170,7 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
         name,
         explain=lambda error: explain(error, host, name),
         structured=lambda schema: {"format": schema},
-        patience=waits,
+        timeouts=waits,
         first=first,
         no_probabilities=(
             f"Ollama at {shown(host)} sends no log probabilities with its replies.",

@@ -8,7 +8,7 @@ from crag_core.base.concurrency.cancellation import run
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.network.addresses import without_login
-from crag_core.llms.client import LlamaIndexClient, Patience
+from crag_core.llms.client import LlamaIndexClient, Timeouts
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least
 from crag_core.llms.first_token import TOP, allowed
 from crag_core.llms.model import CallLimit, ServerModel
@@ -75,8 +75,8 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
     from crag_core.base.network import http_guard
 
     bare, login = without_login(url)
-    waits = Patience(LOADING * timeout, timeout, PATIENCE * timeout)
-    bounds = http_guard.hooks(http_guard.LARGEST_REPLY, waits.whole)
+    waits = Timeouts(LOADING * timeout, timeout, PATIENCE * timeout)
+    bounds = http_guard.hooks(http_guard.LARGEST_REPLY, waits.total)
     bounds["event_hooks"]["response"].append(note_reply)
     http = httpx.AsyncClient(timeout=timeout, auth=login, **bounds)
     llm = OpenAILike(
@@ -87,11 +87,11 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
         context_window=CONTEXT_WINDOW,
         max_tokens=ANSWER_TOKENS,
         temperature=0.0,
-        timeout=waits.whole,  # how long a reply may be silent is watched where its pieces are read
+        timeout=waits.total,  # how long a reply may be silent is watched where its pieces are read
         max_retries=0,  # the pipeline decides what is worth asking again
         async_http_client=http,  # type: ignore[call-arg]  # its base takes it
     )
-    server = AsyncOpenAI(api_key=key or "none", base_url=bare, timeout=waits.whole, max_retries=0, http_client=http)
+    server = AsyncOpenAI(api_key=key or "none", base_url=bare, timeout=waits.total, max_retries=0, http_client=http)
 
     top = TOP
 
@@ -124,7 +124,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
             "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
         },
         streaming={"stream_options": {"include_usage": True}},  # without it a stream never tells its tokens
-        patience=waits,
+        timeouts=waits,
         asks_whole=True,  # some servers stream no reply of a schema
         first=first,
         no_probabilities=(

@@ -1,7 +1,7 @@
 """The pipeline: the order of the stages, once.
 
-Whoever runs a question opens a run and takes it from one `OpenRun` method to the next; the query engine of
-`crag_core.llamaindex` does so, with retriever, postprocessor and synthesizer.
+Open a run and call `retrieve`, `grade`, `correct` and `write` in order; the query engine of `crag_core.llamaindex` does
+so, with retriever, postprocessor and synthesizer.
 
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
@@ -26,7 +26,7 @@ from typing import Any
 
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
-from crag_core.base.protocols import Clock, Found, Retriever
+from crag_core.base.protocols import Clock, RetrievalResult, Retriever
 from crag_core.base.types.passages import Logged, Passage
 from crag_core.base.types.questions import FollowUp
 from crag_core.base.types.steps import Step, StepName, StepState
@@ -252,7 +252,7 @@ class Pipeline:
     def _run_stages(self, todo: Stages, trace: Trace, run: Run | None) -> Trace:
         """One attempt of these stages alone."""
         with self.open(trace, run) as record:
-            record.work(todo)
+            record.run_stages(todo)
         return record.trace
 
     def _step(self, name: StepName, stage: Stage, record: OpenRun, run: Run) -> bool:
@@ -292,31 +292,31 @@ class Pipeline:
 class OpenRun:
     """A run under way: its trace as it grows, from one lane or two. Each method does what is still missing.
 
-    `goes_on` turns False where a step fails, is stopped, or waits for approval; what comes after it does nothing then.
+    `can_continue` turns False where a step fails, is stopped, or waits for approval; later stages do nothing then.
     """
 
     pipeline: Pipeline
     trace: Trace
     run: Run
-    goes_on: bool = True
+    can_continue: bool = True
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def retrieve(self) -> None:
         """The first retrieval, once the question is understood, and sorted if the policy wants that."""
         if condense.is_open(self.trace):
-            self.work(UNDERSTANDING)
-        self.goes_on = self.goes_on and not condense.holds_back(self.trace)
+            self.run_stages(UNDERSTANDING)
+        self.can_continue = self.can_continue and not condense.holds_back(self.trace)
         asks = self.trace.settings.policy.classifies and not self.trace.is_unsure
-        self.work(FIRST if asks else FIRST[1:])
+        self.run_stages(FIRST if asks else FIRST[1:])
 
-    def take(self, found: Found) -> None:
+    def replace_passages(self, found: RetrievalResult) -> None:
         """Go on with this in place of what was retrieved: something between retriever and grading has changed it."""
-        if self.trace.passages in (None, found.passages) or not self.goes_on:
+        if self.trace.passages in (None, found.passages) or not self.can_continue:
             return
         signals = self.pipeline.parts.meter.measure(self.trace.question, found.passages, found.agreement)
         self.trace = with_suspicions(replace(self.trace, passages=found.passages, signals=signals), self.trace)
 
-    def make_room(self) -> None:
+    def raise_token_budget(self) -> None:
         """Whoever retrieved may have longer passages than this project cuts: the budget of the answer holds them."""
         settings = self.trace.settings
         policy = with_room(settings.policy, self.trace.passages or ())
@@ -324,30 +324,30 @@ class OpenRun:
 
     def grade(self) -> None:
         """Grades and decision of one iteration."""
-        self.work(self._iteration())
+        self.run_stages(self._iteration())
 
     def correct(self) -> None:
         """Up to the assembled context. By a question that nobody is sure of nothing is graded, and no web searched."""
         if self.trace.is_unsure:
-            self.work((ITERATION[3], REFINING[0], LAST[-1]))
+            self.run_stages((ITERATION[3], REFINING[0], LAST[-1]))
             return
         looks_again = True
-        while self.goes_on and looks_again:  # until no decision asks for another round
+        while self.can_continue and looks_again:  # until no decision asks for another round
             rounds, grades = self.trace.rounds, self.trace.grades
-            self.work(self._iteration())
+            self.run_stages(self._iteration())
             trace = self.trace
             looks_again = trace.rounds != rounds or (trace.grades != grades and _is_partly_graded(trace))
         if self.trace.refines_first:
-            self.work(REFINING + SEARCHING)
+            self.run_stages(REFINING + SEARCHING)
         else:
-            self._work_both(REFINING, SEARCHING)
-        self.goes_on = self.goes_on and not is_waiting(self.trace)
-        self.work(LAST if self.trace.settings.policy.has("consolidate") else (LAST[0], LAST[-1]))
+            self._run_both(REFINING, SEARCHING)
+        self.can_continue = self.can_continue and not is_waiting(self.trace)
+        self.run_stages(LAST if self.trace.settings.policy.has("consolidate") else (LAST[0], LAST[-1]))
 
     def write(self) -> None:
         """The answer, and what stands behind it."""
-        self.work(((StepName.ANSWER, _write),))
-        if self.goes_on:
+        self.run_stages(((StepName.ANSWER, _write),))
+        if self.can_continue:
             self.check()
 
     def answered(self, text: str, writer: str) -> None:
@@ -356,8 +356,8 @@ class OpenRun:
         def note(trace: Trace, parts: Parts, run: Run) -> Result:
             return answer_stages.written_by(trace, text, writer)
 
-        self.work(((StepName.ANSWER, note),))
-        if self.goes_on:
+        self.run_stages(((StepName.ANSWER, note),))
+        if self.can_continue:
             self.check()
 
     def check(self) -> None:
@@ -370,21 +370,21 @@ class OpenRun:
         policy = self.trace.settings.policy
         return tuple(stage for stage in ITERATION if policy.judges_together or stage[0] != StepName.JUDGE_TOGETHER)
 
-    def work(self, todo: Stages) -> None:
+    def run_stages(self, todo: Stages) -> None:
         """These stages, in order, up to the first that breaks."""
-        self.goes_on = self.goes_on and self._all(todo)
+        self.can_continue = self.can_continue and self._all(todo)
 
     def _all(self, todo: Stages) -> bool:
         return all(self.pipeline._step(name, stage, self, self.run) for name, stage in todo)
 
-    def _work_both(self, one: Stages, other: Stages) -> None:
+    def _run_both(self, one: Stages, other: Stages) -> None:
         """Two lanes at the same time; each ends where it fails, and the other still comes to its own end."""
-        if not self.goes_on:
+        if not self.can_continue:
             return
         with ThreadPoolExecutor(max_workers=1) as thread:
             beside = thread.submit(copy_context().run, self._all, other)
-            goes_on = self._all(one)
-            self.goes_on = beside.result() and goes_on
+            can_continue = self._all(one)
+            self.can_continue = beside.result() and can_continue
 
 
 def raise_failure(trace: Trace) -> None:

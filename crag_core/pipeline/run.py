@@ -11,7 +11,7 @@ from enum import StrEnum
 from threading import Event, Lock, Timer
 from typing import Any, Protocol, Self
 
-from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.concurrency.cancellation import POLL_SECONDS
 from crag_core.base.errors import BadRecord
 from crag_core.base.prompts.messages import Prompts, shipped
 from crag_core.base.protocols import (
@@ -206,8 +206,8 @@ class TimedCancel(Event):
         """As of an event; the parent is looked at every twentieth of a second."""
         left = float("inf") if timeout is None else timeout
         while not self.is_set() and left > 0:
-            super().wait(min(left, GLANCE))
-            left -= GLANCE
+            super().wait(min(left, POLL_SECONDS))
+            left -= POLL_SECONDS
         return self.is_set()
 
 

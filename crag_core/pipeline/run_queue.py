@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Lock
 
-from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.concurrency.cancellation import POLL_SECONDS
 from crag_core.base.errors import Busy
 from crag_core.base.protocols import Cancel
 
@@ -31,7 +31,7 @@ class Ticket:
         Then the block is entered without a turn (False), to tell by its own means that it was stopped.
         """
         try:
-            while not self.called.wait(GLANCE) and not cancel.is_set():
+            while not self.called.wait(POLL_SECONDS) and not cancel.is_set():
                 pass
             is_mine = self.called.is_set()
             if not is_mine:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.prompts import replies
 from crag_core.base.prompts.replies import EXTRACTION_SCHEMA
-from crag_core.base.protocols import Found
+from crag_core.base.protocols import RetrievalResult
 from crag_core.base.reply_parsing import parse_verdict, without_thoughts
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types.decisions import Handling
@@ -63,7 +63,7 @@ def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return None
     settings = trace.settings
     pinned = parts.retriever.read_files(settings.pinned) if settings.pinned else ()
-    found = Found(())
+    found = RetrievalResult(())
     if not pinned or settings.search_too:
         found = parts.retriever.retrieve(trace.question, settings.top_k)
     # A pinned file is there whole; its pieces would only say the same again.

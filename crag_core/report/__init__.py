@@ -68,7 +68,9 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         web_cards=cards_of(view, snippet_cards(view)),
         web_text=describe_web(trace, view.routed),
         web_pages=[(one.url, describe_page(one)) for one in (trace.web.pages if trace.web else None) or ()],
-        comparisons=comparisons(view, lambda card: view.policy.suited_to(card, trace.settings.strip_evaluator)),
+        comparisons=comparisons(
+            view, lambda card: view.policy.with_thresholds_for(card, trace.settings.strip_evaluator)
+        ),
         abstains=view.abstains,
         headline=headline,
         cost_of=cost_of,

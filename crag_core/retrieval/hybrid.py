@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crag_core.base.errors import DocumentMissing, WrongUse
-from crag_core.base.protocols import Embedder, Found
+from crag_core.base.protocols import Embedder, RetrievalResult
 from crag_core.base.text.words import fold
 from crag_core.base.types.passages import Engine, Passage, Scores
 from crag_core.decision.fusion import fuse_ranks
@@ -60,14 +60,14 @@ class HybridRetriever:
         other._texts, other._vector = tuple(texts), tuple(vector)
         return other
 
-    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> RetrievalResult:
         """At most `limit` passages, best first; a blank question and an empty store find nothing.
 
         One engine alone keeps its own order.
         """
         question = clean_question(question)
         if not question or limit < 1 or not self._store.count(self._collection):
-            return Found(())
+            return RetrievalResult(())
         store = self._store.pinned()
         asked = self._embedded(question, store.embedder)
         pool = max(limit * _POOL, 20)
@@ -95,7 +95,7 @@ class HybridRetriever:
             )
             for id_ in best
         )
-        return Found(passages, measure_agreement([hits[id_].vector for id_ in best]))
+        return RetrievalResult(passages, measure_agreement([hits[id_].vector for id_ in best]))
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
         """Each document once as one passage without scores, in the given order.

@@ -15,7 +15,7 @@ from crag_core.app.background_jobs import Job, RunJob, job_of
 from crag_core.app.configuration_text import choose, plain_choice
 from crag_core.app.uploads import check_files, read_record
 from crag_core.app.workbench import Choice, Workbench
-from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.concurrency.cancellation import POLL_SECONDS
 from crag_core.base.documents import MAIN, Ingested
 from crag_core.base.errors import CragError, Stopped, UnknownName, WrongUse
 from crag_core.base.llamaindex_import import import_llama_index
@@ -300,7 +300,7 @@ class Service:
         made = trace.settings
         policy = made.policy
         if asked.policy and asked.policy != made.policy.name:
-            policy = self._policy(asked.policy).suited_to(made.evaluator, made.strip_evaluator)
+            policy = self._policy(asked.policy).with_thresholds_for(made.evaluator, made.strip_evaluator)
         if asked.preset:
             policy = self._preset(policy, asked.preset, trace)
         return _with_thresholds(policy, asked)
@@ -356,7 +356,7 @@ class Service:
         self.workbench.find_embedder(self.workbench.embedder.name).load()
 
     def _wait_for_models(self, cancel: Cancel) -> None:
-        while not self._loaded.wait(GLANCE) and not cancel.is_set():
+        while not self._loaded.wait(POLL_SECONDS) and not cancel.is_set():
             pass
 
 

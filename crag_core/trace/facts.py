@@ -12,7 +12,7 @@ from dataclasses import replace
 from crag_core.base.types.steps import StepName, StepState
 from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.reasons import query_form
-from crag_core.trace.opinions import judge_of, made_by, same_judge, with_grades_under
+from crag_core.trace.opinions import judge_of, made_by, same_judge, with_grades_of
 from crag_core.trace.trace import RunSettings, Trace
 
 _SETTLED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.APPROVED, WebOutcome.REFUSED)
@@ -83,7 +83,7 @@ def still_holding(trace: Trace, now: RunSettings) -> Trace | None:
     facts = held(trace.settings, now)
     if "passages" not in facts and trace.logged is None:
         return None
-    graded = with_grades_under(trace, now)
+    graded = with_grades_of(trace, now)
     of_grades = {"grades", "web.scores"}
     facts = (facts - of_grades) | (held(graded.settings, now) & of_grades) | {"passages"}
     web = _web(graded.web, facts)

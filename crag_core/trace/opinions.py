@@ -113,7 +113,7 @@ class Disagreement:
         return sum(row.gap is not None for row in self.rows)
 
 
-def judged_by(trace: Trace, evaluator: str, writer: str | None = None) -> Trace | None:
+def with_evaluator(trace: Trace, evaluator: str, writer: str | None = None) -> Trace | None:
     """The same record with the grades of another evaluator that it holds, under its name; None where it holds none.
 
     The grades that it was decided by before become an opinion, so that the way back is the same, and the steps change
@@ -132,11 +132,11 @@ def decided_by(trace: Trace, card: EvaluatorCard, writer: str) -> Trace:
 
     No other evaluator's grades are put in their place, since its scale is another.
     """
-    found = judged_by(trace, card.name, writer) or judged_by(trace, card.name)
+    found = with_evaluator(trace, card.name, writer) or with_evaluator(trace, card.name)
     return found or replace(_decided(trace, None), settings=replace(trace.settings, evaluator=card))
 
 
-def with_grades_under(trace: Trace, settings: RunSettings) -> Trace:
+def with_grades_of(trace: Trace, settings: RunSettings) -> Trace:
     """The record as graded by the evaluator of `settings`: by nobody, where no grade in it holds under them.
 
     Grades by others are its opinions, as far as those still hold.

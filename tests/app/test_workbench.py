@@ -278,7 +278,7 @@ def test_every_judge_works_with_every_policy(
     unmade = (Missing.EXTRACTION,) if asks_nobody else ()
     assert (own.decision, own.answer, own.missing) == (trace.decision, trace.answer, unmade)
     for other in workbench.policies.values():
-        routed = reroute(trace, other.suited_to(trace.settings.evaluator, trace.settings.strip_evaluator))
+        routed = reroute(trace, other.with_thresholds_for(trace.settings.evaluator, trace.settings.strip_evaluator))
         assert routed.decision.reason and (Missing.GRADES not in routed.missing or trace.grades is None)
     assert trace.usage.calls == server.chat_calls, "deciding again asks nobody"
 

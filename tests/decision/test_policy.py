@@ -287,7 +287,7 @@ def test_thresholds_that_make_no_sense_are_refused(lower: float, upper: float) -
     ],
 )
 def test_the_thresholds_to_start_from(name: str, evaluator: str, thresholds: tuple[float, float, float]) -> None:
-    assert policy_file(name).suited_to(replace(CARD, name=evaluator), CARD).thresholds == thresholds
+    assert policy_file(name).with_thresholds_for(replace(CARD, name=evaluator), CARD).thresholds == thresholds
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_the_cut_off_of_a_file_holds_for_the_scores_it_was_written_for(
     of = policy_file("paper")
     written = replace(of, refinement=replace(of.refinement, cutoff=own, scorer=scorer))
     scores_strips = replace(CARD, name="cross-encoder", strip_cutoff=0.19)
-    assert written.suited_to(CARD, scores_strips).cutoff == holds
+    assert written.with_thresholds_for(CARD, scores_strips).cutoff == holds
 
 
 def test_description_003_keeps_its_own_cut_off_for_sentences() -> None:

@@ -137,7 +137,7 @@ def test_the_card_has_the_thresholds_of_the_first_and_the_calls_of_both() -> Non
     assert cascade_card("llm", known_card) is None
     with pytest.raises(UnknownName, match="'lm'"):
         known_card("cross-encoder+lm@0.1-0.2")
-    suited = policy("two-signal").suited_to(card, first)
+    suited = policy("two-signal").with_thresholds_for(card, first)
     assert (suited.lower, suited.upper) == (policy("two-signal").lower, policy("two-signal").upper)
 
 

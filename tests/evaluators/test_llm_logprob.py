@@ -41,7 +41,7 @@ YES = Token({"Yes": 0.6, " yes": 0.1, "YES": 0.05, "No": 0.15, "**": 0.1})
 def reply(likely: Sequence[tuple[str, float]], text: str = "") -> Reply:
     """Of a first token with these probabilities, not their logarithms."""
     logs = tuple((token, math.log(value) if value else -math.inf) for token, value in likely)
-    return Reply(text or likely[0][0], likely=logs)
+    return Reply(text or likely[0][0], top_logprobs=logs)
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def judge(server: ModelServer, *found: Passage) -> tuple[Grade, ...]:
 
 def without_log_probabilities(server: ModelServer) -> None:
     if isinstance(server, OpenAIServer):
-        server.tells_likely = False
+        server.has_logprobs = False
     else:
         server.version = "0.12.10"  # type: ignore[attr-defined]
 
@@ -234,7 +234,7 @@ def test_a_server_that_was_updated_is_asked_again(server: ModelServer) -> None:
     without_log_probabilities(server)
     assert LLMLogprobEvaluator(model).grade(QUESTION, passages(2), Event())[0].score is None
     if isinstance(server, OpenAIServer):
-        server.tells_likely = True
+        server.has_logprobs = True
     else:
         server.version = "0.13.0"  # type: ignore[attr-defined]
     assert all(grade.score is not None for grade in LLMLogprobEvaluator(model).grade(QUESTION, passages(2), Event()))

@@ -20,7 +20,7 @@ from crag_core.evaluators.support.by_model import SCORES, ModelSupport
 from crag_core.evaluators.support.parts import MOST
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
-from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.grounding.citation_check import SupportLevel, standing
 from tests.fakes import FakeModel, set_when
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -54,17 +54,17 @@ def user(messages: Messages) -> str:
 @pytest.mark.parametrize(
     ("told", "expected", "stands"),
     [
-        (reply("supported", 2), Backing(1.0, ("p1#1",), ONCE), Standing.SUPPORTED),
-        (reply("partly", 2, 1), Backing(0.45, ("p1#1", "p1#0"), ONCE), Standing.WEAK),
-        (reply("not supported", 2), Backing(0.0, (), ONCE), Standing.NONE),
-        (reply("supported"), Backing(1.0, (), ONCE), Standing.SUPPORTED),
-        (reply("supported", 0, 5, 999), Backing(1.0, (), ONCE), Standing.SUPPORTED),
-        (reply("supported", 3, 4, 1), Backing(1.0, ("p2", "p1#0"), ONCE), Standing.SUPPORTED),
+        (reply("supported", 2), Backing(1.0, ("p1#1",), ONCE), SupportLevel.SUPPORTED),
+        (reply("partly", 2, 1), Backing(0.45, ("p1#1", "p1#0"), ONCE), SupportLevel.WEAK),
+        (reply("not supported", 2), Backing(0.0, (), ONCE), SupportLevel.NONE),
+        (reply("supported"), Backing(1.0, (), ONCE), SupportLevel.SUPPORTED),
+        (reply("supported", 0, 5, 999), Backing(1.0, (), ONCE), SupportLevel.SUPPORTED),
+        (reply("supported", 3, 4, 1), Backing(1.0, ("p2", "p1#0"), ONCE), SupportLevel.SUPPORTED),
     ],
     ids=["all", "some", "nothing", "unnamed", "no such number", "each piece once"],
 )
 def test_a_verdict_gives_the_standing_and_the_pieces_it_rests_on(
-    told: str, expected: Backing, stands: Standing
+    told: str, expected: Backing, stands: SupportLevel
 ) -> None:
     model = FakeModel(check=told)
     assert measured(model, CLAIM) == (expected,) and standing(expected.score) is stands

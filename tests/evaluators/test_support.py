@@ -14,7 +14,7 @@ from crag_core.base.protocols import Backing, Piece
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.evaluators.support.parts import MOST
 from crag_core.evaluators.support.words import WordSupport
-from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, Standing, standing
+from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, SupportLevel, standing
 from crag_core.trace.grounding.claims import sentences
 
 STOP_WORDS = frozenset((DATA / "stopwords.txt").read_text("utf-8").split())
@@ -40,7 +40,7 @@ def measured(sentence: str, pieces: tuple[Piece, ...] = ENGLISH) -> Backing:
     return found
 
 
-def stands(sentence: str, pieces: tuple[Piece, ...] = ENGLISH) -> Standing:
+def stands(sentence: str, pieces: tuple[Piece, ...] = ENGLISH) -> SupportLevel:
     return standing(measured(sentence, pieces).score)
 
 
@@ -93,12 +93,12 @@ def test_what_the_evidence_says_in_other_words_is_supported_best_piece_first(
 )
 def test_a_number_a_name_or_a_not_that_the_evidence_lacks_keeps_it_weak(sentence: str) -> None:
     found = measured(sentence)
-    assert found.score == LACKING and found.pieces and standing(found.score) is Standing.WEAK
+    assert found.score == LACKING and found.pieces and standing(found.score) is SupportLevel.WEAK
 
 
 def test_a_not_that_the_evidence_has_is_no_fault() -> None:
     pieces = (Piece("p", "Dogs may not enter the engine room of the ferry.", 1),)
-    assert stands("Dogs can't enter the ferry's engine room.", pieces) is Standing.SUPPORTED
+    assert stands("Dogs can't enter the ferry's engine room.", pieces) is SupportLevel.SUPPORTED
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_what_stands_nowhere_is_supported_by_nothing(sentence: str) -> None:
 def test_the_limits_of_comparing_words_are_what_the_page_says() -> None:
     """Words in another order have another meaning; nobody should take the score for more than it is."""
     pieces = (Piece("p", "The office pays the yacht owner a fine, and Ames pays Baker.", 1),)
-    assert stands("The yacht owner pays the office a fine, and Baker pays Ames.", pieces) is Standing.SUPPORTED
+    assert stands("The yacht owner pays the office a fine, and Baker pays Ames.", pieces) is SupportLevel.SUPPORTED
 
 
 # --- what cannot be read ----------------------------------------------------------------------------------------------
@@ -152,15 +152,15 @@ def test_what_cannot_be_compared_gets_no_score(sentence: str, pieces: tuple[Piec
 @pytest.mark.parametrize(
     ("sentence", "pieces", "expected"),
     [
-        ("Hunde fahren kostenlos, wenn sie an der Leine sind [1].", GERMAN, Standing.SUPPORTED),
-        ("Katzen reisen in einer Transportbox.", GERMAN, Standing.SUPPORTED),
-        ("Für Pferde ist das Fahren auf der Autobahn verboten.", GERMAN, Standing.NONE),
-        ("تسافر الكلاب مجانا بالحبل", ARABIC, Standing.SUPPORTED),
-        ("フェリーは午前9時にヴェニックに向けて出発します。[1]", JAPANESE, Standing.SUPPORTED),
+        ("Hunde fahren kostenlos, wenn sie an der Leine sind [1].", GERMAN, SupportLevel.SUPPORTED),
+        ("Katzen reisen in einer Transportbox.", GERMAN, SupportLevel.SUPPORTED),
+        ("Für Pferde ist das Fahren auf der Autobahn verboten.", GERMAN, SupportLevel.NONE),
+        ("تسافر الكلاب مجانا بالحبل", ARABIC, SupportLevel.SUPPORTED),
+        ("フェリーは午前9時にヴェニックに向けて出発します。[1]", JAPANESE, SupportLevel.SUPPORTED),
     ],
 )
 def test_an_answer_in_the_language_of_its_evidence_is_measured(
-    sentence: str, pieces: tuple[Piece, ...], expected: Standing
+    sentence: str, pieces: tuple[Piece, ...], expected: SupportLevel
 ) -> None:
     assert stands(sentence, pieces) is expected
 
@@ -172,8 +172,10 @@ def test_a_short_sentence_is_in_the_language_of_the_answer() -> None:
 
 def test_one_german_piece_among_english_ones_does_not_hide_what_is_unsupported() -> None:
     mixed = (*ENGLISH, Piece("d1#0", GERMAN[0].text, 3))
-    assert stands("The captain was born in Bergen and loved the herring.", mixed) is Standing.NONE
-    assert stands("The captain was born in Bergen and loved the herring [3].", mixed) is Standing.UNCHECKED, "cites it"
+    assert stands("The captain was born in Bergen and loved the herring.", mixed) is SupportLevel.NONE
+    assert stands("The captain was born in Bergen and loved the herring [3].", mixed) is SupportLevel.UNCHECKED, (
+        "cites it"
+    )
 
 
 def test_without_evidence_nothing_is_supported() -> None:

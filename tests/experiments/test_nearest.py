@@ -8,16 +8,18 @@ from hypothesis import strategies as st
 
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, UnlabelledQuestion
 from crag_core.experiments.thresholds.nearest import nearest
-from crag_core.experiments.thresholds.threshold_board import Deciding
+from crag_core.experiments.thresholds.threshold_board import ComparedScores
 from tests.experiments.made_up_sets import board, case
 
 PAIR = (0.3, 0.7)
 
 
-def scored(*upper: float, lower: tuple[float, ...] = ()) -> Deciding:
+def scored(*upper: float, lower: tuple[float, ...] = ()) -> ComparedScores:
     values = np.array(upper, dtype=float)
     count = len(values)
-    return Deciding(values, np.array(lower or upper, dtype=float), np.full(count, -1), np.zeros(count, dtype=bool))
+    return ComparedScores(
+        values, np.array(lower or upper, dtype=float), np.full(count, -1), np.zeros(count, dtype=bool)
+    )
 
 
 def test_the_nearest_to_a_threshold_come_first() -> None:

@@ -22,7 +22,7 @@ from llama_index.core.schema import MetadataMode, NodeRelationship, NodeWithScor
 from llama_index_instrumentation import get_dispatcher
 
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable, StoreUnavailable
-from crag_core.base.protocols import Found
+from crag_core.base.protocols import RetrievalResult
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Grade
@@ -383,7 +383,7 @@ def test_failure_before_the_answer_raises_with_its_own_type(
 ) -> None:
     bench = Bench()
 
-    def fail(question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
+    def fail(question: str, limit: int, engine: Engine = Engine.HYBRID) -> RetrievalResult:
         raise error("It cannot be read.", hint="Check the folder.")
 
     bench.retriever.retrieve = fail  # type: ignore[method-assign]

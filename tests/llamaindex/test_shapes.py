@@ -245,7 +245,7 @@ def test_each_policy_in_a_stock_engine_hands_on_what_it_lets_answer(
     of: str, options: dict[str, Any], nodes: Sequence[str], handed_on: list[str]
 ) -> None:
     name, _, abstains = of.partition(", ")
-    chosen = find_policy(name).suited_to(Words.card, strip_evaluator().card)
+    chosen = find_policy(name).with_thresholds_for(Words.card, strip_evaluator().card)
     made = CRAGPostprocessor(chosen.with_doubtful(Doubtful.ABSTAIN) if abstains else chosen, Words(), **options)
     stock = RetrieverQueryEngine.from_args(Fixed(texts(*nodes)), llm=MockLLM(), node_postprocessors=[made])
     response = stock.query(QUESTION)

@@ -22,7 +22,7 @@ from crag_core.llamaindex.synthesizer import metadata_of, shown
 from crag_core.pipeline.run import WebMode
 from crag_core.report import render
 from crag_core.service.answers import answered
-from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.grounding.citation_check import SupportLevel, standing
 from crag_core.trace.grounding.ending import NOT_IN_EVIDENCE, AnswerEnding
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.summary import summarize
@@ -107,7 +107,7 @@ def test_a_statement_from_memory_is_supported_by_nothing_even_where_the_evidence
     made, _ = bench(answer=said)
     trace = made.under(parts={"support": METER}).run(QUESTION)
     assert trace.support is not None
-    assert [standing(one.score) for one in trace.support] == [Standing.SUPPORTED, Standing.NONE]
+    assert [standing(one.score) for one in trace.support] == [SupportLevel.SUPPORTED, SupportLevel.NONE]
     assert (trace.support[1].pieces, trace.support[1].cited) == ((), ())
     assert "1 from the model's memory, which is no evidence." in trace.steps[-1].summary
 

@@ -17,7 +17,7 @@ from crag_core.evaluators.policies import suit
 from crag_core.experiments.comparison.setups import Setup, changes
 from crag_core.experiments.labelled.graded import conditions_of
 from crag_core.llms.servers import ServerState, version_of
-from crag_core.trace.opinions import judge_of, same_judge, with_grades_under
+from crag_core.trace.opinions import judge_of, same_judge, with_grades_of
 from crag_core.trace.trace import Trace
 from tests import builders
 from tests.stand_ins.engines import ScriptedModel
@@ -96,7 +96,7 @@ def test_a_record_of_a_model_that_several_servers_had_is_still_read() -> None:
     """Until lists of servers went, different versions of one name were recorded together."""
     several = graded(replace(ONE, writer_version="a1+b2"))
     assert Trace.from_dict(several.to_dict()) == several
-    assert with_grades_under(several, ONE).grades is None, "nobody knows which of them graded"
+    assert with_grades_of(several, ONE).grades is None, "nobody knows which of them graded"
 
 
 def test_grades_of_another_version_are_not_reused_and_an_unknown_one_may_be_any() -> None:
@@ -112,17 +112,17 @@ def graded(settings: object) -> Trace:
 
 
 def test_a_record_graded_by_another_version_is_graded_anew() -> None:
-    assert with_grades_under(graded(ONE), ONE).grades is not None
-    assert with_grades_under(graded(OLD), ONE).grades is not None, "as before versions were known"
-    assert with_grades_under(graded(ONE), TWO).grades is None
+    assert with_grades_of(graded(ONE), ONE).grades is not None
+    assert with_grades_of(graded(OLD), ONE).grades is not None, "as before versions were known"
+    assert with_grades_of(graded(ONE), TWO).grades is None
 
 
 def test_an_opinion_keeps_the_version_that_it_was_made_by() -> None:
     opinion = Opinion(JUDGE, "ollama/x", (Grade("p1", 0.1), Grade("p2", 0.2)), "b2")
     taken = replace(graded(ONE), opinions=(opinion,))
-    decided = with_grades_under(taken, TWO)
+    decided = with_grades_of(taken, TWO)
     assert decided.settings.writer_version == "b2" and decided.grades == opinion.grades
-    assert with_grades_under(taken, ONE).grades == taken.grades
+    assert with_grades_of(taken, ONE).grades == taken.grades
 
 
 def test_kept_grades_are_those_of_the_version(tmp_path: Path, server: OllamaServer) -> None:

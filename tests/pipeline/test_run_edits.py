@@ -19,7 +19,7 @@ from crag_core.observability.audit_log import find_events
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.edits import measured
-from crag_core.trace.opinions import disagreement, judged_by
+from crag_core.trace.opinions import disagreement, with_evaluator
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
@@ -275,7 +275,7 @@ def test_a_second_opinion_grades_what_was_looked_at_and_what_the_web_gave() -> N
 def test_an_evaluator_without_a_model_does_not_change_whose_answer_it_is() -> None:
     bench, other = Bench(best=0.9, model=FakeModel()), FakeEvaluator(by_id(), card("trained"))
     heard = second(bench, other, writer="another").second_opinion(bench.pipeline.run(QUESTION))
-    swapped = judged_by(heard, "trained")
+    swapped = with_evaluator(heard, "trained")
     assert swapped is not None and swapped.settings.writer == "fake-model"
 
 
@@ -419,7 +419,7 @@ def test_a_run_decided_by_an_opinion_grades_nothing_again() -> None:
 def test_a_view_by_another_evaluator_can_be_generated_with_its_edits() -> None:
     bench, other = Bench(best=0.5, model=FakeModel()), other_judge(p1=0.9, p2=0.1, p3=0.1)
     heard = second(bench, other).second_opinion(bench.pipeline.run(QUESTION))
-    view = judged_by(heard, "judge")
+    view = with_evaluator(heard, "judge")
     assert view is not None
     other.asked.clear()
     again = carried_on(bench, edit(view, drop="p1"), second(bench, other))
@@ -454,5 +454,5 @@ def test_one_evaluator_by_two_models_keeps_both_opinions_apart() -> None:
         other = FakeEvaluator(lambda _: next(scores) / 10, JUDGE)
         trace = second(bench, other, writer=writer).second_opinion(trace)
     assert [(one.writer, one.grades[0].score) for one in trace.opinions] == [("llama", 0.1), ("qwen", 0.4)]
-    chosen = judged_by(trace, "judge", "qwen")
+    chosen = with_evaluator(trace, "judge", "qwen")
     assert chosen is not None and chosen.settings.writer == "qwen"

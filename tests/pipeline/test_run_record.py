@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.errors import ModelUnavailable
-from crag_core.base.protocols import Cancel, Found
+from crag_core.base.protocols import Cancel, RetrievalResult
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Engine, Passage
 from crag_core.base.types.steps import StepState, Usage
@@ -178,9 +178,9 @@ class Meeting:
         self.barrier = threading.Barrier(runs, timeout=5.0)
         self.card = card(calls_model=True)
 
-    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> Found:
+    def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> RetrievalResult:
         self.barrier.wait()
-        return Found(
+        return RetrievalResult(
             tuple(replace(p, id=f"{question}-{p.id}", text=f"{question} is here. {p.text}") for p in passages(6))
         )
 

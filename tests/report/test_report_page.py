@@ -15,7 +15,7 @@ from crag_core.base.types.grades import Grade, Opinion
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Engine, Passage, Retrieval, Round
 from crag_core.base.types.steps import StepState
 from crag_core.base.types.web import PageOutcome, WebAttempt, WebOutcome, WebPage
-from crag_core.trace.opinions import judged_by
+from crag_core.trace.opinions import with_evaluator
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from tests.builders import POLICIES, even, policy, strips_of, twice, web_page
@@ -445,7 +445,7 @@ def test_second_opinions_stand_side_by_side_with_the_reasons() -> None:
 
 
 def test_a_run_judged_by_its_second_evaluator_says_by_whom_it_was_taken() -> None:
-    swapped = judged_by(second_opinion(), "llm")
+    swapped = with_evaluator(second_opinion(), "llm")
     assert swapped is not None
     told = page_of(swapped).all_told(".changed li")
     assert told[0] == "Evaluator language model (llama) instead of by hand."

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crag_core.base.errors import WrongUse
-from crag_core.base.protocols import Found
+from crag_core.base.protocols import RetrievalResult
 from crag_core.base.types.passages import Engine
 from crag_core.retrieval.hybrid import HybridRetriever, measure_agreement, measure_cosine
 from crag_core.retrieval.index.store import PassageStore
@@ -145,7 +145,7 @@ def test_agreement_is_the_mean_of_all_pairs(retriever: HybridRetriever) -> None:
 
 @pytest.mark.parametrize(("question", "limit"), [("", 5), (" \n ", 5), ("ferry", 0), ("ferry", -1)])
 def test_nothing_asked_finds_nothing(retriever: HybridRetriever, question: str, limit: int) -> None:
-    assert retriever.retrieve(question, limit) == Found(())
+    assert retriever.retrieve(question, limit) == RetrievalResult(())
 
 
 def test_an_empty_store_is_not_worth_loading_a_model(store: PassageStore) -> None:
@@ -153,7 +153,7 @@ def test_an_empty_store_is_not_worth_loading_a_model(store: PassageStore) -> Non
         def embed_question(self, text: str) -> list[float]:
             raise AssertionError("asked for a vector")
 
-    assert HybridRetriever(store, Untouchable()).retrieve("ferry", 5) == Found(())
+    assert HybridRetriever(store, Untouchable()).retrieve("ferry", 5) == RetrievalResult(())
 
 
 def test_a_new_document_is_found_by_its_words_at_once(retriever: HybridRetriever, store: PassageStore) -> None:
@@ -189,7 +189,7 @@ def test_hybrid_is_what_is_searched_unless_told_otherwise(retriever: HybridRetri
 
 
 def test_the_keyword_engine_alone_finds_nothing_without_a_common_word(retriever: HybridRetriever) -> None:
-    assert retriever.retrieve("Quokkas?", 3, KEYWORD) == Found(())
+    assert retriever.retrieve("Quokkas?", 3, KEYWORD) == RetrievalResult(())
     assert len(retriever.retrieve("Quokkas?", 3, DENSE).passages) == 3
 
 

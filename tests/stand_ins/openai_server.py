@@ -21,7 +21,7 @@ MODEL = "smollm2"
 class OpenAIServer(ModelServer):
     """`POST /v1/chat/completions` and `GET /v1/models`; clients want `api_base` as their base address.
 
-    `tells_likely`: log probabilities of the first token go with a reply in one go that is asked for them, of up to
+    `has_logprobs`: log probabilities of the first token go with a reply in one go that is asked for them, of up to
     `most_told` tokens.
     """
 
@@ -33,7 +33,7 @@ class OpenAIServer(ModelServer):
             ("POST", self.chat_path): self._chat,
         }
         super().__init__(engine, models, handlers)
-        self.tells_likely = True
+        self.has_logprobs = True
         self.most_told = most_told
 
     @property
@@ -63,7 +63,7 @@ class OpenAIServer(ModelServer):
             temperature=body.get("temperature"),
             seed=body.get("seed"),
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
-            top=body.get("top_logprobs") or 0 if body.get("logprobs") and self.tells_likely else 0,
+            top=body.get("top_logprobs") or 0 if body.get("logprobs") and self.has_logprobs else 0,
         )
         return Answer(self, wire, ask, is_streamed=body.get("stream", False))
 

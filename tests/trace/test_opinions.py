@@ -19,9 +19,9 @@ from crag_core.trace.opinions import (
     Disagreement,
     decided_by,
     disagreement,
-    judged_by,
     rank_correlation,
-    with_grades_under,
+    with_evaluator,
+    with_grades_of,
 )
 from crag_core.trace.reroute import key_of, reroute
 from crag_core.trace.trace import Trace
@@ -51,7 +51,7 @@ RUN = trace(
 
 
 def by(name: str, run: Trace = RUN) -> Trace:
-    found = judged_by(run, name)
+    found = with_evaluator(run, name)
     assert found is not None
     return found
 
@@ -82,10 +82,10 @@ def test_the_evaluator_before_becomes_an_opinion_and_the_way_back_is_the_same() 
 
 
 def test_the_main_evaluator_gives_the_record_itself_and_an_unknown_one_nothing() -> None:
-    assert judged_by(RUN, "hand") is RUN
-    assert judged_by(RUN, "hand", "any model, it asks none") is RUN
-    assert judged_by(RUN, "cross-encoder") is None
-    assert judged_by(RUN, "") is None
+    assert with_evaluator(RUN, "hand") is RUN
+    assert with_evaluator(RUN, "hand", "any model, it asks none") is RUN
+    assert with_evaluator(RUN, "cross-encoder") is None
+    assert with_evaluator(RUN, "") is None
 
 
 def test_an_evaluator_that_has_graded_nothing_decides_by_nobodys_grades() -> None:
@@ -109,10 +109,10 @@ def test_opinions_of_one_judge_by_two_models_are_told_apart() -> None:
     other = replace(JUDGED, writer="ollama/llama", grades=(grade("p1", 0.1),))
     run = replace(RUN, opinions=(JUDGED, other))
     assert by("llm", run).settings.writer == "ollama/qwen"
-    chosen = judged_by(run, "llm", "ollama/llama")
+    chosen = with_evaluator(run, "llm", "ollama/llama")
     assert chosen is not None and chosen.grades == other.grades
-    assert judged_by(run, "llm", "ollama/gemma") is None
-    again = judged_by(chosen, "llm", "ollama/qwen")
+    assert with_evaluator(run, "llm", "ollama/gemma") is None
+    again = with_evaluator(chosen, "llm", "ollama/qwen")
     assert again is not None and again.settings.writer == "ollama/qwen"
 
 
@@ -162,21 +162,21 @@ def test_in_records_of_schema_4_the_words_of_a_step_told_who_graded() -> None:
 
 def test_a_record_is_judged_under_settings_by_whom_it_holds() -> None:
     judge = replace(RUN.settings, evaluator=JUDGE, writer="ollama/qwen")
-    assert with_grades_under(RUN, RUN.settings) == RUN
-    assert with_grades_under(RUN, judge) == by("llm")
+    assert with_grades_of(RUN, RUN.settings) == RUN
+    assert with_grades_of(RUN, judge) == by("llm")
     for other in (
         replace(judge, writer="ollama/llama"),
         replace(judge, prompts="2"),
         replace(judge, evaluator=replace(JUDGE, version="2")),
     ):
-        nobody = with_grades_under(RUN, other)
+        nobody = with_grades_of(RUN, other)
         assert nobody.grades is None and nobody.web is not None and nobody.web.grades is None
         assert Opinion(CARD, "extractive", (*GRADES, grade("w1", 0.3))) in nobody.opinions
         assert [step.name for step in nobody.steps] == [SECOND_OPINION] * 3
-    assert JUDGED in with_grades_under(RUN, replace(judge, writer="ollama/llama")).opinions
-    assert JUDGED not in with_grades_under(RUN, replace(judge, prompts="2")).opinions, "made with another prompt"
-    assert JUDGED not in with_grades_under(RUN, replace(judge, evaluator=replace(JUDGE, version="2"))).opinions
-    assert with_grades_under(RUN, replace(RUN.settings, prompts="2")).opinions == (OTHER,), "this one asks no model"
+    assert JUDGED in with_grades_of(RUN, replace(judge, writer="ollama/llama")).opinions
+    assert JUDGED not in with_grades_of(RUN, replace(judge, prompts="2")).opinions, "made with another prompt"
+    assert JUDGED not in with_grades_of(RUN, replace(judge, evaluator=replace(JUDGE, version="2"))).opinions
+    assert with_grades_of(RUN, replace(RUN.settings, prompts="2")).opinions == (OTHER,), "this one asks no model"
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from crag_core.trace.grounding.citation_check import (
     WEAK,
     WORDS,
     Evidence,
-    Standing,
+    SupportLevel,
     lacking,
     match,
     pieces_of,
@@ -44,16 +44,16 @@ def look_up(claim: str, held: Evidence = HELD, cited: tuple[int, ...] = ()):  # 
 @pytest.mark.parametrize(
     ("score", "expected"),
     [
-        (None, Standing.UNCHECKED),
-        (0.0, Standing.NONE),
-        (math.nextafter(WEAK, 0), Standing.NONE),
-        (WEAK, Standing.WEAK),
-        (math.nextafter(SUPPORTED, 0), Standing.WEAK),
-        (SUPPORTED, Standing.SUPPORTED),
-        (1.0, Standing.SUPPORTED),
+        (None, SupportLevel.UNCHECKED),
+        (0.0, SupportLevel.NONE),
+        (math.nextafter(WEAK, 0), SupportLevel.NONE),
+        (WEAK, SupportLevel.WEAK),
+        (math.nextafter(SUPPORTED, 0), SupportLevel.WEAK),
+        (SUPPORTED, SupportLevel.SUPPORTED),
+        (1.0, SupportLevel.SUPPORTED),
     ],
 )
-def test_a_score_has_a_standing(score: float | None, expected: Standing) -> None:
+def test_a_score_has_a_standing(score: float | None, expected: SupportLevel) -> None:
     assert standing(score) is expected
 
 

@@ -32,7 +32,7 @@ def page(
         evaluators,
         lambda name: told.append(("ask", name)),
         lambda name: told.append(("adopt", name)),
-        suited=lambda card: policy.suited_to(card, run.settings.strip_evaluator),
+        suited=lambda card: policy.with_thresholds_for(card, run.settings.strip_evaluator),
         has_model=has_model,
     )
 

@@ -132,7 +132,9 @@ def test_the_last_run_is_shown_under_every_policy_without_a_call(start: Start) -
         assert server.chat_calls == calls
     trace = app.session_state["trace"]
     assert f"{PRICE}** :gray[3 chunks, language model]" in shown(app)
-    suited = [one.suited_to(trace.settings.evaluator, trace.settings.strip_evaluator) for one in POLICIES.values()]
+    suited = [
+        one.with_thresholds_for(trace.settings.evaluator, trace.settings.strip_evaluator) for one in POLICIES.values()
+    ]
     assert actions(app) == {policy.title: reroute(trace, policy).decision.action for policy in suited}
     app.selectbox(key="policies_details").select("paper").run()
     assert "Not in this run: nothing" in shown(app)

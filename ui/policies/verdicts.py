@@ -81,7 +81,7 @@ def judge_run(trace: Trace, policies: Iterable[Policy]) -> list[Verdict]:
     verdicts = []
     judge, grades = trace.settings.evaluator, trace.grades or ()
     for policy in policies:
-        suited = policy.suited_to(judge, trace.settings.strip_evaluator)
+        suited = policy.with_thresholds_for(judge, trace.settings.strip_evaluator)
         routed = reroute(trace, suited)
         needs = tuple(item.value.partition(":")[0] for item in routed.missing if item is not Missing.ANSWER)
         verdicts.append(Verdict(trace.decided_by(suited), routed.decision, judge, trace.settings.top_k, grades, needs))

@@ -38,7 +38,7 @@ def generate(view: View) -> None:
     if made.searches:
         app_state.pause().forget()  # this click asks for the search, however short ago the last one was
     if view.taken.answer is not None and view.is_changed:
-        current_run.keep_first()
+        current_run.set_baseline()
     with app_state.reporting():
         run_job.go_on(known, app_state.asked_choice())
     st.rerun()

@@ -214,5 +214,5 @@ def _shown(value: object) -> str:
 def _suited(policy: str, card: EvaluatorCard) -> Policy:
     """One of others keeps the thresholds of the record: its calibration may be another now, or none."""
     if is_named(card.name):
-        return app_state.policies()[policy].suited_to(card, known_card(OWN_JUDGE))
+        return app_state.policies()[policy].with_thresholds_for(card, known_card(OWN_JUDGE))
     return app_state.suited(policy, card.name)

@@ -163,7 +163,7 @@ def called(choice: str) -> str:
     return "Quotations, no model" if choice == EXTRACTIVE else choice.replace("/", ": ", 1)
 
 
-def why_away(choice: str, models: Models) -> str:
+def unavailable_reason(choice: str, models: Models) -> str:
     """What is wrong with a model that was chosen and cannot be had now; "" for one that can, and for none."""
     if choice == EXTRACTIVE or choice in models.choices or f"{choice}:latest" in models.choices:
         return ""

@@ -165,13 +165,13 @@ def hide_first() -> None:
     st.session_state["first_hidden"] = True
 
 
-def keep_first() -> None:
+def set_baseline() -> None:
     """Before a second answer is generated: the run as taken stays beside it."""
     st.session_state["first"] = first() or app_state.trace()
     st.session_state["first_hidden"] = False
 
 
-def leave_first() -> None:
+def clear_baseline() -> None:
     st.session_state["first"] = None
 
 
@@ -190,7 +190,7 @@ def remember(found: Trace) -> None:
 
 def open_run(found: Trace, *, own_settings: bool = True) -> None:
     """For a callback: show a recorded run as it was taken, or under the sidebar as it stands."""
-    leave_first()
+    clear_baseline()
     app_state.show(found)
     app_state.switch_plain(found)
     if own_settings:
@@ -199,9 +199,9 @@ def open_run(found: Trace, *, own_settings: bool = True) -> None:
     remember(found)
 
 
-def start_anew() -> None:
+def new_conversation() -> None:
     """For a callback: the next question follows none."""
-    leave_first()
+    clear_baseline()
     app_state.show(None)
     st.query_params.pop("run", None)
     st.session_state["ask_question"] = ""

@@ -234,7 +234,7 @@ def _draw_writer(models: Models) -> None:
         help="A model of your own server, or plain quotations of the best sentences.",
     )
     chosen = st.session_state["model"]
-    if why := app_state.why_away(chosen, models):
+    if why := app_state.unavailable_reason(chosen, models):
         st.caption(f":orange[:material/warning: {plain(app_state.called(chosen))} ({why})]")
 
 
@@ -305,7 +305,7 @@ def _await_server(models: Models, drawn_at: float) -> None:
 
 
 def _is_any_away(models: Models) -> bool:
-    is_chosen_away = bool(app_state.why_away(st.session_state.get("model", EXTRACTIVE), models))
+    is_chosen_away = bool(app_state.unavailable_reason(st.session_state.get("model", EXTRACTIVE), models))
     return is_chosen_away or not all(one.reachable for one in (models.ollama, models.openai) if one)
 
 
@@ -317,7 +317,7 @@ def _draw(health: Health) -> None:
 def _model(models: Models) -> Health:
     writers = len(models.choices) - 1
     chosen = st.session_state.get("model", EXTRACTIVE)
-    if why := app_state.why_away(chosen, models):
+    if why := app_state.unavailable_reason(chosen, models):
         server = models.ollama if chosen.startswith("ollama/") else models.openai
         summary, hint = (server.message, server.hint) if server else ("OPENAI_BASE_URL is not set.", "")
         there = f", {writers} others available" if writers else ""

@@ -39,7 +39,7 @@ def _policy(options: argparse.Namespace, trace: Trace) -> Policy:
     made = trace.settings
     policy = made.policy
     if options.policy:
-        policy = find_policy(options.policy, config.load()).suited_to(made.evaluator, made.strip_evaluator)
+        policy = find_policy(options.policy, config.load()).with_thresholds_for(made.evaluator, made.strip_evaluator)
     if options.preset:
         policy = policy.preset(options.preset)
     return with_thresholds(policy, options)

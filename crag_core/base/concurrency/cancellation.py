@@ -19,7 +19,7 @@ from crag_core.base.protocols import Cancel
 
 Value = TypeVar("Value")
 
-GLANCE = 0.05
+POLL_SECONDS = 0.05
 """Seconds between two looks at a cancel flag."""
 
 
@@ -39,7 +39,7 @@ def wait_for(work: Future[Value] | Coroutine[Any, Any, Value], cancel: Cancel) -
     future = work if isinstance(work, Future) else asyncio.run_coroutine_threadsafe(work, _loop())
     while True:
         try:
-            return future.result(timeout=GLANCE)
+            return future.result(timeout=POLL_SECONDS)
         except TimeoutError:
             if future.done():  # it ended just now, or raised a TimeoutError of its own
                 return future.result()
@@ -76,7 +76,7 @@ def iterate(work: AsyncIterator[Value], cancel: Cancel) -> Iterator[Value]:
             if cancel.is_set():
                 raise Stopped("Stopped by you.")
             try:
-                yield items.get(timeout=GLANCE)
+                yield items.get(timeout=POLL_SECONDS)
             except queue.Empty:
                 continue
         future.result()

@@ -60,5 +60,5 @@ def _graded(passage: Passage, reply: Reply | Exception, seconds: float) -> Grade
         return failed([passage], reply, seconds)[0]
     said = yes_or_no(reply)
     reason = f"yes {said.yes:.2f}, no {said.no:.2f} of the first token" if said.share is not None else ""
-    raw = as_text(reply.likely) if reply.likely else reply.text
+    raw = as_text(reply.top_logprobs) if reply.top_logprobs else reply.text
     return Grade(passage.id, said.share, reason, raw=raw, cause=said.cause, seconds=seconds, usage=reply.usage)

@@ -31,11 +31,11 @@ class YesOrNo:
 
 def yes_or_no(reply: Reply) -> YesOrNo:
     """From a reply of `first_tokens`; a spelling that is not among the likeliest tokens counts as impossible."""
-    if not reply.likely:
+    if not reply.top_logprobs:
         return YesOrNo(cause="the reply was empty")
-    if any(_begins_thought(said) for said in (reply.text, reply.likely[0][0])):
+    if any(_begins_thought(said) for said in (reply.text, reply.top_logprobs[0][0])):
         return YesOrNo(cause=THINKS)
-    yes, no = (_sum_of(word, reply.likely) for word in ("yes", "no"))
+    yes, no = (_sum_of(word, reply.top_logprobs) for word in ("yes", "no"))
     return YesOrNo(yes, no, "" if yes + no > 0 else NEITHER)
 
 

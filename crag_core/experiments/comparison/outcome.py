@@ -19,7 +19,7 @@ from crag_core.base.types.decisions import Action
 from crag_core.base.types.passages import Origin, Passage
 from crag_core.base.types.steps import Usage
 from crag_core.experiments.labelled.questions import LabelledQuestion
-from crag_core.trace.grounding.citation_check import Standing, standing
+from crag_core.trace.grounding.citation_check import SupportLevel, standing
 from crag_core.trace.grounding.ending import AnswerEnding, ending_of
 from crag_core.trace.grounding.quoted_answer import CITATION
 from crag_core.trace.reroute import reroute
@@ -202,9 +202,9 @@ def outcome_of(trace: Trace, asked: LabelledQuestion, judged: Mapping[str, int] 
         exact=_compared(exact, text, asked.answers),
         f1=_compared(token_f1, text, asked.answers),
         contains=_compared(contains, text, asked.answers),
-        sentences=sum(one is not Standing.UNCHECKED for one in standings),
-        grounded=standings.count(Standing.SUPPORTED),
-        ungrounded=standings.count(Standing.NONE),
+        sentences=sum(one is not SupportLevel.UNCHECKED for one in standings),
+        grounded=standings.count(SupportLevel.SUPPORTED),
+        ungrounded=standings.count(SupportLevel.NONE),
         web=trace.web.outcome.value if trace.web else "",
         seconds=trace.seconds,
         usage=trace.usage,

@@ -11,7 +11,7 @@ from crag_core.experiments.labelled.questions import (
     Origin,
     UnlabelledQuestion,
 )
-from crag_core.experiments.logs.matching import Truth
+from crag_core.experiments.logs.matching import Reference
 from crag_core.experiments.logs.record import LogRecord, RetrievalLog
 
 
@@ -50,7 +50,7 @@ def _label_of(record: LogRecord, meter: SupportMeter) -> tuple[Expected | None, 
     """And why, in words; the rank of a chunk counts from 1."""
     if record.expected is not None:
         return record.expected, "labelled in the log"
-    truth = Truth(record, meter)
+    truth = Reference(record, meter)
     if not truth.can_tell:
         return None, ""
     for rank, one in enumerate(record.contexts, start=1):

@@ -43,7 +43,7 @@ def declines(answer: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Truth:
+class Reference:
     """What is known to be right of a record; `meter` measures by words how far one text stands in others."""
 
     record: LogRecord

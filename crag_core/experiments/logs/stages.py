@@ -19,7 +19,7 @@ from crag_core.base.types.knowledge import Strip
 from crag_core.base.types.passages import ANSWERING, Passage
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.questions import Expected
-from crag_core.experiments.logs.matching import Truth, declines
+from crag_core.experiments.logs.matching import Reference, declines
 from crag_core.experiments.logs.record import LogRecord
 from crag_core.trace.grounding.citation_check import SUPPORTED
 from crag_core.trace.grounding.claims import sentences, terms_of
@@ -109,8 +109,8 @@ class Judged:
         return _Case(self, policy, reroute(self.trace, policy)).finding()
 
     @cached_property
-    def truth(self) -> Truth:
-        return Truth(self.record, self.meter)
+    def truth(self) -> Reference:
+        return Reference(self.record, self.meter)
 
     @cached_property
     def is_right(self) -> bool | None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from crag_core.experiments.thresholds.threshold_board import Deciding
+from crag_core.experiments.thresholds.threshold_board import ComparedScores
 
 
-def nearest(known: Deciding, lower: float, upper: float) -> tuple[int, ...]:
+def nearest(known: ComparedScores, lower: float, upper: float) -> tuple[int, ...]:
     """All places in `known`, the nearest to a threshold that decides it first, in their order where equally near.
 
     A question that is CORRECT is not decided by `lower`; one that no threshold decides comes last.

@@ -34,7 +34,7 @@ KEPT = 0.95
 
 
 @dataclass(frozen=True)
-class Deciding:
+class ComparedScores:
     """By question: the score compared with `upper`, the one compared with `lower` (NaN: none), an action that no
     threshold changes (-1: none), and whether the grades agree so well that a score between the thresholds counts as
     CORRECT."""
@@ -44,16 +44,16 @@ class Deciding:
     settled: Array
     agrees: Array
 
-    def part(self, which: Array) -> Deciding:
-        return Deciding(self.upper[which], self.lower[which], self.settled[which], self.agrees[which])
+    def part(self, which: Array) -> ComparedScores:
+        return ComparedScores(self.upper[which], self.lower[which], self.settled[which], self.agrees[which])
 
 
-def deciding_scores(policy: Policy, graded: Sequence[ScoredQuestion], lower: float) -> Deciding:
+def deciding_scores(policy: Policy, graded: Sequence[ScoredQuestion], lower: float) -> ComparedScores:
     """What `policy` decides each question by, at `lower`, which has a part in the scores of some policies."""
     if policy.score == "mean_of_kept":
         policy = policy.with_thresholds(lower, max(lower, policy.upper))
     n = len(graded)
-    found = Deciding(np.full(n, np.nan), np.full(n, np.nan), np.full(n, -1), np.zeros(n, dtype=bool))
+    found = ComparedScores(np.full(n, np.nan), np.full(n, np.nan), np.full(n, -1), np.zeros(n, dtype=bool))
     for place, one in enumerate(graded):
         scored = crag.score(policy, evidence_of(policy, one.passages, one.grades, one.signals))
         if scored.settled:
@@ -73,7 +73,7 @@ class Board:
         of = policy.once_classified()
         self.policy, self.cases = of if writer else of.without_language_model(), tuple(cases)
         self.judge, self.writer = judge, writer
-        self._known: dict[float, Deciding] = {}
+        self._known: dict[float, ComparedScores] = {}
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -102,7 +102,7 @@ class Board:
     def answerable(self) -> Array:
         return np.array([case.asked.expected.is_answerable for case in self.cases], dtype=bool)
 
-    def deciding(self, lower: float | None = None) -> Deciding:
+    def deciding(self, lower: float | None = None) -> ComparedScores:
         """(n,) each; `lower` None: that of the policy."""
         lower = self.policy.lower if lower is None else lower
         at = lower if self.depends_on_lower else 0.0
@@ -110,7 +110,7 @@ class Board:
             self._known[at] = self._decide_at(at)
         return self._known[at]
 
-    def _decide_at(self, lower: float) -> Deciding:
+    def _decide_at(self, lower: float) -> ComparedScores:
         return deciding_scores(self.policy, [case.scored for case in self.cases], lower)
 
     def reaches_lower(self, lower: float) -> Array:

@@ -16,7 +16,7 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.signals import RERANK
 from crag_core.report.text import web_address
 from crag_core.trace.injection_scan import remark
-from crag_core.trace.opinions import judged_by
+from crag_core.trace.opinions import with_evaluator
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.answer.answer_blocks import AnswerBlocks
@@ -109,7 +109,7 @@ def changes_of(view: RunView) -> tuple[str, ...]:
 def _as_taken(trace: Trace) -> Trace:
     """The record without edits, by the evaluator whose grades give the decision that was taken."""
     plain = replace(trace, edits=Edits())
-    others = (judged_by(plain, opinion.evaluator.name, opinion.writer) for opinion in trace.opinions)
+    others = (with_evaluator(plain, opinion.evaluator.name, opinion.writer) for opinion in trace.opinions)
     for one in (plain, *others):
         if one and trace.decision and reroute(one, one.settings.policy).decision.decides_like(trace.decision):
             return one

@@ -11,7 +11,7 @@ from dataclasses import replace
 from threading import BoundedSemaphore, Event
 from typing import Any
 
-from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.concurrency.cancellation import POLL_SECONDS
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.base.protocols import Cancel
 from crag_core.base.serialization import to_plain
@@ -126,7 +126,7 @@ class DocumentProcesses(ProcessPool):
 
     @contextmanager
     def _turn(self, cancel: Cancel) -> Iterator[None]:
-        while not self._turns.acquire(timeout=GLANCE):
+        while not self._turns.acquire(timeout=POLL_SECONDS):
             if cancel.is_set():
                 raise Stopped("Stopped by you.")
         try:

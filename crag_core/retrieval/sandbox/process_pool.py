@@ -17,7 +17,7 @@ from threading import Event, Lock, Thread, current_thread
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from weakref import finalize
 
-from crag_core.base.concurrency.cancellation import GLANCE
+from crag_core.base.concurrency.cancellation import POLL_SECONDS
 from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel
@@ -154,7 +154,7 @@ class ChildProcess:
             if left <= 0:
                 raise TookTooLong(f"took longer than {seconds:g} seconds")
             with suppress(Empty):
-                reply = self._replies.get(timeout=min(left, GLANCE))
+                reply = self._replies.get(timeout=min(left, POLL_SECONDS))
                 if reply is None:
                     raise ProcessLost(self._reason)
                 return reply

@@ -51,7 +51,7 @@ _GAIN = 0.05  # of a sentence's weight; a piece that adds less says nothing new
 _AS_GOOD = 0.1
 
 
-class Standing(StrEnum):
+class SupportLevel(StrEnum):
     """How a sentence stands to the evidence; the value is what a model's verdict says to people, as it stands."""
 
     SUPPORTED = "supported"
@@ -65,10 +65,10 @@ class Standing(StrEnum):
 
 
 _FOUND = {
-    Standing.SUPPORTED: "words found",
-    Standing.WEAK: "words found in part",
-    Standing.NONE: "words not found",
-    Standing.UNCHECKED: "not checked",
+    SupportLevel.SUPPORTED: "words found",
+    SupportLevel.WEAK: "words found in part",
+    SupportLevel.NONE: "words not found",
+    SupportLevel.UNCHECKED: "not checked",
 }
 
 
@@ -129,10 +129,10 @@ class Evidence:
         return any(other.startswith(word) and len(other) <= len(word) + 3 for other in self._words)
 
 
-def standing(score: float | None) -> Standing:
+def standing(score: float | None) -> SupportLevel:
     if score is None:
-        return Standing.UNCHECKED
-    return Standing.SUPPORTED if score >= SUPPORTED else Standing.WEAK if score >= WEAK else Standing.NONE
+        return SupportLevel.UNCHECKED
+    return SupportLevel.SUPPORTED if score >= SUPPORTED else SupportLevel.WEAK if score >= WEAK else SupportLevel.NONE
 
 
 def pieces_of(excerpts: Sequence[Excerpt], strips: Iterable[Strip]) -> tuple[Piece, ...]:
@@ -201,7 +201,7 @@ def _gather(weights: Mapping[str, float], evidence: Evidence, places: Iterable[i
 
 def short_sum(support: Sequence[Support], by: str) -> str:
     """ "words of 2 of 3 sentences found", or of a model "2 of 3 sentences supported"."""
-    found = sum(standing(one.score) is Standing.SUPPORTED for one in support)
+    found = sum(standing(one.score) is SupportLevel.SUPPORTED for one in support)
     message = f"{found} of {counted(len(support), 'sentence')}"
     return f"words of {message} found" if by == WORDS else f"{message} supported"
 
@@ -209,7 +209,7 @@ def short_sum(support: Sequence[Support], by: str) -> str:
 def summed_up(support: Sequence[Support], by: str = WORDS) -> str:
     """ "The words of 3 of 4 sentences are found in the evidence, of 1 not."; of a model, what it judged."""
     found = [standing(one.score) for one in support]
-    supported, weak, none, unchecked = map(found.count, Standing)
+    supported, weak, none, unchecked = map(found.count, SupportLevel)
     checked = len(found) - unchecked
     if not checked:
         message = "No sentence could be checked against the evidence."

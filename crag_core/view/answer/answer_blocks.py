@@ -19,7 +19,7 @@ from crag_core.trace.grounding.citation_check import (
     WEAK,
     WORDS,
     Evidence,
-    Standing,
+    SupportLevel,
     lacking,
     pieces_of,
     quoted,
@@ -40,7 +40,7 @@ from crag_core.trace.reroute import caution
 from crag_core.view.path.stages import PLACES, web_failure
 from crag_core.view.run_view import Label, RunView
 
-SIGNS = {Standing.SUPPORTED: "✓", Standing.WEAK: "≈", Standing.NONE: "✗", Standing.UNCHECKED: "–"}
+SIGNS = {SupportLevel.SUPPORTED: "✓", SupportLevel.WEAK: "≈", SupportLevel.NONE: "✗", SupportLevel.UNCHECKED: "–"}
 _QUOTED = 400  # characters of a supporting sentence; a table without any full stop is one sentence
 _HINTED = 160
 _SOURCE = 160
@@ -79,20 +79,20 @@ _ABOUT_OF = {
     Checker.NAMED_MODEL: _ABOUT_NAMED,
 }
 _MARKS = {
-    Standing.SUPPORTED: "words found, 0.55 or more",
-    Standing.WEAK: "words found in part, 0.35 or more",
-    Standing.NONE: "words not found",
-    Standing.UNCHECKED: "not checked: another language or script, code, or nothing that could be true or false",
+    SupportLevel.SUPPORTED: "words found, 0.55 or more",
+    SupportLevel.WEAK: "words found in part, 0.35 or more",
+    SupportLevel.NONE: "words not found",
+    SupportLevel.UNCHECKED: "not checked: another language or script, code, or nothing that could be true or false",
 }
 _OPINIONS = {
-    Standing.SUPPORTED: "supported, all of it, or word for word in the evidence",
-    Standing.WEAK: "weakly supported: some of it is",
-    Standing.NONE: "nothing in the evidence supports this",
-    Standing.UNCHECKED: "not checked: the reply could not be read, code, or nothing that could be true or false",
+    SupportLevel.SUPPORTED: "supported, all of it, or word for word in the evidence",
+    SupportLevel.WEAK: "weakly supported: some of it is",
+    SupportLevel.NONE: "nothing in the evidence supports this",
+    SupportLevel.UNCHECKED: "not checked: the reply could not be read, code, or nothing that could be true or false",
 }
 _CHANCES = _OPINIONS | {
-    Standing.SUPPORTED: "supported, 0.55 or more",
-    Standing.WEAK: "weakly supported, 0.35 or more",
+    SupportLevel.SUPPORTED: "supported, 0.55 or more",
+    SupportLevel.WEAK: "weakly supported, 0.35 or more",
 }
 
 Part = tuple[str, str, str]
@@ -301,9 +301,9 @@ class AnswerBlocks:
             stands.name.lower(),
             number,
             sign=SIGNS[stands],
-            word="" if stands is Standing.SUPPORTED else word,
+            word="" if stands is SupportLevel.SUPPORTED else word,
             spoken=f"Sentence {number}: ",
-            after=f"{word if stands is Standing.SUPPORTED else ''}{message}; details",
+            after=f"{word if stands is SupportLevel.SUPPORTED else ''}{message}; details",
             hint=" ".join([sentence(f"{word}{message}"), *map(_hint, quotes[:1])]),
             note=self.note(one),
             head=self._opinion(one, stands, quotes) if self.judge else self._head(one, stands),
@@ -369,8 +369,8 @@ class AnswerBlocks:
                 source = f"[{label.number}] {label.name}"
                 yield Quote(shortened(text, _QUOTED), source, f"#{label.anchor}", indexes.get(id_))
 
-    def _opinion(self, one: Support, stands: Standing, quotes: tuple[Quote, ...]) -> str:
-        if stands is Standing.UNCHECKED:
+    def _opinion(self, one: Support, stands: SupportLevel, quotes: tuple[Quote, ...]) -> str:
+        if stands is SupportLevel.UNCHECKED:
             return _WHY_UNJUDGED
         if not self._is_opinion(one):
             return "It stands in the evidence word for word, so no model was asked:"
@@ -378,7 +378,7 @@ class AnswerBlocks:
         if self.checker is not Checker.LANGUAGE_MODEL:  # a score, and no evidence named
             message = f"Score {_support(one.score or 0.0)}, judged by {self.judge}: {stands}.{self._unsupported(one)}"
             return f"{message} Nearest in the evidence:" if quotes else message
-        if stands is Standing.NONE:
+        if stands is SupportLevel.NONE:
             return message
         return f"{message} {'It rests on:' if quotes else 'No sentence of the evidence was named.'}"
 
@@ -387,13 +387,13 @@ class AnswerBlocks:
         found = [f"“{clean(said[start:end])}”" for start, end in one.spans]
         return f" {UNSUPPORTED.capitalize()}: {', '.join(found)}." if found else ""
 
-    def _head(self, one: Support, stands: Standing) -> str:
-        if stands is Standing.UNCHECKED:
+    def _head(self, one: Support, stands: SupportLevel) -> str:
+        if stands is SupportLevel.UNCHECKED:
             return _WHY_UNCHECKED
         score = _support(one.score or 0.0)
-        if stands is Standing.NONE:
+        if stands is SupportLevel.NONE:
             return f"Score {score}, less than {WEAK:.2f}: words not found. {self._lacks(one)}"
-        rest = "" if stands is Standing.SUPPORTED else f" {SUPPORTED:.2f} would count as found. {self._lacks(one)}"
+        rest = "" if stands is SupportLevel.SUPPORTED else f" {SUPPORTED:.2f} would count as found. {self._lacks(one)}"
         return f"Score {score}.{rest} Found in:"
 
     def _lacks(self, one: Support) -> str:

@@ -18,7 +18,7 @@ from crag_core.evaluators import shipped
 from crag_core.evaluators.support import WordSupport
 from crag_core.experiments.comparison.outcome import contains
 from crag_core.experiments.labelled.questions import Expected
-from crag_core.experiments.logs.matching import Truth, declines
+from crag_core.experiments.logs.matching import Reference, declines
 from crag_core.experiments.logs.record import Context, LogRecord, passages_of
 from crag_core.experiments.logs.stages import Finding, Judged, Stage, Verdict, find_stage
 from crag_core.trace.trace import Trace
@@ -230,8 +230,8 @@ def test_answers_that_are_some(answer: str) -> None:
     assert not declines(answer)
 
 
-def truth(*references: str, question: str = FERRY.question) -> Truth:
-    return Truth(LogRecord("r", 1, question, references=references), METER)
+def truth(*references: str, question: str = FERRY.question) -> Reference:
+    return Reference(LogRecord("r", 1, question, references=references), METER)
 
 
 @pytest.mark.parametrize(("reference", "answer"), [
