@@ -124,8 +124,10 @@ def test_labels_chosen_in_the_table_are_kept(page: Page, empty_app: str, lightho
     expect(table).to_be_visible()
     for row, key in ((0, "answered"), (1, "off topic")):
         table.dblclick(position={"x": 40, "y": 35 * (row + 1) + 17})
+        expect(page.locator("#portal input")).to_be_focused()
         page.keyboard.type(key)
         page.keyboard.press("Enter")
+        page.wait_for_timeout(1000)  # the table sends a choice a moment after it was made
         settled(page)
     page.get_by_role("button", name="Finish").click()
     expect(page.get_by_text("my questions: 2 questions")).to_be_visible()
