@@ -70,11 +70,11 @@ def upgrade(data: dict[str, Any]) -> dict[str, Any]:
     rules = {key: value for key, value in rules.items() if value not in (None, False)}
     found["skip"] = [(key, None if value is True else value) for key, value in rules.items()]
     found["labels"] = [str(routes[key].get("label", key.capitalize())) for key in ACTIONS]
-    own = known.pop("own_knowledge", 0) if known.pop("consolidate", False) else None
+    own, consolidates = known.pop("own_knowledge", 0), known.pop("consolidate", False)
     abstains = known.pop("doubtful", "show") == "abstain"
     for key, route in routes.items():
         found[key] = _steps_of(key, route, loop)
-        found[key] += [("consolidate", own)] if own is not None else []
+        found[key] += [("consolidate", own)] if consolidates else []
         found[key] += [("abstain", None)] if abstains and key == "ambiguous" else []
     return known | {key: value for key, value in found.items() if value != {}}
 

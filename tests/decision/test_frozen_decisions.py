@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 
+from crag_core.base.serialization import from_plain
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.decision.decide import decide
+from crag_core.decision.policy import Policy
+from crag_core.decision.policy_file import upgrade
+from crag_core.evaluators.policies import find_policy
 from tests.builders import POLICIES, policy_file
 
-FROZEN = Path(__file__).parents[1] / "golden" / "frozen" / "decisions.jsonl.gz"
-CASES = [json.loads(line) for line in gzip.decompress(FROZEN.read_bytes()).splitlines()]
+FROZEN = Path(__file__).parents[1] / "golden" / "frozen"
+CASES = [json.loads(line) for line in gzip.decompress((FROZEN / "decisions.jsonl.gz").read_bytes()).splitlines()]
 
 
 def evidence(case: dict[str, Any]) -> tuple[tuple[Passage, ...], tuple[Grade, ...]]:
@@ -56,3 +60,12 @@ def test_it_decides_as_before(name: str) -> None:
     assert len(cases) == 150
     for case, was in cases:
         assert decided(case) == was, case
+
+
+SPELLED_OUT = json.loads((FROZEN / "policies-4.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted(SPELLED_OUT))
+def test_a_policy_as_records_of_schema_4_spell_it_out_is_the_one_that_ships(name: str) -> None:
+    """They hold every key, also those that were left at their defaults."""
+    assert from_plain(Policy, upgrade(SPELLED_OUT[name]), "policy") == find_policy(name)
