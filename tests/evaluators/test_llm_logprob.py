@@ -104,9 +104,9 @@ def told(token: object = "Yes", logprob: object = -0.1, *top: dict[str, Any]) ->
 )
 def test_odd_log_probabilities_are_left_out(logprobs: Any, likely: tuple[tuple[str, float], ...]) -> None:
     message = {"role": "assistant", "content": "Yes"}
-    assert first_token({"message": message, "logprobs": logprobs}).likely == likely
+    assert first_token({"message": message, "logprobs": logprobs}).top_logprobs == likely
     choice = {"message": message, "logprobs": {"content": logprobs}}
-    assert first_token({"choices": [choice]}).likely == likely
+    assert first_token({"choices": [choice]}).top_logprobs == likely
 
 
 # --- the wire -------------------------------------------------------------------------------------------------------
