@@ -34,7 +34,7 @@ def supporting(messages: Sequence[Message]) -> Token:
 
 def writing(messages: Sequence[Message]) -> Reply:
     """The same, written by a server that tells no probabilities."""
-    return supporting(messages).top_logprobs[0][0]
+    return supporting(messages).likely[0][0]
 
 
 def measured(server: OllamaServer, *sentences: str) -> tuple[Backing, ...]:

@@ -54,7 +54,7 @@ class RealModel:
                     self.pieces_written += 1
                     put(text)
             if "usage" in chunk:
-                put(replace(finish(reason, chunk, load_ns), top_logprobs=likely))
+                put(replace(finish(reason, chunk, load_ns), likely=likely))
             return is_unwanted.is_set()
 
         def generate() -> None:
