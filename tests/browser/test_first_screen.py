@@ -105,7 +105,7 @@ def _tops(page: Page) -> list[float]:
     return now
 
 
-@pytest.mark.exhaustive  # one line lower in most whole runs of `make test` on a busy machine, never alone: not understood yet
+@pytest.mark.exhaustive  # one line lower in most whole runs of `make test`, never alone: the cause is not known yet
 def test_place_of_the_answer_stays_when_a_threshold_changes_the_action(
     screen: Page, empty_app: str, lighthouse: Path
 ) -> None:
