@@ -128,7 +128,7 @@ def mean(values: Mapping[str, float], weights: dict[str, float]) -> float | None
     there = [name for name, weight in weights.items() if name in values and weight]
     if len(there) < 2:
         return values[there[0]] if there else None
-    return round(fmean([values[n] for n in there], [weights[n] for n in there]), 9)  # equal values: their mean
+    return round(fmean([values[n] for n in there], [weights[n] for n in there]), 9)  # exact for equal values
 
 
 def compare(policy: Routing, found: Scored) -> Action:

@@ -40,7 +40,7 @@ def same_judge(one: RunSettings, other: RunSettings) -> bool:
 
 
 def _named(steps: tuple[Step, ...], judge: str) -> tuple[Step, ...]:
-    """The steps where `judge` decides: his are those of grading, those of others are second opinions. "": nobody."""
+    """The steps where evaluator `judge` decides: its own are grading, those of others second opinions. "": none."""
     own, others = StepName.GRADE, StepName.SECOND_OPINION
     names = (own, others)
     return tuple(
