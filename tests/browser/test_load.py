@@ -63,7 +63,7 @@ def test_a_page_whose_ticks_have_stopped_is_drawn_anew(page: Page, tmp_path: Pat
 
     page.route_web_socket(re.compile("_stcore/stream"), pass_on)
     with (
-        OllamaServer(ScriptedModel(lambda messages: "It leaves at nine [1].", delay_s=0.5)) as server,
+        OllamaServer(ScriptedModel(lambda messages: "It leaves at nine [1].", delay_s=2.5)) as server,
         serve(tmp_path, OLLAMA_HOST=server.url, CRAG_MODEL=f"ollama/{MODEL}") as url,
     ):
         page.goto(url)
