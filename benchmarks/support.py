@@ -2,7 +2,7 @@
 
 Run: python benchmarks/support.py               (needs the shared evaluation data, see CRAG_SHARED_DATA; 2 minutes)
      python benchmarks/support.py --judge NAME  (and how far a judge agrees with people: ollama/NAME,
-                                                 bespoke-minicheck, hf:NAME, or what CRAG_SUPPORT takes)
+                                                 bespoke-minicheck, or what CRAG_SUPPORT takes)
 
 Ways are compared on one half of the questions; everything else is measured on the other half, thresholds included.
 Intervals are 95 %: AUROC with the sentences of one home taken together, Wilson's for shares,

@@ -16,7 +16,6 @@ from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.network.addresses import check_url
 from crag_core.base.network.database import show_place
 from crag_core.evaluators.named.names import parse_name
-from crag_core.evaluators.support.reading import is_name
 from crag_core.llms import servers
 from crag_core.trace.grounding.checkers import MINICHECK
 from crag_core.trace.grounding.citation_check import WORDS
@@ -91,8 +90,8 @@ class Config:
     )  # fmt: skip
     support: str = _setting(
         _MODELS, "CRAG_SUPPORT", WORDS, "ollama/llama3.2",
-        "who checks the sentences of an answer: words, which asks no model; a language model, ollama/llama3.2 or "
-        "bespoke-minicheck; a model of the hub or of a folder, hf:NAME or hf:/a/folder",
+        "who checks the sentences of an answer: words, which asks no model, or a language model, ollama/llama3.2 or "
+        "bespoke-minicheck",
     )  # fmt: skip
     evaluators: str = _setting(
         _MODELS, "CRAG_EVALUATORS", "", "hf:BAAI/bge-reranker-base,hf:/srv/models/judge",
@@ -241,8 +240,8 @@ class Config:
         if self.support == MINICHECK:
             object.__setattr__(self, "support", f"ollama/{MINICHECK}")
         server, _, model = self.support.partition("/")
-        if not (self.support == WORDS or is_name(self.support) or (server in ("ollama", "openai") and model)):
-            expected = f"{WORDS}, ollama/NAME, openai/NAME, {MINICHECK}, hf:NAME or hf:/a/folder"
+        if not (self.support == WORDS or (server in ("ollama", "openai") and model)):
+            expected = f"{WORDS}, ollama/NAME, openai/NAME or {MINICHECK}"
             raise BadRecord(f"CRAG_SUPPORT: expected {expected}, found {self.support!r}.")
         if server == "openai" and not self.openai_url:
             message = f"CRAG_SUPPORT names {self.support}, and OPENAI_BASE_URL is not set."

@@ -87,14 +87,12 @@ class Piece:
 class Backing:
     """What stands behind a sentence of an answer; `score` in 0..1, None when that could not be measured.
 
-    `pieces` are ids, best first; `usage` is what it cost to find out. `spans` are the parts of the sentence, (from,
-    to), that the evidence lacks; () where none were told.
+    `pieces` are ids, best first; `usage` is what it cost to find out.
     """
 
     score: float | None
     pieces: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
-    spans: tuple[tuple[int, int], ...] = ()
 
 
 class Retriever(Protocol):

@@ -262,7 +262,7 @@ def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
         why, kind = f"not measured: {error.message}", type(error).__name__
         return Result({}, why, state=StepState.SKIPPED, hint=error.hint, error=kind)
     backed = [
-        Support(start, end, backing.score, backing.pieces, cited_in(sentence), backing.spans)
+        Support(start, end, backing.score, backing.pieces, cited_in(sentence))
         for (start, end), sentence, backing in zip(measured, said, found, strict=True)
     ]
     unbacked = [Support(start, end, 0.0) for start, end in recalled]  # whatever the evidence says, it is not from there

@@ -28,7 +28,6 @@ from crag_core.pipeline.call_budget import budget
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
-from tests.evaluators.support_models import save_spans
 from tests.judge import grading_calls, heard, judging
 from tests.matrix import diagonal
 from tests.policy_files import PAPER, paper_with, use_folder
@@ -449,18 +448,6 @@ def test_the_settings_say_who_checks_an_answer_and_the_record_tells(home: Path, 
     assert [one.score for one in second.support or ()] == [0.45] and second.steps[-1].usage.calls == 1
     assert heard(writing) == {"answer": 2, "check": 1}
     assert words.using(words.config).engine(choice).run(QUESTION).settings.support == "words", "and back again"
-
-
-def test_a_model_by_name_checks_an_answer_and_its_spans_are_recorded(
-    home: Path, writing: OllamaServer, tmp_path: Path
-) -> None:
-    named = f"hf:{save_spans(tmp_path / 'spans', ['fourteen'])}"
-    workbench = Workbench(Config(home=home, ollama_host=writing.url, cache="off", support=named))
-    trace = workbench.engine(replace(suited(workbench, "paper", "embedding"), model=WRITER)).run(QUESTION)
-    assert trace.settings.support == named and heard(writing) == {"answer": 1}
-    (one,) = trace.support or ()
-    assert trace.answer is not None and [trace.answer.text[start:end] for start, end in one.spans] == ["fourteen"]
-    assert one.score == 0.5 and Trace.from_json(trace.to_json()) == trace
 
 
 def test_bespoke_minicheck_is_asked_in_its_own_way(home: Path, writing: OllamaServer) -> None:

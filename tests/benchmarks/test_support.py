@@ -15,7 +15,6 @@ from benchmarks.sentences import Case
 from crag_core.base.protocols import Backing
 from crag_core.base.types.steps import Usage
 from crag_core.evaluators.support.by_model import ModelSupport
-from crag_core.evaluators.support.by_name import NamedSupport
 from crag_core.evaluators.support.minicheck import MiniCheckSupport
 from tests.fakes import FakeModel
 from tests.stand_ins.engines import ScriptedModel
@@ -167,10 +166,9 @@ def test_a_judge_of_the_settings_is_opened_and_an_unknown_one_refused(monkeypatc
         pass
 
 
-def test_a_judge_may_be_whatever_the_setting_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_judge_may_be_whatever_the_setting_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
-    kinds = {"ollama/x": ModelSupport, "bespoke-minicheck": MiniCheckSupport, f"hf:{tmp_path}": NamedSupport}
-    for name, kind in kinds.items():
+    for name, kind in {"ollama/x": ModelSupport, "bespoke-minicheck": MiniCheckSupport}.items():
         with checker(name, frozenset()) as meter:
             assert type(meter) is kind
     with pytest.raises(SystemExit, match="--judge: small, or a value of CRAG_SUPPORT"), checker("x", frozenset()):

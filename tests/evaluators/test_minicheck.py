@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from threading import Event
 
 import pytest
 
 from crag_core.base.errors import ModelMissing, ModelUnavailable
 from crag_core.base.protocols import Backing, Piece
+from crag_core.evaluators.support import open_support
+from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.evaluators.support.minicheck import MiniCheckSupport, asked, said
+from crag_core.evaluators.support.parts import SupportParts
+from crag_core.evaluators.support.words import WordSupport
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import CallLimit
+from tests.fakes import FakeModel
 from tests.stand_ins.engines import Message, Reply, ScriptedModel, Token
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.stand_ins.openai_server import OpenAIServer
@@ -107,3 +113,19 @@ def test_an_outage_is_raised() -> None:
         server.faults.status = 500
         with pytest.raises(ModelUnavailable):
             measured(server, "The students prepare for exams.")
+
+
+@pytest.mark.parametrize(
+    ("setting", "kind"),
+    [
+        ("words", WordSupport),
+        ("ollama/llama3.2", ModelSupport),
+        ("openai/org/x", ModelSupport),
+        ("ollama/bespoke-minicheck:7b-q4_K_M", MiniCheckSupport),
+        ("ollama/jmorgan/bespoke-minicheck:latest", MiniCheckSupport),
+        ("ollama/bespoke-minicheck-clone", ModelSupport),
+    ],
+)
+def test_the_setting_names_the_class_that_is_built(setting: str, kind: type) -> None:
+    made = open_support(setting, SupportParts(Path("nowhere"), STOP_WORDS, lambda choice: FakeModel()))
+    assert type(made) is kind

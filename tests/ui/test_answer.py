@@ -266,7 +266,7 @@ def test_a_hostile_name_of_a_judge_stays_text() -> None:
 
 
 class Spotter:
-    """Finds words unsupported as a checker of spans does."""
+    """Scores sentences with these words low."""
 
     def __init__(self, *unsupported: str) -> None:
         self.unsupported = unsupported
@@ -277,17 +277,23 @@ class Spotter:
         return tuple(self._backing(sentence, pieces) for sentence in sentences)
 
     def _backing(self, sentence: str, pieces: Sequence[Piece]) -> Backing:
-        places = [(sentence.index(one), len(one)) for one in self.unsupported if one in sentence]
-        found = tuple((start, start + length) for start, length in places)
-        return Backing(0.05 if found else 0.9, () if found else (pieces[0].id,), spans=found)
+        found = any(one in sentence for one in self.unsupported)
+        return Backing(0.05 if found else 0.9, () if found else (pieces[0].id,))
 
 
 SPOTTED = "hf:owner/<i>spans</i>"
 INVENTED = "Dogs cost nothing [1]. Yachts pay 99 pounds [2] in gold."
 
 
-def spotted(text: str = INVENTED) -> Trace:
-    return answered(Spotter("99 pounds", "gold"), text, judge=SPOTTED)
+def spotted(*unsupported: str) -> Trace:
+    """As a record of a checker that told words holds them."""
+    run = answered(Spotter(*unsupported), INVENTED, judge=SPOTTED)
+    found = []
+    for one in run.support or ():
+        said = INVENTED[one.start : one.end]
+        spans = tuple((said.index(word), said.index(word) + len(word)) for word in unsupported if word in said)
+        found.append(replace(one, spans=spans))
+    return replace(run, support=tuple(found))
 
 
 def marked(one: dict[str, Any]) -> list[str]:
@@ -295,7 +301,7 @@ def marked(one: dict[str, Any]) -> list[str]:
 
 
 def test_words_that_the_evidence_lacks_are_marked_within_their_sentence() -> None:
-    first, second = sentences(shown(spotted()))
+    first, second = sentences(shown(spotted("99 pounds", "gold")))
     assert (marked(first), marked(second)) == ([], ["99 pounds", "gold"])
     assert words(second) == "Yachts pay 99 pounds [2] in gold." and links(second) == {"[2]": "#passage-2"}
     assert {title for text, href, title in second["parts"] if title and not href} == {"not in the evidence"}
@@ -313,13 +319,13 @@ def test_evidence_that_nobody_named_does_not_speak_against_a_citation() -> None:
 
 
 def test_a_record_shows_the_same_marks_again() -> None:
-    run = spotted()
+    run = spotted("99 pounds", "gold")
     again = Trace.from_json(run.to_json())
     assert data(shown(again)) == data(shown(run))
 
 
 def test_marks_that_cut_a_citation_leave_the_words_whole() -> None:
-    run = answered(Spotter("pounds [2] in"), INVENTED, judge=SPOTTED)
+    run = spotted("pounds [2] in")
     second = sentences(shown(run))[1]
     assert words(second) == "Yachts pay 99 pounds [2] in gold." and links(second) == {"[2]": "#passage-2"}
     assert marked(second) == ["pounds ", " in"]

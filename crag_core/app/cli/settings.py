@@ -18,8 +18,8 @@ OTHERS = {
     "AWS_ENDPOINT_URL": "its address, where it is not Amazon's",
     "OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER": "spans, as "
     "OpenTelemetry's SDK documents them; headers may be secret",
-    "HF_HUB_OFFLINE": "1: no model is fetched from the hub, for `CRAG_EMBEDDING`, `CRAG_SUPPORT` or an evaluator by "
-    "name; the image of the Dockerfile sets it",
+    "HF_HUB_OFFLINE": "1: no model is fetched from the hub, for `CRAG_EMBEDDING` or an evaluator by name; the "
+    "image of the Dockerfile sets it",
 }
 _HEAD = """# Settings
 

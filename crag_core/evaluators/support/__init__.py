@@ -1,4 +1,4 @@
-"""Whether the evidence supports the sentences of an answer: by words, by a language model, or by a model by name."""
+"""Whether the evidence supports the sentences of an answer: by words or by a language model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Protocol
 
 from crag_core.base.protocols import SupportMeter
 from crag_core.evaluators.support.by_model import ModelSupport
-from crag_core.evaluators.support.by_name import NamedSupport
 from crag_core.evaluators.support.minicheck import MiniCheckSupport
 from crag_core.evaluators.support.parts import SupportParts
 from crag_core.evaluators.support.words import WordSupport
@@ -22,7 +21,6 @@ SUPPORT: dict[Checker, SupportClass] = {
     Checker.WORDS: WordSupport,
     Checker.LANGUAGE_MODEL: ModelSupport,
     Checker.MINICHECK: MiniCheckSupport,
-    Checker.NAMED_MODEL: NamedSupport,
 }
 """By the kind that the setting CRAG_SUPPORT names."""
 

@@ -16,7 +16,7 @@ from crag_core.base.prompts.replies import CHECK_SCHEMA, SUPPORT_SAID
 from crag_core.base.protocols import Backing, Cancel, LanguageModel, Messages, Piece, Reply
 from crag_core.base.reply_parsing import VerdictReply, parse_verdict
 from crag_core.base.types.steps import Usage
-from crag_core.evaluators.support.parts import SupportParts, claims_in, fitting
+from crag_core.evaluators.support.parts import SupportParts, claims_in, fitting, whole
 from crag_core.trace.grounding.citation_check import TOGETHER, Evidence
 
 SCORES = {"supported": 1.0, "partly": 0.45, "not supported": 0.0}
@@ -80,13 +80,8 @@ class ModelSupport:
 
     def _ask(self, chats: Mapping[int, Messages], cancel: Cancel) -> dict[int, Reply]:
         """The reply to each chat; raises what kept any of them from coming."""
-        found = {}
-        message = self._model.complete_all(list(chats.values()), cancel, CHECK_SCHEMA) if chats else []
-        for place, reply in zip(chats, message, strict=True):
-            if isinstance(reply, Exception):
-                raise reply
-            found[place] = reply
-        return found
+        replies = self._model.complete_all(list(chats.values()), cancel, CHECK_SCHEMA) if chats else []
+        return dict(zip(chats, whole(replies), strict=True))
 
 
 def _backing(message: VerdictReply, shown: Sequence[Piece], usage: Usage) -> Backing:

@@ -12,10 +12,10 @@ from typing import Self
 
 from crag_core.base.errors import NoLogProbabilities
 from crag_core.base.prompts.delimiters import harmless
-from crag_core.base.protocols import Backing, Cancel, LanguageModel, Messages, Piece, Reply
+from crag_core.base.protocols import Backing, Cancel, LanguageModel, Messages, Piece
 from crag_core.base.types.steps import Usage
 from crag_core.evaluators.shared.yes_no import yes_or_no
-from crag_core.evaluators.support.parts import SupportParts, claims_in, fitting, nearest, passages_of
+from crag_core.evaluators.support.parts import SupportParts, claims_in, fitting, nearest, passages_of, whole
 from crag_core.trace.grounding.citation_check import WEAK, Evidence
 
 PROMPT = "Document: {document}\nClaim: {claim}"
@@ -55,10 +55,10 @@ class MiniCheckSupport:
         if not chats:
             return []
         try:
-            return [(yes_or_no(reply).share, reply.usage) for reply in _whole(self._model.first_tokens(chats, cancel))]
+            return [(yes_or_no(reply).share, reply.usage) for reply in whole(self._model.first_tokens(chats, cancel))]
         except NoLogProbabilities:
             pass
-        return [(said(reply.text), reply.usage) for reply in _whole(self._model.complete_all(chats, cancel))]
+        return [(said(reply.text), reply.usage) for reply in whole(self._model.complete_all(chats, cancel))]
 
 
 def asked(claim: str, pieces: Sequence[Piece]) -> Messages:
@@ -71,12 +71,3 @@ def said(reply: str) -> float | None:
     """1 for yes, 0 for no, None for anything else."""
     match = _YES_NO.match(reply)
     return float(match[1].lower() == "yes") if match else None
-
-
-def _whole(replies: Sequence[Reply | Exception]) -> list[Reply]:
-    found = []
-    for reply in replies:
-        if isinstance(reply, Exception):
-            raise reply
-        found.append(reply)
-    return found

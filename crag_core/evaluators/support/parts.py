@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from crag_core.base.errors import ModelMissing
 from crag_core.base.prompts.messages import JUDGED_CHARACTERS, JUDGED_ROOM, Prompts, shipped
-from crag_core.base.protocols import Backing, LanguageModel, Piece
+from crag_core.base.protocols import Backing, LanguageModel, Piece, Reply
 from crag_core.trace.grounding.citation_check import Evidence, match, quoted
 from crag_core.trace.grounding.claims import claim_of, content_of, is_prose
 from crag_core.trace.grounding.quoted_answer import cited_in
@@ -34,6 +34,16 @@ class SupportParts:
             message = f"{setting!r} is no language model that checks answers."
             raise ModelMissing(message, hint="Set CRAG_SUPPORT.")
         return model
+
+
+def whole(replies: Sequence[Reply | Exception]) -> list[Reply]:
+    """All replies; raises what kept any of them from coming."""
+    found = []
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+        found.append(reply)
+    return found
 
 
 @dataclass(frozen=True)
@@ -83,10 +93,9 @@ def fitting(claim: Claim, evidence: Evidence, room: int = JUDGED_ROOM) -> tuple[
     return tuple(sorted(taken))
 
 
-def nearest(claim: Claim, evidence: Evidence, places: Collection[int] | None = None) -> tuple[str, ...]:
+def nearest(claim: Claim, evidence: Evidence) -> tuple[str, ...]:
     """The ids of the pieces that hold most of the claim's words, for a checker that names none; () where none does."""
-    among = range(len(evidence.pieces)) if places is None else sorted(places)
-    found = match(dict.fromkeys(claim.content, 1.0), (), evidence, among, claim.cited)
+    found = match(dict.fromkeys(claim.content, 1.0), (), evidence, range(len(evidence.pieces)), claim.cited)
     return tuple(dict.fromkeys(evidence.pieces[at].id for at in found.places))
 
 
