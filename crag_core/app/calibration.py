@@ -12,9 +12,8 @@ from crag_core.base.errors import CragError
 from crag_core.base.protocols import Cancel
 from crag_core.evaluators.named.evaluator import NamedEvaluator
 from crag_core.evaluators.named.files import Tell, find_kept, quiet
-from crag_core.evaluators.named.names import PRUNER, parse_name
-from crag_core.evaluators.named.pruner import keep_above
-from crag_core.evaluators.policies import DEFAULT, OWN_JUDGE, find_policy, known_card
+from crag_core.evaluators.named.names import parse_name
+from crag_core.evaluators.policies import DEFAULT, find_policy
 from crag_core.experiments.batch import Controls, OnSetProgress, TakeTurn, at_once, score
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.evaluators import calibrate as fitted
@@ -88,7 +87,6 @@ def calibrate(
     controls = controls or Controls()
     parsed = parse_name(name)
     judge = NamedEvaluator(parsed, tell=tell)
-    interface = judge.interface
     bench = bench or (workbench if labelled else sample_bench(workbench, tell, controls.cancel))
     labelled = labelled or sample_questions()
     policy = find_policy(DEFAULT, workbench.config)
@@ -106,10 +104,7 @@ def calibrate(
             f"{name} is not calibrated: {missing} of {done.total} questions were not graded.",
             hint="What was graded is kept: start it again to continue.",
         )
-    cutoff = keep_above(judge.files) if interface == PRUNER else known_card(OWN_JUDGE).strip_cutoff
-    kept = fitted(
-        cases(labelled.questions, log.load()), policy, judge.card, conditions, interface, judge.files.revision, cutoff,
-        labelled.name, now(),
-    )  # fmt: skip
+    graded = cases(labelled.questions, log.load())
+    kept = fitted(graded, policy, judge.card, conditions, judge.files.revision, labelled.name, now())
     workbench.experiments.save_evaluator(kept)
     return kept

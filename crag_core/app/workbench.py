@@ -17,7 +17,7 @@ from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, NotCalibrated, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.prompts.messages import Prompts, prompts_in
-from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, StripEvaluator, SupportMeter
+from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
 from crag_core.base.serialization import fingerprint
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import EvaluatorCard
@@ -25,8 +25,8 @@ from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.cascade import Cascade, cascade_card, parse_cascade
-from crag_core.evaluators.named.evaluator import Calibrated, NamedEvaluator, NamedStripEvaluator
-from crag_core.evaluators.named.names import PRUNER, is_named, parse_name
+from crag_core.evaluators.named.evaluator import Calibrated, NamedEvaluator
+from crag_core.evaluators.named.names import is_named, parse_name
 from crag_core.evaluators.policies import (
     DEFAULT,
     OWN_JUDGE,
@@ -274,18 +274,13 @@ class Workbench:
     def card(self, name: str) -> EvaluatorCard:
         """With the thresholds of its calibration, where there is one; raises `UnknownName`."""
         made = self._calibrated(name)
-        return named_evaluator(name, made).card if made else cascade_card(name, self.card) or known_card(name)
-
-    def strip_card(self, evaluator: str) -> EvaluatorCard:
-        """Of who scores the sentences where `evaluator` grades: itself where it can, else ours."""
-        pair = parse_cascade(evaluator)
-        evaluator = pair.first if pair else evaluator
-        made = self._calibrated(evaluator)
-        return self.card(evaluator) if made and made.interface == PRUNER else known_card(OWN_JUDGE)
+        if made is not None:
+            return NamedEvaluator(parse_name(name), made).card
+        return cascade_card(name, self.card) or known_card(name)
 
     def suited(self, policy: Policy, evaluator: str) -> Policy:
         """`policy` with the thresholds and the strip cut-off to start from for `evaluator`; raises `UnknownName`."""
-        return policy.with_thresholds_for(self.card(evaluator), self.strip_card(evaluator))
+        return policy.with_thresholds_for(self.card(evaluator), known_card(OWN_JUDGE))
 
     def named(self, name: str) -> NamedEvaluator:
         """An evaluator that somebody else trained; raises `NotCalibrated` unless these very files were calibrated."""
@@ -294,7 +289,7 @@ class Workbench:
         hint = f"Calibrate it once: crag-explorer calibrate '{name}', or the button below Evaluator in the sidebar."
         if made is None:
             raise NotCalibrated(f"{name} is not calibrated: no threshold fits its raw scores.", hint=hint)
-        found = named_evaluator(name, made)
+        found = NamedEvaluator(parse_name(name), made)
         if found.name.is_folder and found.folder_now != made.revision:
             raise NotCalibrated(
                 f"{name} is another model now: expected files with digest {made.revision[:12]}…, as calibrated, "
@@ -410,7 +405,7 @@ class Workbench:
             pause=pause,
             page_reader=None if choice.web is WebMode.OFF else self.page_reader,
             prompts=self.prompts,
-            sentence_scorer=_sentence_scorer(judge, embedder.name),
+            sentence_scorer=shipped.strip_evaluator(embedder.name),
             settings={
                 "writer": choice.model,
                 "writer_version": self.servers.version_of(choice.model),
@@ -426,21 +421,10 @@ def _logs_of(questions: Sequence[Gradable]) -> tuple[str, ...]:
     return tuple(sorted({asked.log for asked in questions if asked.log}))
 
 
-def _sentence_scorer(judge: Evaluator, embedding: str) -> StripEvaluator:
-    """A token pruner scores the sentences of the chunks that it graded, from the same reading of them."""
-    own = judge.uncached if isinstance(judge, CachedEvaluator) else judge
-    return own if isinstance(own, NamedStripEvaluator) else shipped.strip_evaluator(embedding)
-
-
-def named_evaluator(name: str, made: Calibrated) -> NamedEvaluator:
-    kind = NamedStripEvaluator if made.interface == PRUNER else NamedEvaluator
-    return kind(parse_name(name), made)
-
-
 def calibrated(kept: KeptEvaluator) -> Calibrated:
     """What a kept calibration gives to its evaluator."""
     return Calibrated(
-        kept.revision, kept.interface, kept.curve.probability, kept.lower, kept.upper, kept.strip_cutoff, kept.version,
+        kept.revision, kept.curve.probability, kept.lower, kept.upper, kept.version,
         f"no LLM call, about {kept.seconds * 1000:.0f} ms a chunk",
     )  # fmt: skip
 

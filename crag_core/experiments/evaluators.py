@@ -35,18 +35,15 @@ class KeptEvaluator:
     """What is known of an evaluator `name` since it graded the set `labelled`, at its `revision`: a commit of the hub,
     or the digest of a folder.
 
-    `lower` and `upper` are thresholds of the calibrated score, chosen as `reason` tells; `strip_cutoff` is that of
-    sentences, where it scores them. `apart` is its AUROC, `seconds` what a chunk took. `remark` is what whoever
-    uses it should know of its scores, "" for nothing.
+    `lower` and `upper` are thresholds of the calibrated score, chosen as `reason` tells. `apart` is its AUROC,
+    `seconds` what a chunk took. `remark` is what whoever uses it should know of its scores, "" for nothing.
     """
 
     name: str
-    interface: str
     revision: str
     curve: Calibration
     lower: float
     upper: float
-    strip_cutoff: float
     labelled: str
     apart: Estimate
     seconds: float
@@ -54,7 +51,7 @@ class KeptEvaluator:
     remark: str = ""
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.lower <= self.upper <= 1.0 or not 0.0 <= self.strip_cutoff <= 1.0:
+        if not 0.0 <= self.lower <= self.upper <= 1.0:
             raise ValueError(f"expected 0 <= lower <= upper <= 1, found {self.lower} and {self.upper}")
         if not self.name or not self.revision:
             raise ValueError("expected the name of an evaluator and its revision")
@@ -73,8 +70,8 @@ def break_even(costs: Costs) -> tuple[float, float]:
 
 
 def calibrate(
-    cases: Sequence[Case], policy: Policy, judge: EvaluatorCard, made: Conditions, interface: str, revision: str,
-    strip_cutoff: float, labelled: str, created: str,
+    cases: Sequence[Case], policy: Policy, judge: EvaluatorCard, made: Conditions, revision: str, labelled: str,
+    created: str,
 ) -> KeptEvaluator:  # fmt: skip
     """From questions that `judge` graded without one under `made`; raises `BadRecord` where they allow none."""
     answerable = np.array([case.asked.expected.is_answerable for case in cases], dtype=bool)
@@ -95,12 +92,10 @@ def calibrate(
     times = [one.seconds for case in cases for one in case.scored.grades or () if one.score is not None]
     return KeptEvaluator(
         name=judge.name,
-        interface=interface,
         revision=revision,
         curve=curve,
         lower=min(found.lower, found.upper),
         upper=max(found.lower, found.upper),
-        strip_cutoff=strip_cutoff,
         labelled=labelled,
         apart=apart,
         seconds=math.fsum(times) / len(times) if times else 0.0,
@@ -144,7 +139,7 @@ def _curve(best: Array, answerable: Array, judge: EvaluatorCard, made: Condition
         raise BadRecord(
             f"{judge.name} cannot be calibrated on these {len(found.labels)} questions: expected higher scores where "
             f"the documents answer, found AUROC {parting}.",
-            hint="It is no evaluator for such documents, or its interface is another: see ?as=.",
+            hint="It is no evaluator for such documents.",
         )
     return Calibration(
         Kind.PLATT, judge.name, judge.version, made.corpus, len(found.labels), created, coefficients=coefficients

@@ -353,8 +353,12 @@ class ExperimentFolder:
         for title in self._names(EVALUATORS, ".json"):
             try:
                 plain = json.loads(self._read(EVALUATORS, title, ".json", "evaluator"))
+                # Of earlier versions: models of interfaces that are gone.
+                if plain.pop("interface", "") in ("span", "pruner") or "?as=" in plain["name"]:
+                    continue
+                plain.pop("strip_cutoff", None)
                 kept = from_plain(KeptEvaluator, plain, "evaluator")
-            except (BadRecord, UnknownName, ValueError, RecursionError):
+            except (BadRecord, UnknownName, ValueError, LookupError, TypeError, AttributeError, RecursionError):
                 continue
             found[kept.name] = kept
         return found

@@ -14,8 +14,8 @@ from crag_core.app import calibration, workbench
 from crag_core.app.calibration import expected_seconds
 from crag_core.app.workbench import Workbench, build_pipeline
 from crag_core.base.errors import BadRecord, EvaluatorUnavailable, NotCalibrated, UnknownName
-from crag_core.evaluators.named import find
-from crag_core.evaluators.named.evaluator import NamedEvaluator, NamedStripEvaluator
+from crag_core.evaluators.named import reader
+from crag_core.evaluators.named.evaluator import NamedEvaluator
 from crag_core.evaluators.policies import find_policy, known_card
 from crag_core.experiments.evaluators import break_even
 from crag_core.experiments.thresholds.objective import Costs
@@ -33,7 +33,7 @@ SEED = 2
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    find._loaded.clear()
+    reader._opened.cache_clear()
     made = tmp_path / "judge"
     made.mkdir()
     return tiny_models.save_one_logit(made, seed=SEED)
@@ -60,7 +60,7 @@ def test_calibrated_evaluator_grades_decides_and_is_recorded(labelled: Path, fol
     assert "graded 30 of 30" in shown.err and "calibrated on 30 questions of questions: AUROC 0." in shown.out
     bench = Workbench()
     kept, card = bench.experiments.evaluators()[name], bench.cards()[name]
-    assert (kept.interface, kept.curve.kind, kept.curve.questions) == ("one-logit", "platt", 30)
+    assert (kept.curve.kind, kept.curve.questions) == ("platt", 30)
     assert kept.remark == "" or "No question of the set reaches CORRECT" in kept.remark
     assert (card.lower, card.upper) == (kept.lower, kept.upper) and "no LLM call, about" in card.cost
     assert bench.suited(find_policy("paper"), name).thresholds[:2] == (kept.lower, kept.upper)
@@ -160,21 +160,19 @@ def test_sample_is_indexed_apart_from_the_users_documents(
     assert len(told) == 1, "the second time it is there"
 
 
-def test_pruner_scores_the_sentences_of_its_run(labelled: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "pruner"
-    folder.mkdir()
-    name = f"hf:{tiny_models.save_open_provence(folder, seed=SEED)}"
+def test_calibrations_of_before_are_read_and_those_of_interfaces_that_are_gone_are_left_out(
+    labelled: Path, folder: Path
+) -> None:
+    name = f"hf:{folder}"
     assert main(["calibrate", name, "--set", str(labelled)]) == 0
-    engine = build_pipeline("paper", name)
-    assert engine.settings.strip_evaluator.name == name and engine.settings.policy.cutoff == 0.25
-    run = engine.run(QUESTION)
-    assert run.failure is None
-    scored = engine.score_strips(run, (run.passages or ())[:1])
-    own = [strip for strip in scored.strips or () if strip.passage_id == (run.passages or ())[0].id]
-    judge = Workbench().evaluator(name, None)
-    assert isinstance(getattr(judge, "uncached", judge), NamedStripEvaluator)
-    assert own and all(strip.score is not None for strip in own)
-    assert build_pipeline("paper", "embedding").settings.strip_evaluator.name == "cross-encoder"
+    (kept,) = (Workbench().config.home / "laboratory" / "evaluators").glob("*.json")
+    now, plain = Workbench().experiments.evaluators(), json.loads(kept.read_text("utf-8"))
+    for interface, called, read in (("one-logit", name, now), ("span", name, {}), ("yes-no", f"{name}?as=yes-no", {})):
+        kept.write_text(json.dumps(plain | {"interface": interface, "strip_cutoff": 0.05, "name": called}), "utf-8")
+        assert Workbench().experiments.evaluators() == read
+    for broken in ("[]", "{}", '"x"'):
+        kept.write_text(broken, "utf-8")
+        assert Workbench().experiments.evaluators() == {}
 
 
 def test_time_is_estimated_from_the_files_that_are_here(folder: Path, tmp_path: Path) -> None:

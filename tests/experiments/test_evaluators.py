@@ -33,7 +33,7 @@ def case(place: int, expected: Expected, *logits: float | None) -> Case:
 
 def fitted(cases: Sequence[Case]) -> KeptEvaluator:
     policy = find_policy("two-signal")
-    return calibrate(cases, policy, CARD, MADE, "one-logit", "abc", 0.05, "mine", "2026-01-01T00:00:00Z")
+    return calibrate(cases, policy, CARD, MADE, "abc", "mine", "2026-01-01T00:00:00Z")
 
 
 def a_set(answered: float, other: float, count: int = 30) -> list[Case]:

@@ -15,7 +15,7 @@ from crag_core.app import calibration
 from crag_core.app.access import NotAllowed
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from crag_core.evaluators.named import find
+from crag_core.evaluators.named import reader
 from tests.evaluators.named import tiny_models
 from tests.ui.conftest import ask, choose, press, shown
 from ui.session import access, named_evaluators
@@ -29,7 +29,7 @@ NAMES = ("compare", "tune", "logs", "history", "policies", "settings")
 @pytest.fixture
 def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A random model that scores one kind of the questions of a small sample higher."""
-    find._loaded.clear()
+    reader._opened.cache_clear()
     folder, data = tmp_path / "judge", tmp_path / "data"
     folder.mkdir()
     (data / "sample").mkdir(parents=True)

@@ -8,7 +8,7 @@ from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.cascade import SHOWN_FORM
-from crag_core.evaluators.named.names import KINDS, SHOWN_FORMS, is_named
+from crag_core.evaluators.named.names import SHOWN_FORMS, is_named
 from crag_core.experiments.batch import SetProgress
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import access, app_state, named_evaluators, tune_state
@@ -46,9 +46,8 @@ def _draw_adding() -> None:
     with st.popover("Another by name", icon=":material/add:", type="tertiary"):
         st.text_input("Model", key=_TYPED, placeholder="hf:BAAI/bge-reranker-base")
         st.caption(
-            f"A reranker, an extractive QA model or a token pruner: {SHOWN_FORMS}. Its files say which; where they do "
-            f"not, add ?as= and one of {', '.join(KINDS)}. Safetensors only; none of its code is run. Or two of them: "
-            f"{SHOWN_FORM} asks the second about scores from 0.5 to 0.9."
+            f"A reranker: {SHOWN_FORMS}. Safetensors only; none of its code is run. Or two evaluators: {SHOWN_FORM} "
+            "asks the second about scores from 0.5 to 0.9."
         )
         st.button("Add", on_click=_add, key="evaluator_add")
         if refused := st.session_state.get(_REFUSED):

@@ -14,6 +14,7 @@ from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Doubtful, Policy, Preset
+from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -89,8 +90,7 @@ def _draw_thresholds() -> None:
     )
     _draw_limit(start)
     policy = app_state.policy()
-    scorer = app_state.workbench().strip_card(st.session_state["evaluator"])
-    if told := cutoff_source(app_state.policies()[policy.name], scorer):
+    if told := cutoff_source(app_state.policies()[policy.name], known_card(OWN_JUDGE)):
         st.caption(told)
     _draw_legend(policy)
     presets.draw_in_use(policy)

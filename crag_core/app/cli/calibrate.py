@@ -49,7 +49,7 @@ def told(kept: KeptEvaluator) -> str:
     lower, upper = readable(kept.lower, kept.upper)
     return "\n".join(
         [
-            f"{kept.name}: {kept.interface}, revision {kept.revision[:12]}",
+            f"{kept.name}: revision {kept.revision[:12]}",
             f"calibrated on {kept.curve.questions} questions of {kept.labelled}: AUROC {kept.apart}, "
             f"{kept.seconds * 1000:.0f} ms a chunk",
             f"lower {lower}, upper {upper} ({kept.reason})",

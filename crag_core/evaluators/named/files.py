@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
@@ -16,12 +16,10 @@ from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.evaluators.named.names import ModelName
 
 CONFIG, WEIGHTS, ADAPTER = "config.json", ".safetensors", "adapter_config.json"
-MODULES, SENTENCE_TRANSFORMERS = "modules.json", "config_sentence_transformers.json"
 # Of the hub's files those that are read, one folder deep; not code, not pickles, not copies for other runtimes.
 _ENDINGS = (".json", ".txt", ".model", ".jinja", WEIGHTS)
 _OTHER_WEIGHTS = (".bin", ".pt", ".pth", ".gguf", ".onnx", ".h5")
 _OTHER_RUNTIMES = ("onnx/", "openvino/", "original/", "coreml/", "gguf/")
-_LONGEST_HEADER = 100_000_000  # bytes, as the format has it
 
 Tell = Callable[[str], None]
 """Is told in one line what takes long."""
@@ -58,25 +56,34 @@ class ModelFiles:
     def has(self, name: str) -> bool:
         return (self.folder / name).is_file()
 
+    def check_weights(self) -> None:
+        """Raises `EvaluatorUnavailable` where no file of weights, here or one folder deep, can be read."""
+        _ = self.busy_parameters
+
     @cached_property
-    def tensors(self) -> Mapping[str, tuple[int, ...]]:
-        """The shapes of all weights beside config.json, by name; raises `EvaluatorUnavailable`."""
-        found: dict[str, tuple[int, ...]] = {}
-        for path in sorted(self.folder.glob(f"*{WEIGHTS}")):
-            found |= _shapes(path)
-        if not found:
+    def busy_parameters(self) -> int:
+        """Those that every token passes: all but the vocabulary. Raises `EvaluatorUnavailable`."""
+        from safetensors import SafetensorError, safe_open
+
+        found, paths = 0, sorted(self.folder.glob(f"*{WEIGHTS}"))
+        if not paths:
             others = sorted(path.name for path in self.folder.glob("*") if path.suffix in _OTHER_WEIGHTS)
             raise EvaluatorUnavailable(
                 f"Expected weights in a file *{WEIGHTS} in {self.folder}, found "
                 f"{', '.join(others[:3]) or 'none'}. Pickled weights are not read, since reading them runs code.",
                 hint="Save the model again with safetensors, or choose a revision that has them.",
             )
+        for path in paths:
+            try:
+                with safe_open(path, "numpy") as opened:
+                    names = [name for name in opened.keys() if "embed" not in name]  # noqa: SIM118  # it is no dict
+                    found += sum(prod(opened.get_slice(name).get_shape()) for name in names)
+            except (OSError, SafetensorError) as error:
+                raise EvaluatorUnavailable(
+                    f"{path.name} in {path.parent} is no safetensors file ({str(error)[:100]}).",
+                    hint="Download the model again; a stub of Git LFS holds no weights.",
+                ) from error
         return found
-
-    @property
-    def busy_parameters(self) -> int:
-        """Those that every token passes: all but the vocabulary."""
-        return sum(prod(shape) for name, shape in self.tensors.items() if "embed" not in name)
 
 
 def find_files(name: ModelName, tell: Tell = quiet, pinned: str = "") -> ModelFiles:
@@ -131,22 +138,6 @@ def _folder(folder: Path) -> ModelFiles:
         ) from error
 
 
-def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """The header of a safetensors file: its length in 8 bytes, then JSON."""
-    try:
-        with path.open("rb") as stream:
-            length = int.from_bytes(stream.read(8), "little")
-            if not 0 < length <= min(_LONGEST_HEADER, path.stat().st_size):
-                raise ValueError("no header")
-            header = json.loads(stream.read(length))
-        return {name: tuple(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__"}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EvaluatorUnavailable(
-            f"{path.name} in {path.parent} is no safetensors file ({str(error)[:100]}).",
-            hint="Download the model again; a stub of Git LFS holds no weights.",
-        ) from error
-
-
 # --- the hub ----------------------------------------------------------------------------------------------------------
 
 
@@ -154,22 +145,21 @@ def _snapshot(name: ModelName, tell: Tell, pinned: str) -> ModelFiles:
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
+    disable_progress_bars()  # they would fill the server's log
+    asked = _asked(pinned or name.revision)
+    if pinned and (kept := _kept(name, asked)):
+        return kept
     try:
-        disable_progress_bars()  # they would fill the server's log
-        there = _kept(name, _asked(pinned)) if pinned else None
-        if there is None:
-            at = pinned or name.revision
-            if not _is_offline():
-                _announce(name, at, tell)
-            folder = Path(snapshot_download(name.source, **_asked(at)))
-            there = ModelFiles(folder, folder.name)
-        return there
+        if not _is_offline():
+            _announce(name, pinned or name.revision, tell)
+        folder = Path(snapshot_download(name.source, **asked))
+        return ModelFiles(folder, folder.name)
     except EvaluatorUnavailable:
         raise
     # The library raises errors of its own, of requests and of the disk.
     except Exception as error:
-        if there := _kept(name, _asked(pinned or name.revision)):  # the hub is away, the files are here
-            return there
+        if kept := _kept(name, asked):  # the hub is away, the files are here
+            return kept
         raise _explain(name, pinned, error) from error
 
 

@@ -1,4 +1,4 @@
-"""Names of evaluators that somebody else trained: `hf:NAME`, `hf:NAME@REVISION`, `hf:/a/folder`, `?as=INTERFACE`."""
+"""Names of evaluators that somebody else trained: `hf:NAME`, `hf:NAME@REVISION`, `hf:/a/folder`."""
 
 from __future__ import annotations
 
@@ -9,26 +9,22 @@ from crag_core.base.errors import UnknownName
 from crag_core.base.types.grades import EvaluatorCard
 
 PREFIX = "hf:"
-ONE_LOGIT, YES_NO, SPAN, PRUNER = "one-logit", "yes-no", "span", "pruner"
-KINDS = (ONE_LOGIT, YES_NO, SPAN, PRUNER)
-"""The interfaces, by the name that one may be told by."""
 SHOWN_FORMS = "hf:OWNER/NAME, hf:OWNER/NAME@REVISION or hf:/a/folder"
 PLACEHOLDER = (0.3, 0.7)
 """Where the sliders of an evaluator without calibration stand; no run is started with them."""
 
-_HUB = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?")
-_REVISION = re.compile(r"[\w./-]{1,100}")
+_HUB = re.compile(r"([A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?)(?:@([\w./-]{1,100}))?")
+_NEVER = re.compile(r"(^|[/@])\.\.(/|$)|\?as=")
 _LONGEST = 400
 
 
 @dataclass(frozen=True)
 class ModelName:
     """`source` is a name on the hub, or the whole path of a folder; `revision` a branch, tag or commit of the hub, "":
-    the newest. `told` is the interface that was named, "": the files tell."""
+    the newest."""
 
     source: str
     revision: str = ""
-    told: str = ""
 
     @property
     def is_folder(self) -> bool:
@@ -41,8 +37,7 @@ class ModelName:
         return (name or self.source) + (f"@{self.revision[:12]}" if self.revision else "")
 
     def __str__(self) -> str:
-        at = f"@{self.revision}" if self.revision else ""
-        return f"{PREFIX}{self.source}{at}{f'?as={self.told}' if self.told else ''}"
+        return f"{PREFIX}{self.source}{f'@{self.revision}' if self.revision else ''}"
 
 
 def is_named(evaluator: str) -> bool:
@@ -52,25 +47,16 @@ def is_named(evaluator: str) -> bool:
 
 def parse_name(text: str) -> ModelName:
     """Raises `UnknownName` for what cannot be such a name."""
-    if not is_named(text) or len(text) > _LONGEST or not text.isprintable():
-        raise _wrong(text)
-    place, asked, told = text.removeprefix(PREFIX).partition("?as=")
-    if asked and told not in KINDS:
-        raise UnknownName.among("interface", told, KINDS)
-    if ".." in place.split("/"):
-        raise _wrong(text)
-    if place.startswith("/"):
-        return ModelName(place.rstrip("/") or "/", told=told)
-    source, at, revision = place.partition("@")
-    if not _HUB.fullmatch(source) or ".." in source or (at and not _REVISION.fullmatch(revision)):
-        raise _wrong(text)
-    return ModelName(source, revision, told)
-
-
-def _wrong(text: str) -> UnknownName:
-    return UnknownName(
+    place = text.removeprefix(PREFIX)
+    is_one = is_named(text) and len(text) <= _LONGEST and text.isprintable()
+    if is_one and not _NEVER.search(place):
+        if place.startswith("/"):
+            return ModelName(place.rstrip("/") or "/")
+        if found := _HUB.fullmatch(place):
+            return ModelName(found[1], found[2] or "")
+    raise UnknownName(
         f"Expected an evaluator such as {SHOWN_FORMS}, found {text[:80]!r}.",
-        hint=f"Where the files do not tell, add ?as= and one of {', '.join(KINDS)}.",
+        hint="Name a model of the hub, or a folder by its whole path.",
     )
 
 

@@ -1,178 +1,185 @@
-"""What the readers of all interfaces share: windows of long texts, one reading at a time, the last ones remembered."""
+"""A reranker with one logit, or a causal one with yes and no, through `CrossEncoder` of sentence-transformers.
+
+Nothing is made up: weights or a tokenizer that the files lack, which the libraries would fill in, are refused.
+"""
 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from functools import lru_cache
 from threading import Lock
-from typing import Any, ClassVar
+from typing import Any
 
-from crag_core.base.concurrency import remembered
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Cancel
-from crag_core.evaluators.named.files import ModelFiles
+from crag_core.evaluators.named.files import ADAPTER, ModelFiles
 from crag_core.evaluators.shared.pair_encoder import Pieces, cut_windows
 
 WINDOW = 512
 """Pieces of question and text that are read at once at most: these models were trained on no longer ones."""
 OVERLAP = 64
-_REMEMBERED = 512
+QWEN3 = (
+    "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+    'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
+    "<Instruct>: Given a web search query, retrieve relevant passages that answer the query\n"
+    "<Query>: {{ messages | selectattr('role', 'eq', 'query') | map(attribute='content') | first }}\n"
+    "<Document>: {{ messages | selectattr('role', 'eq', 'document') | map(attribute='content') | first }}"
+    "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>{{ '\n\n' }}"
+)
+"""The prompt of the model card of Qwen/Qwen3-Reranker-0.6B, for its files without one of sentence-transformers."""
+
+_MODULES, _SENTENCE_TRANSFORMERS = "modules.json", "config_sentence_transformers.json"
 _FEWEST_PIECES = 32  # an alphabet
-_UNBOUNDED = 1_000_000  # what tokenizers say of a length that they do not know
-
-Kept = tuple[tuple[int, int, float], ...]
-"""Of pieces of a text: from, to, and the probability that the piece is kept."""
+_opening = Lock()
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What a model says of a question and a text: the logit of its best window, what `note` tells of it, and of how
-    many windows it is the best. `kept` only of a token pruner."""
-
-    logit: float
-    note: str = ""
-    windows: int = 1
-    kept: Kept = ()
+def open_reader(files: ModelFiles) -> Reader:
+    """The loaded model: the last two stay in memory. Raises `EvaluatorUnavailable`."""
+    with _opening:
+        return _opened(files)
 
 
-class Reader(ABC):
-    """A loaded model, safe to share between threads. Constructing it raises `EvaluatorUnavailable`.
-
-    `scale` is what its logit means. `scores_sentences`: its readings have `kept`.
-    """
-
-    scale: ClassVar[str]
-    scores_sentences: ClassVar[bool] = False
+class Reader:
+    """A loaded model, safe to share between threads. Constructing it raises `EvaluatorUnavailable`."""
 
     def __init__(self, files: ModelFiles) -> None:
+        from crag_core.base.concurrency.loading import TRANSFORMERS
+
         self.files = files
-        with loading(files):
-            self.tokenizer = self._load()
-            self.longest = read_at_once(files, self.tokenizer, WINDOW)
         self._lock = Lock()
-        self._last: OrderedDict[tuple[str, str], Reading] = OrderedDict()
-        remembered.register(self)
+        with TRANSFORMERS, failing(files):
+            self._model = _load(files, _check(files))
+        self.tokenizer: Any = self._model.tokenizer
+        self._marks = [one.content for one in self.tokenizer.added_tokens_decoder.values() if one.special]
+        positions = int(files.config.get("max_position_embeddings") or WINDOW)
+        # RoBERTa and its kin count positions from the one of padding on.
+        positions -= 2 if "roberta" in str(files.config.get("model_type")) else 0
+        self.longest = min(WINDOW, positions, self.tokenizer.model_max_length)
+        # The prompt of a causal model is no part of its window: it reads much longer ones.
+        frame = 0 if self.tokenizer.chat_template else self.tokenizer.num_special_tokens_to_add(pair=True)
+        self._room = self.longest - int(frame)
 
-    def forget(self) -> None:
-        with self._lock:
-            self._last.clear()
+    def read(self, question: str, texts: Sequence[str], cancel: Cancel) -> list[tuple[float, int]]:
+        """Of each text the logit of its best window and how many windows it has, in order.
 
-    @abstractmethod
-    def _load(self) -> Any:
-        """Load the model; its tokenizer."""
-
-    @abstractmethod
-    def _read(self, question: str, text: str) -> Reading:
-        """One window; `kept` with places in `text`."""
-
-    def read(self, question: str, texts: Sequence[str], cancel: Cancel) -> list[Reading]:
-        """Each text, in order; raises `Stopped` soon after `cancel` is set, `EvaluatorUnavailable`.
-
-        One by one: a score does not depend on the company, and padding costs more on a CPU than batches save.
+        One by one: a score does not depend on the company. Raises `Stopped` soon after `cancel` is set, or
+        `EvaluatorUnavailable`.
         """
         found = []
-        for text in texts:
-            if cancel.is_set():
-                raise Stopped("Stopped by you.")
-            with self._lock:
-                found.append(self._remember(question, text))
+        with failing(self.files):
+            _use_half_of_the_cores()
+            for text in texts:
+                asked, windows = self.windows(question, text)
+                logits = []
+                for window in windows:
+                    if cancel.is_set():
+                        raise Stopped("Stopped by you.")
+                    with self._lock:
+                        logits.append(float(self._model.predict([(asked, window)], show_progress_bar=False)[0]))
+                found.append((max(logits), len(logits)))
         return found
 
-    def _remember(self, question: str, text: str) -> Reading:
-        key = (question, text)
-        if key not in self._last:
-            with at_work(self.files):
-                self._last[key] = self._best(question, text)
-            if len(self._last) > _REMEMBERED:
-                self._last.popitem(last=False)
-        self._last.move_to_end(key)
-        return self._last[key]
-
-    def _best(self, question: str, text: str) -> Reading:
-        asked, windows = self.windows(question, text)
-        readings = []
-        for start, window in windows:
-            one = self._read(asked, window)
-            readings.append(replace(one, kept=tuple((a + start, b + start, p) for a, b, p in one.kept)))
-        best = max(readings, key=lambda one: one.logit)
-        kept = tuple(piece for one in readings for piece in one.kept)
-        return replace(best, windows=len(readings), kept=kept)
-
-    def windows(self, question: str, text: str) -> tuple[str, list[tuple[int, str]]]:
-        """The question, cut at half of what is read at once, and the text in overlapping windows, each with where it
-        begins: the text as it is where it fits."""
+    def windows(self, question: str, text: str) -> tuple[str, list[str]]:
+        """The question, cut at half of what is read at once, and the text in overlapping windows."""
         asked, whole = self._pieces(question), self._pieces(text)
         most = self.longest // 2
         if len(asked.ids) > most:
-            asked = replace(asked, text=question[: asked.offsets[most - 1][1]], ids=asked.ids[:most])
-        room = self.longest - self._frame() - len(asked.ids)
+            asked = Pieces(asked.text[: asked.offsets[most - 1][1]], asked.ids[:most], asked.offsets[:most])
+        room = self._room - len(asked.ids)
         if len(whole.ids) <= room:
-            return asked.text, [(0, text)]
-        cut = cut_windows(whole, room, min(OVERLAP, room // 4))
-        return asked.text, [(whole.offsets[window.start][0], window.text) for window in cut]
-
-    def _frame(self) -> int:
-        """Special pieces around question and text."""
-        return int(self.tokenizer.num_special_tokens_to_add(pair=True))
+            return asked.text, [whole.text]
+        return asked.text, [one.text for one in cut_windows(whole, room, min(OVERLAP, room // 4))]
 
     def _pieces(self, text: str) -> Pieces:
+        """A mark of the model, such as "[SEP]", is taken apart: no document ends itself and speaks in its marks."""
+        for mark in self._marks:
+            text = text.replace(mark, f"{mark[:1]} {mark[1:]}")
         found = self.tokenizer(
             text, add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
         )
         return Pieces(text, found["input_ids"], found["offset_mapping"])
 
 
-def read_as_text(tokenizer: Any) -> Any:
-    """`tokenizer`, which from now on reads "[SEP]" and its like in a text as letters: a document must not be able to
-    end itself and speak in the model's own marks. Raises `ValueError` for one without places, or without pieces."""
-    if len(tokenizer) < _FEWEST_PIECES:  # transformers makes an empty one where there are no files
-        raise ValueError("expected the files of its tokenizer, found none")
-    if not tokenizer.is_fast:
-        raise ValueError("expected a tokenizer with the file tokenizer.json, found one without")
-    tokenizer.split_special_tokens = True
-    return tokenizer
+@lru_cache(2)
+def _opened(files: ModelFiles) -> Reader:
+    return Reader(files)
 
 
-def read_at_once(files: ModelFiles, tokenizer: Any, most: int) -> int:
-    """Pieces that are read at once: `most`, or fewer where config.json or the tokenizer says so."""
-    positions = int(files.config.get("max_position_embeddings") or WINDOW)
-    # RoBERTa and its kin count positions from the one of padding on.
-    positions -= 2 if "roberta" in str(files.config.get("model_type")) else 0
-    known = getattr(tokenizer, "model_max_length", _UNBOUNDED)
-    return min(most, positions, known if known < _UNBOUNDED else most)
+def _check(files: ModelFiles) -> str:
+    """The folder of the weights within that of the model; raises `EvaluatorUnavailable` for what is no reranker."""
+    from transformers import CONFIG_MAPPING
+
+    if files.has(ADAPTER):
+        hint = "Merge it into that model, and save the whole in a folder of its own."
+        raise _cannot(f"an adapter ({ADAPTER}), which changes another model", hint)
+    files.check_weights()
+    kind = str(files.config.get("model_type", ""))
+    if files.config.get("auto_map") and kind not in CONFIG_MAPPING:
+        raise _cannot(f"its model type {kind!r} needs code of its own, which is not run")
+    if files.has(_MODULES):
+        return _check_modules(files)
+    architecture = str((files.config.get("architectures") or [""])[0])
+    if architecture.endswith("ForCausalLM") and kind != "qwen3":
+        hint = "Save it by CrossEncoder of sentence-transformers, with its prompt as the chat template."
+        raise _cannot(f"a causal language model of type {kind!r}, whose prompt as a reranker is not known", hint)
+    if not architecture.endswith(("ForCausalLM", "ForSequenceClassification")):
+        raise _cannot(f"the architecture {architecture or 'none'}")
+    return ""
 
 
-BROKEN = "Check that its files are whole, or name another interface with ?as=."
-"""What to do about a model that cannot be read."""
+def _check_modules(files: ModelFiles) -> str:
+    """Of a model that sentence-transformers saved: a cross-encoder, of its own modules, without pickles."""
+    known = files.json(_SENTENCE_TRANSFORMERS) if files.has(_SENTENCE_TRANSFORMERS) else {}  # older ones have none
+    kind = known.get("model_type", "SentenceTransformer")
+    if kind != "CrossEncoder":
+        hint = "Choose a CrossEncoder; an embedding model is set by CRAG_EMBEDDING."
+        raise _cannot(f"a {kind} of sentence-transformers, which embeds texts and does not judge pairs", hint)
+    modules = files.json(_MODULES)
+    for module in modules:
+        name, folder = str(module["type"]), files.folder / str(module["path"])
+        if not name.startswith("sentence_transformers."):
+            raise _cannot(f"the module {name!r}, code of its own, which is not run")
+        if any(folder.glob("*.bin")) and not any(folder.glob("*.safetensors")):
+            raise _cannot(f"pickled weights in {folder.name}, which are not read", "Save it with safetensors.")
+    return str(modules[0]["path"])
 
 
-@contextmanager
-def loading(files: ModelFiles, hint: str = BROKEN) -> Iterator[None]:
-    from crag_core.base.concurrency.loading import TRANSFORMERS
+def _load(files: ModelFiles, first: str) -> Any:
+    """The `CrossEncoder`, in 32 bits on the processor; `ValueError` for what it would make up."""
+    import torch
+    from sentence_transformers import CrossEncoder
+    from transformers.utils.logging import disable_progress_bar
 
-    with TRANSFORMERS, failing(files, hint):
-        from transformers.utils.logging import disable_progress_bar
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # it would appear in the server's log
+    options = {"use_safetensors": True, "dtype": torch.float32, "ignore_mismatched_sizes": True}
+    is_plain = files.config.get("model_type") == "qwen3" and not files.has(_MODULES)
+    model = CrossEncoder(
+        str(files.folder), device="cpu", model_kwargs=options, activation_fn=torch.nn.Identity(),
+        local_files_only=True, trust_remote_code=False, processor_kwargs={"chat_template": QWEN3} if is_plain else {},
+    )  # fmt: skip
+    if model.num_labels != 1:
+        raise ValueError(f"expected one logit, found {model.num_labels}")
+    tokenizer = model.tokenizer
+    if len(tokenizer) < _FEWEST_PIECES or not tokenizer.is_fast:  # transformers makes one up where there are no files
+        raise ValueError("expected the files of its tokenizer with tokenizer.json, found none")
+    # CrossEncoder does not tell what it made up: its inner model is loaded again for that alone.
+    _, told = type(model.model).from_pretrained(files.folder / first, output_loading_info=True, **options)
+    missing = sorted({*told["missing_keys"], *(name for name, *_ in told["mismatched_keys"])})
+    if missing:
+        raise ValueError(f"expected weights for {', '.join(missing[:3])}, found none that fit config.json")
+    return model
 
-        disable_progress_bar()  # type: ignore[no-untyped-call]  # it would appear in the server's log
-        yield
 
-
-@contextmanager
-def at_work(files: ModelFiles, hint: str = BROKEN) -> Iterator[None]:
-    """Without gradients, on half of the cores; raises `EvaluatorUnavailable`."""
+def _use_half_of_the_cores() -> None:
     import torch
 
     torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))  # as the embedder does, thread by thread
-    with failing(files, hint), torch.inference_mode():
-        yield
 
 
 @contextmanager
-def failing(files: ModelFiles, hint: str = BROKEN) -> Iterator[None]:
+def failing(files: ModelFiles) -> Iterator[None]:
     """The libraries underneath raise nearly anything for a model that is broken."""
     try:
         yield
@@ -180,27 +187,11 @@ def failing(files: ModelFiles, hint: str = BROKEN) -> Iterator[None]:
         raise
     except Exception as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise EvaluatorUnavailable(
-            f"The model in {files.folder} cannot be read: {first[:300].rstrip('.')}.", hint=hint
-        ) from error
+        message = f"The model in {files.folder} cannot be read: {first[:300].rstrip('.')}."
+        raise EvaluatorUnavailable(message, hint="Check that its files are whole, and those of a reranker.") from error
 
 
-def local(**more: Any) -> dict[str, Any]:
-    """What every loading by transformers is given: files of this machine, safetensors, and no code of theirs."""
-    return {"local_files_only": True, "trust_remote_code": False, **more}
-
-
-def load_whole(kind: Any, files: ModelFiles, subfolder: str = "") -> Any:
-    """The model by a class of transformers such as `AutoModelForCausalLM`, ready to be read with."""
-    import torch
-
-    options = local(use_safetensors=True, dtype=torch.float32, output_loading_info=True, ignore_mismatched_sizes=True)
-    model, told = kind.from_pretrained(files.folder / subfolder, **options)
-    check_complete({*told["missing_keys"], *(name for name, *_ in told["mismatched_keys"])})
-    return model.eval()
-
-
-def check_complete(missing: Collection[str]) -> None:
-    """Weights that a file does not have, or in another shape, would be made up at random."""
-    if missing:
-        raise ValueError(f"expected weights for {', '.join(sorted(missing)[:3])}, found none that fit config.json")
+def _cannot(found: str, hint: str = "Choose another model.") -> EvaluatorUnavailable:
+    return EvaluatorUnavailable(
+        f"Expected a reranker with one logit, or a causal reranker with yes and no, found {found}.", hint=hint
+    )

@@ -68,7 +68,7 @@ def test_calibrated_commit_stays_until_it_is_calibrated_again(hub: HubServer, tm
     name = parse_name(f"hf:{NAME}")
     assert find_files(name).revision == first
     second = hub.put(NAME, made(tmp_path / "two", seed=2), "main")
-    kept = Calibrated(first, "one-logit", lambda logit: 0.5, 0.3, 0.7, 0.5, "v")
+    kept = Calibrated(first, lambda logit: 0.5, 0.3, 0.7, "v")
     assert NamedEvaluator(name, kept).files.revision == first
     assert NamedEvaluator(name).files.revision == second != first
     assert find_files(parse_name(f"hf:{NAME}@{first}")).revision == first

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import string
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import (
     BertConfig,
-    BertForQuestionAnswering,
     BertForSequenceClassification,
-    DebertaV2Config,
-    DebertaV2ForSequenceClassification,
     PreTrainedTokenizerFast,
     Qwen3Config,
     Qwen3ForCausalLM,
@@ -58,12 +53,6 @@ def save_one_logit(folder: Path, seed: int = 1, labels: int = 1) -> Path:
     return folder
 
 
-def save_span(folder: Path, seed: int = 1) -> Path:
-    torch.manual_seed(seed)
-    BertForQuestionAnswering(bert_config(save_encoder_tokenizer(folder))).save_pretrained(folder)
-    return folder
-
-
 def save_yes_no(folder: Path, seed: int = 1) -> Path:
     torch.manual_seed(seed)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -78,46 +67,4 @@ def save_yes_no(folder: Path, seed: int = 1) -> Path:
         **SIZES,
     )  # fmt: skip
     Qwen3ForCausalLM(config).save_pretrained(folder)
-    return folder
-
-
-def save_open_provence(folder: Path, seed: int = 1) -> Path:
-    """As OpenProvenceEncoder.save_pretrained lays it out."""
-    torch.manual_seed(seed)
-    inner = bert_config(save_encoder_tokenizer(folder), num_labels=1)
-    ranker = BertForSequenceClassification(inner)
-    head = torch.nn.Linear(inner.hidden_size, 2)
-    weights = {f"ranking_model.{name}": value.contiguous() for name, value in ranker.state_dict().items()}
-    weights |= {f"pruning_head.classifier.{name}": value for name, value in head.state_dict().items()}
-    save_file(weights, folder / "model.safetensors")
-    config = {
-        "architectures": ["OpenProvenceForSequenceClassification"],
-        "auto_map": {"AutoModel": "modeling_open_provence_standalone.OpenProvenceForSequenceClassification"},
-        "model_type": "open_provence",
-        "mode": "reranking_pruning",
-        "base_model_config": inner.to_dict(),
-        "pruning_config": {"hidden_size": inner.hidden_size, "num_labels": 2},
-        "max_length": 64,
-        "num_labels": 1,
-        "default_threadshold": 0.25,
-    }
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
-
-
-def save_provence(folder: Path, seed: int = 1) -> Path:
-    """As naver's own class over DeBERTa-v2 lays it out."""
-    torch.manual_seed(seed)
-    config = DebertaV2Config(
-        vocab_size=save_encoder_tokenizer(folder), max_position_embeddings=64, num_labels=1, type_vocab_size=0,
-        pos_att_type=["p2c", "c2p"], relative_attention=True, initializer_range=0.5, **SIZES,
-    )  # fmt: skip
-    DebertaV2ForSequenceClassification(config).save_pretrained(folder)
-    weights = load_file(folder / "model.safetensors")
-    head = torch.nn.Linear(config.hidden_size, 2)
-    weights |= {f"token_classifier.{name}": value.detach() for name, value in head.state_dict().items()}
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    told = json.loads((folder / "config.json").read_text())
-    told |= {"architectures": ["Provence"], "auto_map": {"AutoModel": "modeling_provence.Provence"}}
-    (folder / "config.json").write_text(json.dumps(told))
     return folder
