@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from string import ascii_lowercase
 
 import pytest
 from hypothesis import example, given, settings
@@ -82,7 +83,7 @@ def test_a_near_miss_takes_its_sentence_away_and_has_no_answer() -> None:
 
 
 def test_a_question_is_no_near_miss_where_nothing_else_is_about_it() -> None:
-    alone = [passage("The lighthouse keeper checks the great clock every nine hours.")]
+    alone = [passage("The lighthouse keeper checks the great clock every 9 hours.")]
     (found,) = draft(alone, (), 1, seed=1)
     assert found.expected is Expected.CORRECT
     others = [
@@ -99,7 +100,7 @@ def test_a_question_is_no_near_miss_where_another_document_answers_it_as_well(se
         passage("The swimming pool in Larchmoor has a slide for children.", "c.md"),
     ]
     found = draft([*twice, *rules("red", 2)], (), 8, seed)
-    assert "When was the swimming pool in Larchmoor opened?" in {one.question for one in of(Expected.CORRECT, found)}
+    assert "swimming pool Larchmoor opened" in {one.question for one in of(Expected.CORRECT, found)}
     assert len(of(Expected.AMBIGUOUS, found)) == 1
 
 
@@ -341,6 +342,6 @@ def test_the_everyday_questions_are_80_different_ones_and_none_is_about_the_samp
         if path.suffix in {".md", ".txt", ".csv"}
         for number, block in enumerate(path.read_text("utf-8").split("\n\n"))
     ]
-    many = [one for number in range(25) for one in rules(f"house-{number}", 12)]
+    many = [one for letter in ascii_lowercase for one in rules(letter * 4, 12)]
     found = draft([*sample, *many], sorted(everyday), 400, seed=1)
     assert {question.question for question in of(Expected.INCORRECT, found)} == everyday

@@ -1,8 +1,8 @@
 """Labelled questions drafted from the documents themselves, for somebody to edit.
 
-A question is made from one plain sentence (no heading, list mark, table row or code), so that its answer is known by
-construction. The same question becomes a near miss once the passages with that sentence count as not indexed; what is
-about something else altogether is given.
+A question is search words made from one plain sentence (no heading, list mark, table row or code), so that its answer
+is known by construction; a language model may word it (`draft_with_model`). The same question becomes a near miss once
+the passages with that sentence count as not indexed; what is about something else altogether is given.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from functools import cached_property
 from random import Random
 
 from crag_core.base.text.sentences import split
-from crag_core.base.text.words import fold, language_of, words
+from crag_core.base.text.words import fold, words
 from crag_core.base.types.passages import Passage
-from crag_core.experiments.drafting.english import ask
 from crag_core.experiments.drafting.keywords import LITTLE_WORDS, Asked, search_words
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, Origin
 
@@ -37,7 +36,6 @@ _STEM = 6
 """Letters of a word that are compared, so that endings do not matter."""
 _CLEAR = 3
 """Words that a question must share with its sentence to be clear in any collection; with fewer it must be unique."""
-_SAMPLED = 20_000  # characters, to tell a document's language
 _MADE = re.compile(r"[Mm]ade from the sentence: “(.*)”", re.DOTALL)
 
 
@@ -118,12 +116,10 @@ class _Draft:
     answer: str
     sentence: str
     document: str
-    is_query: bool
     can_miss: bool
 
     def labelled(self, is_near_miss: bool) -> LabelledQuestion:
-        made = "Search words made" if self.is_query else "Made"
-        note = f"{made} from the sentence: “{' '.join(self.sentence.split())}”"
+        note = f"Search words made from the sentence: “{' '.join(self.sentence.split())}”"
         if is_near_miss:
             note += " Chunks with that sentence count as not indexed."
         return LabelledQuestion(
@@ -155,17 +151,13 @@ class _Corpus:
                 self.places.setdefault(stem, []).append(number)
 
     def drafts(self, random: Random) -> Iterator[_Draft]:
-        """The documents in turn, in an order of chance; of one sentence only one question.
-
-        English sentences that are no question of `english` become search words once no other question is left.
-        """
+        """The documents in turn, in an order of chance; of one sentence only one question."""
         documents: dict[str, list[Passage]] = {}
         for passage in self.passages:
             documents.setdefault(_document_of(passage), []).append(passage)
         found = [_Document(self, passages) for passages in random.sample([*documents.values()], len(documents))]
         used: set[str] = set()
-        for takes_english in (False, True):
-            yield from _in_turn([document.drafts(random, used, takes_english) for document in found])
+        return _in_turn([document.drafts(random, used) for document in found])
 
     def rarity(self, word: str) -> int:
         return sum(len(self.places.get(stem, ())) for stem in _stems(word))
@@ -208,34 +200,21 @@ class _Document:
     def stems(self) -> dict[str, frozenset[str]]:
         return {folded: _stems(folded) for folded in self.pieces}
 
-    @cached_property
-    def language(self) -> str:
-        return language_of(" ".join(passage.text for passage in self.passages)[:_SAMPLED])
-
-    def drafts(self, random: Random, used: set[str], takes_english: bool) -> Iterator[_Draft]:
-        """`used`: sentences and questions that are taken; what is drafted here joins them.
-
-        `takes_english`: search words are made of English sentences too.
-        """
+    def drafts(self, random: Random, used: set[str]) -> Iterator[_Draft]:
+        """`used`: sentences and questions that are taken; what is drafted here joins them."""
         plain = [folded for folded, piece in self.pieces.items() if piece.is_plain]
         for folded in random.sample(plain, len(plain)):
-            found = self._drafted(folded, takes_english) if folded not in used else None
+            found = self._drafted(folded) if folded not in used else None
             if found and fold(found.question) not in used:
                 used |= {folded, fold(found.question)}
                 yield found
 
-    def _drafted(self, folded: str, takes_english: bool) -> _Draft | None:
+    def _drafted(self, folded: str) -> _Draft | None:
         sentence = self.pieces[folded].text
-        language = language_of(sentence) if self.language != "en" else "en"
-        asked = ask(sentence) if language in {"en", ""} else None
-        is_query = asked is None and (takes_english or language != "en")
-        if is_query:
-            asked = search_words(sentence, self.corpus.rarity)
+        asked = search_words(sentence, self.corpus.rarity)
         if asked is None or asked.answer not in sentence or not self._is_clear(asked, folded):
             return None
-        return _Draft(
-            asked.question, asked.answer, sentence, self.passages[0].source, is_query, self._can_miss(asked, folded)
-        )
+        return _Draft(asked.question, asked.answer, sentence, self.passages[0].source, self._can_miss(asked, folded))
 
     def _is_clear(self, asked: Asked, folded: str) -> bool:
         """Whether question and answer belong to this sentence of the document, and to no other."""

@@ -40,11 +40,12 @@ _LONGEST_UNSPACED, _LONGEST_WORD = 12, 30  # characters
 _SPACED_LENGTH, _UNSPACED_LENGTH = range(5, 45), range(10, 200)  # words, characters
 _SHORT_UNITS = frozenset(
     words(
-        """euro mois ans ore anni mesi días años dias anos jaar uur dage år dni lat dní gün yıl saat zile ani лет
+        """days hours minutes months nights seconds weeks years
+        euro mois ans ore anni mesi días años dias anos jaar uur dage år dni lat dní gün yıl saat zile ani лет
         года дней"""
     )
 )
-"""What is counted in words so short that others of their length are seldom nouns."""
+"""What is counted in words that tell little, or so short that others of their length are seldom nouns."""
 
 LITTLE_WORDS = COMMON_WORDS | frozenset(
     words(
