@@ -1,4 +1,4 @@
-"""The context window of a served model and the tokens it counts, learned per process."""
+"""The context window of a served model, and prompts cut so that they never overflow it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from crag_core.base.errors import PromptTooLong
 from crag_core.base.prompts.delimiters import EVIDENCE
 from crag_core.base.protocols import Messages
-from crag_core.base.text.tokens import UNKNOWN, Weight, beginning, learned, weigh
+from crag_core.base.text.tokens import beginning, token_bound
 
 CONTEXT_WINDOW = 8192
 """Tokens that are asked for; what a model is taken to read where its server does not tell."""
@@ -21,7 +21,7 @@ ASKED_FROM = 1024
 """A shorter prompt fits every model, so nobody asks the server for its length."""
 
 _TEMPLATE = 16  # tokens that a chat template puts around a message
-_RAISE = 1.5
+_RAISE, _MOST = 1.5, 4.0
 _TOO_LONG = re.compile(
     r"exceed\w*[^.]{0,40}context|context[^.]{0,40}(?:exceed|length|size|window)|prompt is too long|too many tokens|"
     r"maximum (?:context|model|input) length",
@@ -34,12 +34,13 @@ _READS = re.compile(r"n_ctx\D{1,5}(\d{1,9})|(?:context (?:size|length|window)|le
 class Capacity:
     """Of one model at one server. Only the loop of the model calls changes it.
 
-    `has_logprobs`: it has once told how probable the tokens of a reply are.
+    `per_bound`: its tokens by those of `token_bound`, 1 until it counts more. `has_logprobs`: it has once told how
+    probable the tokens of a reply are.
     """
 
     def __init__(self) -> None:
         self.window = CONTEXT_WINDOW
-        self.ratios = UNKNOWN
+        self.per_bound = 1.0
         self.is_asked = False
         self.has_logprobs = False
 
@@ -57,20 +58,18 @@ class Capacity:
         self.window = min(self.window, tokens or self.window)
 
     def record_usage(self, messages: Messages, tokens: int) -> None:
-        """0: it did not say. A count that fills the window may be that of a prompt which the server has cut."""
-        if tokens and tokens < self.window * 0.95:
-            self.ratios = learned(self.ratios, _weight(messages), tokens)
+        """A count above the bound raises it for what is sent from then on, fourfold at most; 0: it did not say."""
+        self.per_bound = min(max(self.per_bound, tokens / _bound(messages)), _MOST)
 
     def has_refused(self, messages: Messages, words: str) -> None:
         """The server found them too long, and may have said how long they are and what it reads."""
         reads, counted = _number(_READS, words), _number(_COUNTED, words)
         if reads:
             self.window = min(self.window, reads)
-        before, weight = self.ratios, _weight(messages)
-        self.ratios = learned(before, weight, counted or int(weight.by(before).total * _RAISE))
+        self.record_usage(messages, counted or int(_bound(messages) * self.per_bound * _RAISE))
 
     def _count(self, text: str) -> int:
-        return int(weigh(text).by(self.ratios).total) + 1
+        return int(token_bound(text) * self.per_bound) + 1
 
 
 @lru_cache(512)
@@ -120,8 +119,8 @@ def describe_length(error: Exception, called: str, name: str) -> PromptTooLong |
     )
 
 
-def _weight(messages: Messages) -> Weight:
-    return sum((weigh(text) for _, text in messages), Weight(marks=float(_TEMPLATE * len(messages))))
+def _bound(messages: Messages) -> float:
+    return sum(token_bound(text) + _TEMPLATE for _, text in messages) or 1.0
 
 
 def _number(pattern: re.Pattern[str], words: str) -> int | None:

@@ -96,7 +96,7 @@ _LOOKING = 3.0  # seconds
 class ServerModel:
     """A `LanguageModel` that cuts evidence before each call and reports in its usage how much.
 
-    It learns how the server counts tokens. A prompt that the server still finds too long is sent once more, with less.
+    A prompt that the server still finds too long is sent once more, with less.
     """
 
     def __init__(self, client: LlamaIndexClient, limit: CallLimit, capacity: Capacity, reads: Reads) -> None:

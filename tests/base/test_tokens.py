@@ -1,4 +1,4 @@
-"""A bound for tokens that no script breaks, what a model's own counts make of it, and prompts cut to fit."""
+"""A bound for tokens that no script breaks, and prompts cut to fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from crag_core.base import serialization
 from crag_core.base.prompts.messages import shipped
-from crag_core.base.text.tokens import UNKNOWN, Weight, beginning, learned, weigh
+from crag_core.base.text.tokens import beginning, token_bound
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types.knowledge import Excerpt
 from crag_core.llms.context_window import fitted
@@ -74,57 +74,20 @@ def wordpieces() -> Callable[[str], int]:
 @pytest.mark.parametrize("count", [cl100k, wordpieces])
 def test_no_text_has_more_tokens_than_the_bound(count: Callable[[], Callable[[str], int]]) -> None:
     counted = count()
-    low = {name: (counted(text), weigh(text).total) for name, text in TEXTS.items()}
+    low = {name: (counted(text), token_bound(text)) for name, text in TEXTS.items()}
     assert {name: found for name, found in low.items() if found[0] > found[1] * SLACK} == {}
 
 
 @pytest.mark.slow
 def test_the_published_formula_is_far_too_low_for_compounds() -> None:
     text = TEXTS["compounds"]
-    assert cl100k()(text) > 10 * estimate_tokens(text) < weigh(text).total
+    assert cl100k()(text) > 10 * estimate_tokens(text) < token_bound(text)
 
 
 @given(st.text(max_size=200))
 def test_a_text_never_weighs_more_than_its_parts_and_never_nothing(text: str) -> None:
-    weight = weigh(text).total
+    weight = token_bound(text)
     assert weight >= 0 and weight <= 4.1 * max(len(text.encode("utf-8", "replace")), 1) + 2
-
-
-# --- what a model counts ----------------------------------------------------------------------------------------------
-
-
-def test_a_count_above_the_estimate_counts_at_once() -> None:
-    weight = weigh(TEXTS["English"])
-    after = learned(UNKNOWN, weight, int(weight.total * 1.5))
-    assert weight.by(after).total == pytest.approx(weight.total * 1.5, rel=0.05)
-    assert after.scripts == 1.0, "what did not stand in the text is as before"
-
-
-def test_counts_below_it_lower_it_slowly_and_only_for_what_the_text_is_of() -> None:
-    weight, ratios = weigh(TEXTS["Chinese"]), UNKNOWN
-    for _ in range(30):
-        before, ratios = ratios, learned(ratios, weight, int(weight.total * 0.4))
-        assert ratios.scripts >= before.scripts * 0.9 and (ratios.words, ratios.marks) == (1.0, 1.0)
-    assert 0.4 <= ratios.scripts <= 0.45
-
-
-@given(st.lists(st.tuples(st.sampled_from(sorted(TEXTS)), st.floats(0, 100)), max_size=20))
-def test_ratios_stay_in_their_bounds_whatever_is_counted(counts: list[tuple[str, float]]) -> None:
-    ratios = UNKNOWN
-    for name, factor in counts:
-        weight = weigh(TEXTS[name])
-        estimate = weight.by(ratios).total
-        counted = int(weight.total * factor)
-        after = learned(ratios, weight, counted)
-        assert all(0.25 <= one <= 4 for one in (after.words, after.marks, after.scripts))
-        if counted > estimate:
-            assert weight.by(after).total >= estimate, "a count above the estimate never lowers it"
-        ratios = after
-
-
-def test_a_server_that_leaves_out_what_it_remembers_teaches_nothing() -> None:
-    assert learned(UNKNOWN, weigh(TEXTS["English"]), 7) == UNKNOWN
-    assert learned(UNKNOWN, Weight(), 7) == UNKNOWN
 
 
 # --- cutting ----------------------------------------------------------------------------------------------------------
@@ -135,7 +98,7 @@ def test_a_text_is_cut_at_the_end_of_a_sentence() -> None:
     assert beginning(text, 9, estimate_tokens) == "Adults pay nine euros. Dogs pay half."
     assert beginning(text, 100, estimate_tokens) == text
     assert beginning(text, 2, estimate_tokens) == "Adults pay" and beginning(text, 0, estimate_tokens) == ""
-    assert len(beginning("a" * 100_000, 50, lambda part: int(weigh(part).total))) > 50
+    assert len(beginning("a" * 100_000, 50, lambda part: int(token_bound(part)))) > 50
 
 
 @given(st.text("ab .\n\u4e2d", max_size=300), st.integers(-3, 60))
@@ -145,7 +108,7 @@ def test_what_is_left_fits_and_is_the_beginning(text: str, most: int) -> None:
 
 
 def test_long_evidence_is_cut_and_short_evidence_behind_it_stays_whole() -> None:
-    count = lambda text: int(weigh(text).total) + 1  # noqa: E731
+    count = lambda text: int(token_bound(text)) + 1  # noqa: E731
     long, short = passage("p1", TEXTS["compounds"]), passage("p2", "Dogs travel free of charge on a leash.")
     messages = PROMPTS.answer("Who travels free?", (Excerpt(long, long.text), Excerpt(short, short.text)))
     cut, left_out = fitted(messages, 1000, count)

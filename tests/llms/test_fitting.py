@@ -93,15 +93,15 @@ def test_a_server_that_refuses_a_prompt_is_asked_once_more_with_less() -> None:
         fitting(Counting(10, 3.0))[0].complete(ASKED, Event())
 
 
-def test_a_model_that_counts_less_is_given_more_after_some_calls() -> None:
-    counting = Counting(8192, 0.2)
-    model, _ = fitting(counting)
-    prose = tuple(Excerpt(passage(f"p{n}"), "Dogs travel free of charge on a leash. " * 300) for n in range(1, 6))
-    asked = PROMPTS.answer("What?", prose)
-    first = model.complete(asked, Event()).usage.cut
-    for _ in range(20):
-        last = model.complete(asked, Event()).usage.cut
-    assert last < first and max(counting.sent) + ANSWER_TOKENS <= 8192 and len(counting.sent) == 21
+def test_a_count_above_the_bound_raises_it_and_a_lower_one_changes_nothing() -> None:
+    capacity = Capacity()
+    before = capacity.fit(ASKED)
+    for tokens in (0, 10, 1000):
+        capacity.record_usage(ASKED, tokens)
+        assert capacity.fit(ASKED) == before
+    for tokens in (10**5, 10**9):
+        capacity.record_usage(ASKED, tokens)
+        assert capacity.fit(ASKED)[1] > before[1] and capacity.per_bound <= 4.0
 
 
 def test_a_server_that_cannot_tell_what_it_reads_is_asked_all_the_same() -> None:

@@ -1,4 +1,4 @@
-"""An upper bound on the tokens of a text for an unknown tokenizer, corrected by counts of the server.
+"""An upper bound on the tokens of a text for an unknown tokenizer.
 
 `words.estimate_tokens` is the published formula, words x 1.3, and four times too low for long compounds, more for text
 without spaces. This bound counts characters too, and what is no plain word by more of them. `tests/base/test_tokens.py`
@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from crag_core.base.text.sentences import split
 
@@ -19,53 +18,25 @@ _PLAIN = re.compile(r"(?=.*[aeiouyAEIOUY])[A-Z]?[a-z]{1,20}")
 _SHORT = 4  # letters; a word of so many is nearly always one token
 _PER_TOKEN = 3.2  # letters of a longer word, which may be in no vocabulary
 _CHARACTERS = 20  # of a token, at most, that are looked at
-_MOST, _LEAST = 4.0, 0.25
-_SLOWLY, _MARGIN = 0.9, 1.1
-_MOSTLY, _SOME = 0.8, 0.05
 
 
-@dataclass(frozen=True)
-class Weight:
-    """Tokens that a text has at most, by what they are of: plain words, marks and digits, and other scripts."""
-
-    words: float = 0.0
-    marks: float = 0.0
-    scripts: float = 0.0
-
-    def __add__(self, other: Weight) -> Weight:
-        return Weight(self.words + other.words, self.marks + other.marks, self.scripts + other.scripts)
-
-    def by(self, ratios: Weight) -> Weight:
-        return Weight(self.words * ratios.words, self.marks * ratios.marks, self.scripts * ratios.scripts)
-
-    @property
-    def total(self) -> float:
-        return self.words + self.marks + self.scripts
-
-
-UNKNOWN = Weight(1.0, 1.0, 1.0)
-"""The ratios of a model that has counted nothing yet."""
-
-
-def weigh(text: str) -> Weight:
-    """A bound for tokenizers that know the script or fall back to its bytes."""
-    words = marks = scripts = 0.0
+def token_bound(text: str) -> float:
+    """Tokens that a text has at most, for tokenizers that know its script or fall back to its bytes."""
+    bound = 0.0
     for match in _PIECE.finditer(text):
         piece = match[0]
         size = len(piece)
         if not piece.isascii():
-            scripts += sum(map(_of_sign, piece))
+            bound += sum(map(_of_sign, piece))
         elif piece.isalpha():
-            words += 1.3 + max(size - _SHORT, 0) / _PER_TOKEN
+            bound += 1.3 + max(size - _SHORT, 0) / _PER_TOKEN
             if size > 2 and not _PLAIN.fullmatch(piece):
-                marks += size / 2
+                bound += size / 2
         elif piece.isspace():
-            marks += 0 if piece == " " else 1 + (size / 2 if "\n" in piece else size / 8)
-        elif piece.isdigit():
-            marks += size + 1
+            bound += 0 if piece == " " else 1 + (size / 2 if "\n" in piece else size / 8)
         else:
-            marks += size
-    return Weight(words, marks, scripts)
+            bound += size + piece.isdigit()
+    return bound
 
 
 def _of_sign(sign: str) -> float:
@@ -76,33 +47,6 @@ def _of_sign(sign: str) -> float:
     if code < 0x800:
         return 1.5
     return 3.0 if code < 0x10000 else 4.0
-
-
-def learned(ratios: Weight, weight: Weight, counted: int) -> Weight:
-    """The ratios of a model after a prompt of this weight, for which it counted so many tokens.
-
-    A count above the estimate raises what stands in the text at once; one below it lowers what it is nearly all of, by
-    a tenth at most. So a text of another kind is never judged by what is easy. A count that is far too low is that of a
-    server which leaves out what it remembers, and teaches nothing.
-    """
-    estimate = weight.by(ratios).total
-    if estimate <= 0 or counted < _LEAST * _LEAST * weight.total:
-        return ratios
-    shares = weight.by(ratios)
-    error = counted / estimate
-    found = []
-    for ratio, part in zip(_parts(ratios), _parts(shares), strict=True):
-        if error > 1 and part >= _SOME * estimate:
-            found.append(min(ratio * error, _MOST))
-        elif error < 1 and part >= _MOSTLY * estimate:
-            found.append(max(min(ratio, max(ratio * error * _MARGIN, ratio * _SLOWLY)), _LEAST))
-        else:
-            found.append(ratio)
-    return Weight(*found)
-
-
-def _parts(weight: Weight) -> tuple[float, float, float]:
-    return weight.words, weight.marks, weight.scripts
 
 
 def beginning(text: str, most: int, count: Callable[[str], int]) -> str:
