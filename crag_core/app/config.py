@@ -30,6 +30,10 @@ SHORTEST_TOKEN = 16
 _TOKEN = re.compile(rf"[!-~]{{{SHORTEST_TOKEN},}}")
 _HOST_NAME = re.compile(r"[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\]")
 _ORIGIN = re.compile(r"https?://[^/\s?#@]+")
+_NEAR = 0.85
+"""How alike an unknown CRAG_ name is to a known one that is meant; others may be of another program."""
+_OF_KUBERNETES = ("CRAG_SERVICE_HOST", "CRAG_SERVICE_PORT")
+"""Set by Kubernetes in every container beside a service called crag."""
 # A URL may hold a password.
 _SECRET = ("_KEY", "_STORE", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL", "_ENDPOINT", "_TOKEN")
 
@@ -312,17 +316,19 @@ def check_tokens(where: str, tokens: tuple[str, ...]) -> None:
 def load(environment: Mapping[str, str] = os.environ, env_file: Path | None = None) -> Config:
     """Settings from `environment`, else from `env_file` (default: `.env` here, if there is one), else the defaults.
 
-    A variable that is empty counts as unset. An unknown KB_AGENT_ variable, a CRAG_MAY_
-    one of earlier versions, and a line that sets nothing are refused.
+    A variable that is empty counts as unset. An unknown KB_AGENT_ variable, a CRAG_ one that is nearly a known one, a
+    CRAG_MAY_ one of earlier versions, and a line that sets nothing are refused.
     """
     given = {**_read_file(env_file or ENV_FILE), **{name: text for name, text in environment.items() if text.strip()}}
     known = [setting.metadata["variable"] for setting in fields(Config)]
     for name in given:
-        if name.startswith("KB_AGENT_") and name not in known:
-            near = get_close_matches(name, known, n=1)
+        near = get_close_matches(name, known, n=1, cutoff=0.6 if name.startswith("KB_AGENT_") else _NEAR)
+        is_ours = name.startswith("KB_AGENT_") or (name.startswith("CRAG_") and bool(near))
+        if is_ours and name not in (*known, *_OF_KUBERNETES):
             guess = f"Did you mean {near[0]}? " if near else ""
             ours = ", ".join(variable for variable in known if variable.startswith("KB_AGENT_"))
-            raise BadRecord(f"{name}: unknown variable.", hint=f"{guess}Known: {ours}.")
+            hint = "All are in docs/settings.md." if name.startswith("CRAG_") else f"Known: {ours}."
+            raise BadRecord(f"{name}: unknown variable.", hint=f"{guess}{hint}")
     if gone := sorted(name for name in given if name.startswith("CRAG_MAY_")):
         raise BadRecord(
             f"{gone[0]}: not a setting any more; without it everybody who signs in could do everything.",

@@ -355,8 +355,20 @@ def test_an_unknown_variable_of_the_agent_is_refused_with_the_nearest_one(name: 
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("CRAG_TOPK", "CRAG_TOP_K"), ("CRAG_MODEL_TIME_OUT", "CRAG_MODEL_TIMEOUT"), ("CRAG_WEBS", "CRAG_WEB")],
+)
+def test_a_name_that_is_nearly_a_known_one_is_refused(name: str, meant: str) -> None:
+    with pytest.raises(BadRecord) as refused:
+        load({name: "3"})
+    assert refused.value.message == f"{name}: unknown variable."
+    assert refused.value.hint == f"Did you mean {meant}? All are in docs/settings.md."
+
+
 def test_an_unknown_variable_of_others_is_none_of_our_business() -> None:
-    assert load({"KB_OTHER": "3", "CRAG_OTHER": "3", "PATH": "/bin"}) == Config()
+    others = ("KB_OTHER", "CRAG_OTHER", "CRAG_SERVICE_HOST", "CRAG_SERVICE_PORT", "CRAG_SHARED_DATA", "PATH")
+    assert load(dict.fromkeys(others, "3")) == Config()
 
 
 # The file .env

@@ -27,7 +27,8 @@ Made by `python -m crag_core settings --markdown > docs/settings.md` from `crag_
 `tests/deployment/test_settings_page.py` fails when it is stale.
 
 Environment variables, or lines `NAME=value` in a file `.env` in the folder of the application; the
-environment wins. They are read at the start. An empty value counts as none, a wrong one is refused by name.
+environment wins. They are read at the start. An empty value counts as none, a wrong one is refused by name,
+and so is a name that is nearly one of these.
 `python -m crag_core settings` prints those that hold now, without what is secret.
 
 **secret**: is, or may hold, a key or a password. It is never shown or logged; keep it out of repositories.
