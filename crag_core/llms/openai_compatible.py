@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from crag_core.base.concurrency.cancellation import run
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
@@ -16,6 +17,9 @@ from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
 from crag_core.llms.reply_errors import explain_call, note_reply
 from crag_core.llms.servers import ServerState, shown, wrong_path
 
+if TYPE_CHECKING:
+    from httpx import Response
+
 _CHECK = "Check OPENAI_BASE_URL; it usually ends in /v1."
 _START = "Start it, or check the URL."
 _KEY = "Set OPENAI_API_KEY; it is sent to the server of OPENAI_BASE_URL only."
@@ -28,19 +32,8 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
     from crag_core.base.network import http_guard
 
     called, check = shown(url), wrong_path("OPENAI_BASE_URL", url) or _CHECK
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    bare, login = without_login(url)
-
-    async def ask() -> httpx.Response:
-        bounds = http_guard.hooks(http_guard.LARGEST_LIST, LOOKING)
-        async with (
-            asyncio.timeout(LOOKING),
-            httpx.AsyncClient(headers=headers, timeout=timeout, auth=login, **bounds) as client,
-        ):
-            return await client.get(f"{bare.rstrip('/')}/models")
-
     try:
-        reply = run(ask())
+        reply = run(_list(url, key, timeout))
         reply.raise_for_status()
         names = _names(reply.json())
     except http_guard.NotAsked as error:
@@ -54,6 +47,21 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
     except (ValueError, RecursionError):
         return ServerState(False, (), f"What answers at {called} does not list models.", check)
     return ServerState(True, names)
+
+
+async def _list(url: str, key: str, timeout: float) -> Response:
+    import httpx
+
+    from crag_core.base.network import http_guard
+
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    bare, login = without_login(url)
+    bounds = http_guard.hooks(http_guard.LARGEST_LIST, LOOKING)
+    async with (
+        asyncio.timeout(LOOKING),
+        httpx.AsyncClient(headers=headers, timeout=timeout, auth=login, **bounds) as client,
+    ):
+        return await client.get(f"{bare.rstrip('/')}/models")
 
 
 def _names(listed: object) -> tuple[str, ...]:
@@ -134,11 +142,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
     )
 
     async def reads() -> int | None:
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        bounds = http_guard.hooks(http_guard.LARGEST_LIST, LOOKING)
-        async with httpx.AsyncClient(timeout=LOOKING, auth=login, headers=headers, **bounds) as looking:
-            listed = await looking.get(f"{bare.rstrip('/')}/models")
-        return reads_at_once(listed.json(), name)
+        return reads_at_once((await _list(url, key, LOOKING)).json(), name)
 
     return ServerModel(made, limit, capacity_of(url, name), reads)
 
