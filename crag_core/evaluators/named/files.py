@@ -147,9 +147,9 @@ def _snapshot(name: ModelName, tell: Tell, pinned: str) -> ModelFiles:
 
     disable_progress_bars()  # they would fill the server's log
     asked = _asked(pinned or name.revision)
-    if pinned and (kept := _kept(name, asked)):
-        return kept
     try:
+        if pinned and (kept := _kept(name, asked)):
+            return kept
         if not _is_offline():
             _announce(name, pinned or name.revision, tell)
         folder = Path(snapshot_download(name.source, **asked))

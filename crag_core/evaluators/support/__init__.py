@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from crag_core.base.protocols import SupportMeter
 from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.evaluators.support.minicheck import MiniCheckSupport
@@ -12,18 +10,12 @@ from crag_core.evaluators.support.words import WordSupport
 from crag_core.trace.grounding.checkers import Checker, checker_of
 
 
-class SupportClass(Protocol):
-    def build(self, setting: str, parts: SupportParts) -> SupportMeter:
-        """Loads nothing heavy."""
-
-
-SUPPORT: dict[Checker, SupportClass] = {
-    Checker.WORDS: WordSupport,
-    Checker.LANGUAGE_MODEL: ModelSupport,
-    Checker.MINICHECK: MiniCheckSupport,
-}
-"""By the kind that the setting CRAG_SUPPORT names."""
-
-
 def open_support(setting: str, parts: SupportParts) -> SupportMeter:
-    return SUPPORT[checker_of(setting)].build(setting, parts)
+    """Who checks answers by CRAG_SUPPORT; loads nothing heavy. Raises `ModelMissing` where the model is unknown."""
+    checker = checker_of(setting)
+    if checker is Checker.WORDS:
+        return WordSupport(parts.trained, parts.stop_words)
+    model = parts.model_for(setting)
+    if checker is Checker.MINICHECK:
+        return MiniCheckSupport(model, parts.stop_words)
+    return ModelSupport(model, parts.stop_words, parts.prompts)

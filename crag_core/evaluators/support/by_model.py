@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from crag_core.base.prompts.messages import Prompts, shipped
 from crag_core.base.prompts.replies import CHECK_SCHEMA, SUPPORT_SAID
 from crag_core.base.protocols import Backing, Cancel, LanguageModel, Messages, Piece, Reply
 from crag_core.base.reply_parsing import VerdictReply, parse_verdict
 from crag_core.base.types.steps import Usage
-from crag_core.evaluators.support.parts import SupportParts, claims_in, fitting, whole
+from crag_core.evaluators.support.parts import claims_in, fitting, whole
 from crag_core.trace.grounding.citation_check import TOGETHER, Evidence
 
 SCORES = {"supported": 1.0, "partly": 0.45, "not supported": 0.0}
@@ -43,10 +42,6 @@ class ModelSupport:
         self._model = model
         self._stop_words = stop_words
         self._prompts = prompts or shipped()
-
-    @classmethod
-    def build(cls, setting: str, parts: SupportParts) -> Self:
-        return cls(parts.model_for(setting), parts.stop_words, parts.prompts)
 
     def measure(
         self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""

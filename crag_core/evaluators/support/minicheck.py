@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Self
 
 from crag_core.base.errors import NoLogProbabilities
 from crag_core.base.prompts.delimiters import harmless
 from crag_core.base.protocols import Backing, Cancel, LanguageModel, Messages, Piece
 from crag_core.base.types.steps import Usage
 from crag_core.evaluators.shared.yes_no import yes_or_no
-from crag_core.evaluators.support.parts import SupportParts, claims_in, fitting, nearest, passages_of, whole
+from crag_core.evaluators.support.parts import claims_in, fitting, nearest, passages_of, whole
 from crag_core.trace.grounding.citation_check import WEAK, Evidence
 
 PROMPT = "Document: {document}\nClaim: {claim}"
@@ -33,10 +32,6 @@ class MiniCheckSupport:
     def __init__(self, model: LanguageModel, stop_words: frozenset[str]) -> None:
         self._model = model
         self._stop_words = stop_words
-
-    @classmethod
-    def build(cls, setting: str, parts: SupportParts) -> Self:
-        return cls(parts.model_for(setting), parts.stop_words)
 
     def measure(
         self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Self
 
 from crag_core.base.protocols import Backing, Cancel, Piece
 from crag_core.base.text.words import language_of, script_of
 from crag_core.evaluators.shared.model_files import RARITY, Rarity, parse_rarity, read_file
-from crag_core.evaluators.support.parts import MOST, SupportParts
+from crag_core.evaluators.support.parts import MOST
 from crag_core.trace.grounding.citation_check import (
     LACKING,
     SUPPORTED,
@@ -43,10 +42,6 @@ class WordSupport:
     def __init__(self, folder: Path, stop_words: frozenset[str]) -> None:
         self._folder = folder
         self._stop_words = stop_words
-
-    @classmethod
-    def build(cls, setting: str, parts: SupportParts) -> Self:
-        return cls(parts.trained, parts.stop_words)
 
     def measure(
         self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""
