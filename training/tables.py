@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers.shared.tables import pair_cells
+from crag_core.retrieval.readers.tables import pair_cells
 from crag_core.retrieval.readers.text import read_csv
 
 LEAST_ROWS, LEAST_COLUMNS = 4, 3

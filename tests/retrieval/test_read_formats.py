@@ -134,7 +134,7 @@ def test_html_words_of_which_some_letters_are_marked_stay_whole() -> None:
 
 def test_html_layout_tables_are_read_as_text() -> None:
     page = b"<table><tr><td><h2>News</h2><table><tr><td>a</td><td>b</td></tr></table></td><td>side</td></tr></table>"
-    assert read(page, "old.html") == "## News\n\na | b\n\nside"
+    assert read(page, "old.html") == "## News\n\na\n\nb\n\nside"
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-8", "utf-16", "shift_jis"])
@@ -223,10 +223,10 @@ def test_csv_rows_keep_their_header(delimiter: str) -> None:
 
 
 def test_csv_without_header_with_title_and_with_ragged_rows() -> None:
-    assert read(b"1,2\n3,4", "n.csv") == "column 1: 1; column 2: 2\ncolumn 1: 3; column 2: 4"
+    assert read(b"1,2\n3,4", "n.csv") == "1 | 2\n3 | 4"
     assert read(b"Fares,,\nroute,price,\nR1,8.40,", "t.csv") == "Fares\nroute: R1; price: 8.40"
     assert read(b"a,b\nx,y,z\nw", "r.csv") == "a: x; b: y; column 3: z\na: w"
-    assert read(b"route,price", "h.csv") == "route; price"
+    assert read(b"route,price", "h.csv") == "route | price"
 
 
 def test_a_path_gives_its_own_name_and_extensions_ignore_case(tmp_path: Path) -> None:

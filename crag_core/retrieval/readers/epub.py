@@ -1,4 +1,4 @@
-"""EPUB books: the chapters in the order in which they are read, each through the reader of HTML."""
+"""EPUB books: the chapters in the order in which they are read, each as an HTML page."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import posixpath
 from typing import Any
 from urllib.parse import unquote
 
-from crag_core.retrieval.readers.html import html_to_text
+from crag_core.retrieval.readers.library import html_to_text
+from crag_core.retrieval.readers.markdown_text import join_blocks, normalise_text
+from crag_core.retrieval.readers.packages import Package
 from crag_core.retrieval.readers.page import MAX_PARTS, Page, check_count
-from crag_core.retrieval.readers.shared.markdown_text import join_blocks, normalise_text
-from crag_core.retrieval.readers.shared.zip_packages import Package
 
 _CHAPTERS = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document")
 # Obfuscation of fonts, which does not concern the text.

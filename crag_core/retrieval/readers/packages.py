@@ -10,13 +10,13 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.page import MAX_MEMBERS, MAX_UNPACKED, MEGABYTE, check_count
 
+Value = TypeVar("Value")
 _ENCRYPTED = 0x1
 # The only methods that these formats use; others can unpack more at once than was asked for.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -91,11 +91,28 @@ class Package:
             if member.lower().endswith(_XML):
                 self._check_entities(self.read(member))
 
-    @contextmanager
-    def checked(self) -> Iterator[None]:
-        """Turns errors of the libraries that read it into refusals: of XML, of zipfile, for a missing part."""
+    def replaced(self, changed: Mapping[str, Any]) -> bytes:
+        """The package with other root elements in some of its XML files."""
+        from lxml import etree
+
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w") as archive:
+            for name, member in self._members.items():
+                new = etree.tostring(changed[name], encoding="utf-8") if name in changed else self.read_again(member)
+                archive.writestr(name, new, zipfile.ZIP_STORED)
+        return stream.getvalue()
+
+    def read_again(self, member: zipfile.ZipInfo) -> bytes:
+        """Not counted once more."""
         try:
-            yield
+            return read_bounded(self._archive, member, MAX_UNPACKED) or b""
+        except BROKEN_ZIP as error:
+            raise self.damaged(error) from error
+
+    def parsed(self, read: Callable[[Package], Value]) -> Value:
+        """What `read` makes of it; its errors, of XML or for a missing part, become refusals."""
+        try:
+            return read(self)
         except DocumentRefused:
             raise
         except Exception as error:
