@@ -92,7 +92,7 @@ def as_read(text: str) -> tuple[str, Lines] | None:
         pages = read_csv(text.encode(), "")
     except DocumentRefused:
         return None
-    shown = pages[0].text.split("\n")
+    shown = [line for line in pages[0].text.split("\n") if line]
     lines = [line for line in text.split("\n") if line.strip(" ,;\t|")]
     # One row, that of the heads, is gone: the first after which every row begins with the same name.
     if len(shown) != len(lines) - 1:

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers.epub import read_epub
 from crag_core.retrieval.readers.file_kind import MEDIA_TYPES, check_kind, refuse_extension
-from crag_core.retrieval.readers.library import read_by_library
+from crag_core.retrieval.readers.library import read_by_library, read_epub
 from crag_core.retrieval.readers.mail import read_mail
 from crag_core.retrieval.readers.page import MAX_BYTES, Page, format_size, say_left_out
 from crag_core.retrieval.readers.pdf import read_pdf

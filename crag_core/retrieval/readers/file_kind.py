@@ -39,7 +39,7 @@ _MARKUP = {
     ".docbook": "application/docbook+xml",
     ".enw": "application/x-endnote+xml",
     ".fb2": "application/x-fictionbook+xml",
-    ".geojson": "application/geo+json",
+    ".geojson": "application/json",
     ".htm": "text/html",
     ".html": "text/html",
     ".ipynb": "application/x-ipynb+json",
@@ -58,7 +58,6 @@ _MARKUP = {
     ".ris": "application/x-research-info-systems",
     ".rmd": "text/x-r-markdown",
     ".rst": "text/prs.fallenstein.rst",
-    ".svg": "image/svg+xml",
     ".tex": "application/x-latex",
     ".toml": "application/toml",
     ".typ": "text/vnd.typst",
@@ -157,7 +156,9 @@ _ALSO_TEXT = ("text", "an HTML page", EXPECTED[".eml"])
 _BEST_KNOWN = (".pdf", ".docx", ".xlsx", ".pptx", ".odt", ".html", ".epub", ".eml", ".md", ".csv", ".txt")
 _PASSWORD = "Open it in Office, remove the password, save it and add it again."
 _ADVICE = {
-    **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp", ".heic", "image"), _OCR),
+    **dict.fromkeys(
+        (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp", ".heic", ".svg", "image"), _OCR
+    ),
     **dict.fromkeys((".mp3", ".wav", ".m4a", ".ogg", ".flac", ".mp4", ".mov", ".avi", ".webm", ".mkv"), _SOUND),
     **dict.fromkeys((".mobi", ".azw", ".azw3"), "Convert it to EPUB and add that."),
     **dict.fromkeys((".zip", ".7z", ".rar", ".gz", ".tgz", ".tar"), "Unpack it and add the files inside."),

@@ -15,9 +15,7 @@ _DROPPED = [
 # Their text stays; what they mean is not in the text.
 _UNWRAPPED = [
     *(
-        "form",
         "button",
-        "dialog",
         "a",
         "abbr",
         "b",
@@ -77,7 +75,7 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
     for element in [*root.iter(*_DROPPED), *filter(_is_hidden, root.iter())]:
         if element.getparent() is not None:
             _drop(element)
-    for element in root.iter("section"):
+    for element in root.iter("section", "form", "dialog"):
         element.tag = "div"
     for picture in [*root.iter("img")]:
         alt = picture.get("alt", "")
@@ -89,6 +87,8 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
 
     etree.strip_tags(root, *_UNWRAPPED)
     for element in root.iter():
+        for name in ("hidden", "role", "style", "class"):
+            element.attrib.pop(name, None)
         if element.tag != "pre":
             element.text = element.text and re.sub(r"\s+", " ", element.text)
         element.tail = element.tail and re.sub(r"\s+", " ", element.tail)

@@ -42,6 +42,9 @@ def prepare_word(package: Package) -> Prepared:
         run = mark.getparent().getparent()
         if local(run) == "r" and mark.get(f"{W}val", "true") not in ("0", "false"):
             _remove(run)
+    # Bold letters inside a word would cut it.
+    for looks in [*root.iter(f"{W}rPr")]:
+        _remove(looks)
     for table in root.iter(f"{W}tbl"):
         _fill_word_table(table)
     body = root.find(f"{W}body")
@@ -118,6 +121,9 @@ def prepare_slides(package: Package) -> Prepared:
                 shape = next((one for one in mark.iterancestors() if local(one) == "sp"), None)
                 if shape is not None:
                     _remove(shape)
+        for looks in root.iter(f"{A}rPr"):
+            for name in ("b", "i", "u", "strike"):
+                looks.attrib.pop(name, None)
         for table in root.iter(f"{A}tbl"):
             _fill_slide_table(table)
         related = _relations(package, part)
@@ -423,9 +429,9 @@ def prepare_open(package: Package) -> Prepared:
             hidden.append(table)
             left_out.append(f"hidden sheet {attribute(table, 'name')}")
     sections = [one for one in root.iter("{*}section") if attribute(one, "display") == "none"]
-    rows = sum(local(one) == "table-row" for one in hidden)
-    if rows:
-        left_out.append(f"{rows} hidden row{'s' * (rows > 1)}")
+    gone = sum(local(one) == "table-row" for one in hidden)
+    if gone:
+        left_out.append(f"{gone} hidden row{'s' * (gone > 1)}")
     for element in [*hidden, *sections, *root.iter("{*}tracked-changes", "{*}annotation", "{*}table-of-content")]:
         if element.getparent() is not None and local(element) != "table-column":
             _remove_before(element)
