@@ -104,6 +104,12 @@ def test_xml_may_not_define_entities(extension: str, encoding: str, entities: st
     assert time.monotonic() - started < 2
 
 
+@pytest.mark.parametrize("extension", [".xml", ".fb2", ".docbook"])
+def test_plain_xml_may_not_define_entities_either(extension: str) -> None:
+    content = f"<!DOCTYPE x [{LAUGHS}]><x>&a9;</x>".encode()
+    assert "XML entities" in refuse(content, f"a{extension}").message
+
+
 def test_entities_that_slip_through_are_not_expanded() -> None:
     package = Package(SOUND[".odt"], "a.odt", "a text")
     hidden = f'<?xml version="1.0" encoding="UTF-7"?>+ADwAIQ-DOCTYPE x [{LAUGHS}]><x>&a9;</x>'.replace(

@@ -241,8 +241,8 @@ MARKED = {
     "a.typ": ("= Fares\nFive euros.\n", "# Fares\n\nFive euros."),
     "a.tex": ("\\documentclass{article}\n\\begin{document}\n\\section{Fares}\nFive euros.\n\\end{document}\n",
               "# Fares\n\nFive euros."),
-    "a.ipynb": ('{"cells":[{"cell_type":"markdown","metadata":{},"source":["# Fares\\n","Five euros."]},{"cell_type":"code",'
-                '"metadata":{},"source":["x = 5"],"outputs":[],"execution_count":1}],"metadata":{},"nbformat":4,'
+    "a.ipynb": ('{"cells":[{"cell_type":"markdown","metadata":{},"source":["# Fares\\n","Five euros."]},{"cell_type":'
+                '"code","metadata":{},"source":["x = 5"],"outputs":[],"execution_count":1}],"metadata":{},"nbformat":4,'
                 '"nbformat_minor":5}', "# Fares\n\nFive euros.\n\n```\nx = 5\n```"),
     "a.json": ('{"fares": {"adult": "five euros"}}', "# fares\n\nadult: five euros"),
     "a.yaml": ("fares:\n  adult: five euros\n", "# fares\n\nadult: five euros"),
@@ -251,7 +251,8 @@ MARKED = {
               "<p>Five euros.</p></section></body></FictionBook>", "## Fares\n\nFive euros."),
     "a.docbook": ("<article><title>Fares</title><para>Five euros.</para></article>", "# Fares\n\nFive euros."),
     "a.vtt": ("WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nFive euros.\n", "Five euros."),
-    "a.ris": ("TY  - JOUR\nTI  - Five euros\nAU  - Berg, Ada\nER  - \n", "[Five euros] Title: Five euros Authors: Ada Berg"),
+    "a.ris": ("TY  - JOUR\nTI  - Five euros\nAU  - Berg, Ada\nER  - \n",
+              "[Five euros] Title: Five euros Authors: Ada Berg"),
 }  # fmt: skip
 
 

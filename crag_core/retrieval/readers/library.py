@@ -19,7 +19,7 @@ from crag_core.retrieval.readers.file_kind import EXPECTED, MEDIA_TYPES
 from crag_core.retrieval.readers.html import prepare_html
 from crag_core.retrieval.readers.markdown_text import join_blocks, normalise_text
 from crag_core.retrieval.readers.office import prepare_open, prepare_slides, prepare_word, prepare_workbook
-from crag_core.retrieval.readers.packages import Package
+from crag_core.retrieval.readers.packages import Package, check_entities
 from crag_core.retrieval.readers.page import (
     MAX_CELLS,
     MAX_MEMBERS,
@@ -64,6 +64,7 @@ def read_by_library(content: bytes, name: str) -> tuple[Page, ...]:
     elif extension == ".rtf":
         content = _prepare_rich(content)
     elif not content.startswith(b"\xd0\xcf\x11\xe0") and b"\x00" not in content[:4096]:
+        check_entities(content, name)
         content = decode_text(content).encode("utf-8", "ignore")
     document = _extract(content, name, MEDIA_TYPES[extension])
     pages = [*_split_pages(document, extension, title)]

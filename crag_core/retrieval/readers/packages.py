@@ -70,7 +70,7 @@ class Package:
     def parse_xml(self, content: bytes) -> Any:
         from lxml import etree
 
-        self._check_entities(content)
+        check_entities(content, self.name)
         # Nothing is expanded, loaded or fetched.
         parser = etree.XMLParser(
             resolve_entities=False,
@@ -89,7 +89,7 @@ class Package:
         """Read every XML file once, before a library that trusts them does."""
         for member in self._members:
             if member.lower().endswith(_XML):
-                self._check_entities(self.read(member))
+                check_entities(self.read(member), self.name)
 
     def replaced(self, changed: Mapping[str, Any]) -> bytes:
         """The package with other root elements in some of its XML files."""
@@ -131,20 +131,22 @@ class Package:
             hint="Open it in its own program, remove the protection, save it and add it again.",
         )
 
-    def _check_entities(self, content: bytes) -> None:
-        # Without its zeros UTF-16 reads as ASCII does.
-        if re.search(rb"<!ENTITY", content.replace(b"\x00", b"")):
-            raise DocumentRefused(
-                f"{self.name}: defines XML entities, which no program writes and which can fill the memory.",
-                hint="Do not trust this file; if it is yours, open it in its own program and save it again.",
-            )
-
     def _too_large(self, size: int | None) -> DocumentRefused:
         limit = f"the limit of {MAX_UNPACKED // MEGABYTE} MB"
         how = f"to {size // MEGABYTE} MB, over {limit}" if size else f"to more than {limit}"
         return DocumentRefused(
             f"{self.name}: unpacks {how}.",
             hint="If the file is trustworthy, remove its pictures or split it, and add the parts.",
+        )
+
+
+def check_entities(content: bytes, name: str) -> None:
+    """Raises `DocumentRefused` for XML that defines entities."""
+    # Without its zeros UTF-16 reads as ASCII does.
+    if re.search(rb"<!ENTITY", content.replace(b"\x00", b"")):
+        raise DocumentRefused(
+            f"{name}: defines XML entities, which no program writes and which can fill the memory.",
+            hint="Do not trust this file; if it is yours, open it in its own program and save it again.",
         )
 
 
