@@ -21,7 +21,8 @@ from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.shell.text import plain
 
 SUPPORTED = (
-    "PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, e-mail (EML), HTML, Markdown, text, CSV, or a ZIP of them: "
+    "PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, e-mail, HTML, Markdown, text, CSV, sixty more formats, "
+    "or a ZIP of them: "
     f"up to {LARGEST_FILE_MB} MB per file"
 )
 FILES, FOLDER = "Files or a ZIP", "A folder"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers.shared.tables import pair_cells
+from crag_core.retrieval.readers.tables import pair_cells
 from crag_core.retrieval.readers.text import read_csv
 
 LEAST_ROWS, LEAST_COLUMNS = 4, 3
@@ -92,7 +92,7 @@ def as_read(text: str) -> tuple[str, Lines] | None:
         pages = read_csv(text.encode(), "")
     except DocumentRefused:
         return None
-    shown = pages[0].text.split("\n")
+    shown = [line for line in pages[0].text.split("\n") if line]
     lines = [line for line in text.split("\n") if line.strip(" ,;\t|")]
     # One row, that of the heads, is gone: the first after which every row begins with the same name.
     if len(shown) != len(lines) - 1:

@@ -32,7 +32,8 @@ class Document:
     `pages` is 0 in formats without pages. Of one under way `passages` counts the first ones, which are searched
     already; one that has any is `is_partial`. `version` counts the contents that this name has had, from 1.
     `changed_at` is an ISO time in UTC; of an indexed document, when it was indexed. `owner` is the process at work on
-    it. A refused one has the reason in `message` and what to do in `hint`.
+    it. A refused one has the reason in `message` and what to do in `hint`; of an indexed one `message` says what of the
+    file is not in its text.
     """
 
     id: str
@@ -157,7 +158,10 @@ class IngestOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class Ingested:
-    """What became of one file. `message` and `hint` are for people; `document_id` is "" for one that did not get in."""
+    """What became of one file. `message` and `hint` are for people; `document_id` is "" for one that did not get in.
+
+    `left_out` says what of the file is not in its text.
+    """
 
     name: str
     outcome: IngestOutcome
@@ -165,6 +169,7 @@ class Ingested:
     passages: int = 0
     message: str = ""
     hint: str = ""
+    left_out: str = ""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers import READERS, load_content
 from crag_core.retrieval.readers.file_kind import refuse_extension
+from crag_core.retrieval.readers.packages import BROKEN_ZIP, is_encrypted, open_archive, read_bounded
 from crag_core.retrieval.readers.page import (
     MAX_ARCHIVE,
     MAX_BUNDLE,
@@ -30,7 +31,6 @@ from crag_core.retrieval.readers.page import (
     MEGABYTE,
     format_size,
 )
-from crag_core.retrieval.readers.shared.zip_packages import BROKEN_ZIP, is_encrypted, open_archive, read_bounded
 
 Given = tuple[str, bytes | Path | DocumentRefused]
 """A file by its name (a relative path with "/"): its content, the path where it is, or why it is refused."""

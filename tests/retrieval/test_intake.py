@@ -7,7 +7,9 @@ import zipfile
 from pathlib import Path
 
 from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.chunking.split import cut_document
 from crag_core.retrieval.index.store import PassageStore
+from crag_core.retrieval.readers import Page
 from crag_core.retrieval.upload import each_file
 from tests.retrieval.fakes import WordEmbedder
 
@@ -76,3 +78,11 @@ def test_what_cannot_be_had_is_told_and_nothing_else(tmp_path: Path) -> None:
     store = PassageStore(tmp_path, WordEmbedder())
     (one,) = store.ingest([("x.txt", refusal)])
     assert (one.outcome, one.message, one.hint) == ("refused", "x.txt: is a link.", "Copy it.") and not store.listing()
+
+
+def test_what_a_document_lacks_is_told_when_it_is_added_and_stays_in_the_list(tmp_path: Path) -> None:
+    pages = (Page("Seen.", 1), Page("", 2, "no text"))
+    store = PassageStore(tmp_path, WordEmbedder(), lambda content, name, cut, cancel: cut_document(pages, name, cut))
+    (done,) = store.ingest([("a.pdf", b"any")])
+    assert (done.outcome, done.left_out) == ("indexed", "Left out: page 2: no text.")
+    assert [row.message for row in store.listing()] == [done.left_out]

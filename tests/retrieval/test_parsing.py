@@ -21,10 +21,19 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import DocumentRefused, Stopped
+from crag_core.retrieval.chunking.split import Cut, cut_document
 from crag_core.retrieval.readers import MAX_BYTES, Page, read_document
 from crag_core.retrieval.sandbox.child import BadFrame
 from crag_core.retrieval.sandbox.documents import KEPT_VARIABLES, DocumentProcesses
-from crag_core.retrieval.sandbox.messages import Limits, Reply, check_reply, pack_pages, unpack_pages
+from crag_core.retrieval.sandbox.messages import (
+    Limits,
+    Reply,
+    check_reply,
+    pack_chunks,
+    pack_pages,
+    unpack_chunks,
+    unpack_pages,
+)
 from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.processes import children, frame, is_alive, wait_until
@@ -237,6 +246,14 @@ def test_a_sound_reply_is_taken() -> None:
     reply = check_reply({"id": 7, "numbers": [2, None]}, 7)
     assert reply == Reply(7, (2, None))
     assert unpack_pages(reply, "ä\0abc".encode(), 10) == (Page("ä", 2), Page("abc"))
+
+
+def test_what_was_left_out_comes_with_pages_and_with_chunks() -> None:
+    pages = (Page("seen", 1), Page("", 2, "no text, only a picture"))
+    assert unpack_pages(*pack_pages(7, pages), 20) == pages
+    made = cut_document(pages, "a.pdf", Cut(tokenize=str.split))
+    assert unpack_chunks(*pack_chunks(7, made), Cut().size, Limits()) == made
+    assert made.left_out == "Left out: page 2: no text, only a picture."
 
 
 def test_what_is_no_text_comes_through_as_text() -> None:

@@ -12,11 +12,9 @@ from contextlib import suppress
 import pytest
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers import page, pdf, read_document
+from crag_core.retrieval.readers import office, packages, page, pdf, read_document
 from crag_core.retrieval.readers.file_kind import detect_kind
-from crag_core.retrieval.readers.office import slides, workbook
-from crag_core.retrieval.readers.shared import zip_packages
-from crag_core.retrieval.readers.shared.zip_packages import Package
+from crag_core.retrieval.readers.packages import Package
 from tests.retrieval.made_files import fill, make_open, make_slides, make_workbook, one_of_each, rezip, zip_files
 from tests.retrieval.printed import print_pages
 
@@ -106,6 +104,12 @@ def test_xml_may_not_define_entities(extension: str, encoding: str, entities: st
     assert time.monotonic() - started < 2
 
 
+@pytest.mark.parametrize("extension", [".xml", ".fb2", ".docbook"])
+def test_plain_xml_may_not_define_entities_either(extension: str) -> None:
+    content = f"<!DOCTYPE x [{LAUGHS}]><x>&a9;</x>".encode()
+    assert "XML entities" in refuse(content, f"a{extension}").message
+
+
 def test_entities_that_slip_through_are_not_expanded() -> None:
     package = Package(SOUND[".odt"], "a.odt", "a text")
     hidden = f'<?xml version="1.0" encoding="UTF-7"?>+ADwAIQ-DOCTYPE x [{LAUGHS}]><x>&a9;</x>'.replace(
@@ -125,7 +129,7 @@ def test_entities_of_a_chapter_are_harmless() -> None:
 def test_packages_that_unpack_to_too_much(extension: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = rezip(SOUND[extension], {"extra.xml": b"<a>" + b" " * 30_000_000})
     assert len(bomb) < 100_000
-    monkeypatch.setattr(zip_packages, "MAX_UNPACKED", 20_000_000)
+    monkeypatch.setattr(packages, "MAX_UNPACKED", 20_000_000)
     assert "unpacks to 28 MB, over the limit of 19 MB" in refuse(bomb, f"a{extension}").message
 
 
@@ -169,14 +173,14 @@ def test_packages_with_a_password_or_too_many_files(monkeypatch: pytest.MonkeyPa
     for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         content[content.index(mark) + offset] |= 1
     assert "protected with a password" in refuse(bytes(content), "a.pptx").message
-    monkeypatch.setattr(zip_packages, "MAX_MEMBERS", 5)
+    monkeypatch.setattr(packages, "MAX_MEMBERS", 5)
     assert "more than 5 files in one archive" in refuse(SOUND[".pptx"], "a.pptx").message
 
 
 def test_too_many_slides_sheets_or_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, content, what in (
-        (slides, "a.pptx", make_slides(("a", "b", ""), ("c", "d", "")), "slides"),
-        (workbook, "a.xlsx", make_workbook(fill(("a",)), fill(("b",))), "sheets"),
+        (office, "a.pptx", make_slides(("a", "b", ""), ("c", "d", "")), "slides"),
+        (office, "a.xlsx", make_workbook(fill(("a",)), fill(("b",))), "sheets"),
         (pdf, "a.pdf", print_pages("one", "two"), "pages"),
     ):
         monkeypatch.setattr(module, "MAX_PAGES" if what == "pages" else "MAX_PARTS", 1)
@@ -202,10 +206,10 @@ def test_a_presentation_that_holds_a_workbook_is_a_presentation() -> None:
 @pytest.mark.parametrize(
     ("stream", "name", "found", "advice"),
     [
-        ("__properties_version1.0", "a.eml", "an Outlook message (.msg)", "save it as .eml"),
-        ("WordDocument", "a.docx", "an older Word document (.doc)", "save it as .docx"),
-        ("Workbook", "a.xlsx", "an older Excel workbook (.xls)", "save it as .xlsx"),
-        ("PowerPoint Document", "a.pptx", "an older PowerPoint presentation (.ppt)", "save it as .pptx"),
+        ("__properties_version1.0", "a.eml", "an Outlook message (.msg)", "ends in .msg"),
+        ("WordDocument", "a.docx", "an older Word document (.doc)", "ends in .doc"),
+        ("Workbook", "a.xlsx", "an older Excel workbook (.xls)", "ends in .xls"),
+        ("PowerPoint Document", "a.pptx", "an older PowerPoint presentation (.ppt)", "ends in .ppt"),
         ("EncryptedPackage", "a.xlsx", "an Office document protected with a password", "remove the password"),
     ],
 )
@@ -215,7 +219,7 @@ def test_older_files_under_a_new_name(stream: str, name: str, found: str, advice
 
 
 @pytest.mark.parametrize(
-    ("name", "advice"), [("a.msg", ".eml"), ("a.XLS", ".xlsx"), ("a.jpg", "OCR"), ("a.zip", "Unpack")]
+    ("name", "advice"), [("a.mobi", "EPUB"), ("a.MP3", "transcript"), ("a.jpg", "OCR"), ("a.zip", "Unpack")]
 )
 def test_formats_that_must_be_converted_first(name: str, advice: str) -> None:
     assert advice in refuse(b"anything", name).hint

@@ -10,7 +10,7 @@ import pytest
 from docx.oxml import parse_xml
 from fpdf import FPDF
 
-from crag_core.retrieval.readers import READERS, read_document
+from crag_core.retrieval.readers import READERS, read_document, say_left_out
 
 LONG = "The ferry leaves the harbour at nine and comes back before the evening tide turns in the sound. "
 
@@ -134,7 +134,7 @@ def test_html_words_of_which_some_letters_are_marked_stay_whole() -> None:
 
 def test_html_layout_tables_are_read_as_text() -> None:
     page = b"<table><tr><td><h2>News</h2><table><tr><td>a</td><td>b</td></tr></table></td><td>side</td></tr></table>"
-    assert read(page, "old.html") == "## News\n\na | b\n\nside"
+    assert read(page, "old.html") == "## News\n\na\n\nb\n\nside"
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-8", "utf-16", "shift_jis"])
@@ -223,10 +223,105 @@ def test_csv_rows_keep_their_header(delimiter: str) -> None:
 
 
 def test_csv_without_header_with_title_and_with_ragged_rows() -> None:
-    assert read(b"1,2\n3,4", "n.csv") == "column 1: 1; column 2: 2\ncolumn 1: 3; column 2: 4"
+    assert read(b"1,2\n3,4", "n.csv") == "1 | 2\n3 | 4"
     assert read(b"Fares,,\nroute,price,\nR1,8.40,", "t.csv") == "Fares\nroute: R1; price: 8.40"
     assert read(b"a,b\nx,y,z\nw", "r.csv") == "a: x; b: y; column 3: z\na: w"
-    assert read(b"route,price", "h.csv") == "route; price"
+    assert read(b"route,price", "h.csv") == "route | price"
+
+
+TABLE = "Route: R1; Price: 8.40"
+MARKED = {
+    "a.rst": ("Fares\n=====\n\nFive *euros*.\n\n=====  =====\nRoute  Price\n=====  =====\nR1     8.40\n=====  =====\n",
+              f"# Fares\n\nFive euros.\n\n{TABLE}"),
+    "a.org": ("* Fares\nFive euros.\n| Route | Price |\n|-------+-------|\n| R1 | 8.40 |\n",
+              f"# Fares\n\nFive euros.\n\n{TABLE}"),
+    "a.adoc": ("= Fares\n\n|===\n|Route |Price\n\n|R1 |8.40\n|===\n", f"# Fares\n\n{TABLE}"),
+    "a.mdx": ("# Fares\n\n| Route | Price |\n|---|---|\n| R1 | 8.40 |\n", f"# Fares\n\n{TABLE}"),
+    "a.tsv": ("Route\tPrice\nR1\t8.40\n", TABLE),
+    "a.typ": ("= Fares\nFive euros.\n", "# Fares\n\nFive euros."),
+    "a.tex": ("\\documentclass{article}\n\\begin{document}\n\\section{Fares}\nFive euros.\n\\end{document}\n",
+              "# Fares\n\nFive euros."),
+    "a.ipynb": ('{"cells":[{"cell_type":"markdown","metadata":{},"source":["# Fares\\n","Five euros."]},{"cell_type":'
+                '"code","metadata":{},"source":["x = 5"],"outputs":[],"execution_count":1}],"metadata":{},"nbformat":4,'
+                '"nbformat_minor":5}', "# Fares\n\nFive euros.\n\n```\nx = 5\n```"),
+    "a.json": ('{"fares": {"adult": "five euros"}}', "# fares\n\nadult: five euros"),
+    "a.yaml": ("fares:\n  adult: five euros\n", "# fares\n\nadult: five euros"),
+    "a.xml": ("<fares><adult>five euros</adult></fares>", "# fares\n\n## adult\n\nfive euros"),
+    "a.fb2": ('<FictionBook xmlns="http://www.gribuser.ru/xml/fictionbook/2.0"><body><section><title><p>Fares</p></title>'
+              "<p>Five euros.</p></section></body></FictionBook>", "## Fares\n\nFive euros."),
+    "a.docbook": ("<article><title>Fares</title><para>Five euros.</para></article>", "# Fares\n\nFive euros."),
+    "a.vtt": ("WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nFive euros.\n", "Five euros."),
+    "a.ris": ("TY  - JOUR\nTI  - Five euros\nAU  - Berg, Ada\nER  - \n",
+              "[Five euros] Title: Five euros Authors: Ada Berg"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_marked_up_text_and_data(name: str) -> None:
+    written, shown = MARKED[name]
+    assert read(written.encode(), name) == shown
+
+
+def test_html_of_which_other_readers_lose_parts() -> None:
+    page = (
+        b"<form><h1>Rules</h1><h2><button>Who may borrow?</button></h2><div role=tabpanel hidden>Members.</div>"
+        b"<dialog>Ask Ada.</dialog><img src=a alt='The pier from above'><select><option>noise</select></form>"
+    )
+    assert read(page, "a.html").split("\n\n") == [
+        "# Rules", "## Who may borrow?", "Members.", "Ask Ada.", "The pier from above"
+    ]  # fmt: skip
+
+
+def test_html_cells_that_span_others_stand_in_each_place() -> None:
+    page = (
+        b"<table><tr><th rowspan=2>Pier<th colspan=2>Summer<tr><th>Day<th>Week<tr><td rowspan=2>North<td>20<td>120"
+        b"<tr><td colspan=2>closed</table>"
+    )
+    assert read(page, "a.html") == (
+        "Pier: North; Summer Day: 20; Summer Week: 120\nPier: North; Summer Day: closed; Summer Week: closed"
+    )
+
+
+def test_docx_text_of_headers_boxes_notes_and_changes() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("The rent is ")
+    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    for xml in (
+        f"<w:ins {space}><w:r><w:t>1,150 euros</w:t></w:r></w:ins>",
+        f"<w:del {space}><w:r><w:delText>900 euros</w:delText></w:r></w:del>",
+        f"<w:r {space}><w:rPr><w:vanish/></w:rPr><w:t>unseen</w:t></w:r>",
+        f"<w:r {space}><w:t>.</w:t></w:r>",
+    ):
+        paragraph._p.append(parse_xml(xml))
+    document.sections[0].header.paragraphs[0].text = "Contract HK-2207-B"
+    document.sections[0].footer.paragraphs[0].text = "Page 1 of 3"
+    table = document.add_table(rows=3, cols=3)
+    for at, text in enumerate(["Berth", "Price", "", "N1", "20", "x", "", "25", "y"]):
+        table.cell(at // 3, at % 3).text = text
+    table.cell(0, 1).merge(table.cell(0, 2))
+    table.cell(1, 0).merge(table.cell(2, 0))
+    assert read(save(document), "lease.docx").split("\n\n") == [
+        "The rent is 1,150 euros.",
+        "Berth: N1; Price: 20; Price: x\nBerth: N1; Price: 25; Price: y",
+        "Contract HK-2207-B",
+    ]
+
+
+def test_pdf_pages_of_pictures_alone_are_named(tmp_path: Path) -> None:
+    from PIL import Image
+
+    Image.new("RGB", (40, 40), "red").save(tmp_path / "red.png")
+    pdf = FPDF()
+    pdf.set_font("helvetica")
+    pdf.add_page()
+    pdf.cell(text="seen")
+    pdf.add_page()
+    pdf.image(str(tmp_path / "red.png"), w=100)
+    pages = read_document(bytes(pdf.output()), "a.pdf")
+    assert [(page.number, page.text, page.left_out) for page in pages] == [
+        (1, "seen", ""), (2, "", "no text, only a picture")
+    ]  # fmt: skip
+    assert say_left_out(pages) == "Left out: page 2: no text, only a picture."
 
 
 def test_a_path_gives_its_own_name_and_extensions_ignore_case(tmp_path: Path) -> None:

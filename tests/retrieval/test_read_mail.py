@@ -104,7 +104,7 @@ def test_attachments_are_named_and_read_where_that_is_possible() -> None:
         "nine.\n\nAttachment: fares.csv\nAttachment: pier.png\nAttachment: notes.txt\nAttachment: empty.pdf"
     )
     assert pages[1] == "## Attachment: fares.csv\n\nroute: R1; price: 8.40"
-    assert pages[2].startswith("## Attachment: pier.png\n\nNot read: expected one of")
+    assert pages[2].startswith("## Attachment: pier.png\n\nNot read: expected a document")
     assert pages[3] == "## Attachment: notes.txt\n\nplain words"
     assert pages[4] == "## Attachment: empty.pdf\n\nNot read: the file is empty (0 bytes)."
 

@@ -121,7 +121,7 @@ def test_no_input_holds_a_reader(name: str) -> None:
 
 def test_items_of_an_ordered_list_have_their_numbers() -> None:
     page = b"<ol><li>a<li>b<ul><li>c<li>d</ul><p>no item</p><li>e<ol><li>f</ol></ol>"
-    lines = read_document(page, "a.html")[0].text.split("\n")
+    lines = [line.strip() for line in read_document(page, "a.html")[0].text.split("\n")]
     assert [line for line in lines if line] == ["1. a", "2. b", "- c", "- d", "no item", "3. e", "1. f"]
 
 

@@ -33,8 +33,8 @@ def draw_outcomes(outcomes: Sequence[Ingested]) -> None:
     """Results of an upload: counts, every refusal with its reason, the others in a fold."""
     if not outcomes:
         return
-    troubles = [one for one in outcomes if one.outcome in _TROUBLES]
-    others = [one for one in outcomes if one.outcome not in _TROUBLES]
+    troubles = [one for one in outcomes if one.outcome in _TROUBLES or one.left_out]
+    others = [one for one in outcomes if one not in troubles]
     with st.container(border=True):
         if len(outcomes) > _SHOWN_AT_ONCE:
             counts = Counter(one.outcome for one in outcomes)
@@ -115,7 +115,8 @@ def _line(one: Ingested) -> str:
         summary = plain(f"{one.message.removeprefix(f'{one.name}: ')} {one.hint}")
     else:
         summary = f"{one.outcome}, {counted(one.passages, 'chunk')}" if one.passages else str(one.outcome)
-    return f"{_ICONS[one.outcome]} **{plain(one.name)}** {summary}"
+    left_out = f". {plain(one.left_out)}" if one.left_out else ""
+    return f"{_ICONS[one.outcome]} **{plain(one.name)}** {summary}{left_out}"
 
 
 def draw_documents(store: DocumentStore) -> None:
@@ -154,7 +155,9 @@ def draw_documents(store: DocumentStore) -> None:
     if access.is_administrator():
         _draw_actions(store, selected)
     for row in selected:
-        if row.message:
+        if row.message and row.is_whole:
+            st.warning(f"{plain(row.name)}: {plain(row.message)}", icon=":material/visibility_off:")
+        elif row.message:
             st.error(plain(f"{row.message} {row.hint}"), icon=":material/cancel:")
 
 

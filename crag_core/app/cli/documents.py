@@ -85,3 +85,5 @@ def _print_outcomes(outcomes: tuple[Ingested, ...]) -> None:
         print(f"{outcome.name}: {outcome.outcome}{count}")
         if outcome.outcome == "refused":
             print(f"  {outcome.message} {outcome.hint}")
+        elif outcome.left_out:
+            print(f"  {outcome.left_out}")

@@ -16,6 +16,7 @@ from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
 from crag_core.base.text.words import storable
 from crag_core.retrieval.chunking.text_splitter import Count, Size, split_text
+from crag_core.retrieval.readers.page import say_left_out
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
@@ -32,7 +33,7 @@ Tokenize = Callable[[str], Sequence[Any]]
 _SHORT = 32  # characters
 _REMEMBERED = 2**16  # texts
 # In these a line that starts with "#" is no heading.
-_UNHEADED = (".txt", ".csv", ".pdf")
+_UNHEADED = (".txt", ".csv", ".tsv", ".pdf")
 JOINED = " › "
 LONGEST_SECTION = 200
 _LINE = re.compile(r"(?m)^(?P<fence>```|~~~)|^(?P<marks>#{1,6}) +(?P<title>\S.*)$")
@@ -70,11 +71,15 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Chunks:
-    """A document for the index. `pages` is the highest page number, `characters` the length of its text."""
+    """A document for the index. `pages` is the highest page number, `characters` the length of its text.
+
+    `left_out` says what its text lacks, in words for people; "": nothing is known to be missing.
+    """
 
     chunks: tuple[Chunk, ...]
     pages: int
     characters: int
+    left_out: str = ""
 
 
 def cut_pages(pages: Sequence[Page], name: str, cut: Cut = USUAL) -> Iterator[Chunk]:
@@ -108,7 +113,7 @@ def cut_document(
                 "questions about.",
             )
         chunks.append(chunk)
-    return Chunks(tuple(chunks), max((page.number or 0 for page in pages), default=0), characters)
+    return Chunks(tuple(chunks), max((page.number or 0 for page in pages), default=0), characters, say_left_out(pages))
 
 
 def counter(cut: Cut) -> Count:

@@ -293,7 +293,8 @@ def _outcome(name: str, written: Written) -> Ingested:
         return Ingested(name, IngestOutcome.REFUSED, message=message, hint="Add it again.")
     if written.is_new:
         outcome = IngestOutcome.REPLACED if written.has_replaced else IngestOutcome.INDEXED
-        return Ingested(name, outcome, row.id, row.passages, f"{name}: {row.passages} chunks, {outcome}.")
+        message = f"{name}: {row.passages} chunks, {outcome}."
+        return Ingested(name, outcome, row.id, row.passages, message, left_out=row.message)
     where = "" if row.name == name else f" as {row.name!r}"
     gone = "; its older version was removed" if written.has_replaced else ""
     return Ingested(name, IngestOutcome.ALREADY, row.id, row.passages, f"{name}: already indexed{where}{gone}.")
@@ -325,7 +326,7 @@ class Preparer:
     def _embed(
         self, row: Document, read: Chunks, on_embedded: OnEmbedded, on_part: OnPart
     ) -> tuple[Document, list[TextNode]]:
-        row = replace(row, pages=read.pages, characters=read.characters, changed_at=now())
+        row = replace(row, pages=read.pages, characters=read.characters, changed_at=now(), message=read.left_out)
         nodes = make_nodes(read.chunks, row)
         for start, end in divide(len(nodes), PART):
             if start:

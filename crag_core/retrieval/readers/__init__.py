@@ -11,20 +11,14 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers.epub import read_epub
-from crag_core.retrieval.readers.file_kind import check_kind, refuse_extension
-from crag_core.retrieval.readers.html import read_html
+from crag_core.retrieval.readers.file_kind import MEDIA_TYPES, check_kind, refuse_extension
+from crag_core.retrieval.readers.library import read_by_library, read_epub
 from crag_core.retrieval.readers.mail import read_mail
-from crag_core.retrieval.readers.office.slides import read_pptx
-from crag_core.retrieval.readers.office.word import read_docx
-from crag_core.retrieval.readers.office.workbook import read_xlsx
-from crag_core.retrieval.readers.opendocument import read_odp, read_ods, read_odt
-from crag_core.retrieval.readers.page import MAX_BYTES, Page, format_size
+from crag_core.retrieval.readers.page import MAX_BYTES, Page, format_size, say_left_out
 from crag_core.retrieval.readers.pdf import read_pdf
-from crag_core.retrieval.readers.rtf import read_rtf
-from crag_core.retrieval.readers.text import read_csv, read_text
+from crag_core.retrieval.readers.text import read_csv, read_markdown, read_text
 
-__all__ = ["MAX_BYTES", "READERS", "Page", "Reader", "read_document"]
+__all__ = ["MAX_BYTES", "READERS", "Page", "Reader", "read_document", "say_left_out"]
 
 Reader = Callable[[bytes, str], tuple[Page, ...]]
 
@@ -35,30 +29,22 @@ def read_eml(content: bytes, name: str) -> tuple[Page, ...]:
 
 
 READERS: dict[str, Reader] = {
+    **dict.fromkeys(MEDIA_TYPES, read_by_library),
     ".csv": read_csv,
-    ".docx": read_docx,
     ".eml": read_eml,
     ".epub": read_epub,
-    ".htm": read_html,
-    ".html": read_html,
-    ".markdown": read_text,
-    ".md": read_text,
-    ".odp": read_odp,
-    ".ods": read_ods,
-    ".odt": read_odt,
+    ".markdown": read_markdown,
+    ".md": read_markdown,
     ".pdf": read_pdf,
-    ".pptx": read_pptx,
-    ".rtf": read_rtf,
+    ".tsv": read_csv,
     ".txt": read_text,
-    ".xlsm": read_xlsx,
-    ".xlsx": read_xlsx,
 }
 
 _log = logging.getLogger(__name__)
 
 
 def read_document(path_or_bytes: Path | str | bytes, name: str = "") -> tuple[Page, ...]:
-    """The pages that hold text, at least one; anything else raises `DocumentRefused`.
+    """The pages that hold text, at least one, and those of which something was left out; else raises `DocumentRefused`.
 
     `name` decides the format by its extension and appears in messages; for a path it defaults to the file's own name.
     """
@@ -69,7 +55,7 @@ def read_document(path_or_bytes: Path | str | bytes, name: str = "") -> tuple[Pa
     content = load_content(path_or_bytes, shown)
     check_kind(content, extension, shown)
     try:
-        pages = tuple(page for page in READERS[extension](content, shown) if page.text.strip())
+        pages = tuple(page for page in READERS[extension](content, shown) if page.text.strip() or page.left_out)
     except DocumentRefused:
         raise
     # Parsers fail on hostile files in ways of their own; one such file must not stop the others.
@@ -79,9 +65,9 @@ def read_document(path_or_bytes: Path | str | bytes, name: str = "") -> tuple[Pa
             f"{shown}: cannot be read ({type(error).__name__} while parsing).",
             hint="The file may be damaged: open it in its own program, save it again and add it.",
         ) from error
-    if not pages:
+    if not any(page.text.strip() for page in pages):
         raise DocumentRefused(
-            f"{shown}: holds no readable text.",
+            f"{shown}: holds no readable text. {say_left_out(pages)}".strip(),
             hint="Check in its own program that the file shows text, then add it again.",
         )
     return pages

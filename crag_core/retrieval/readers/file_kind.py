@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers.shared.decoding import looks_like_utf16
-from crag_core.retrieval.readers.shared.zip_packages import BROKEN_ZIP, open_archive, read_bounded
+from crag_core.retrieval.readers.decoding import looks_like_utf16
+from crag_core.retrieval.readers.packages import BROKEN_ZIP, open_archive, read_bounded
 
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
@@ -24,13 +24,99 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"SQLite format 3\x00", "an SQLite database"),
     (b"%!PS", "a PostScript file"),
 )
-_EXPECTED = {
-    **dict.fromkeys((".csv", ".htm", ".html", ".markdown", ".md", ".txt"), "text"),
+_WORD = "a Word document (.docx)"
+_SLIDES = "a PowerPoint presentation (.pptx)"
+_WORKBOOK = "an Excel workbook (.xlsx)"
+_TEXTS = (".csv", ".markdown", ".md", ".tsv", ".txt")
+# Marked-up text and data, in any encoding.
+_MARKUP = {
+    ".adoc": "text/asciidoc",
+    ".asciidoc": "text/asciidoc",
+    ".bib": "application/x-bibtex",
+    ".commonmark": "text/x-commonmark",
+    ".dbk": "application/docbook+xml",
+    ".djot": "text/x-djot",
+    ".docbook": "application/docbook+xml",
+    ".enw": "application/x-endnote+xml",
+    ".fb2": "application/x-fictionbook+xml",
+    ".geojson": "application/json",
+    ".htm": "text/html",
+    ".html": "text/html",
+    ".ipynb": "application/x-ipynb+json",
+    ".jats": "application/x-jats+xml",
+    ".json": "application/json",
+    ".jsonl": "application/x-ndjson",
+    ".kml": "application/vnd.google-earth.kml+xml",
+    ".latex": "application/x-latex",
+    ".mdx": "text/mdx",
+    ".nbib": "application/x-pubmed",
+    ".ndjson": "application/x-ndjson",
+    ".nxml": "application/x-jats+xml",
+    ".opml": "application/xml+opml",
+    ".org": "text/org",
+    ".qmd": "text/x-quarto",
+    ".ris": "application/x-research-info-systems",
+    ".rmd": "text/x-r-markdown",
+    ".rst": "text/prs.fallenstein.rst",
+    ".tex": "application/x-latex",
+    ".toml": "application/toml",
+    ".typ": "text/vnd.typst",
+    ".vtt": "text/vtt",
+    ".xhtml": "text/html",
+    ".xml": "application/xml",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+}
+_OPENXML = "application/vnd.openxmlformats-officedocument"
+MEDIA_TYPES = {
+    **_MARKUP,
+    ".dbf": "application/vnd.dbf",
+    ".doc": "application/msword",
+    ".docm": "application/vnd.ms-word.document.macroEnabled.12",
+    ".docx": f"{_OPENXML}.wordprocessingml.document",
+    ".dot": "application/msword",
+    ".dotm": "application/vnd.ms-word.template.macroEnabled.12",
+    ".dotx": f"{_OPENXML}.wordprocessingml.template",
+    ".epub": "application/epub+zip",
+    ".hwp": "application/x-hwp",
+    ".hwpx": "application/haansofthwpx",
+    ".key": "application/x-iwork-keynote-sffkey",
+    ".msg": "application/vnd.ms-outlook",
+    ".numbers": "application/x-iwork-numbers-sffnumbers",
+    ".odp": "application/vnd.oasis.opendocument.presentation",
+    ".ods": "application/vnd.oasis.opendocument.spreadsheet",
+    ".odt": "application/vnd.oasis.opendocument.text",
+    ".pages": "application/x-iwork-pages-sffpages",
+    ".pot": "application/vnd.ms-powerpoint",
+    ".potm": "application/vnd.ms-powerpoint.template.macroEnabled.12",
+    ".potx": f"{_OPENXML}.presentationml.template",
+    ".pps": "application/vnd.ms-powerpoint",
+    ".ppsx": f"{_OPENXML}.presentationml.slideshow",
+    ".ppt": "application/vnd.ms-powerpoint",
+    ".pptm": "application/vnd.ms-powerpoint.presentation.macroEnabled.12",
+    ".pptx": f"{_OPENXML}.presentationml.presentation",
+    ".rtf": "application/rtf",
+    ".wpd": "application/vnd.wordperfect",
+    ".xls": "application/vnd.ms-excel",
+    ".xlsb": "application/vnd.ms-excel.sheet.binary.macroEnabled.12",
+    ".xlsm": "application/vnd.ms-excel.sheet.macroEnabled.12",
+    ".xlsx": f"{_OPENXML}.spreadsheetml.sheet",
+    ".xlt": "application/vnd.ms-excel",
+    ".xltm": "application/vnd.ms-excel.template.macroEnabled.12",
+    ".xltx": f"{_OPENXML}.spreadsheetml.template",
+}
+"""Of the formats that the library reads, by extension."""
+EXPECTED = {
+    **dict.fromkeys((*_TEXTS, *_MARKUP), "text"),
+    **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), _WORD),
+    **dict.fromkeys((".pptx", ".pptm", ".potx", ".potm", ".ppsx"), _SLIDES),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xltm"), _WORKBOOK),
+    **dict.fromkeys((".doc", ".dot"), "an older Word document (.doc)"),
+    **dict.fromkeys((".ppt", ".pps", ".pot"), "an older PowerPoint presentation (.ppt)"),
+    **dict.fromkeys((".xls", ".xlt"), "an older Excel workbook (.xls)"),
+    ".xlsb": "a binary Excel workbook (.xlsb)",
+    ".msg": "an Outlook message (.msg)",
     ".pdf": "a PDF",
-    ".docx": "a Word document (.docx)",
-    ".pptx": "a PowerPoint presentation (.pptx)",
-    ".xlsx": "an Excel workbook (.xlsx)",
-    ".xlsm": "an Excel workbook (.xlsx)",
     ".odt": "an OpenDocument text (.odt)",
     ".ods": "an OpenDocument spreadsheet (.ods)",
     ".odp": "an OpenDocument presentation (.odp)",
@@ -38,46 +124,45 @@ _EXPECTED = {
     ".rtf": "an RTF document",
     ".eml": "an e-mail (.eml)",
 }
+"""What a file must be, in words, by its extension. Other formats are checked by the library alone."""
 # The first name that a ZIP package contains, or begins one of its folders with.
 _INSIDE = (
-    ("word/", _EXPECTED[".docx"]),
-    ("xl/workbook.bin", "a binary Excel workbook (.xlsb)"),
-    ("xl/", _EXPECTED[".xlsx"]),
-    ("ppt/", _EXPECTED[".pptx"]),
-    ("META-INF/container.xml", _EXPECTED[".epub"]),
+    ("word/", EXPECTED[".docx"]),
+    ("xl/workbook.bin", EXPECTED[".xlsb"]),
+    ("xl/", EXPECTED[".xlsx"]),
+    ("ppt/", EXPECTED[".pptx"]),
+    ("META-INF/container.xml", EXPECTED[".epub"]),
 )
 _MEDIA_TYPES = (
-    (b"application/epub+zip", _EXPECTED[".epub"]),
-    (b"application/vnd.oasis.opendocument.text", _EXPECTED[".odt"]),
-    (b"application/vnd.oasis.opendocument.spreadsheet", _EXPECTED[".ods"]),
-    (b"application/vnd.oasis.opendocument.presentation", _EXPECTED[".odp"]),
+    (b"application/epub+zip", EXPECTED[".epub"]),
+    (b"application/vnd.oasis.opendocument.text", EXPECTED[".odt"]),
+    (b"application/vnd.oasis.opendocument.spreadsheet", EXPECTED[".ods"]),
+    (b"application/vnd.oasis.opendocument.presentation", EXPECTED[".odp"]),
 )
 # Streams by the names that the directory of an OLE file writes in UTF-16.
 _STREAMS = (
     ("EncryptedPackage", "an Office document protected with a password"),
-    ("__properties_version1.0", "an Outlook message (.msg)"),
-    ("WordDocument", "an older Word document (.doc)"),
-    ("PowerPoint Document", "an older PowerPoint presentation (.ppt)"),
-    ("Workbook", "an older Excel workbook (.xls)"),
+    ("__properties_version1.0", EXPECTED[".msg"]),
+    ("WordDocument", EXPECTED[".doc"]),
+    ("PowerPoint Document", EXPECTED[".ppt"]),
+    ("Workbook", EXPECTED[".xls"]),
 )
-_EXTENSIONS = {kind: extension for extension, kind in _EXPECTED.items() if kind != "text" and extension != ".xlsm"}
+_OCR = "Images hold no text: run text recognition (OCR) first and add the resulting PDF or text."
+_SOUND = "Sound and films hold no text: add a transcript."
+_EXTENSIONS = {kind: extension for extension, kind in reversed(EXPECTED.items()) if kind != "text"}
+_EXTENSIONS |= {_WORD: ".docx", _SLIDES: ".pptx", _WORKBOOK: ".xlsx"}
 # Both are text as well, and a note may begin as a mail does.
-_TEXTS = ("text", "an HTML page", "an e-mail (.eml)")
+_ALSO_TEXT = ("text", "an HTML page", EXPECTED[".eml"])
+_BEST_KNOWN = (".pdf", ".docx", ".xlsx", ".pptx", ".odt", ".html", ".epub", ".eml", ".md", ".csv", ".txt")
+_PASSWORD = "Open it in Office, remove the password, save it and add it again."
 _ADVICE = {
-    "password": "Open it in Office, remove the password, save it and add it again.",
-    ".msg": "Open it in Outlook, save it as .eml and add that.",
-    ".doc": "Open it in Office, save it as .docx or PDF and add that.",
-    ".xls": "Open it in Office, save it as .xlsx and add that.",
-    ".xlsb": "Open it in Office, save it as .xlsx and add that.",
-    ".ppt": "Open it in Office, save it as .pptx or PDF and add that.",
-    ".mobi": "Convert it to EPUB and add that.",
-    "image": "Images hold no text: run text recognition (OCR) first and add the resulting PDF or text.",
-    ".zip": "Unpack it and add the files inside.",
-}
-_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp")
-_SIMILAR = {
-    **{".docm": ".doc", ".dot": ".doc", ".azw": ".mobi", ".azw3": ".mobi", ".pptm": ".ppt", ".ppsx": ".ppt"},
-    **dict.fromkeys(_IMAGES, "image"),
+    **dict.fromkeys(
+        (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp", ".heic", ".svg", "image"), _OCR
+    ),
+    **dict.fromkeys((".mp3", ".wav", ".m4a", ".ogg", ".flac", ".mp4", ".mov", ".avi", ".webm", ".mkv"), _SOUND),
+    **dict.fromkeys((".mobi", ".azw", ".azw3"), "Convert it to EPUB and add that."),
+    **dict.fromkeys((".zip", ".7z", ".rar", ".gz", ".tgz", ".tar"), "Unpack it and add the files inside."),
+    "password": _PASSWORD,
 }
 _HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body")
 _HEADER = re.compile(rb"(?:From \S|[!-9;-~]+:)")
@@ -91,7 +176,7 @@ def detect_kind(content: bytes) -> str:
     head = content[:4096]
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"{\\rtf"):
-        return _EXPECTED[".rtf"]
+        return EXPECTED[".rtf"]
     # PDF readers accept a little rubbish before the header, and real files have it.
     if b"%PDF-" in content[:1024]:
         return "a PDF"
@@ -107,7 +192,7 @@ def detect_kind(content: bytes) -> str:
     if b"\x00" in content and not looks_like_utf16(content):
         return "binary data"
     is_mail = _HEADER.match(start) and _KNOWN_HEADER.search(re.split(rb"\n\r?\n", start)[0])
-    return _EXPECTED[".eml"] if is_mail else "text"
+    return EXPECTED[".eml"] if is_mail else "text"
 
 
 def _name_zip(content: bytes) -> str:
@@ -144,8 +229,8 @@ def _name_ole(content: bytes) -> str:
 
 def check_kind(content: bytes, extension: str, name: str) -> None:
     """Raises `DocumentRefused` when the content is of another kind than its extension says."""
-    found, expected = detect_kind(content), _EXPECTED.get(extension)
-    if expected in (None, found) or (expected == "text" and found in _TEXTS):
+    found, expected = detect_kind(content), EXPECTED.get(extension)
+    if expected in (None, found) or (expected == "text" and found in _ALSO_TEXT):
         return
     hint = next((advice for word, advice in _ADVICE.items() if word.strip(".") in re.findall(r"\w+", found)), "")
     if hint:
@@ -161,10 +246,12 @@ def check_kind(content: bytes, extension: str, name: str) -> None:
 
 def refuse_extension(name: str, extension: str, known: Iterable[str]) -> DocumentRefused:
     """For a file whose extension has no reader."""
+    more = len([*known]) - len(_BEST_KNOWN)
     return DocumentRefused(
-        f"{name}: expected one of {', '.join(known)}, found {extension or 'no extension'}.",
+        f"{name}: expected a document ({', '.join(_BEST_KNOWN)} or one of {more} other formats), "
+        f"found {extension or 'no extension'}.",
         hint=_ADVICE.get(
-            _SIMILAR.get(extension, extension),
+            extension,
             "Convert the file to one of these formats, or rename it if only its extension is wrong.",
         ),
     )

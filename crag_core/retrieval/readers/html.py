@@ -1,144 +1,165 @@
-"""HTML pages: the readable part, as Markdown-like text."""
+"""HTML before it becomes Markdown: what nobody reads leaves, and every place of a spanned cell gets its text."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import Any
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.readers.shared.decoding import decode_text
-from crag_core.retrieval.readers.shared.markdown_text import join_lines, normalise_text
-from crag_core.retrieval.readers.shared.tables import table_to_text
-
-if TYPE_CHECKING:
-    from bs4 import BeautifulSoup
-    from bs4.element import PageElement, Tag
+from crag_core.retrieval.readers.decoding import decode_text
 
 _DROPPED = [
-    *("script", "style", "noscript", "template", "nav", "footer", "svg", "math", "iframe", "object"),
-    *("canvas", "audio", "video", "form", "select", "button", "dialog"),
+    *("head", "script", "style", "noscript", "template", "nav", "footer", "svg", "math", "iframe", "object", "canvas"),
+    *("audio", "video", "select", "datalist", "input", "textarea"),
 ]
-_BLOCKS = frozenset(
-    [
-        *("address", "article", "aside", "blockquote", "body", "dd", "details", "div", "dl", "dt"),
-        *("fieldset", "figcaption", "figure", "header", "hr", "html", "legend", "main", "ol", "p"),
-        *("section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul", "caption"),
-    ]
-)
-_HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+# Their text stays; what they mean is not in the text.
+_UNWRAPPED = [
+    *(
+        "button",
+        "a",
+        "abbr",
+        "b",
+        "big",
+        "bdi",
+        "bdo",
+        "cite",
+        "code",
+        "del",
+        "em",
+        "font",
+        "i",
+        "ins",
+    ),
+    *(
+        "kbd",
+        "label",
+        "mark",
+        "q",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "tt",
+        "u",
+        "var",
+    ),
+]
 _CHARSET = re.compile(rb"""(?:<meta[^>]+charset|<\?xml[^>]+encoding)\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-# No real page is nested deeper, and a parse tree that deep breaks recursive library code.
-_DEEPEST = 500
+_SHOWN_LATER = ("tabpanel", "region")
+# No real page is nested deeper.
+_DEEPEST = 200
+_MOST_SPANNED = 1_000
+_WAS_TABLE = "section"
 
 
-def read_html(content: bytes, name: str) -> tuple[Page, ...]:
-    title, body = html_to_text(content, name)
-    if title and body and not re.search(r"(?m)^# ", body):
-        body = f"# {title}\n\n{body}"
-    return (Page(body),)
+def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, Any]:
+    """The title and the root element. Raises `DocumentRefused` for elements nested too deeply."""
+    from lxml import html
 
-
-def html_to_text(content: bytes, name: str) -> tuple[str, str]:
-    """The title and the text of the body."""
-    from bs4 import BeautifulSoup
-
-    declared = _CHARSET.search(content[:4096])
-    text = decode_text(content, declared[1].decode("ascii") if declared else "")
-    # lxml would believe the encoding of an XML declaration, though the string is already decoded.
+    found = _CHARSET.search(content[:4096])
+    text = decode_text(content, declared or (found[1].decode("ascii") if found else ""))
+    # A string that is already decoded may not declare an encoding.
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)
-    try:
-        soup = BeautifulSoup(text, "lxml")
-        title = soup.title.get_text(" ", strip=True) if soup.title else ""
-        _drop_hidden(soup)
-        body = _show_page(soup)
-    except RecursionError as error:
-        raise DocumentRefused(
-            f"{name}: its elements are nested too deeply (over {_DEEPEST}).",
-            hint="Save the page as plain text and add that.",
-        ) from error
-    return title, normalise_text(body)
+    if not text.strip():
+        return "", html.Element("html")
+    parser = html.HTMLParser(remove_comments=True, remove_pis=True, no_network=True, huge_tree=True)
+    root = html.document_fromstring(text, parser=parser, ensure_head_body=True)
+    _check_depth(root, name)
+    title = " ".join((root.findtext(".//title") or "").split())
+    for element in [*root.iter(*_DROPPED), *filter(_is_hidden, root.iter())]:
+        if element.getparent() is not None:
+            _drop(element)
+    for element in root.iter("section", "form", "dialog"):
+        element.tag = "div"
+    for picture in [*root.iter("img")]:
+        alt = picture.get("alt", "")
+        picture.tail = f"{alt if len(alt.split()) > 2 else ''} {picture.tail or ''}"
+        _drop(picture)
+    for table in reversed([*root.iter("table")]):
+        _prepare_table(table)
+    from lxml import etree
+
+    etree.strip_tags(root, *_UNWRAPPED)
+    for element in root.iter():
+        for name in ("hidden", "role", "style", "class"):
+            element.attrib.pop(name, None)
+        if element.tag != "pre":
+            element.text = element.text and re.sub(r"\s+", " ", element.text)
+        element.tail = element.tail and re.sub(r"\s+", " ", element.tail)
+    return title, root
 
 
-def _drop_hidden(soup: BeautifulSoup) -> None:
-    """What is no part of the text: navigation, scripts, forms, and what the page hides."""
-    hidden = soup.find_all(lambda tag: tag.has_attr("hidden") or bool(_HIDDEN.search(str(tag.get("style", "")))))
-    for tag in [*soup.find_all([*_DROPPED, "head"]), *hidden]:
-        # Nested ones went with the outer one; to decompose them again takes quadratic time.
-        if not tag.decomposed:
-            tag.decompose()
+def _check_depth(root: Any, name: str) -> None:
+    depth, below = 0, [root]
+    while below:
+        depth, below = depth + 1, [child for element in below for child in element]
+        if depth > _DEEPEST:
+            raise DocumentRefused(
+                f"{name}: its elements are nested too deeply (over {_DEEPEST}).",
+                hint="Save the page as plain text and add that.",
+            )
 
 
-def _show_page(soup: BeautifulSoup) -> str:
-    pieces: list[str] = []
-    _show(soup, pieces, 0)
-    text = "".join(pieces)
-    text = re.sub(r"(?m)^(?!\ue000)[ \t]+", "", text)
-    # Possessive, from the start of a gap only: a long gap would take quadratic time.
-    return re.sub(r"(?:(?<![ \t])[ \t]++)?\n[ \t]*", "\n", text).replace("\ue000", "")
-
-
-def _show(element: Tag, pieces: list[str], depth: int) -> None:
-    if depth > _DEEPEST:
-        raise RecursionError
-    items = 0
-    for child in element.children:
-        items += getattr(child, "name", None) == "li"
-        _show_child(child, pieces, depth, items)
-
-
-def _show_child(child: PageElement, pieces: list[str], depth: int, items: int) -> None:
-    """`items` counts those of a list up to this one."""
-    from bs4.element import NavigableString, PreformattedString, Tag
-
-    if isinstance(child, NavigableString):
-        # Comments, CDATA and doctypes are no text.
-        if not isinstance(child, PreformattedString):
-            pieces.append(re.sub(r"\s+", " ", child))
-        return
-    if not isinstance(child, Tag):
-        return
-    tag = child.name
-    if tag == "br":
-        pieces.append("\n")
-    elif tag == "pre":
-        pieces.append(f"\n\n{join_lines(normalise_text(child.get_text()))}\n\n")
-    elif tag in _HEADINGS:
-        heading = _show_line(child, depth)
-        pieces.append(f"\n\n{_HEADINGS[tag]}{heading}\n\n" if heading else "")
-    elif tag == "li":
-        in_order = child.parent is not None and child.parent.name == "ol"
-        pieces.append(f"\n{items}. " if in_order else "\n- ")
-        _show(child, pieces, depth + 1)
-    elif tag == "table" and _is_data(child):
-        pieces.append(f"\n\n{_show_data(child, depth)}\n\n")
-    else:
-        edge = "\n\n" if tag in _BLOCKS else ""
-        pieces.append(edge)
-        _show(child, pieces, depth + 1)
-        pieces.append(edge)
-
-
-def _is_data(table: Tag) -> bool:
-    """A layout table holds other tables, headings or lists, or has one column."""
-    if table.find(["table", "h1", "h2", "h3", "ul", "ol", "pre"]):
+def _is_hidden(element: Any) -> bool:
+    if not isinstance(element.tag, str) or element.get("role") in _SHOWN_LATER:
         return False
-    return any(len(row.find_all(["td", "th"])) > 1 for row in table.find_all("tr"))
+    return "hidden" in element.attrib or bool(_HIDDEN.search(element.get("style", "")))
 
 
-def _show_line(element: Tag, depth: int) -> str:
-    """All of its text on one line."""
-    pieces: list[str] = []
-    _show(element, pieces, depth + 1)
-    return " ".join("".join(pieces).split())
+def _drop(element: Any) -> None:
+    """Without the text behind it."""
+    parent, before = element.getparent(), element.getprevious()
+    if element.tail and before is not None:
+        before.tail = (before.tail or "") + element.tail
+    elif element.tail:
+        parent.text = (parent.text or "") + element.tail
+    parent.remove(element)
 
 
-def _show_data(table: Tag, depth: int) -> str:
-    rows = [[_show_line(cell, depth) for cell in row.find_all(["td", "th"])] for row in table.find_all("tr")]
-    first = table.find("tr")
-    headed = first is not None and (
-        (first.find("th") is not None and first.find("td") is None) or table.thead is not None
-    )
-    caption = _show_line(table.caption, depth) if table.caption else ""
-    return "\n".join(filter(None, [caption, table_to_text(rows, headed)]))
+def _prepare_table(table: Any) -> None:
+    """A table of data gets a cell in every place; one that only arranges others becomes blocks."""
+    rows = [*table.iter("tr")]
+    has_blocks = any(True for _ in table.iter("h1", "h2", "h3", "pre", _WAS_TABLE))
+    if any(sum(cell.tag in ("td", "th") for cell in row) > 1 for row in rows) and not has_blocks:
+        fill_spans(rows, ("td", "th"), "colspan", "rowspan")
+        return
+    for element in [*table.iter("thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup")]:
+        element.tag = "div"
+    table.tag = _WAS_TABLE
+
+
+def fill_spans(rows: list[Any], tags: tuple[str, ...], across: str, down: str) -> None:
+    """Repeats every spanned cell in each of its places, and takes its span away."""
+    from copy import deepcopy
+
+    waiting: dict[int, tuple[Any, int]] = {}
+    for row in rows:
+        cells = [cell for cell in row if cell.tag in tags]
+        placed: list[Any] = []
+        while cells or len(placed) in waiting:
+            at = len(placed)
+            if at in waiting:
+                cell, left = waiting.pop(at)
+                placed.append(deepcopy(cell))
+                if left > 1:
+                    waiting[at] = (cell, left - 1)
+                continue
+            cell = cells.pop(0)
+            wide, high = (_span(cell.attrib.pop(name, "1")) for name in (across, down))
+            for place in range(at, at + wide):
+                placed.append(deepcopy(cell) if place > at else cell)
+                if high > 1:
+                    waiting[place] = (cell, high - 1)
+        for child in [*row]:
+            row.remove(child)
+        row.extend(placed)
+
+
+def _span(written: str) -> int:
+    return max(1, min(int(written), _MOST_SPANNED)) if written.strip().isdigit() else 1

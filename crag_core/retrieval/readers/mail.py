@@ -10,10 +10,10 @@ from email.message import Message
 from pathlib import PurePosixPath
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers.html import html_to_text
+from crag_core.retrieval.readers.decoding import decode_text
+from crag_core.retrieval.readers.library import html_to_text
+from crag_core.retrieval.readers.markdown_text import join_blocks, join_lines, normalise_text
 from crag_core.retrieval.readers.page import MAX_ATTACHMENTS, MAX_NESTED_MAILS, Page
-from crag_core.retrieval.readers.shared.decoding import decode_text
-from crag_core.retrieval.readers.shared.markdown_text import join_blocks, join_lines, normalise_text
 
 ReadAttachment = Callable[[bytes, str], tuple[Page, ...]]
 
@@ -102,11 +102,10 @@ def _choose_alternative(parts: list[Message]) -> list[Message]:
 
 
 def _show_text(part: Message) -> str:
-    text = decode_text(_read_bytes(part), str(part.get_param("charset", "") or ""))
+    content, charset = _read_bytes(part), str(part.get_param("charset", "") or "")
     if part.get_content_type() == "text/html":
-        # The mail states the encoding, so the page need not.
-        return html_to_text(text.encode("utf-8", "ignore"), "the mail")[1]
-    return join_lines(normalise_text(text))
+        return html_to_text(content, "the mail", charset)[1] if content.strip() else ""
+    return join_lines(normalise_text(decode_text(content, charset)))
 
 
 def _read_bytes(part: Message) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crag_core.base.documents import LARGEST_FILE_MB
@@ -16,7 +17,7 @@ MAX_MEMBERS = 20_000
 MAX_PAGES = 5_000
 # Slides of a presentation, sheets of a workbook, chapters of a book.
 MAX_PARTS = 2_000
-# Cells of a workbook that hold something.
+# Cells of all tables of one document.
 MAX_CELLS = 1_000_000
 # Attachments of one e-mail that are read; the others are only named.
 MAX_ATTACHMENTS = 50
@@ -33,12 +34,33 @@ MAX_ARCHIVE = 200 * MEGABYTE
 MAX_RATIO = 200
 
 
+MOST_NAMED = 20
+"""Page numbers in one remark."""
+
+
 @dataclass(frozen=True)
 class Page:
-    """Readable text. `number` counts from 1, and is None in formats that have no pages."""
+    """Readable text. `number` counts from 1, and is None in formats that have no pages.
+
+    `left_out` says what of it the text does not have ("a chart"); a page may have that and no text.
+    """
 
     text: str
     number: int | None = None
+    left_out: str = ""
+
+
+def say_left_out(pages: Sequence[Page]) -> str:
+    """What the text of a document lacks, in words for people; "": nothing is known to be missing."""
+    by_what: dict[str, list[int]] = {}
+    for page in pages:
+        if page.left_out:
+            by_what.setdefault(page.left_out, []).extend([page.number] if page.number else [])
+    said = []
+    for what, numbers in by_what.items():
+        shown = ", ".join(map(str, numbers[:MOST_NAMED])) + (" …" if len(numbers) > MOST_NAMED else "")
+        said.append(f"page{'s' * (len(numbers) > 1)} {shown}: {what}" if numbers else what)
+    return f"Left out: {'; '.join(said)}." if said else ""
 
 
 def check_count(name: str, count: int, limit: int, what: str) -> None:
@@ -48,19 +70,6 @@ def check_count(name: str, count: int, limit: int, what: str) -> None:
             f"{name}: more than {limit:,} {what}, which is the limit.",
             hint="Split the document into smaller files and add those.",
         )
-
-
-class CellCount:
-    """Counts the cells of all tables of one document while they are read."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self._filled, self._places = name, 0, 0
-
-    def add(self, places: int, filled: int) -> None:
-        """`places` counts empty cells too, since they take time; raises `DocumentRefused` beyond a limit."""
-        self._places, self._filled = self._places + places, self._filled + filled
-        check_count(self.name, self._filled, MAX_CELLS, "cells")
-        check_count(self.name, self._places, 20 * MAX_CELLS, "cells, most of them empty")
 
 
 def format_size(size: int) -> str:

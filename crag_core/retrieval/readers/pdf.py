@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from ctypes import byref, c_double
-from dataclasses import dataclass
+from ctypes import POINTER, byref, c_double, c_ushort, cast, create_string_buffer
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from crag_core.base.errors import DocumentRefused
+from crag_core.retrieval.readers.markdown_text import glue_lines, is_row, normalise_text, starts_item
 from crag_core.retrieval.readers.page import MAX_PAGES, Page, check_count
-from crag_core.retrieval.readers.shared.markdown_text import glue_lines, is_row, normalise_text, starts_item
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument, PdfTextPage
+    from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
 _BOLD = 600
 # PDFium is not thread-safe, not even across documents.
@@ -30,7 +30,7 @@ _AMOUNT = re.compile(r"\d[.,]\d+\s*$")
 
 def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
     with PDFIUM:
-        pages = _extract(content, name)
+        pages, pictured = _extract(content, name)
     whole = "\n".join(line.text for lines in pages for line in lines)
     letters = len("".join(whole.split()))
     if not letters:
@@ -45,10 +45,14 @@ def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
         )
     known = set(re.findall(r"[\w-]+", _BROKEN_WORD.sub(" ", whole)))
     spacing = find_spacing(pages)
-    return tuple(Page(_tidy(flow_lines(lines, spacing), known), number) for number, lines in enumerate(pages, 1))
+    return tuple(
+        Page(_tidy(flow_lines(lines, spacing), known), number, "no text, only a picture" if number in pictured else "")
+        for number, lines in enumerate(pages, 1)
+    )
 
 
-def _extract(content: bytes, name: str) -> list[list[Line]]:
+def _extract(content: bytes, name: str) -> tuple[list[list[Line]], set[int]]:
+    """The lines of each page, and the numbers of those that have pictures and no text."""
     import pypdfium2
 
     try:
@@ -56,7 +60,10 @@ def _extract(content: bytes, name: str) -> list[list[Line]]:
             if not len(document):
                 raise DocumentRefused(f"{name}: the PDF has no pages.", hint="Export or download it again.")
             check_count(name, len(document), MAX_PAGES, "pages")
-            return [_read_page(document, index) for index in range(len(document))]
+            if document.get_formtype():
+                document.init_forms()
+            pages = [_read_page(document, index) for index in range(len(document))]
+            return pages, {at for at, lines in enumerate(pages, 1) if not lines and _has_picture(document, at - 1)}
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise DocumentRefused(
@@ -70,7 +77,8 @@ def _extract(content: bytes, name: str) -> list[list[Line]]:
 
 
 def _read_page(document: PdfDocument, index: int) -> list[Line]:
-    lines, start = [], 0
+    lines: list[Line] = []
+    start = 0
     with closing(document[index]) as page, closing(page.get_textpage()) as words:
         for text in words.get_text_range().split("\r\n"):
             if text.strip():
@@ -78,7 +86,49 @@ def _read_page(document: PdfDocument, index: int) -> list[Line]:
                 lines.append(_place_line(words, text, first, start + len(text.rstrip()) - 1))
             # Letters beyond 16 bits count twice in PDFium.
             start += len(text.encode("utf-16-le", "surrogatepass")) // 2 + 2
+        for value, left, bottom, top in _form_values(document, page):
+            _put_value(lines, value, left, bottom, top)
     return lines
+
+
+def _has_picture(document: PdfDocument, index: int) -> bool:
+    import pypdfium2.raw as raw
+
+    with closing(document[index]) as page:
+        return any(True for _ in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE]))
+
+
+def _form_values(document: PdfDocument, page: PdfPage) -> Iterator[tuple[str, float, float, float]]:
+    """What stands in the fields of a form, each with its left, lower and upper edge; "[x]" for a checked box."""
+    import pypdfium2.raw as raw
+
+    if document.formenv is None:
+        return
+    for index in range(raw.FPDFPage_GetAnnotCount(page)):
+        field = raw.FPDFPage_GetAnnot(page, index)
+        if raw.FPDFAnnot_GetSubtype(field) == raw.FPDF_ANNOT_WIDGET:
+            kind = raw.FPDFAnnot_GetFormFieldType(document.formenv, field)
+            if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
+                value = "[x]" if raw.FPDFAnnot_IsChecked(document.formenv, field) else ""
+            else:
+                size = raw.FPDFAnnot_GetFormFieldValue(document.formenv, field, None, 0)
+                letters = create_string_buffer(size)
+                raw.FPDFAnnot_GetFormFieldValue(document.formenv, field, cast(letters, POINTER(c_ushort)), size)
+                value = " ".join(letters.raw.decode("utf-16-le", "ignore").strip("\0").split())
+            edges = raw.FS_RECTF()
+            if value and raw.FPDFAnnot_GetRect(field, byref(edges)):
+                yield value, edges.left, edges.bottom, edges.top
+        raw.FPDFPage_CloseAnnot(field)
+
+
+def _put_value(lines: list[Line], value: str, left: float, bottom: float, top: float) -> None:
+    """Behind the nearest text on its left, its label; else on a line of its own."""
+    labels = [line for line in lines if bottom - 3 <= line.y <= top and line.left < left]
+    if labels:
+        label = max(labels, key=lambda line: line.right)
+        lines[lines.index(label)] = replace(label, text=f"{label.text.rstrip()} {value}", right=label.left)
+    else:
+        lines.append(Line(value, left, left, bottom, bottom, 0, top - bottom, False, False))
 
 
 def _place_line(words: PdfTextPage, text: str, first: int, last: int) -> Line:

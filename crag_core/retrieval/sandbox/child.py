@@ -72,8 +72,6 @@ def serve(answer: Callable[[Any, bytes], tuple[Any, bytes]], most: int, most_hea
             _confine(memory)
         requests: SimpleQueue[tuple[Any, bytes]] = SimpleQueue()
         Thread(target=_listen, args=(requests_from, requests, most, most_header), daemon=True).start()
-        if memory:
-            _limit("RLIMIT_NPROC", 0)  # no further process or thread either; root is not bound by this
         write_frame(replies_to, None)  # it is ready
         while True:
             write_frame(replies_to, *answer(*requests.get()))

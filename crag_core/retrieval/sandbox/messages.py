@@ -21,6 +21,7 @@ from crag_core.retrieval.sandbox.child import MOST_HEADER, BadFrame
 
 MOST_PNG = 20 * 1024 * 1024
 """Bytes; more than six million pixels of mere noise take."""
+LONGEST_REMARK = 2_000  # characters
 _LONGEST_SIDE = 8_000  # pixels
 _MOST_PAGES = 2**20  # PDFium opens no more
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
@@ -92,7 +93,7 @@ class Reply:
     """Pages, chunks, a picture, a refusal (`message`, `hint`), or that memory ran out.
 
     `numbers` are the page numbers of pages or chunks. The body is their texts as UTF-8, separated by zeros; for chunks
-    their sections follow, and `pages` and `characters` are as in `Chunks`.
+    their sections follow, and `pages` and `characters` are as in `Chunks`. `left_out` is that of each page, or of all.
     """
 
     id: int
@@ -103,6 +104,7 @@ class Reply:
     drawn: Drawn | None = None
     pages: int = 0
     characters: int = 0
+    left_out: tuple[str, ...] = ()
 
 
 def check_reply(header: Any, request_id: int) -> Reply:
@@ -119,22 +121,32 @@ def check_reply(header: Any, request_id: int) -> Reply:
 def pack_pages(request_id: int, pages: Sequence[Page]) -> tuple[Reply, bytes]:
     # Half a surrogate pair is no text, and readers drop it; "replace" is for one that forgets to.
     body = "\0".join(page.text for page in pages).encode("utf-8", "replace")
-    return Reply(request_id, tuple(page.number for page in pages)), body
+    left_out = tuple(page.left_out[:LONGEST_REMARK] for page in pages)
+    return Reply(request_id, tuple(page.number for page in pages), left_out=left_out if any(left_out) else ()), body
 
 
 def unpack_pages(reply: Reply, body: bytes, characters: int) -> tuple[Page, ...]:
-    """At least one page, each with text, at most so many characters in all; raises `BadFrame`."""
+    """At least one page with text, at most so many characters in all; raises `BadFrame`."""
     texts = _unpack_texts(body, len(reply.numbers))
     _check_numbers(reply.numbers)
-    if not all(map(str.strip, texts)) or sum(map(len, texts)) > characters:
-        raise BadFrame(f"expected pages with text, of at most {characters} characters in all")
-    return tuple(map(Page, texts, reply.numbers))
+    remarks = reply.left_out or ("",) * len(texts)
+    if len(remarks) != len(texts) or any(len(one) > LONGEST_REMARK for one in remarks):
+        raise BadFrame(f"expected {len(texts)} short remarks or none")
+    pages = tuple(map(Page, texts, reply.numbers, remarks))
+    if not all(page.text.strip() or page.left_out for page in pages) or not any(map(str.strip, texts)):
+        raise BadFrame("expected pages with text")
+    if sum(map(len, texts)) > characters:
+        raise BadFrame(f"expected at most {characters} characters in all")
+    return pages
 
 
 def pack_chunks(request_id: int, made: Chunks) -> tuple[Reply, bytes]:
     texts = [chunk.text for chunk in made.chunks] + [chunk.section for chunk in made.chunks]
     numbers = tuple(chunk.page for chunk in made.chunks)
-    return Reply(request_id, numbers, pages=made.pages, characters=made.characters), "\0".join(texts).encode()
+    reply = Reply(
+        request_id, numbers, pages=made.pages, characters=made.characters, left_out=(made.left_out[:LONGEST_REMARK],)
+    )
+    return reply, "\0".join(texts).encode()
 
 
 def unpack_chunks(reply: Reply, body: bytes, size: Size, limits: Limits) -> Chunks:
@@ -150,7 +162,7 @@ def unpack_chunks(reply: Reply, body: bytes, size: Size, limits: Limits) -> Chun
     for chunk in chunks:
         if not chunk.text.strip() or len(chunk.text) > size.characters or len(chunk.section) > LONGEST_SECTION:
             raise BadFrame(f"expected chunks with text, of at most {size.characters} characters each")
-    return Chunks(chunks, reply.pages, reply.characters)
+    return Chunks(chunks, reply.pages, reply.characters, " ".join(reply.left_out)[:LONGEST_REMARK])
 
 
 def _check_numbers(pages: Sequence[int | None]) -> None:

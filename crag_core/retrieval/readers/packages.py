@@ -10,13 +10,13 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.page import MAX_MEMBERS, MAX_UNPACKED, MEGABYTE, check_count
 
+Value = TypeVar("Value")
 _ENCRYPTED = 0x1
 # The only methods that these formats use; others can unpack more at once than was asked for.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -70,7 +70,7 @@ class Package:
     def parse_xml(self, content: bytes) -> Any:
         from lxml import etree
 
-        self._check_entities(content)
+        check_entities(content, self.name)
         # Nothing is expanded, loaded or fetched.
         parser = etree.XMLParser(
             resolve_entities=False,
@@ -89,13 +89,30 @@ class Package:
         """Read every XML file once, before a library that trusts them does."""
         for member in self._members:
             if member.lower().endswith(_XML):
-                self._check_entities(self.read(member))
+                check_entities(self.read(member), self.name)
 
-    @contextmanager
-    def checked(self) -> Iterator[None]:
-        """Turns errors of the libraries that read it into refusals: of XML, of zipfile, for a missing part."""
+    def replaced(self, changed: Mapping[str, Any]) -> bytes:
+        """The package with other root elements in some of its XML files."""
+        from lxml import etree
+
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w") as archive:
+            for name, member in self._members.items():
+                new = etree.tostring(changed[name], encoding="utf-8") if name in changed else self.read_again(member)
+                archive.writestr(name, new, zipfile.ZIP_STORED)
+        return stream.getvalue()
+
+    def read_again(self, member: zipfile.ZipInfo) -> bytes:
+        """Not counted once more."""
         try:
-            yield
+            return read_bounded(self._archive, member, MAX_UNPACKED) or b""
+        except BROKEN_ZIP as error:
+            raise self.damaged(error) from error
+
+    def parsed(self, read: Callable[[Package], Value]) -> Value:
+        """What `read` makes of it; its errors, of XML or for a missing part, become refusals."""
+        try:
+            return read(self)
         except DocumentRefused:
             raise
         except Exception as error:
@@ -114,20 +131,22 @@ class Package:
             hint="Open it in its own program, remove the protection, save it and add it again.",
         )
 
-    def _check_entities(self, content: bytes) -> None:
-        # Without its zeros UTF-16 reads as ASCII does.
-        if re.search(rb"<!ENTITY", content.replace(b"\x00", b"")):
-            raise DocumentRefused(
-                f"{self.name}: defines XML entities, which no program writes and which can fill the memory.",
-                hint="Do not trust this file; if it is yours, open it in its own program and save it again.",
-            )
-
     def _too_large(self, size: int | None) -> DocumentRefused:
         limit = f"the limit of {MAX_UNPACKED // MEGABYTE} MB"
         how = f"to {size // MEGABYTE} MB, over {limit}" if size else f"to more than {limit}"
         return DocumentRefused(
             f"{self.name}: unpacks {how}.",
             hint="If the file is trustworthy, remove its pictures or split it, and add the parts.",
+        )
+
+
+def check_entities(content: bytes, name: str) -> None:
+    """Raises `DocumentRefused` for XML that defines entities."""
+    # Without its zeros UTF-16 reads as ASCII does.
+    if re.search(rb"<!ENTITY", content.replace(b"\x00", b"")):
+        raise DocumentRefused(
+            f"{name}: defines XML entities, which no program writes and which can fill the memory.",
+            hint="Do not trust this file; if it is yours, open it in its own program and save it again.",
         )
 
 

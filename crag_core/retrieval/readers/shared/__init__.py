@@ -1,1 +1,0 @@
-"""What several readers use: decoding, packages, tables as text."""
