@@ -34,6 +34,8 @@ _SHORT = 32  # characters
 _REMEMBERED = 2**16  # texts
 # In these a line that starts with "#" is no heading.
 _UNHEADED = (".txt", ".csv", ".tsv", ".pdf")
+_TABLES = (".csv", ".tsv")
+LONGEST_TITLE = 100  # characters
 JOINED = " › "
 LONGEST_SECTION = 200
 _LINE = re.compile(r"(?m)^(?P<fence>```|~~~)|^(?P<marks>#{1,6}) +(?P<title>\S.*)$")
@@ -62,7 +64,7 @@ USUAL = Cut()
 
 @dataclass(frozen=True)
 class Chunk:
-    """`page` is None in formats without pages; `section` is the headings above it."""
+    """`page` is None in formats without pages; `section` is the headings above it or, without any, the title of the document."""
 
     text: str
     page: int | None = None
@@ -85,15 +87,28 @@ class Chunks:
 def cut_pages(pages: Sequence[Page], name: str, cut: Cut = USUAL) -> Iterator[Chunk]:
     """In reading order; a chunk never crosses a page. Takes linear time."""
     counted = counter(cut)
-    is_headed = PurePath(name).suffix.lower() not in _UNHEADED
+    suffix = PurePath(name).suffix.lower()
+    title = title_of("\n".join(page.text for page in pages[:3]), suffix)
     for page in pages:
         text = storable(page.text)
         pieces = split_text(text, cut.size, counted)
-        if is_headed:
-            for piece, section in find_sections(text, pieces):
-                yield Chunk(piece, page.number, section)
-        else:
-            yield from (Chunk(piece, page.number) for _, piece in pieces)
+        if suffix in _UNHEADED:
+            yield from (Chunk(piece, page.number, title) for _, piece in pieces)
+            continue
+        for piece, section in find_sections(text, pieces):
+            yield Chunk(piece, page.number, section or title)
+
+
+def title_of(text: str, suffix: str) -> str:
+    """The first heading of the document, else its first line; "" where that is long or a sentence, and of a table."""
+    lines = [line.strip() for line in storable(text).split("\n") if line.strip()]
+    if not lines or suffix in _TABLES:
+        return ""
+    heading = next((found["title"] for line in lines if (found := _LINE.match(line)) and found["marks"] == "#"), "")
+    title = heading if heading and suffix not in _UNHEADED else lines[0].lstrip("#").strip(" *_")
+    title = " ".join(title.rstrip(" #").split())
+    is_name = bool(title) and (title[-1].isalnum() or title[-1] in ")]”\"'")  # a sentence is none
+    return title if is_name and len(title) <= LONGEST_TITLE else ""
 
 
 def cut_document(
