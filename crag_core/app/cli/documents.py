@@ -70,7 +70,7 @@ def reindex(options: argparse.Namespace) -> int:
     )
     print(f"{recipe.overlap} of them repeated, by {recipe.embedding}")
     if done.kept_text:
-        print(f"{done.kept_text} of them from the text of their old chunks, since the file is not kept")
+        print(f"{done.kept_text} of them from the text of their old chunks, since the file cannot be read any more")
     return 0
 
 

@@ -1,1 +1,0 @@
-"""The index of documents: what goes in, what is searched, and re-indexing beside it."""

@@ -1,0 +1,387 @@
+"""Writes to an index: each method is one transaction, so that a document is whole or absent whatever happens."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from array import array
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+from datetime import UTC, datetime
+
+from crag_core.base.documents import Document, IndexVersion, Recipe, Stage, State
+from crag_core.base.errors import StoreUnavailable
+from crag_core.base.types.passages import Passage
+from crag_core.retrieval.chunking.split import Chunk
+from crag_core.retrieval.index_file import IndexFile, drop_passages, make_passages
+from crag_core.retrieval.keywords import spaced
+from crag_core.retrieval.search import passages_of
+from crag_core.retrieval.workers import is_alive
+
+Embedded = Sequence[tuple[Chunk, "array[float]"]]
+"""Chunks of a document in reading order, with their vectors."""
+EARLIER = "earlier"
+"""The owner of documents that were taken over from an index of an earlier release, and wait to be read."""
+_COLUMNS = ", ".join(one.name for one in fields(Document))
+_VALUES = ", ".join("?" for _ in fields(Document))
+_UPDATES = ", ".join(f"{one.name} = excluded.{one.name}" for one in fields(Document) if one.name != "id")
+
+
+class IndexVersionChanged(Exception):
+    """Passages were made for a version that is not the current one any more."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """The outcome for one document.
+
+    `row` is as it stands now, None where the document was removed while it was read; `is_new`: it was not there before;
+    `has_replaced`: an earlier content of the same name was removed.
+    """
+
+    row: Document | None
+    is_new: bool = False
+    has_replaced: bool = False
+
+
+def name_content(content: bytes) -> str:
+    """The id of a document: the beginning of the SHA-256 of its bytes."""
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+# --- reading, in a transaction of the caller's ---
+
+
+def rows_where(database: sqlite3.Connection, condition: str = "1", values: Sequence[object] = ()) -> list[Document]:
+    found = database.execute(f"SELECT {_COLUMNS} FROM documents WHERE {condition}", values)
+    return [Document(*row) for row in found]
+
+
+def version_at(database: sqlite3.Connection, stage: str) -> IndexVersion | None:
+    found = database.execute(
+        "SELECT id, embedding, tokens, overlap, stage, owner FROM versions WHERE stage = ?", (stage,)
+    ).fetchone()
+    return IndexVersion(*found) if found else None
+
+
+class IndexWriter:
+    def __init__(self, file: IndexFile, recipe: Recipe) -> None:
+        """`recipe` is that of an index which holds nothing yet."""
+        self.file = file
+        self._recipe = recipe
+
+    def current(self, database: sqlite3.Connection | None) -> IndexVersion:
+        """The version that is searched; that of the settings where the index holds nothing."""
+        found = version_at(database, Stage.CURRENT) if database else None
+        settings = IndexVersion(0, self._recipe.embedding, self._recipe.tokens, self._recipe.overlap)
+        if database is None or found is None:
+            return settings
+        return found if found.recipe == self._recipe or _has_any(database) else settings
+
+    def register(self, documents: Sequence[tuple[Document, bytes]]) -> None:
+        """Keep files, and note that they wait; what is indexed already stays so."""
+        with self.file.writing() as database:
+            if self.current(database).id == 0:
+                self._begin_empty(database)
+            for row, content in documents:
+                known = _row(database, row.id)
+                if known is not None and known.is_whole:
+                    continue
+                # Somebody else may have put a part of it in: the row goes on to say so.
+                part = known if known is not None and known.is_partial else row
+                _put(database, replace(row, passages=part.passages, pages=part.pages))
+                database.execute(
+                    "INSERT OR REPLACE INTO originals SELECT number, ? FROM documents WHERE id = ?", (content, row.id)
+                )
+
+    def refuse(self, row: Document) -> None:
+        """Record that a document cannot be read, and forget its file, unless it was indexed or removed meanwhile."""
+        with self.file.writing() as database:
+            known = _row(database, row.id)
+            if known is not None and known.is_under_way:
+                _drop_passages_of(database, [row.id])
+                database.execute(
+                    "DELETE FROM originals WHERE document = (SELECT number FROM documents WHERE id = ?)", (row.id,)
+                )
+                _put(database, replace(row, state=State.REFUSED, owner="", passages=0, changed_at=now()))
+
+    def write_part(self, row: Document, embedded: Embedded, version: IndexVersion) -> bool:
+        """Make the first passages of a document searched, which are `embedded`, before the others have vectors.
+
+        `row.passages` says how many of them are already. False: not done, since somebody else brings it in or removed
+        it, an earlier content of its name is searched until it is whole, or `version` is not the current one.
+        """
+        with self.file.writing() as database:
+            known = _row(database, row.id)
+            is_own = known is not None and known.is_under_way and _part(known) == _part(row)
+            if not is_own or self.current(database).id != version.id or _replaced_by(database, row):
+                return False
+            _add(database, version.id, row.id, embedded, row.passages)
+            _put(database, replace(row, state=State.INDEXING, passages=len(embedded), changed_at=now()))
+            return True
+
+    def write(self, row: Document, embedded: Embedded = (), version: IndexVersion | None = None) -> Written:
+        """Put a document in, and take out what it replaces by name.
+
+        Without passages the document is expected to be there; of its passages the first `row.passages` were written by
+        `write_part`. Raises `IndexVersionChanged` where `version` is not the current one.
+        """
+        with self.file.writing() as database:
+            known = _row(database, row.id)
+            if known is None or not (known.is_whole or embedded):
+                return Written(None)
+            older = _replaced_by(database, row)
+            is_new = not known.is_whole
+            if is_new:
+                if version is None or self.current(database).id != version.id:
+                    raise IndexVersionChanged
+                start = row.passages
+                if _part(known) != _part(row):
+                    _drop_passages_of(database, [row.id])
+                    start = 0
+                _add(database, version.id, row.id, embedded, start)
+                next_version = max((one.version + 1 for one in older if one.is_whole), default=row.version)
+                known = replace(
+                    row, state=State.INDEXED, passages=len(embedded), version=next_version, owner="", changed_at=now()
+                )
+                _put(database, known)
+            _remove(database, [one.id for one in older])
+            return Written(known, is_new, any(one.is_whole for one in older))
+
+    def whole(self) -> list[Document]:
+        """The indexed documents."""
+        with self.file.reading() as database:
+            return rows_where(database, "state = ?", (State.INDEXED,)) if database else []
+
+    def content(self, document_id: str, is_waiting: bool = False) -> bytes | None:
+        """The file of a document, with `is_waiting` of one that is not indexed yet; None: there is none."""
+        with self.file.reading() as database:
+            row = _row(database, document_id) if database else None
+            if database is None or row is None or (is_waiting and not row.is_under_way):
+                return None
+            return _content(database, document_id)
+
+    def passages(self, document_id: str) -> tuple[IndexVersion, list[Passage]]:
+        """Of one document in reading order, with the version that has them."""
+        with self.file.reading() as database:
+            current = self.current(database)
+            return current, passages_of(database, current.id, document_id) if database and current.id else []
+
+    def remove(self, ids: Iterable[str]) -> set[str]:
+        """Take documents out, whole ones and others; the ids of those that were there."""
+        with self.file.writing() as database:
+            there = {one for one in ids if _row(database, one) is not None}
+            _remove(database, there)
+            return there
+
+    def withdraw(self, owner: str) -> None:
+        """Forget the documents of a worker that did not get in; those of an earlier index wait for another time."""
+        if owner == EARLIER:
+            return
+        with self.file.writing() as database:
+            _remove(database, [row.id for row in rows_where(database, "owner = ?", [owner])])
+
+    def move(self, ids: Iterable[str], collection: str) -> None:
+        """Put documents into another collection."""
+        with self.file.writing() as database:
+            for one in ids:
+                database.execute(
+                    "UPDATE documents SET collection = ? WHERE id = ? AND state = ?", (collection, one, State.INDEXED)
+                )
+
+    def lost(self) -> list[Document]:
+        """Documents that killed processes had begun, whose parts are taken out."""
+        with self.file.reading() as database:
+            found = self._find_lost(database) if database else []
+        if any(row.is_partial for row in found):
+            self.claim("")
+        return [replace(row, passages=0) for row in found]
+
+    def claim(self, owner: str) -> list[Document]:
+        """The same, which become those of `owner`; for `EARLIER`: those of an index of an earlier release."""
+        with self.file.writing() as database:
+            found = (
+                rows_where(database, "owner = ?", [EARLIER]) if owner == EARLIER else self._find_lost(database)
+            )  # fmt: skip
+            _drop_passages_of(database, [row.id for row in found if row.is_partial])
+            claimed = [
+                replace(row, owner=owner or row.owner, state=State.WAITING, passages=0, changed_at=now())
+                for row in found
+            ]
+            for row in claimed:
+                _put(database, row)
+            return claimed
+
+    def discard(self) -> list[Document]:
+        """Forget them, with their files."""
+        with self.file.writing() as database:
+            found = self._find_lost(database)
+            _remove(database, [row.id for row in found])
+            return found
+
+    # --- another version of the passages ---
+
+    def begin(self, recipe: Recipe, owner: str) -> IndexVersion:
+        """A version to be built by `owner`; one with this recipe that a killed process left is continued.
+
+        Raises `StoreUnavailable` while a living process builds one.
+        """
+        with self.file.writing() as database:
+            left = version_at(database, Stage.BUILDING)
+            if left is not None and is_alive(self.file.folder, left.owner):
+                raise StoreUnavailable(
+                    "Another process is re-indexing the documents.", hint="Wait for it to finish, or stop it there."
+                )
+            if left is not None and left.recipe == recipe:
+                database.execute("UPDATE versions SET owner = ? WHERE id = ?", (owner, left.id))
+                return replace(left, owner=owner)
+            if left is not None:
+                _drop_version(database, left.id)
+            return _new_version(database, recipe, Stage.BUILDING, owner)
+
+    def lost_version(self) -> IndexVersion | None:
+        """What a killed process was building."""
+        with self.file.reading() as database:
+            row = version_at(database, Stage.BUILDING) if database else None
+        return None if row is None or is_alive(self.file.folder, row.owner) else row
+
+    def missing_in(self, building: IndexVersion) -> list[Document]:
+        """The whole documents that a version lacks."""
+        with self.file.reading() as database:
+            return _missing(database, building) if database else []
+
+    def add_to(self, building: IndexVersion, row: Document, embedded: Embedded) -> None:
+        """Passages of one document for a version that is being built, unless the document is gone."""
+        with self.file.writing() as database:
+            _check_building(database, building)
+            known = _row(database, row.id)
+            if known is not None and known.is_whole and row.id in {one.id for one in _missing(database, building)}:
+                _add(database, building.id, row.id, embedded, 0)
+
+    def make_current(self, building: IndexVersion) -> list[Document]:
+        """From now on search in a version that was built, unless it lacks documents: these, to be added first."""
+        with self.file.writing() as database:
+            _check_building(database, building)
+            if missing := _missing(database, building):
+                return missing
+            old = version_at(database, Stage.CURRENT)
+            if old is not None:
+                _drop_version(database, old.id)
+            database.execute("UPDATE versions SET stage = ?, owner = '' WHERE id = ?", (Stage.CURRENT, building.id))
+            counted = f"(SELECT count(*) FROM passages_{building.id} p WHERE p.document = documents.number)"
+            database.execute(f"UPDATE documents SET passages = {counted} WHERE state != ?", (State.REFUSED,))
+            return []
+
+    def abandon(self, building: IndexVersion) -> None:
+        """Drop what was built of a version; the current one stays as it is."""
+        with self.file.writing() as database:
+            row = version_at(database, Stage.BUILDING)
+            if row is not None and (row.id, row.owner) == (building.id, building.owner):
+                _drop_version(database, row.id)
+
+    def _begin_empty(self, database: sqlite3.Connection) -> None:
+        if (old := version_at(database, Stage.CURRENT)) is not None:
+            _drop_version(database, old.id)
+        _new_version(database, self._recipe, Stage.CURRENT)
+
+    def _find_lost(self, database: sqlite3.Connection) -> list[Document]:
+        begun = rows_where(database, "state IN (?, ?) AND owner != ?", (State.WAITING, State.INDEXING, EARLIER))
+        gone = {owner for owner in {row.owner for row in begun} if not is_alive(self.file.folder, owner)}
+        return [row for row in begun if row.owner in gone]
+
+
+def _part(row: Document) -> tuple[str, int]:
+    """Which part of a document is searched already: whose, and how many passages. All that are searched none of are
+    alike."""
+    return (row.owner, row.passages) if row.passages else ("", 0)
+
+
+def _has_any(database: sqlite3.Connection) -> bool:
+    """Whether anything is searched, by which the version is fixed."""
+    return database.execute("SELECT 1 FROM documents WHERE passages > 0 LIMIT 1").fetchone() is not None
+
+
+def _row(database: sqlite3.Connection, document_id: str) -> Document | None:
+    return next(iter(rows_where(database, "id = ?", (document_id,))), None)
+
+
+def _content(database: sqlite3.Connection, document_id: str) -> bytes | None:
+    found = database.execute(
+        "SELECT content FROM originals WHERE document = (SELECT number FROM documents WHERE id = ?)", (document_id,)
+    ).fetchone()
+    return bytes(found[0]) if found else None
+
+
+def _put(database: sqlite3.Connection, row: Document) -> None:
+    database.execute(
+        f"INSERT INTO documents ({_COLUMNS}) VALUES ({_VALUES}) ON CONFLICT (id) DO UPDATE SET {_UPDATES}", astuple(row)
+    )
+
+
+def _replaced_by(database: sqlite3.Connection, row: Document) -> list[Document]:
+    """Earlier contents of the same name, or refusals of it."""
+    found = rows_where(database, "name = ? AND collection = ? AND id != ?", (row.name, row.collection, row.id))
+    return [one for one in found if one.is_whole or one.state == State.REFUSED]
+
+
+def _versions(database: sqlite3.Connection) -> list[int]:
+    return [row[0] for row in database.execute("SELECT id FROM versions")]
+
+
+def _add(database: sqlite3.Connection, version: int, document_id: str, embedded: Embedded, start: int) -> None:
+    (number,) = database.execute("SELECT number FROM documents WHERE id = ?", (document_id,)).fetchone()
+    for ordinal, (chunk, vector) in enumerate(embedded[start:], start):
+        added = database.execute(
+            f"INSERT INTO passages_{version} (document, ordinal, page, section, text, vector) VALUES (?, ?, ?, ?, ?, ?)",
+            (number, ordinal, chunk.page, chunk.section, chunk.text, vector.tobytes()),
+        )
+        database.execute(
+            f"INSERT INTO words_{version} (rowid, text) VALUES (?, ?)", (added.lastrowid, spaced(chunk.text))
+        )
+
+
+def _drop_passages_of(database: sqlite3.Connection, ids: Collection[str]) -> None:
+    for version in _versions(database):
+        for one in ids:
+            database.execute(
+                f"DELETE FROM passages_{version} WHERE document = (SELECT number FROM documents WHERE id = ?)", (one,)
+            )
+
+
+def _remove(database: sqlite3.Connection, ids: Collection[str]) -> None:
+    _drop_passages_of(database, ids)
+    for one in ids:
+        database.execute(
+            "DELETE FROM originals WHERE document = (SELECT number FROM documents WHERE id = ?)", (one,)
+        )  # fmt: skip
+        database.execute("DELETE FROM documents WHERE id = ?", (one,))
+
+
+def _new_version(database: sqlite3.Connection, recipe: Recipe, stage: str, owner: str = "") -> IndexVersion:
+    added = database.execute(
+        "INSERT INTO versions (embedding, tokens, overlap, stage, owner) VALUES (?, ?, ?, ?, ?)",
+        (recipe.embedding, recipe.tokens, recipe.overlap, stage, owner),
+    )
+    version = int(added.lastrowid or 0)
+    make_passages(database, version)
+    return IndexVersion(version, recipe.embedding, recipe.tokens, recipe.overlap, stage, owner)
+
+
+def _drop_version(database: sqlite3.Connection, version: int) -> None:
+    drop_passages(database, version)
+    database.execute("DELETE FROM versions WHERE id = ?", (version,))
+
+
+def _missing(database: sqlite3.Connection, building: IndexVersion) -> list[Document]:
+    made = f"SELECT 1 FROM passages_{building.id} p WHERE p.document = documents.number"
+    return rows_where(database, f"state = ? AND passages > 0 AND NOT EXISTS ({made})", (State.INDEXED,))
+
+
+def _check_building(database: sqlite3.Connection, building: IndexVersion) -> None:
+    row = version_at(database, Stage.BUILDING)
+    if row is None or (row.id, row.owner) != (building.id, building.owner):
+        raise StoreUnavailable("Re-indexing was stopped, or another process took it over.", hint="Start it once more.")

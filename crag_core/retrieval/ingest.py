@@ -1,0 +1,309 @@
+"""Ingests files, one document after the other: keep, read, split, embed and write; and re-indexes them all."""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from crag_core.base.concurrency.shutdown import is_ending
+from crag_core.base.documents import (
+    Document,
+    IndexVersion,
+    Ingested,
+    IngestOutcome,
+    OnProgress,
+    Progress,
+    Rebuilt,
+    Recipe,
+)
+from crag_core.base.errors import DocumentRefused, Stopped, StoreUnavailable
+from crag_core.base.protocols import Cancel, Embedder
+from crag_core.retrieval.chunking.join import join_pages
+from crag_core.retrieval.chunking.split import Chunks, Cut, Tokenize, cut_document
+from crag_core.retrieval.index_writer import (
+    EARLIER,
+    Embedded,
+    IndexVersionChanged,
+    IndexWriter,
+    Written,
+    name_content,
+    now,
+)
+from crag_core.retrieval.readers import Page, load_content
+from crag_core.retrieval.upload import Given, each_file
+from crag_core.retrieval.workers import at_work, is_alive
+
+Read = Callable[[bytes, str, Cut, Cancel], Chunks]
+"""(content, name, cut, cancel) to chunks; raises `DocumentRefused`, and `Stopped` once `cancel` is set."""
+OnEmbedded = Callable[[Document, int, int], None]
+"""Called with the row of a document, the number of its passages that have a vector, and of all."""
+OnPart = Callable[[Document, Embedded], None]
+"""Called with the row of a long document and its first passages, which have vectors, before the others do."""
+PART = 64
+"""Passages after which a document that has more than twice as many is searched in part."""
+_KEPT_AT_ONCE = 32 * 2**20  # bytes
+# A stop waits for so many: half a second of the built-in model on two cores.
+_EMBEDDED_AT_ONCE = 16
+_log = logging.getLogger(__name__)
+
+
+class Indexer:
+    """Indexes one set of files; see `PassageStore.ingest` for what it promises."""
+
+    def __init__(
+        self, writer: IndexWriter, preparer: Callable[[], Preparer], on_progress: OnProgress, cancel: Cancel
+    ) -> None:
+        """`preparer` makes one for the current version."""
+        self._writer = writer
+        self._new_preparer = preparer
+        self._preparer: Preparer | None = None
+        self._on_progress = on_progress
+        self._cancel = cancel
+        self._rows: dict[int, Document] = {}
+        """By position among the given files, from 1."""
+        self._outcomes: dict[int, Ingested] = {}
+
+    def ingest(self, documents: Iterable[Given], collection: str) -> tuple[Ingested, ...]:
+        with at_work(self._writer.file.folder) as owner:
+            return self._index(owner, lambda: self._register(documents, collection, owner))
+
+    def finish(self) -> tuple[Ingested, ...]:
+        """Index what processes that are gone had begun."""
+        with at_work(self._writer.file.folder) as owner:
+            return self._index(owner, lambda: self._rows.update(enumerate(self._writer.claim(owner), 1)))
+
+    def finish_earlier(self) -> tuple[Ingested, ...]:
+        """Index what was taken over from an earlier index, unless another process does; stopped, the rest waits."""
+        if is_alive(self._writer.file.folder, EARLIER):
+            return ()
+        with at_work(self._writer.file.folder, EARLIER):
+            return self._index(EARLIER, lambda: self._rows.update(enumerate(self._writer.claim(EARLIER), 1)))
+
+    def _register(self, files: Iterable[Given], collection: str, owner: str) -> None:
+        """Keep every file and note that it waits, so that a kill loses none."""
+        kept: list[tuple[Document, bytes]] = []
+        for position, (name, given) in enumerate(each_file(files), 1):
+            self._check_cancel()
+            try:
+                if isinstance(given, DocumentRefused):
+                    raise given
+                content = load_content(given, name)
+            except DocumentRefused as refusal:
+                self._outcomes[position] = _refused(name, refusal)
+                continue
+            row = Document(name_content(content), name, collection, size=len(content), owner=owner, changed_at=now())
+            self._rows[position] = row
+            kept.append((row, content))
+            if sum(len(content) for _, content in kept) > _KEPT_AT_ONCE:
+                self._writer.register(kept)
+                kept = []
+        if kept:
+            self._writer.register(kept)
+
+    def _index(self, owner: str, register: Callable[[], None]) -> tuple[Ingested, ...]:
+        try:
+            register()
+            for position, row in self._rows.items():
+                progress = Progress(row.name, position, max(self._rows))
+                self._report(progress)
+                self._outcomes[position] = self._index_one(row, progress)
+        except Stopped:
+            self._leave_out(owner)
+        except Exception:  # the model or the disk is away
+            self._leave_out(owner)
+            raise
+        return tuple(self._outcomes[position] for position in sorted(self._outcomes))
+
+    def _index_one(self, row: Document, progress: Progress) -> Ingested:
+        """Read, split, embed and write one document, unless it is indexed."""
+        while True:
+            content = self._writer.content(row.id, is_waiting=True)
+            try:
+                if content is None:
+                    return _outcome(row.name, self._writer.write(row))
+                return _outcome(row.name, self._write(row, content, progress))
+            except DocumentRefused as refusal:
+                self._writer.refuse(replace(row, message=refusal.message, hint=refusal.hint))
+                return _refused(row.name, refusal)
+            except IndexVersionChanged:  # made for a version that was replaced meanwhile: once more, for the new one
+                self._preparer = None
+
+    def _write(self, row: Document, content: bytes, progress: Progress) -> Written:
+        preparer = self._preparer = self._preparer or self._new_preparer()
+        searched, page, is_over = 0, 0, False
+
+        def on_part(row: Document, first: Embedded) -> None:
+            nonlocal searched, page, is_over
+            is_over = is_over or not self._writer.write_part(replace(row, passages=searched), first, preparer.version)
+            if not is_over:
+                searched, page = len(first), first[-1][0].page or 0
+
+        def on_embedded(read: Document, embedded: int, passages: int) -> None:
+            pages = read.pages if searched else 0
+            self._report(replace(progress, embedded=embedded, passages=passages, page=page, pages=pages))
+
+        read, embedded = preparer.embed(row, preparer.read(row.name, content), on_embedded, on_part)
+        return self._writer.write(replace(read, passages=searched), embedded, preparer.version)
+
+    def _report(self, progress: Progress) -> None:
+        self._check_cancel()
+        self._on_progress(progress)
+
+    def _check_cancel(self) -> None:
+        if self._cancel.is_set():
+            raise Stopped("Stopped by you.")
+
+    def _leave_out(self, owner: str) -> None:
+        """Drop what did not get in; where the program ends, the next start finishes it."""
+        for position in self._rows.keys() - self._outcomes.keys():
+            name = self._rows[position].name
+            self._outcomes[position] = Ingested(name, IngestOutcome.LEFT_OUT, message=f"{name}: left out, stopped.")
+        if is_ending():
+            return
+        try:
+            self._writer.withdraw(owner)
+        except StoreUnavailable as fault:  # the next start finds what waits, and finishes it
+            _log.warning("what was not indexed could not be withdrawn: %s", fault)
+
+
+def _refused(name: str, why: DocumentRefused) -> Ingested:
+    return Ingested(name, IngestOutcome.REFUSED, message=why.message, hint=why.hint)
+
+
+def _outcome(name: str, written: Written) -> Ingested:
+    row = written.row
+    if row is None:
+        message = f"{name}: was removed from the index while it was added."
+        return Ingested(name, IngestOutcome.REFUSED, message=message, hint="Add it again.")
+    if written.is_new:
+        outcome = IngestOutcome.REPLACED if written.has_replaced else IngestOutcome.INDEXED
+        return Ingested(name, outcome, row.id, row.passages, f"{name}: {row.passages} chunks, {outcome}.")
+    where = "" if row.name == name else f" as {row.name!r}"
+    gone = "; its older version was removed" if written.has_replaced else ""
+    return Ingested(name, IngestOutcome.ALREADY, row.id, row.passages, f"{name}: already indexed{where}{gone}.")
+
+
+class Preparer:
+    """Makes passages for one version. Raises `Stopped` once `cancel` is set, and `EmbeddingUnavailable`."""
+
+    def __init__(self, version: IndexVersion, embedder: Embedder, read: Read, cancel: Cancel) -> None:
+        self.version = version
+        self.cut = cut_of(version, embedder)
+        self._embedder = embedder
+        self._read = read
+        self._cancel = cancel
+
+    def read(self, name: str, content: bytes) -> Chunks:
+        """Raises `DocumentRefused`."""
+        return self._read(content, name, replace(self.cut, tokenizer=_find_tokenizer(self._embedder)), self._cancel)
+
+    def embed(
+        self, row: Document, read: Chunks, on_embedded: OnEmbedded, on_part: OnPart | None = None
+    ) -> tuple[Document, Embedded]:
+        """The row with what reading found out about the document, and its passages."""
+        row = replace(row, pages=read.pages, characters=read.characters)
+        vectors: list[array[float]] = [array("f")] * len(read.chunks)
+        for start, end in divide(len(vectors), PART):
+            if start and on_part:
+                on_part(row, list(zip(read.chunks[:start], vectors[:start], strict=True)))
+            # Texts of about the same length together: the model reads all of a batch as long as its longest.
+            part = sorted(range(start, end), key=lambda at: len(read.chunks[at].text))
+            for done in range(0, len(part), _EMBEDDED_AT_ONCE):
+                self.check_cancel()
+                on_embedded(row, start + done, len(vectors))
+                batch = part[done : done + _EMBEDDED_AT_ONCE]
+                made = self._embedder.embed_texts([read.chunks[at].text for at in batch])
+                for at, vector in zip(batch, made, strict=True):
+                    vectors[at] = array("f", vector)
+        self.check_cancel()
+        on_embedded(row, len(vectors), len(vectors))
+        return row, list(zip(read.chunks, vectors, strict=True))
+
+    def check_cancel(self) -> None:
+        if self._cancel.is_set():
+            raise Stopped("Stopped by you.")
+
+
+def divide(passages: int, first: int) -> Iterator[tuple[int, int]]:
+    """Parts of a document, from and to: the first is searched soon, and they grow, since each costs a commit."""
+    start, size = 0, first
+    while passages - start > 2 * size:
+        yield start, start + size
+        start += size
+        size = max(first, start // 2)
+    yield start, passages
+
+
+def cut_of(version: IndexVersion, embedder: Embedder) -> Cut:
+    """In the embedding model's own tokens, where it offers them, so that no passage is longer than it reads."""
+    tokenize: Tokenize | None = getattr(embedder, "tokenize", None)
+    return Cut(version.tokens, version.overlap, tokenize)
+
+
+def _find_tokenizer(embedder: Embedder) -> str:
+    find: Callable[[], str] | None = getattr(embedder, "find_tokenizer", None)
+    return find() if find else ""
+
+
+class Rebuilder:
+    """Builds another index version; see `PassageStore.rebuild` for what it promises."""
+
+    def __init__(
+        self, writer: IndexWriter, preparer: Callable[[IndexVersion], Preparer], on_progress: OnProgress
+    ) -> None:
+        self._writer = writer
+        self._new_preparer = preparer
+        self._on_progress = on_progress
+        self._kept_text = 0
+
+    def rebuild(self, recipe: Recipe) -> Rebuilt:
+        with at_work(self._writer.file.folder) as owner:
+            building = self._writer.begin(recipe, owner)
+            try:
+                return self._build(building)
+            except Exception:  # stopped, or the model or the disk is away
+                if not is_ending():  # then the next start goes on with it
+                    with suppress(StoreUnavailable):  # with the disk away, the next start finds what was begun
+                        self._writer.abandon(building)
+                raise
+
+    def _build(self, building: IndexVersion) -> Rebuilt:
+        preparer = self._new_preparer(building)
+        missing = self._writer.missing_in(building)
+        while missing:
+            for position, row in enumerate(missing, 1):
+                preparer.check_cancel()
+                progress = Progress(row.name, position, len(missing))
+                self._on_progress(progress)
+                self._make(building, preparer, row, progress)
+            missing = self._writer.missing_in(building)
+        if late := self._writer.make_current(building):  # added in that moment
+            for row in late:
+                self._make(building, preparer, row, Progress(row.name, 1, 1))
+            return self._build(building)
+        whole = self._writer.whole()
+        return Rebuilt(building.recipe, len(whole), sum(row.passages for row in whole), self._kept_text)
+
+    def _make(self, building: IndexVersion, preparer: Preparer, row: Document, progress: Progress) -> None:
+        content = self._writer.content(row.id)
+        if content is None:
+            return  # removed meanwhile
+
+        def on_embedded(read: Document, embedded: int, passages: int) -> None:
+            self._on_progress(replace(progress, embedded=embedded, passages=passages))
+
+        try:
+            chunks = preparer.read(row.name, content)
+        except DocumentRefused:  # by a reader that was another once
+            chunks = self._kept(preparer, row)
+            self._kept_text += 1
+        self._writer.add_to(building, row, preparer.embed(row, chunks, on_embedded)[1])
+
+    def _kept(self, preparer: Preparer, row: Document) -> Chunks:
+        """From the text of the present passages."""
+        current, passages = self._writer.passages(row.id)
+        pages = [Page(text, number) for number, text in join_pages(passages, self._new_preparer(current).cut)]
+        return cut_document(pages, row.name, preparer.cut)
