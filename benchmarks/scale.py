@@ -34,7 +34,7 @@ from crag_core.retrieval.backends import open_backend
 from crag_core.retrieval.backends.backend import Passages
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.index.ann_index import measure_recalls, refresh
-from crag_core.retrieval.index.index_writer import IndexWriter
+from crag_core.retrieval.index_writer import IndexWriter
 from crag_core.retrieval.readers import read_document
 
 ROOT = Path(__file__).parent.parent

@@ -327,7 +327,7 @@ def load(environment: Mapping[str, str] = os.environ, env_file: Path | None = No
         )
     if (place := given.get("CRAG_STORE", "").strip()) not in ("", "disk"):
         raise BadRecord(
-            f"CRAG_STORE: not a setting any more, found {show_place(place)}: documents are kept in one file in CRAG_HOME.",
+            f"CRAG_STORE: not a setting any more, found {show_place(place)}: documents are in a file in CRAG_HOME.",
             hint="Remove it, and add the documents once more: the command ingest takes a folder.",
         )
     values: dict[str, Any] = {}

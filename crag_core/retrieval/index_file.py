@@ -36,7 +36,8 @@ CREATE TABLE passages_{0} (
   number INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL, ordinal INTEGER NOT NULL, page INTEGER,
   section TEXT NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL);
 CREATE UNIQUE INDEX passages_{0}_of ON passages_{0} (document, ordinal);
-CREATE VIRTUAL TABLE words_{0} USING fts5 (text, tokenize = "porter unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE words_{0} USING fts5 (
+  text, tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co M*'");
 CREATE TRIGGER passages_{0}_gone AFTER DELETE ON passages_{0}
   BEGIN DELETE FROM words_{0} WHERE rowid = old.number; END;
 """
@@ -116,6 +117,7 @@ class IndexFile:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         building = self.folder / f".new-{uuid4().hex}"
         try:
+            building.touch(0o600)  # nobody else may read what the documents say
             with closing(sqlite3.connect(building)) as database:
                 database.executescript(_TABLES)
             try:

@@ -75,18 +75,14 @@ class IndexWriter:
         self._recipe = recipe
 
     def current(self, database: sqlite3.Connection | None) -> IndexVersion:
-        """The version that is searched; that of the settings where the index holds nothing."""
+        """The version that is searched; one with id 0 by the settings where there is none yet."""
         found = version_at(database, Stage.CURRENT) if database else None
-        settings = IndexVersion(0, self._recipe.embedding, self._recipe.tokens, self._recipe.overlap)
-        if database is None or found is None:
-            return settings
-        return found if found.recipe == self._recipe or _has_any(database) else settings
+        return found or IndexVersion(0, self._recipe.embedding, self._recipe.tokens, self._recipe.overlap)
 
     def register(self, documents: Sequence[tuple[Document, bytes]]) -> None:
         """Keep files, and note that they wait; what is indexed already stays so."""
         with self.file.writing() as database:
-            if self.current(database).id == 0:
-                self._begin_empty(database)
+            self._begin_if_empty(database)
             for row, content in documents:
                 known = _row(database, row.id)
                 if known is not None and known.is_whole:
@@ -97,6 +93,16 @@ class IndexWriter:
                 database.execute(
                     "INSERT OR REPLACE INTO originals SELECT number, ? FROM documents WHERE id = ?", (content, row.id)
                 )
+
+    def is_earlier_due(self) -> bool:
+        """Whether the documents of an earlier index have yet to be registered."""
+        with self.file.reading() as database:
+            return not (database and database.execute("SELECT 1 FROM state WHERE name = 'earlier'").fetchone())
+
+    def end_earlier(self) -> None:
+        """All of them are registered: one that is removed from now on does not come back."""
+        with self.file.writing() as database:
+            database.execute("INSERT OR IGNORE INTO state VALUES ('earlier', 1)")
 
     def refuse(self, row: Document) -> None:
         """Record that a document cannot be read, and forget its file, unless it was indexed or removed meanwhile."""
@@ -135,6 +141,9 @@ class IndexWriter:
             if known is None or not (known.is_whole or embedded):
                 return Written(None)
             older = _replaced_by(database, row)
+            if row.owner == EARLIER and any(one.is_whole for one in older):
+                _remove(database, [row.id])  # a newer content was added since
+                return Written(None)
             is_new = not known.is_whole
             if is_new:
                 if version is None or self.current(database).id != version.id:
@@ -283,10 +292,13 @@ class IndexWriter:
             if row is not None and (row.id, row.owner) == (building.id, building.owner):
                 _drop_version(database, row.id)
 
-    def _begin_empty(self, database: sqlite3.Connection) -> None:
-        if (old := version_at(database, Stage.CURRENT)) is not None:
-            _drop_version(database, old.id)
-        _new_version(database, self._recipe, Stage.CURRENT)
+    def _begin_if_empty(self, database: sqlite3.Connection) -> None:
+        """An index that holds nothing follows the settings from now on."""
+        old = version_at(database, Stage.CURRENT)
+        if old is None or (old.recipe != self._recipe and not _has_any(database)):
+            if old is not None:
+                _drop_version(database, old.id)
+            _new_version(database, self._recipe, Stage.CURRENT)
 
     def _find_lost(self, database: sqlite3.Connection) -> list[Document]:
         begun = rows_where(database, "state IN (?, ?) AND owner != ?", (State.WAITING, State.INDEXING, EARLIER))
@@ -336,7 +348,7 @@ def _add(database: sqlite3.Connection, version: int, document_id: str, embedded:
     (number,) = database.execute("SELECT number FROM documents WHERE id = ?", (document_id,)).fetchone()
     for ordinal, (chunk, vector) in enumerate(embedded[start:], start):
         added = database.execute(
-            f"INSERT INTO passages_{version} (document, ordinal, page, section, text, vector) VALUES (?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO passages_{version} VALUES (NULL, ?, ?, ?, ?, ?, ?)",
             (number, ordinal, chunk.page, chunk.section, chunk.text, vector.tobytes()),
         )
         database.execute(

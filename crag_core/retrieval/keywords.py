@@ -10,10 +10,12 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003ffff]+"
 )
-_WORD = re.compile(r"\w+")
 COMMON = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
-    "to was will with".split()
+    re.findall(
+        "[a-z]+",
+        "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
+        "this to was will with",
+    )
 )
 """English words that say nothing alone: they are searched for where a question has no others."""
 
@@ -30,7 +32,8 @@ def _pairs(found: re.Match[str]) -> str:
 
 def words_of(question: str) -> list[str]:
     """What is searched for, each once; common words only where there are no others."""
-    words = list(dict.fromkeys(word.casefold() for word in _WORD.findall(spaced(question))))
+    signs = ((sign if unicodedata.category(sign)[0] in "LNM" else " ") for sign in spaced(question).casefold())
+    words = list(dict.fromkeys("".join(signs).split()))
     return [word for word in words if word not in COMMON] or words
 
 

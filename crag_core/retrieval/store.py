@@ -5,18 +5,37 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from copy import copy
 from pathlib import Path
 from sqlite3 import Connection
 
-from crag_core.base.documents import MAIN, Document, IndexVersion, Ingested, OnProgress, Progress, Rebuilt, Recipe
+from crag_core.base.documents import (
+    MAIN,
+    Document,
+    IndexVersion,
+    Ingested,
+    OnProgress,
+    Progress,
+    Rebuilt,
+    Recipe,
+    State,
+)
 from crag_core.base.errors import DocumentMissing, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.types.passages import Passage
+from crag_core.retrieval import earlier_index
 from crag_core.retrieval.chunking.join import Surroundings, join_passages, surround
 from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
 from crag_core.retrieval.index_file import IndexFile, generation
-from crag_core.retrieval.index_writer import IndexVersionChanged, IndexWriter, rows_where
+from crag_core.retrieval.index_writer import (
+    EARLIER,
+    IndexVersionChanged,
+    IndexWriter,
+    name_content,
+    now,
+    rows_where,
+)
 from crag_core.retrieval.ingest import Indexer, Preparer, Read, Rebuilder, cut_of
 from crag_core.retrieval.readers import read_document
 from crag_core.retrieval.search import Hit, Searcher
@@ -154,8 +173,42 @@ class PassageStore:
         if (left := self._writer.lost_version()) is not None:
             self._writer.abandon(left)
 
+    def take_over(self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> tuple[Ingested, ...]:
+        """Read the documents of an index of an earlier release once more, from the files that it kept; nothing to do
+        without one.
+
+        Their files are kept in this index first; what is stopped or killed is continued by the next call. The earlier
+        index is deleted afterwards, but for the files of documents that cannot be read any more.
+        """
+        self._register_earlier()
+        if not earlier_index.is_there(self._file.folder) and not self._waiting_earlier():
+            return ()
+        outcomes = self._indexer(on_progress, cancel).finish_earlier()
+        if not self._waiting_earlier():
+            refused = {row.id for row in self.listing() if row.state == State.REFUSED}
+            with suppress(FileNotFoundError):  # another process was faster
+                earlier_index.remove(self._file.folder, refused)
+        return outcomes
+
+    def _register_earlier(self) -> None:
+        if not earlier_index.is_there(self._file.folder) or not self._writer.is_earlier_due():
+            return
+        there = {row.id for row in self.listing()}
+        for one in earlier_index.documents(self._file.folder):
+            content = one.path.read_bytes()
+            if one.id not in there and name_content(content) == one.id:
+                row = Document(
+                    one.id, one.name, one.collection, size=len(content), owner=EARLIER, changed_at=now()
+                )  # fmt: skip
+                self._writer.register([(row, content)])
+        self._writer.end_earlier()
+
+    def _waiting_earlier(self) -> bool:
+        return any(row.owner == EARLIER for row in self.listing())
+
     def copy_to(self, file: Path) -> None:
         """All that is committed now, as one file; others may write meanwhile. Nothing where nothing was ever put in."""
+        self._register_earlier()
         self._file.copy_to(file)
 
     def documents(self) -> tuple[Document, ...]:

@@ -205,7 +205,7 @@ def test_an_interrupted_adding_is_finished_by_the_next(
         patched.setattr(WordEmbedder, "embed_texts", interrupt)
         assert main(["ingest", str(tmp_path / "pier.txt")]) == 130
     assert "the next start continues from there" in capsys.readouterr().err
-    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
+    monkeypatch.setattr("crag_core.retrieval.index_writer.is_alive", lambda owner, said_at: False)
     assert main(["ingest", str(tmp_path / "crane.txt")]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[:2] == ["Finished what was interrupted before:", "pier.txt: indexed (1 chunks)"]

@@ -19,7 +19,7 @@ from crag_core.base.data_files import DATA
 from crag_core.base.documents import Document, Recipe
 from crag_core.retrieval.backends.objects import ObjectBackend
 from crag_core.retrieval.embedding import DEFAULT_MODEL
-from crag_core.retrieval.index.index_writer import IndexWriter
+from crag_core.retrieval.index_writer import IndexWriter
 from tests.browser.conftest import PATIENCE, ask, serve, upload
 from tests.retrieval.fakes import write_prose
 from tests.stand_ins.front_door import COOKIE, FrontDoor

@@ -25,7 +25,7 @@ from crag_core.retrieval.backends.disk import FolderBackend
 from crag_core.retrieval.backends.lance.backend import RemoteRows
 from crag_core.retrieval.backends.objects import ObjectBackend
 from crag_core.retrieval.backends.worker_lease import LEASE, is_alive, name_self
-from crag_core.retrieval.index.index_writer import IndexWriter
+from crag_core.retrieval.index_writer import IndexWriter
 from crag_core.storage.cache import DiskCache
 from crag_core.storage.history import HistoryStore
 from tests.conftest import REPOSITORY
@@ -161,7 +161,7 @@ def test_a_new_version_that_a_kill_left_beside_the_old_is_the_one_that_stays(
     with monkeypatch.context() as patched, pytest.raises(Killed):
         patched.setattr(RemoteRows, "put", die)
         workbench.store.ingest([("crane.txt", b"The crane lifts at most 7 tonnes.")])
-    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda *_: False)
+    monkeypatch.setattr("crag_core.retrieval.index_writer.is_alive", lambda *_: False)
     again = open_bench()
     again.store.finish_interrupted()
     (crane,) = (document for document in again.store.documents() if document.name == "crane.txt")

@@ -18,7 +18,7 @@ from crag_core.base.documents import Recipe
 from crag_core.retrieval.backends.backend import name_content
 from crag_core.retrieval.backends.lance.writer import Writer
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.retrieval.index.store import PassageStore
+from crag_core.retrieval.store import PassageStore
 from tests.retrieval.failing_writes import Poisoned
 from tests.retrieval.fakes import WordEmbedder, write_prose
 from tests.ui.conftest import ask, shown
@@ -141,7 +141,7 @@ def killed_while_indexing(start: Start, home: Path, monkeypatch: pytest.MonkeyPa
         with pytest.raises(Killed):
             workbench.store.ingest([("ferry.md", FERRY), ("crane.md", b"The crane lifts 6 tonnes.")])
     dead = {row.owner for row in workbench.store.listing()}
-    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: owner not in dead)
+    monkeypatch.setattr("crag_core.retrieval.index_writer.is_alive", lambda owner, said_at: owner not in dead)
     app = start("pages/documents.py", CRAG_HOME=str(home))
     from ui.session import app_state
 

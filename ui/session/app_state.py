@@ -85,8 +85,8 @@ class Warmed:
 @st.cache_resource(show_spinner=False)
 def warm_up() -> Job[Progress | None, Warmed]:
     """Loads the embedding model, takes back parts of documents that a kill left, reads the documents of an index of an
-    earlier release once more, and indexes the samples at the very first start, where no other documents are. What a kill interrupted waits for somebody to continue or discard it, on
-    the Documents page.
+    earlier release once more, and indexes the samples at the very first start, where no other documents are. What a
+    kill interrupted waits for somebody to continue or discard it, on the Documents page.
 
     The caller starts this, when the first page is drawn: importing PyTorch would keep that page waiting.
     """

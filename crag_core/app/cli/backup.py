@@ -61,9 +61,7 @@ def restore(options: argparse.Namespace) -> int:
 
 def count(home: Path, settings: Config) -> Counts:
     """What a home holds, which is read as the application does; nothing is deleted for its age."""
-    own = replace(
-        settings, home=home, history="disk", history_days=0.0, cache="off", audit="off", metrics_port=0
-    )
+    own = replace(settings, home=home, history="disk", history_days=0.0, cache="off", audit="off", metrics_port=0)
     held = Workbench(own)
     documents = held.store.documents()
     return Counts(
