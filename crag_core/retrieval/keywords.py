@@ -14,10 +14,12 @@ COMMON = frozenset(
     re.findall(
         "[a-z]+",
         "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
-        "this to was will with",
+        "this to was will with "
+        "what which who whom whose when where why how did does do had has have were he she his her its from also than "
+        "can could would should been being i you we",
     )
 )
-"""English words that say nothing alone: they are searched for where a question has no others."""
+"""English words that say nothing of a subject: they are searched for where a question has no others."""
 
 
 def spaced(text: str) -> str:
@@ -32,7 +34,7 @@ def _pairs(found: re.Match[str]) -> str:
 
 def words_of(question: str) -> list[str]:
     """What is searched for, each once; common words only where there are no others."""
-    signs = ((sign if unicodedata.category(sign)[0] in "LNM" else " ") for sign in spaced(question).casefold())
+    signs = ((sign if unicodedata.category(sign)[0] in "LNM" else " ") for sign in spaced(question).lower())
     words = list(dict.fromkeys("".join(signs).split()))
     return [word for word in words if word not in COMMON] or words
 

@@ -1,4 +1,4 @@
-"""An index that an earlier release kept in LanceDB is taken over from its files, without LanceDB; `earlier/` has two."""
+"""An index of an earlier release, in LanceDB, is taken over from its files, without LanceDB; `earlier/` has two."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import sys
 import tarfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -61,10 +62,8 @@ def test_what_is_interrupted_is_continued_and_loses_nothing(store: PassageStore,
                 raise KeyboardInterrupt
             cancel.set()
 
-    try:
+    with suppress(KeyboardInterrupt):
         store.take_over(end, cancel)
-    except KeyboardInterrupt:
-        pass
     again = PassageStore(store.place, WordEmbedder())
     assert {row.name: row.collection for row in again.listing()} == NAMES
     assert again.interrupted() == (), "nobody is asked whether they are wanted"
