@@ -27,13 +27,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from crag_core.retrieval.backends import open_backend
+from crag_core.retrieval.backends.backend import Passages
+from crag_core.retrieval.index.ann_index import measure_recalls, refresh
+
 from crag_core.base.documents import Document, Recipe, State
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.text.sentences import split
-from crag_core.retrieval.backends import open_backend
-from crag_core.retrieval.backends.backend import Passages
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.retrieval.index.ann_index import measure_recalls, refresh
 from crag_core.retrieval.index_writer import IndexWriter
 from crag_core.retrieval.readers import read_document
 

@@ -51,7 +51,7 @@ _HINTS = {
     sqlite3.SQLITE_FULL: f"Free some disk space and try again{_AGAIN}",
     sqlite3.SQLITE_IOERR: f"Free some disk space, if there is none; else look after the disk, and try again{_AGAIN}",
 }
-_UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+_UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 class IndexFile:
@@ -139,7 +139,9 @@ class IndexFile:
                 old[1].close()
             database = there.pop()[1] if there else None
             self._idle = there
-        database = database or self._open()
+        is_shared = True
+        if database is None:
+            database, is_shared = self._open()
         try:
             yield database
         finally:
@@ -147,20 +149,24 @@ class IndexFile:
                 if database.in_transaction:
                     database.execute("ROLLBACK")
             with self._lock:
-                is_kept = len(self._idle) < _MOST_IDLE and not database.in_transaction
+                is_kept = is_shared and len(self._idle) < _MOST_IDLE and not database.in_transaction
                 if is_kept:
                     self._idle.append((status, database))
             if not is_kept:
                 database.close()
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self) -> tuple[sqlite3.Connection, bool]:
+        """And whether it sees what others write from now on.
+
+        That takes room for a file beside; where there is none, what is in the file itself is read.
+        """
         try:
-            return self._connect("")
+            return self._connect(""), True
         except sqlite3.Error as error:
             waiting = Path(f"{self.path}-wal")
             is_complete = not waiting.exists() or not waiting.stat().st_size
             if _code(error) in _UNWRITABLE and is_complete:
-                return self._connect("?immutable=1")  # in a folder that cannot be written to
+                return self._connect("?immutable=1"), False
             raise
 
     def _connect(self, options: str) -> sqlite3.Connection:

@@ -34,7 +34,7 @@ from tests.stand_ins.local_server import wait_until
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
 CORE = [Requirement(text) for text in PROJECT["dependencies"]]
-HEAVY = {"streamlit", "torch", "lancedb", "pyarrow", "scipy"}
+HEAVY = {"streamlit", "torch", "scipy"}
 HIDE = """
 import os, sys
 
@@ -167,7 +167,7 @@ def not_in_core() -> set[str]:
 
 
 def test_the_core_alone_grades_nodes_by_the_shipped_evaluator(installed: Installed, not_in_core: set[str]) -> None:
-    assert {"streamlit", "torch", "lancedb", "pyarrow", "pytest"} <= not_in_core
+    assert {"streamlit", "torch", "pytest"} <= not_in_core
     done = installed.run("python", "-c", GRADE, hidden=not_in_core)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "['The ferry sails at nine.']\nCORRECT\n"

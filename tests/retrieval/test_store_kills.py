@@ -10,7 +10,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -51,18 +52,23 @@ def check(folder: Path) -> PassageStore:
     return store
 
 
-def run_and_kill(folder: Path, seed: int) -> list[str]:
-    """What the process said until it was killed."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.retrieval.store_worker", str(folder), str(seed)],
-        cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout and process.stdout.readline() == "ready\n", process.communicate()[1]
-    time.sleep(random.Random(seed).uniform(0, 0.6))
-    process.kill()
-    told, errors = process.communicate()
-    assert not errors, errors
-    return told.splitlines()
+@contextmanager
+def working(folder: Path, seed: int, told: Path) -> Iterator[subprocess.Popen[str]]:
+    """A worker that is ready; what it says goes into a file, and it is killed at the end."""
+    with told.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.retrieval.store_worker", str(folder), str(seed)],
+            cwd=REPOSITORY, stdout=file, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+    try:
+        while "ready" not in told.read_text():
+            assert process.poll() is None, told.read_text()
+            time.sleep(0.01)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == -9, told.read_text()
 
 
 def expect(known: dict[str, str], told: list[str], store: PassageStore) -> dict[str, str]:
@@ -87,44 +93,35 @@ def expect(known: dict[str, str], told: list[str], store: PassageStore) -> dict[
 @pytest.mark.parametrize("kills", mostly(10, 100))
 def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
     known: dict[str, str] = {}
+    folder = tmp_path / "index"
     for seed in range(kills):
-        told = run_and_kill(tmp_path, seed)
-        if not (tmp_path / "index.db").exists():
+        with working(folder, seed, tmp_path / "told"):
+            time.sleep(random.Random(seed).uniform(0, 0.6))
+        if not (folder / "index.db").exists():
             continue
-        store = check(tmp_path)
-        known = expect(known, told, store)
+        store = check(folder)
+        known = expect(known, (tmp_path / "told").read_text().splitlines()[1:], store)
         assert store.interrupted_rebuild() is None or seed % 2 or store.finish_rebuild()
         if waiting := store.interrupted():
             assert not any(row.is_partial for row in store.listing())
             done = store.finish_interrupted() if seed % 2 else store.discard_interrupted()
             assert {one.name for one in done} == {row.name for row in waiting} and store.interrupted() == ()
-            check(tmp_path)
+            check(folder)
         known = {row.name: row.id for row in store.documents()}
     assert known
 
 
 def test_two_processes_at_work_and_a_reader_lose_and_tear_nothing(tmp_path: Path) -> None:
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.retrieval.store_worker", str(tmp_path / "index"), str(seed)],
-            cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for seed in (1, 2)
-    ]  # fmt: skip
-    for worker in workers:
-        assert worker.stdout and worker.stdout.readline() == "ready\n", worker.communicate()[1]
-    store, searches = PassageStore(tmp_path / "index", WordEmbedder()), 0
-    end = time.monotonic() + 3
-    while time.monotonic() < end:
-        for hit in [*store.search_keyword("sentence", 50), *store.search_dense(embed_words("sentence"), 50)]:
-            assert hit.passage.text and hit.passage.source
-            searches += 1
-    for worker in workers:
-        worker.kill()
-        told, errors = worker.communicate()
-        assert told.count("\n") > 5 and not errors, errors
+    folder, searches = tmp_path / "index", 0
+    with working(folder, 1, tmp_path / "one"), working(folder, 2, tmp_path / "two"):
+        store = PassageStore(folder, WordEmbedder())
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            for hit in [*store.search_keyword("sentence", 50), *store.search_dense(embed_words("sentence"), 50)]:
+                assert hit.passage.text and hit.passage.source
+                searches += 1
     assert searches
-    check(tmp_path / "index")
+    check(folder)
 
 
 def test_what_a_worker_that_lives_has_begun_is_left_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
