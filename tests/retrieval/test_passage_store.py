@@ -264,6 +264,14 @@ def test_words_of_many_languages_are_found(store: PassageStore, text: str, quest
     assert store.search_keyword(question, 5)[0].passage.source == "one.txt"
 
 
+def test_chunks_that_share_common_words_alone_are_not_found_beside_better_ones(store: PassageStore) -> None:
+    files = [(f"{number}.txt", f"Report {number} of the harbour.".encode()) for number in range(9)]
+    store.ingest([*files, ("crane.txt", b"The crane of the harbour lifts seven tonnes.")])
+    found = store.search_keyword("How many tonnes does the crane at the harbour lift?", 9)
+    assert [hit.passage.source for hit in found] == ["crane.txt"]
+    assert len(store.search_keyword("harbour", 20)) == 10
+
+
 def test_a_collection_is_searched_alone_by_either_engine(store: PassageStore) -> None:
     store.ingest([("harbour.txt", HARBOUR)])
     store.ingest([("tides.txt", TIDES)], collection="sea")
