@@ -31,10 +31,10 @@ from crag_core.base.documents import Document, Recipe
 from crag_core.base.text.sentences import split
 from crag_core.retrieval.chunking.split import Chunk
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.retrieval.index_file import IndexFile
-from crag_core.retrieval.index_writer import IndexWriter
+from crag_core.retrieval.index.index_file import IndexFile
+from crag_core.retrieval.index.index_writer import IndexWriter
+from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import read_document
-from crag_core.retrieval.store import PassageStore
 
 ROOT = Path(__file__).parent.parent
 SIZES = (1_000, 100_000, 200_000)

@@ -56,9 +56,9 @@ from crag_core.pipeline.run_queue import RunQueue
 from crag_core.retrieval.chunking.split import Cut
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.sandbox.documents import DRAWING, PAGE, DocumentProcesses
-from crag_core.retrieval.store import PassageStore
 from crag_core.storage.cache import open_cache
 from crag_core.storage.history import open_history
 from crag_core.trace.grounding.citation_check import WORDS

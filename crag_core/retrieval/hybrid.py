@@ -14,9 +14,9 @@ from crag_core.base.protocols import Embedder, RetrievalResult
 from crag_core.base.text.words import fold
 from crag_core.base.types.passages import Engine, Passage, Scores
 from crag_core.decision.fusion import fuse_ranks
-from crag_core.retrieval.index_writer import IndexVersionChanged
-from crag_core.retrieval.search import Hit
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.index_writer import IndexVersionChanged
+from crag_core.retrieval.index.search import Hit
+from crag_core.retrieval.index.store import PassageStore
 
 if TYPE_CHECKING:
     import numpy as np

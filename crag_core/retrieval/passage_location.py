@@ -9,8 +9,8 @@ from threading import Lock
 
 from crag_core.base.types.passages import Passage
 from crag_core.retrieval.chunking.join import Surroundings
+from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.page_image import Draw, PagePicture, Span, page_picture
-from crag_core.retrieval.store import PassageStore
 
 _MOST_KEPT = 64 * 1024 * 1024  # bytes of pictures
 

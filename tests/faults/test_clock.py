@@ -42,7 +42,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         monkeypatch.setattr(time, "time", lambda: real_time() + seconds)
         for module in (
             "crag_core.pipeline.run",
-            "crag_core.retrieval.index_writer",
+            "crag_core.retrieval.index.index_writer",
         ):
             monkeypatch.setattr(f"{module}.datetime", Moved)
 

@@ -130,7 +130,7 @@ def test_a_bug_is_told_by_its_type_alone(capsys: Output) -> None:
     assert (last["level"], last["bug"], last["ending"]) == ("ERROR", "ZeroDivisionError", "failed")
 
 
-@pytest.mark.parametrize("name", ["crag.cache", "crag_core.retrieval.index_writer"])
+@pytest.mark.parametrize("name", ["crag.cache", "crag_core.retrieval.index.index_writer"])
 def test_records_of_others_get_the_run_in_which_they_are_made(name: str, capsys: Output) -> None:
     show_logs("json")
     told = Diary(retrieve=lambda: logging.getLogger(name).warning("no space"))

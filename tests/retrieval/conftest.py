@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder
 
 REPOSITORY = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from crag_core.base.documents import Recipe
 from crag_core.base.errors import StoreUnavailable
-from crag_core.retrieval import ingest
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index import ingest
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
 NAMES = [f"{topic}.txt" for topic in ("seals", "gulls", "buoys", "ropes", "tides")]

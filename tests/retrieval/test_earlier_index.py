@@ -13,9 +13,9 @@ import pytest
 
 from crag_core.base.documents import IngestOutcome, Progress
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval import earlier_index
-from crag_core.retrieval.index_writer import name_content
-from crag_core.retrieval.store import PassageStore, _read_here
+from crag_core.retrieval.index import earlier_index
+from crag_core.retrieval.index.index_writer import name_content
+from crag_core.retrieval.index.store import PassageStore, _read_here
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
 NAMES = {"guide.txt": "main", "note's.md": "main", "tides.txt": "sea & tides", "船の本.txt": "main"}

@@ -12,7 +12,7 @@ from crag_core.base.errors import WrongUse
 from crag_core.base.protocols import RetrievalResult
 from crag_core.base.types.passages import Engine
 from crag_core.retrieval.hybrid import HybridRetriever, measure_agreement, measure_cosine
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, embed_words
 
 HYBRID, DENSE, KEYWORD = Engine

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from crag_core.base.errors import StoreUnavailable
-from crag_core.retrieval import index_file
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index import index_file
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 
@@ -116,7 +116,7 @@ import os, secrets, sys
 from pathlib import Path
 import filelock, numpy
 from crag_core.base.errors import StoreUnavailable
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder
 if os.getuid() == 0:
     os.setgid(65534), os.setuid(65534)

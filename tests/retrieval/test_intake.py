@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.upload import each_file
 from tests.retrieval.fakes import WordEmbedder
 

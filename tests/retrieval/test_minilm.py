@@ -16,8 +16,8 @@ import pytest
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder, check_weights, find_default_model
 from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.packed_layers import is_supported, pack_linear_layers
-from crag_core.retrieval.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 
 HEAVY = ("torch", "llama_index", "lancedb", "pyarrow", "transformers", "pypdfium2", "docx", "bs4", "numpy", "streamlit")
@@ -42,7 +42,7 @@ def _refuse(*args: Any) -> None:
 def test_importing_the_adapters_and_building_them_loads_nothing_heavy() -> None:
     code = (
         "import sys, crag_core.retrieval.hybrid as h, crag_core.retrieval.embedding as e\n"
-        "import crag_core.retrieval.store as s, crag_core.retrieval.chunking.split, crag_core.retrieval.readers\n"
+        "import crag_core.retrieval.index.store as s, crag_core.retrieval.chunking.split, crag_core.retrieval.readers\n"
         "m = e.HuggingFaceEmbedder(); st = s.PassageStore('nowhere', m); h.HybridRetriever(st)\n"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )

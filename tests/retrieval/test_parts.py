@@ -10,8 +10,8 @@ import pytest
 
 from crag_core.base.documents import Document, IngestOutcome, Progress, Recipe
 from crag_core.base.errors import EmbeddingUnavailable
-from crag_core.retrieval.ingest import divide
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.ingest import divide
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
 
 LONG = ("long.txt", write_prose("gulls", 150))
@@ -20,7 +20,7 @@ CHUNKS = 8
 
 @pytest.fixture(autouse=True)
 def _short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crag_core.retrieval.ingest.PART", 2)
+    monkeypatch.setattr("crag_core.retrieval.index.ingest.PART", 2)
 
 
 def during(

@@ -10,7 +10,7 @@ import pytest
 
 from crag_core.base.documents import IngestOutcome, Progress
 from crag_core.base.errors import DocumentMissing, EmbeddingUnavailable, StoreUnavailable
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 
 INDEXED, ALREADY, REPLACED, REFUSED, LEFT_OUT = IngestOutcome
@@ -183,7 +183,7 @@ def test_the_end_of_the_program_leaves_the_rest_to_the_next_start(
 ) -> None:
     cancel, files = threading.Event(), [("harbour.txt", HARBOUR), ("z.txt", b"Z.")]
     with monkeypatch.context() as ending:
-        ending.setattr("crag_core.retrieval.ingest.is_ending", cancel.is_set)
+        ending.setattr("crag_core.retrieval.index.ingest.is_ending", cancel.is_set)
         store.ingest(files, lambda progress: cancel.set(), cancel=cancel)
     assert name_all(store) == [] and {row.name for row in store.listing()} == {"harbour.txt", "z.txt"}
     assert [one.outcome for one in store.finish_interrupted()] == [INDEXED, INDEXED]
@@ -238,7 +238,7 @@ def test_a_question_in_quotes_is_searched_for_by_its_words(store: PassageStore, 
 def test_words_that_stand_everywhere_in_a_large_index_are_left_out_unless_there_are_no_others(
     store: PassageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crag_core.retrieval.search._MANY", 20)
+    monkeypatch.setattr("crag_core.retrieval.index.search._MOST_ROWS", 20)
     store.ingest([(f"{number}.txt", f"A note about berth {number}x.".encode()) for number in range(30)])
     assert [hit.passage.source for hit in store.search_keyword("which note about berth 7x", 9)] == ["7.txt"]
     assert len(store.search_keyword("a note about berths", 9)) == 9

@@ -18,6 +18,7 @@ import pytest
 
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.base.text.sentences import split
+from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.page_image import Draw, PagePicture, page_picture
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.readers import MAX_BYTES, read_document
@@ -32,7 +33,6 @@ from crag_core.retrieval.sandbox.messages import (
     pack_picture,
     unpack_picture,
 )
-from crag_core.retrieval.store import PassageStore
 from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.printed import TEXT, draw, print_columns, print_pages

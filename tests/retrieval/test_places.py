@@ -18,11 +18,11 @@ from crag_core.base.errors import DocumentMissing, DocumentRefused
 from crag_core.base.text.sentences import split
 from crag_core.base.types.passages import Passage
 from crag_core.retrieval.chunking.split import Cut, cut_pages, make_nodes
+from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.highlight import Box, join_letters
 from crag_core.retrieval.page_view.page_image import PagePicture, align, letters_of, page_picture
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.readers import read_document
-from crag_core.retrieval.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
 from tests.retrieval.printed import SENTENCES, TEXT, change, draw, find_word, print_as, print_columns, print_pages
 
@@ -460,14 +460,6 @@ def test_a_deleted_document_is_not_shown_from_memory(store: PassageStore, places
     with pytest.raises(DocumentMissing, match="not in the index"):
         places.picture(passage, ())
     assert places.surroundings(passage) is None
-
-
-def test_a_document_of_earlier_days_says_so(store: PassageStore, places: Places, tmp_path: Path) -> None:
-    (passage,) = index(store, "one.pdf", print_pages(TEXT))
-    (tmp_path / "index" / "originals" / passage.document_id).unlink()
-    with pytest.raises(DocumentMissing, match="before originals were kept"):
-        places.picture(passage, ())
-    assert places.surroundings(passage) is not None, "its text is there all the same"
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.pdf.txt", "a.docx"])

@@ -12,8 +12,8 @@ from crag_core.base.documents import IndexVersion, Progress, Recipe, Stage
 from crag_core.base.errors import DocumentRefused, EmbeddingUnavailable, Stopped, StoreUnavailable
 from crag_core.retrieval.chunking.split import Chunks, Cut
 from crag_core.retrieval.hybrid import HybridRetriever
-from crag_core.retrieval.index_writer import IndexVersionChanged, version_at
-from crag_core.retrieval.store import PassageStore, _read_here
+from crag_core.retrieval.index.index_writer import IndexVersionChanged, version_at
+from crag_core.retrieval.index.store import PassageStore, _read_here
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 
 FILES = [(f"{topic}.txt", write_prose(topic)) for topic in ("seals", "gulls", "buoys")]
@@ -142,7 +142,7 @@ def test_the_end_of_the_program_leaves_it_to_the_next_start(
 ) -> None:
     cancel = threading.Event()
     with monkeypatch.context() as ending, pytest.raises(Stopped):
-        ending.setattr("crag_core.retrieval.ingest.is_ending", cancel.is_set)
+        ending.setattr("crag_core.retrieval.index.ingest.is_ending", cancel.is_set)
         filled.rebuild(OTHER, lambda progress: cancel.set(), cancel)
     assert filled.index_version.embedding == "words-64" and building(filled) is not None
     assert filled.finish_rebuild() is not None and filled.index_version.embedding == "words-32"

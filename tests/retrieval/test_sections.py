@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from crag_core.retrieval.chunking.split import Cut, cut_pages, find_sections
+from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import Page
-from crag_core.retrieval.store import PassageStore
 from tests.retrieval.fakes import write_prose
 
 GUIDE = "Before.\n\n# Guide\n\nIntro.\n\n## Fares\n\nFour pounds.\n\n### Late ##\n\nSix.\n\n## Times\n\nAt nine."

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from crag_core.base.documents import IngestOutcome
-from crag_core.retrieval import ingest
-from crag_core.retrieval.index_writer import name_content
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index import ingest
+from crag_core.retrieval.index.index_writer import name_content
+from crag_core.retrieval.index.store import PassageStore
 from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose

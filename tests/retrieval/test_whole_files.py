@@ -14,8 +14,8 @@ from crag_core.base.types.passages import Origin, Passage
 from crag_core.retrieval.chunking.join import find_overlap, join_passages
 from crag_core.retrieval.chunking.split import Cut, counter
 from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import read_document
-from crag_core.retrieval.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, write_prose
 

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from crag_core.base.data_files import DATA
 from crag_core.base.types.decisions import Action
 from crag_core.evaluators.shared import multilingual
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
@@ -77,7 +77,7 @@ def test_moving_a_slider_reroutes_without_any_call(start: Start, monkeypatch: py
     app = ask(start(), PRICE)
     calls: list[str] = []
     from crag_core.retrieval.embedding import HuggingFaceEmbedder
-    from crag_core.retrieval.store import PassageStore
+    from crag_core.retrieval.index.store import PassageStore
 
     for owner, name in (
         (HuggingFaceEmbedder, "embed_question"),

@@ -16,7 +16,7 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.documents import Recipe
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
 from tests.ui.conftest import ask, shown
 from ui.run import job_progress

@@ -12,7 +12,7 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.data_files import DATA
 from crag_core.base.documents import Ingested, IngestOutcome
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.stand_ins.searxng_server import SearXNGServer

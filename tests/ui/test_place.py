@@ -18,8 +18,8 @@ from crag_core.base.text.sentences import split
 from crag_core.base.types.knowledge import Strip, StripVerdict
 from crag_core.base.types.passages import Origin, Passage
 from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.passage_location import Places
-from crag_core.retrieval.store import PassageStore
 from crag_core.view.sentences import Piece, text_lines
 from tests.retrieval.fakes import WordEmbedder, write_prose
 from tests.retrieval.printed import SENTENCES, TEXT, print_pages

@@ -13,7 +13,7 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.data_files import DATA
 from crag_core.base.documents import MAIN, Ingested, Progress, Recipe
 from crag_core.base.errors import WrongUse, as_typed
-from crag_core.retrieval.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore
 
 
 def add_commands(commands: Any) -> None:

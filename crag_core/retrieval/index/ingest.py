@@ -23,7 +23,7 @@ from crag_core.base.errors import DocumentRefused, Stopped, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.retrieval.chunking.join import join_pages
 from crag_core.retrieval.chunking.split import Chunks, Cut, Tokenize, cut_document
-from crag_core.retrieval.index_writer import (
+from crag_core.retrieval.index.index_writer import (
     EARLIER,
     Embedded,
     IndexVersionChanged,
@@ -32,9 +32,9 @@ from crag_core.retrieval.index_writer import (
     name_content,
     now,
 )
+from crag_core.retrieval.index.workers import at_work, is_alive
 from crag_core.retrieval.readers import Page, load_content
 from crag_core.retrieval.upload import Given, each_file
-from crag_core.retrieval.workers import at_work, is_alive
 
 Read = Callable[[bytes, str, Cut, Cancel], Chunks]
 """(content, name, cut, cancel) to chunks; raises `DocumentRefused`, and `Stopped` once `cancel` is set."""
@@ -133,6 +133,7 @@ class Indexer:
 
     def _write(self, row: Document, content: bytes, progress: Progress) -> Written:
         preparer = self._preparer = self._preparer or self._new_preparer()
+        self._writer.begin_document(row.id)
         searched, page, is_over = 0, 0, False
 
         def on_part(row: Document, first: Embedded) -> None:

@@ -6,6 +6,7 @@ Reads of its table of documents only the three columns of text that are needed, 
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import struct
@@ -14,8 +15,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from crag_core.base.documents import MAIN
 
@@ -37,17 +36,19 @@ class EarlierDocument:
 
 
 def is_there(folder: Path) -> bool:
-    return (folder / _ORIGINALS).is_dir() and (folder / _TABLE).is_dir()
+    return os.path.isdir(folder / _ORIGINALS) and os.path.isdir(folder / _TABLE)
 
 
 def documents(folder: Path) -> list[EarlierDocument]:
     """Those whose files are kept, by id; under a name made of its id where the table does not tell."""
     try:
-        told = {row[0]: row[1:] for row in _rows(folder / _TABLE)}  # a later row of an id replaces the earlier
+        # A later row of an id replaces the earlier.
+        told = {one: (name, collection) for one, name, collection in _rows(folder / _TABLE)}
     except (OSError, ValueError, KeyError, IndexError, struct.error):
         told = {}
     files = sorted(path for path in (folder / _ORIGINALS).iterdir() if _ID.fullmatch(path.name))
-    return [EarlierDocument(path.name, *told.get(path.name, _unnamed(path)), path) for path in files]
+    named = ((path, *told.get(path.name, _unnamed(path))) for path in files)
+    return [EarlierDocument(path.name, name, collection, path) for path, name, collection in named]
 
 
 def remove(folder: Path, refused: Collection[str]) -> None:
@@ -64,7 +65,7 @@ def _unnamed(path: Path) -> tuple[str, str]:
     return f"document-{path.name[:8]}{'.pdf' if head == b'%PDF' else '.docx' if head[:2] == b'PK' else '.txt'}", MAIN
 
 
-def _rows(table: Path) -> Iterator[tuple[str, ...]]:
+def _rows(table: Path) -> Iterator[tuple[str, str, str]]:
     def age(manifest: Path) -> int:
         number = int(manifest.stem)
         return number if number < 2**63 else 2**64 - 1 - number
@@ -84,7 +85,7 @@ def _rows(table: Path) -> Iterator[tuple[str, ...]]:
             for name in _WANTED:
                 if ids.get(name) in held:
                     columns[name] = list(_column(content, held[ids[name]]))
-        yield from zip(*(columns[name] for name in _WANTED), strict=True)
+        yield from zip(columns["id"], columns["name"], columns["collection"], strict=True)
 
 
 def _column(content: bytes, column: int) -> Iterator[str]:
@@ -109,6 +110,8 @@ def _constant(buffers: list[bytes]) -> list[bytes]:
 
 
 def _mini_blocks(layout: Message, buffers: list[bytes]) -> list[bytes]:
+    import numpy as np
+
     encoding, is_large = _message(layout[3][0]), layout.get(10, [0])[0]
     word = 4 if is_large else 2
     metas = np.frombuffer(buffers[0], dtype=f"<u{word}")
@@ -154,8 +157,10 @@ def _dictionary(encoding: Message, body: bytes) -> tuple[Message, bytes]:
 
 
 def _unpacked(encoding: Message, body: bytes) -> list[int]:
+    import numpy as np
+
     if 1 in encoding:
-        return np.frombuffer(body, dtype=f"<u{_message(encoding[1][0])[1][0] // 8}").tolist()
+        return [int(one) for one in np.frombuffer(body, dtype=f"<u{_message(encoding[1][0])[1][0] // 8}")]
     if 5 not in encoding:
         raise ValueError("an encoding that is not known")
     words = np.frombuffer(body, dtype="<u4")
@@ -169,7 +174,7 @@ def _unpacked(encoding: Message, body: bytes) -> list[int]:
             value |= lanes[low + 1] << np.uint64(32 - shift)
         place = _ORDER[row // 8] * 16 + row % 8 * 128
         values[place : place + 32] = value & np.uint64(2**width - 1)
-    return values.tolist()
+    return [int(one) for one in values]
 
 
 def _symbols(table: bytes) -> list[bytes]:
@@ -228,11 +233,12 @@ def _message(content: bytes) -> Message:
     while at < len(content):
         key, at = _varint(content, at)
         if key & 7 == 0:
-            value, at = _varint(content, at)
+            number, at = _varint(content, at)
+            found.setdefault(key >> 3, []).append(number)
         else:
             size, at = (8, at) if key & 7 == 1 else (4, at) if key & 7 == 5 else _varint(content, at)
-            value, at = content[at : at + size], at + size
-        found.setdefault(key >> 3, []).append(value)
+            found.setdefault(key >> 3, []).append(content[at : at + size])
+            at += size
     return found
 
 

@@ -24,11 +24,11 @@ from crag_core.base.documents import (
 from crag_core.base.errors import DocumentMissing, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.types.passages import Passage
-from crag_core.retrieval import earlier_index
 from crag_core.retrieval.chunking.join import Surroundings, join_passages, surround
 from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
-from crag_core.retrieval.index_file import IndexFile, generation
-from crag_core.retrieval.index_writer import (
+from crag_core.retrieval.index import earlier_index
+from crag_core.retrieval.index.index_file import IndexFile, generation
+from crag_core.retrieval.index.index_writer import (
     EARLIER,
     IndexVersionChanged,
     IndexWriter,
@@ -36,9 +36,9 @@ from crag_core.retrieval.index_writer import (
     now,
     rows_where,
 )
-from crag_core.retrieval.ingest import Indexer, Preparer, Read, Rebuilder, cut_of
+from crag_core.retrieval.index.ingest import Indexer, Preparer, Read, Rebuilder, cut_of
+from crag_core.retrieval.index.search import Hit, Searcher
 from crag_core.retrieval.readers import read_document
-from crag_core.retrieval.search import Hit, Searcher
 from crag_core.retrieval.upload import Given
 
 FindEmbedder = Callable[[str], Embedder]

@@ -13,10 +13,10 @@ from crag_core.base.documents import Document, IndexVersion, Recipe, Stage, Stat
 from crag_core.base.errors import StoreUnavailable
 from crag_core.base.types.passages import Passage
 from crag_core.retrieval.chunking.split import Chunk
-from crag_core.retrieval.index_file import IndexFile, drop_passages, make_passages
-from crag_core.retrieval.keywords import spaced
-from crag_core.retrieval.search import passages_of
-from crag_core.retrieval.workers import is_alive
+from crag_core.retrieval.index.index_file import IndexFile, drop_passages, make_passages
+from crag_core.retrieval.index.keywords import spaced
+from crag_core.retrieval.index.search import passages_of
+from crag_core.retrieval.index.workers import is_alive
 
 Embedded = Sequence[tuple[Chunk, "array[float]"]]
 """Chunks of a document in reading order, with their vectors."""
@@ -103,6 +103,12 @@ class IndexWriter:
         """All of them are registered: one that is removed from now on does not come back."""
         with self.file.writing() as database:
             database.execute("INSERT OR IGNORE INTO state VALUES ('earlier', 1)")
+
+    def begin_document(self, document_id: str) -> None:
+        """Note that somebody is at work on it."""
+        with self.file.writing() as database:
+            waiting = (State.INDEXING, document_id, State.WAITING)
+            database.execute("UPDATE documents SET state = ? WHERE id = ? AND state = ?", waiting)
 
     def refuse(self, row: Document) -> None:
         """Record that a document cannot be read, and forget its file, unless it was indexed or removed meanwhile."""

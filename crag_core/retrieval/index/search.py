@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from crag_core.base.types.passages import Passage
-from crag_core.retrieval.index_file import generation
-from crag_core.retrieval.keywords import query, words_of
+from crag_core.retrieval.index.index_file import generation
+from crag_core.retrieval.index.keywords import query, words_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike
 
-_COMMON_SHARE = 0.25
-_MANY = 2_000
-"""From so many passages on, words that stand in more than that share of them are left out: they cost most of the time
-and say next to nothing."""
+_MOST_ROWS = 20_000
+"""So many passages may be looked at for the words of a question: the rarest go first, and those that stand nearly
+everywhere in a large index, which cost most of the time and say next to nothing, are left out."""
 _MOST_REMEMBERED = 10_000
 _LEAST = 0.4
 """Of the best score by words: what has less shares common words only, and would crowd out better finds in the fusion.
@@ -44,15 +43,6 @@ class _Matrix:
     generation: int
 
 
-@dataclass(frozen=True)
-class _Frequent:
-    """Of an index of `size` passages: whether a word stands in too many of them."""
-
-    generation: int = -1
-    size: int = 0
-    known: dict[str, bool] = field(default_factory=dict)
-
-
 class Searcher:
     """Of one index version. `database` is in a transaction, so that what is found is of one state; thread-safe.
 
@@ -65,7 +55,7 @@ class Searcher:
         self._words = f"words_{version}"
         self._matrix: _Matrix | None = None
         self._lock = Lock()
-        self._frequent = _Frequent()
+        self._counts: tuple[int, dict[str, int]] = (-1, {})
 
     def nearest(self, database: sqlite3.Connection, vector: ArrayLike, limit: int, collection: str) -> list[Hit]:
         """By exact cosine with every passage, nearest first."""
@@ -106,19 +96,19 @@ class Searcher:
         return self._hits(database, [one for one in scored if one[1] >= _LEAST * scored[0][1]])
 
     def _telling(self, database: sqlite3.Connection, words: list[str]) -> list[str]:
-        """Without those that stand nearly everywhere in a large index, unless there are no others."""
+        """The rarest words of a question, at least one, as many as `_MOST_ROWS` allow."""
         now = generation(database)
-        if self._frequent.generation != now or len(self._frequent.known) > _MOST_REMEMBERED:
-            (size,) = database.execute(f"SELECT count(*) FROM {self._table}").fetchone()
-            self._frequent = _Frequent(now, size, {})
-        if self._frequent.size < _MANY:
-            return words
-        known, most = self._frequent.known, int(self._frequent.size * _COMMON_SHARE)
-        for word in [word for word in words if word not in known]:
+        if self._counts[0] != now or len(self._counts[1]) > _MOST_REMEMBERED:
+            self._counts = (now, {})
+        counts, told, rows = self._counts[1], list[str](), 0
+        for word in [word for word in words if word not in counts]:
             some = f"SELECT rowid FROM {self._words} WHERE text MATCH ? LIMIT ?"
-            (count,) = database.execute(f"SELECT count(*) FROM ({some})", (query([word]), most + 1)).fetchone()
-            known[word] = count > most
-        return [word for word in words if not known[word]] or words
+            counts[word] = database.execute(f"SELECT count(*) FROM ({some})", (query([word]), _MOST_ROWS)).fetchone()[0]
+        for word in sorted(words, key=counts.__getitem__):
+            rows += counts[word]
+            if rows <= _MOST_ROWS or not told:
+                told.append(word)
+        return told
 
     def _hits(self, database: sqlite3.Connection, scored: list[tuple[int, float]]) -> list[Hit]:
         import numpy as np
@@ -152,14 +142,16 @@ class Searcher:
             old, after = known.vectors if is_kept.all() else known.vectors[is_kept], int(known.numbers[-1])
         if len(old) == len(numbers):
             return _Matrix(numbers, documents, old, now)
-        vectors = np.empty((0, 0), np.float32)
+        vectors, at = np.empty((0, 0), np.float32), len(old)
         fresh = database.execute(f"SELECT vector FROM {self._table} WHERE number > ? ORDER BY number", (after,))
-        for at, (blob,) in enumerate(fresh, len(old)):
-            vector = np.frombuffer(blob, dtype=np.float32)
+        while some := fresh.fetchmany(4096):
+            read = np.frombuffer(b"".join(row[0] for row in some), dtype=np.float32).reshape(len(some), -1)
             if not len(vectors):
-                vectors = np.empty((len(numbers), len(vector)), dtype=np.float32)
-                vectors[: len(old)] = old.reshape(len(old), len(vector))
-            vectors[at] = vector / (np.linalg.norm(vector) or 1.0)
+                vectors = np.empty((len(numbers), read.shape[1]), dtype=np.float32)
+                vectors[: len(old)] = old.reshape(len(old), read.shape[1])
+            sizes = np.linalg.norm(read, axis=1, keepdims=True)
+            vectors[at : at + len(some)] = read / np.where(sizes, sizes, 1)
+            at += len(some)
         return _Matrix(numbers, documents, vectors, now)
 
 

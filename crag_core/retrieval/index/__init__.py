@@ -1,0 +1,1 @@
+"""The index: one SQLite file, who writes to it, and the searches in it."""
