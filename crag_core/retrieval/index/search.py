@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike
 
-_MOST_ROWS = 20_000
+_MOST_ROWS = 10_000
 """So many passages may be looked at for the words of a question: the rarest go first, and those that stand nearly
 everywhere in a large index, which cost most of the time and say next to nothing, are left out."""
 _MOST_REMEMBERED = 10_000
