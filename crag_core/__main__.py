@@ -36,7 +36,7 @@ from crag_core.pipeline.run import VERSION
 from crag_core.service import command as service
 
 FAILED, WRONG, STOPPED, UNHEARD = 1, 2, 130, 141
-SERVING = ("fastapi", "starlette", "uvicorn", "multipart", "python_multipart")
+SERVING = ("fastapi", "starlette", "uvicorn")
 """Packages of the extra `serve`; those of the others are in the extra `app`."""
 EXIT_CODES = (
     "exit code: 0 done; 1 something was refused or failed; 2 wrong use: an option, a value or a name (of a file, "

@@ -38,7 +38,7 @@ def evidence_of(
     best = sorted(crag.counted(policy, tuple(chunks[: policy.top])).values())[-3:]
     rerank = {RERANK: round(fmean(best), 9)} if best else {}
     return Evidence(
-        tuple(chunk._replace(is_aside=chunk.id in aside) for chunk in chunks),
+        tuple(chunk._replace(is_aside=chunk.id in aside) for chunk in chunks) if aside else tuple(chunks),
         {name: min(max(value, 0.0), 1.0) for name, value in signals} | rerank,
         path,
         is_reread=any(passage.id in seen for passage in passages),

@@ -16,7 +16,7 @@ _RULES = {
     "always": "this policy uses what is retrieved as it is",
     "read_file": "every chunk is a whole file that you pinned",
     "few_context": "{chunks} chunks, at most {argument} need no grading",
-    "high_vector_score": "every chunk has a cosine of at least {argument:.2f}",
+    "high_vector_score": "every chunk has a cosine of at least {argument}",
 }
 _SCORES = {
     "best": "best chunk",

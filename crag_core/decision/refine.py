@@ -177,8 +177,7 @@ def _keep_scored(cutoff: float) -> Keep:
     def why_struck(strip: Strip) -> str:
         if strip.score is None:
             return "not graded"
-        value, limit = against(strip.score, cutoff)
-        return "" if strip.score > cutoff else f"score {value} ≤ cut-off {limit}"
+        return "" if strip.score > cutoff else "score {} ≤ cut-off {}".format(*against(strip.score, cutoff))
 
     return why_struck
 

@@ -99,7 +99,7 @@ def stability(
         counted = (policy.ungraded, *(grade.score for grade in grades or ()))
         points |= {score for score in counted if score is not None}
     tried: set[float] = set()
-    while todo := _worth_trying(points, between=bool(rounds)) - tried:
+    while todo := points - tried:
         tried |= todo
         for value in todo:
             ways = [look(value, policy.upper), look(value, 1.0)] if value <= most else []
@@ -111,11 +111,6 @@ def stability(
         lower=_interval(policy.lower, 0.0, most, points, lambda v: act(v, policy.upper), now),
         upper=_interval(policy.upper, least, 1.0, points, lambda v: act(policy.lower, v), now),
     )
-
-
-def _worth_trying(points: set[float], between: bool) -> set[float]:
-    """The points and, where a score may be met only on a way that opens between two of them, the middles too."""
-    return points | ({(low + high) / 2 for low, high in pairwise(sorted(points))} if between else set())
 
 
 def _interval(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends, FastAPI, File, Form, Request, UploadFile
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -21,13 +21,12 @@ from starlette.types import ASGIApp
 
 from crag_core.app.background_jobs import Job
 from crag_core.base import errors
-from crag_core.base.documents import LARGEST_FILE_MB, Ingested, IngestOutcome
 from crag_core.base.errors import CragError
 from crag_core.pipeline.run import VERSION
 from crag_core.service import schemas
 from crag_core.service.answers import whole
 from crag_core.service.guards import Guard, Refused, Rules, error_body, extra_headers
-from crag_core.service.service import NoneTaken, RunBroke, Service, UnderWay, UnknownRun
+from crag_core.service.service import RunBroke, Service, UnderWay, UnknownRun
 from crag_core.trace.summary import ending_of
 
 R = TypeVar("R")
@@ -40,7 +39,6 @@ _STATUS: tuple[tuple[type[CragError], int], ...] = (
     (UnderWay, 409),
     (UnknownRun, 404),
     (errors.DocumentMissing, 404),
-    (NoneTaken, 422),
     (errors.DocumentRefused, 422),
     (errors.BadRecord, 422),
     (errors.WrongUse, 422),
@@ -108,24 +106,6 @@ async def route(asked: schemas.RouteRequest, request: Request, service: Served) 
 async def reroute(asked: schemas.RerouteRequest, service: Served) -> schemas.RerouteResponse:
     """Under another policy or other thresholds. Pure: no model is called, nothing is retrieved."""
     return await run_in_threadpool(service.reroute, asked)
-
-
-@router.post("/ingest", summary="Index files", responses=_responses(400, 401, 413, 422, 429, 503))
-async def ingest(
-    request: Request,
-    service: Served,
-    files: Annotated[
-        list[UploadFile], File(description=f"Documents, or ZIP archives of them; {LARGEST_FILE_MB} MB each at most.")
-    ],
-    collection: Annotated[str, Form(max_length=500, description="Empty: main.")] = "",
-) -> schemas.IngestResponse:
-    """Answers when they are in. A refused file never stops the others; who leaves stops what is not in yet."""
-    read = [(one.filename or "", await one.read()) for one in files]
-    job = await run_in_threadpool(service.files_job, read, collection)
-    outcomes = await _result(job, request)
-    if outcomes and all(one.outcome == IngestOutcome.REFUSED for one in outcomes):
-        raise NoneTaken(outcomes)
-    return schemas.IngestResponse(files=_files(outcomes))
 
 
 @public.get(
@@ -212,20 +192,6 @@ async def _departure(request: Request) -> None:
         pass
 
 
-def _files(outcomes: tuple[Ingested, ...]) -> list[schemas.IngestedFile]:
-    return [
-        schemas.IngestedFile(
-            name=whole(one.name),
-            outcome=one.outcome.value,
-            document_id=one.document_id,
-            chunks=one.passages,
-            message=whole(one.message),
-            hint=whole(one.hint),
-        )
-        for one in outcomes
-    ]
-
-
 # --- faults -----------------------------------------------------------------------------------------------------------
 
 
@@ -242,8 +208,6 @@ async def _on_error(request: Request, error: Exception) -> PlainJSON:
     if isinstance(error, RunBroke):
         kind, name = errors.kind_named(error.kind), error.kind
         more = {"id": whole(error.trace.id) if error.is_kept else None, "ending": ending_of(error.trace).value}
-    if isinstance(error, NoneTaken):
-        more = {"files": [one.model_dump(mode="json") for one in _files(error.files)]}
     status = next((status for type_, status in _STATUS if issubclass(kind, type_)), 503)
     return _error(status, error.message, error.hint, name, **more)
 
@@ -282,7 +246,7 @@ async def _on_http(request: Request, error: Exception) -> PlainJSON:
     assert isinstance(error, HTTPException)
     if isinstance(error, Refused):
         return _error(error.status_code, error.detail, error.hint, "Refused")
-    hints = {400: "Send JSON in UTF-8; files as a form.", 404: _ADDRESSES, 405: _ADDRESSES}
+    hints = {400: "Send JSON in UTF-8.", 404: _ADDRESSES, 405: _ADDRESSES}
     hint = hints.get(error.status_code, "")
     return _error(error.status_code, f"{error.detail}.", hint, "Refused")
 

@@ -21,7 +21,7 @@ _MODES = (WebMode.OFF.value, WebMode.AUTO.value)
 
 
 def add_commands(commands: Any) -> None:
-    command = commands.add_parser("serve", help="answer programs over HTTP: decisions, answers, documents")
+    command = commands.add_parser("serve", help="answer programs over HTTP: decisions and answers")
     command.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="default: 127.0.0.1, this machine only")
     command.add_argument("--port", type=int, default=PORT, metavar="N", help=f"default: {PORT}")
     command.add_argument("--token-file", type=Path, metavar="FILE", help="one token a line; beside CRAG_SERVICE_TOKEN")

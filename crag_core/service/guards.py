@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MEGABYTE = 2**20
 LARGEST_BODY = 4 * MEGABYTE
 """Bytes of a request, where `LARGEST` says nothing else."""
-LARGEST: Mapping[str, int] = {"/reroute": 21 * MEGABYTE, "/ingest": 200 * MEGABYTE}
+LARGEST: Mapping[str, int] = {"/reroute": 21 * MEGABYTE}
 MOST_HELD = 1024 * MEGABYTE
 """Bytes of all requests that are being read or answered, together."""
 OPEN = frozenset({"/health", "/openapi.json"})

@@ -326,20 +326,6 @@ class RerouteResponse(Decided):
     doubtful: bool
 
 
-class IngestedFile(Given):
-    name: str
-    outcome: Literal["indexed", "already indexed", "replaced the older version", "refused", "left out"]
-    document_id: str
-    chunks: int
-    message: str
-    hint: str
-
-
-class IngestResponse(Given):
-    files: list[IngestedFile]
-    """One for each file, those of an archive by their names in it."""
-
-
 class Part(Given):
     works: bool
     needed: bool
@@ -370,5 +356,3 @@ class ErrorResponse(Given):
     id: str | None = None
     """The run that broke off and is kept: `resume` carries it on."""
     ending: Ending | None = None
-    files: list[IngestedFile] | None = None
-    """Where no file was taken, why."""

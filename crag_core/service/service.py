@@ -7,16 +7,15 @@ import logging
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from threading import Event, Lock
 
 from crag_core.app.background_jobs import Job, RunJob, job_of
 from crag_core.app.configuration_text import choose, plain_choice
-from crag_core.app.uploads import check_files, read_record
+from crag_core.app.uploads import read_record
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.concurrency.cancellation import POLL_SECONDS
-from crag_core.base.documents import MAIN, Ingested
 from crag_core.base.errors import CragError, Stopped, UnknownName, WrongUse
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
@@ -24,20 +23,17 @@ from crag_core.base.types.passages import UNNAMED, Logged, Passage
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import find_policy, known_card
 from crag_core.pipeline.run import VERSION, Cooldown, Run, WebMode
-from crag_core.pipeline.run_queue import RunQueue, Ticket
+from crag_core.pipeline.run_queue import Ticket
 from crag_core.service import answers, schemas
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.standalone import follow
 from crag_core.trace.trace import Trace
 
 CarryOn = Callable[[Trace, Run], Trace]
-FilesJob = Job[None, tuple[Ingested, ...]]
 _LOG = logging.getLogger("crag.service")
 
 ASKED_BY = "service"
 """Who asked, in the history."""
-FILES_WAITING = 10
-"""Requests with files that wait while those of another are indexed."""
 HEALTH_S = 5.0
 """Health is looked at so often at most, however many ask."""
 _MOST_ASKERS = 10_000
@@ -59,21 +55,12 @@ class RunBroke(CragError):
         self.kind, self.trace, self.is_kept = kind, trace, is_kept
 
 
-class NoneTaken(CragError):
-    """Every file was refused."""
-
-    def __init__(self, files: Sequence[Ingested]) -> None:
-        super().__init__("None of the files was taken.", hint="`files` says why, and what to do.")
-        self.files = tuple(files)
-
-
 class Service:
     """One for the process. `choice` is what a request that names nothing else is answered under."""
 
     def __init__(self, workbench: Workbench, choice: Choice) -> None:
         self.workbench = workbench
         self.choice = choice
-        self.files_queue = RunQueue(1, FILES_WAITING)
         self._pauses: OrderedDict[str, Cooldown] = OrderedDict()
         self._live: set[str] = set()
         self._lock = Lock()
@@ -174,21 +161,6 @@ class Service:
         record = json.dumps(asked.record).encode()
         trace = read_record(record) if asked.id is None else self._kept_run(asked.id)
         return answers.rerouted(trace, self._policy_for(asked, trace))
-
-    # --- /ingest ---
-
-    def files_job(self, files: Sequence[tuple[str, bytes]], collection: str) -> FilesJob:
-        """Indexing, in a line of its own, as a job that has to be started. Raises `BadRecord`, and `Busy`."""
-        check_files(files)
-        store, name = self.workbench.store, collection.strip() or MAIN
-        ticket = self.files_queue.join()
-
-        def work(job: FilesJob) -> tuple[Ingested, ...]:
-            with ticket.turn(job.cancel):
-                self._wait_for_models(job.cancel)
-                return store.ingest(files, collection=name, cancel=job.cancel)
-
-        return Job(work, None, owner=ASKED_BY, ticket=ticket)
 
     # --- /health ---
 

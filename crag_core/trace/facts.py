@@ -12,7 +12,7 @@ from dataclasses import replace
 from crag_core.base.types.steps import StepName, StepState
 from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.reasons import query_form
-from crag_core.trace.opinions import judge_of, made_by, same_judge, with_grades_of
+from crag_core.trace.opinions import made_by, same_judge, with_grades_of
 from crag_core.trace.trace import RunSettings, Trace
 
 _SETTLED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.APPROVED, WebOutcome.REFUSED)
@@ -37,9 +37,7 @@ DEPENDS: dict[str, Callable[[RunSettings], Hashable]] = {
     "question_class": _model,
     "sufficiency": _model,
     "consolidations": _model,
-    "grades": judge_of,
     "strips": _scorer,
-    "web.scores": lambda settings: (judge_of(settings), _scorer(settings)),
     "web.query_waits": lambda settings: (settings.web_mode, settings.writer, query_form(settings.policy)),
     "web.pages_wait": lambda settings: settings.web_mode,
     "rounds.not_made": lambda settings: settings.writer,  # "there is nothing new to ask"
@@ -64,10 +62,7 @@ _OF_STEPS = {
 
 
 def held(then: RunSettings, now: RunSettings) -> set[str]:
-    """The facts of `DEPENDS` that were made under `then` and hold under `now`.
-
-    Grades by a model whose version one of the two does not know may be of any.
-    """
+    """The facts of `DEPENDS` that were made under `then` and hold under `now`, and grades by the same judge."""
     facts = {fact for fact, of in DEPENDS.items() if of(then) == of(now)}
     if same_judge(then, now):
         facts |= {"grades"} | ({"web.scores"} if "strips" in facts else set())

@@ -197,7 +197,7 @@ def test_the_core_with_the_extra_serve_decides_over_http_and_says_what_documents
         assert process.poll() is None, process.stdout and process.stdout.read()
         told = httpx.post(f"{url}/route", json=asked, timeout=60, trust_env=False).json()
         assert told["decision"]["action"] == "CORRECT"
-        refused = httpx.post(f"{url}/ingest", files={"files": ("a.md", b"A text.")}, timeout=60, trust_env=False)
+        refused = httpx.post(f"{url}/query", json={"query": "When?"}, timeout=60, trust_env=False)
         assert refused.status_code == 503 and 'pip install "crag-explorer[app,serve]"' in refused.json()["hint"]
         assert httpx.get(f"{url}/health", timeout=60, trust_env=False).json()["status"] == "degraded"
 

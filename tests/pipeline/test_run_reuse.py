@@ -15,6 +15,7 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import StepState, Usage
 from crag_core.base.types.web import WebOutcome
+from crag_core.decision.policy import WebQuery
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import WebMode
 from crag_core.pipeline.web_stages import approve, is_waiting
@@ -193,7 +194,7 @@ def test_a_search_that_found_nothing_is_a_fact_and_holds() -> None:
     assert "search" in step_names(again)
 
 
-@pytest.mark.parametrize("changes", [{"top_k": 3}, {"embedding": "another"}])
+@pytest.mark.parametrize("changes", [{"top_k": 3}, {"embedding": "another"}, {"collection": "harbour"}])
 def test_another_retrieval_starts_anew(changes: dict[str, Any]) -> None:
     bench = Bench(best=0.9)
     trace = bench.pipeline.run(QUESTION)
@@ -225,6 +226,16 @@ def test_waiting_run_adopted_waits_again() -> None:
     bench = Bench(best=0.5, web=WebMode.ASK)
     again = carried_on(bench, bench.pipeline.run(QUESTION), bench.pipeline)
     assert is_waiting(again) and not bench.counts
+
+
+def test_a_waiting_query_goes_where_the_same_would_not_be_written_again() -> None:
+    bench = Bench(best=0.5, web=WebMode.ASK, model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    policy = bench.pipeline.settings.policy
+    as_asked = replace(policy, web=replace(policy.web, query=WebQuery.QUESTION))
+    assert trace.web is not None and trace.web.query != QUESTION
+    adopted = bench.under(policy=as_asked).adopt(trace)
+    assert adopted.web is None and trace.web == bench.pipeline.adopt(trace).web
 
 
 def test_extractions_are_kept_with_the_step_that_made_them() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pypdfium2
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from bs4 import Tag
 
 from crag_core.__main__ import main
 from crag_core.app import workbench
@@ -308,76 +307,6 @@ def test_an_end_that_shows_as_0_is_told_from_0() -> None:
     assert describe_found(Estimate(-0.0001, -0.0002, 0.01), Unit.SCORE).value == "0.00"
 
 
-# --- the picture ----------------------------------------------------------------------------------------------------
-
-
-def drawn(page: Page, place: int) -> dict[str, Tag]:
-    """The rows of one picture, by their titles."""
-    items = page.soup.select("#gains figure")[place].select(".gains li")
-    return {said(item.find("span")): item for item in items}
-
-
-def percent(tag: Tag, name: str) -> float:
-    return float(tag[name].rstrip("%"))
-
-
-def test_every_share_is_drawn_where_the_table_says_or_said_to_be_the_same() -> None:
-    page = page_of()
-    shares = [row for row in THREE.rows if row.measure.unit is Unit.SHARE]
-    same = page.told("#gains > .fine").removeprefix("No difference at all was seen in: ").rstrip(".").split("; ")
-    for place in (1, 2):
-        rows = drawn(page, place - 1)
-        assert [*rows, *same] == [title_of(row.measure) for row in shares if title_of(row.measure) in rows] + same
-        assert {*rows, *same} == {title_of(row.measure) for row in shares}
-        for row in shares:
-            gain, item = row.cells[place].gain, rows.get(title_of(row.measure))
-            assert gain is not None
-            if item is None:
-                assert row.cells[place].is_same and gain.value == 0.0
-                continue
-            line, dot = item.select("line.room")[0], item.select("svg svg")[0]
-            found = percent(dot, "x"), percent(line, "x1"), percent(line, "x2")
-            assert found == tuple(round(50 + 50 * end, 2) for end in (gain.value, gain.low, gain.high))
-            assert item["class"] == [tone_of(row.measure, row.cells[place])]
-            assert said(item.select("b")[0]) == describe_gain(row.cells[place], Unit.SHARE).value
-
-
-def test_the_zero_line_and_the_better_side_are_marked() -> None:
-    rows = drawn(page_of(), 0)
-    for row in THREE.rows:
-        if item := rows.get(title_of(row.measure)):
-            (zero,) = item.select("line.axis")
-            assert zero["x1"] == zero["x2"] == "50%"
-            sides = [side["x"] for side in item.select("rect.side")]
-            assert sides == {1: ["50%"], -1: ["0%"], 0: []}[row.measure.better]
-    assert said(page_of().soup.select("#gains figure > .line > svg")[0]) == "-100 -50 0 +50 +100"
-
-
-def test_colour_is_not_all_that_tells_a_gain_from_a_loss() -> None:
-    shapes = {BETTER: "circle", WORSE: "rect", DIFFERENT: "path", UNCLEAR: "circle"}
-    page = page_of()
-    for item in page.soup.select("#gains li"):
-        (tone,) = item["class"]
-        assert [tag.name for tag in item.select("svg svg")[0].find_all(True)] == [shapes[tone]]
-    assert [said(item.select(".vh")[0]) for item in page.soup.select("#gains li")[:2]] == [", better", ", worse"]
-
-
-def test_small_gains_have_a_scale_of_their_own_that_all_share() -> None:
-    (picture,) = page_of(table_of("plain", "near")).soup.select("#gains figure")
-    assert said(picture.select(".line > svg")[0]) == "-10 -5 0 +5 +10"
-    gain = row_of("abstained_answerable").cells[2].gain
-    rows = drawn(page_of(table_of("plain", "near")), 0)
-    assert gain and percent(rows["Abstained although answerable"].select("svg svg")[0], "x") == 62.5
-    many = page_of().soup.select("#gains figure > .line > svg")
-    assert len({said(svg) for svg in many}) == 1
-
-
-def test_configurations_that_do_the_same_have_no_picture() -> None:
-    page = page_of(table_of("plain", "other", other=outcome))
-    assert not page.soup.select("#gains")
-    assert page.told("#findings h3 + p") == "Of 8 points: no clear difference in 8."
-
-
 # --- the tables -----------------------------------------------------------------------------------------------------
 
 
@@ -487,7 +416,7 @@ def test_a_configuration_is_described_in_one_line() -> None:
 def test_one_configuration_is_compared_with_nothing() -> None:
     page = page_of(table_of("plain"))
     assert_sound(page)
-    assert "There is one configuration only" in page.told("#findings") and not page.soup.select("#gains, .gained")
+    assert "There is one configuration only" in page.told("#findings") and not page.soup.select(".gained")
     assert "1 configuration on 80 questions" in page.told("#compared") and "compared with" not in page.told("#compared")
     assert len(page.soup.select("#measures tbody tr")) == len(table_of("plain").rows)
 
@@ -518,7 +447,7 @@ def test_hostile_text_stays_text() -> None:
     page = evil_page()
     assert_sound(page)
     places = ("h1", "head title", "header .eyebrow", "#compared .why-so", "#compared .facts", "#findings h3", "pre")
-    for place in (*places, "#gains h2", "#gains figcaption"):
+    for place in places:
         assert SHOWN in page.told(place), place
     assert SHOWN in page.rows("#measures thead tr")[0] and SHOWN in page.rows("#routes tbody tr")[0]
     assert SHOWN in " ".join(page.all_told("#findings li")) and SHOWN in " ".join(page.all_told("#routes tbody tr"))

@@ -22,7 +22,6 @@ from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation, recommend
 from crag_core.experiments.thresholds.threshold_board import Board, Prices, confusion, rate
-from crag_core.report.thresholds.charts import of_hundred
 from crag_core.report.thresholds.page import render_thresholds
 from tests.browser.conftest import open_browser
 from tests.builders import POLICIES, policy
@@ -102,39 +101,6 @@ def test_both_kinds_of_a_label_without_a_route_are_asked_for() -> None:
     assert [cell.startswith("✓") for cell in row.split(" | ")[2:5]] == [False, True, True]
 
 
-def test_a_hundred_questions_are_drawn_in_proportion_and_told() -> None:
-    page, actions = page_of(), SEEN.actions(FOUND.lower, FOUND.upper)
-    pictures = page.soup.select(".waffle > svg")
-    assert len(pictures) == 2
-    for picture, which in zip(pictures, (SEEN.answerable, ~SEEN.answerable), strict=True):
-        parts = of_hundred([int((actions[which] == place).sum()) for place in range(3)])
-        for shape, tone, part in zip(
-            ("circle", "path", "rect"), ("correct", "ambiguous", "incorrect"), parts, strict=True
-        ):
-            assert len(picture.select(f"{shape}.cell.{tone}")) == part
-            assert f"{part} " in picture["aria-label"]
-
-
-@pytest.mark.parametrize(
-    ("counts", "parts"),
-    [
-        ((1, 1, 1), (34, 33, 33)),
-        ((199, 1, 0), (100, 0, 0)),
-        ((0, 0, 7), (0, 0, 100)),
-        ((1, 0, 5), (17, 0, 83)),
-    ],
-)
-def test_whole_numbers_add_up_to_a_hundred(counts: tuple[int, ...], parts: tuple[int, ...]) -> None:
-    assert of_hundred(counts) == parts
-
-
-def test_few_are_not_said_to_be_none_nor_many_to_be_all() -> None:
-    seen = board(*(case(n, Expected.CORRECT, 0.9 if n else 0.1) for n in range(300)))
-    told = page_of(seen, thresholds=(0.4, 0.6)).all_told(".waffle li")
-    assert told[0].startswith("more than 99 Answered") and told[2].startswith("fewer than 1 Documents")
-    assert told[1].startswith("0 ")
-
-
 def test_the_rates_have_their_intervals() -> None:
     page, rates = page_of(), rate(SEEN, SEEN.actions(FOUND.lower, FOUND.upper))
     names = {
@@ -198,65 +164,12 @@ def test_costs_are_those_of_the_objective() -> None:
     assert "charged nothing" in told and "keep confident mistakes at 7.0% or fewer" in told
 
 
-# --- pictures -------------------------------------------------------------------------------------------------------
+# --- rules ----------------------------------------------------------------------------------------------------------
 
 
-def bars(page: Page, picture: int) -> dict[str, int]:
-    """Questions in the bars, by their colour."""
-    svg = page.soup.select("#scores figure svg[role=img]")[picture]
-    counts = {"correct": 0, "incorrect": 0}
-    for bar in svg.select("rect.bin"):
-        (found,) = re.findall(r": (\d+) question", bar.get_text())
-        tone, top, height = bar["class"][1], float(bar["y"]), float(bar["height"])
-        counts[tone] += int(found)
-        axis = float(svg.select("line.axis")[0]["y1"])
-        assert top == axis if tone == "incorrect" else top + height == pytest.approx(axis)
-    return counts
-
-
-def test_every_question_with_a_score_is_in_a_bar_and_thresholds_are_lines() -> None:
-    page = page_of()
-    assert bars(page, 0) == {"correct": 80, "incorrect": 80}
-    lines = [line["x1"] for line in page.soup.select("#scores line.threshold")]
-    assert {float(at.rstrip("%")) for at in lines} == {round(100 * FOUND.lower, 2), round(100 * FOUND.upper, 2)}
-    assert set(page.all_told("#scores .mark")) == {
-        f"lower {LOWER}",
-        f"upper {UPPER}",
-    }
-    described = page.part("#scores svg[role=img]")["aria-label"]
-    assert "80 questions that the documents answer: scores from" in described and f"upper {UPPER}" in described
-
-
-def test_two_signals_have_a_picture_each() -> None:
-    seen = two_signals()
-    page = page_of(seen, recommend(seen, COSTS), (0.4, 0.6))
-    assert page.all_told("#scores .mark") == ["upper 0.60", "lower 0.40"]
-    assert page.all_told("#scores figcaption")[1] == "Score against lower"
-    assert bars(page, 0) == bars(page, 1) == {"correct": 12, "incorrect": 12}
-    assert "asked only where the first has not settled it" in page.told("#scores")
+def test_two_signals_are_compared_one_after_the_other() -> None:
+    page = page_of(two_signals(), recommend(two_signals(), COSTS), (0.4, 0.6))
     assert page.all_told("#decision .rules li")[1].startswith("Otherwise, the score for the subject is less than 0.40")
-
-
-def test_questions_without_a_score_are_counted_and_not_drawn() -> None:
-    seen = board(*SEEN.cases, case(900, Expected.CORRECT, None), case(901, Expected.INCORRECT))
-    page = page_of(seen, recommend(seen, COSTS))
-    assert "2 of 162 have no such score" in page.told("#scores")
-    assert bars(page, 0) == {"correct": 80, "incorrect": 80}
-    assert "1 of 162; " in page.all_told("#rates .figures div")[4]
-
-
-@pytest.mark.parametrize(
-    "pair", [(0.0, 0.0), (0.0, 1.0), (0.05, 0.1), (0.45, 0.5), (0.6, 0.85), (0.9, 0.95), (1.0, 1.0)]
-)
-def test_no_line_crosses_the_name_of_the_other_threshold(pair: tuple[float, float]) -> None:
-    svg = page_of(thresholds=pair).part("#scores svg[role=img]")
-    lines = [(float(line["x1"].rstrip("%")), int(line["y1"])) for line in svg.select("line.threshold")]
-    for at, (text, line) in enumerate(zip(svg.select("text.mark"), lines, strict=True)):
-        middle, width = line[0], 28
-        start, end = (middle - width, middle) if "right" in text["class"] else (middle, middle + width)
-        assert start >= 0 and end <= 100
-        other, top = lines[1 - at]
-        assert top > line[1] or not start < other < end
 
 
 def test_nothing_lies_between_two_thresholds_that_are_one() -> None:
@@ -281,7 +194,6 @@ def test_what_one_kind_of_question_cannot_show_is_not_measured(expected: Expecte
     assert [one for one in told if "not measured No such question." in one] == [
         one for one in told if any(one.startswith(name) for name in unknown)
     ]
-    assert len(page.soup.select(".waffle")) == 1 and "Not measured: no such question." in page.told("#meaning")
     assert "no thresholds can be recommended. Thresholds cannot be chosen from 12 questions" in page.told("#by-hand")
     assert "so there are none to judge" in page.told("#trust") and not page.soup.select("#trust table")
 
@@ -350,9 +262,6 @@ def test_no_promise_and_one_that_cannot_be_made_are_told() -> None:
 def test_thresholds_that_make_no_difference_are_not_said_to_be_good() -> None:
     nothing = Objective(Costs(0, 0, 0, 0, 0, 0))
     assert "Nothing better found: keep yours" in page_of(SEEN, recommend(SEEN, nothing)).told("#trust")
-    ungraded = board(*(case(n, Expected.CORRECT if n % 2 else Expected.INCORRECT, None) for n in range(40)))
-    told = page_of(ungraded, recommend(ungraded, COSTS)).told("#scores")
-    assert "No question has a score, so there is nothing to draw and no threshold has a say." in told
 
 
 def test_labels_are_said_to_be_the_users_and_which_were_drafted() -> None:

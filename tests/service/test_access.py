@@ -46,7 +46,7 @@ def local(home: Path) -> Iterator[httpx.Client]:
 
 
 def test_a_token_is_asked_for_everywhere_but_for_health_and_the_description(guarded: httpx.Client) -> None:
-    for path in ("/query", "/route", "/reroute", "/ingest", "/nowhere"):
+    for path in ("/query", "/route", "/reroute", "/nowhere"):
         told = guarded.post(path, json=ROUTE)
         assert told.status_code == 401 and told.headers["www-authenticate"] == "Bearer", path
         assert told.json()["error"] == "Expected a token, found none that is known."
@@ -88,8 +88,8 @@ def test_it_is_called_by_its_own_names_alone(local: httpx.Client, home: Path) ->
 
 def test_pages_of_other_sites_may_not_call_it_unless_they_are_named(local: httpx.Client, home: Path) -> None:
     page = "https://app.example.org"
-    files = [("files", ("a.md", b"A text."))]
-    assert local.post("/ingest", files=files, headers={"origin": page}).status_code == 403, "no preflight comes before"
+    form = {"origin": page, "content-type": "text/plain"}  # which no preflight comes before
+    assert local.post("/route", content=b"{}", headers=form).status_code == 403
     assert local.post("/route", json=ROUTE, headers={"origin": "null"}).status_code == 403
     told = local.post("/route", json=ROUTE, headers={"origin": str(local.base_url).rstrip("/")})
     assert told.status_code == 200 and "access-control-allow-origin" not in told.headers
@@ -116,7 +116,7 @@ def test_every_answer_has_the_headers_that_browsers_obey(local: httpx.Client) ->
 
 def test_too_much_is_refused_before_it_is_read(guarded: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guards, "LARGEST_BODY", 10_000)
-    monkeypatch.setattr(guards, "LARGEST", {"/ingest": 20_000})
+    monkeypatch.setattr(guards, "LARGEST", {"/reroute": 20_000})
     long = ROUTE | {"contexts": [{"text": "x" * 11_000}]}
     told = guarded.post("/route", json=long, headers=headers(TOKEN))
     assert told.status_code == 413 and told.json()["error"].startswith("Expected a request of at most")
@@ -129,7 +129,7 @@ def test_too_much_is_refused_before_it_is_read(guarded: httpx.Client, monkeypatc
 
     told = guarded.post("/route", content=pieces(), headers=headers(TOKEN) | {"content-type": "application/json"})
     assert told.status_code == 413 and told.json()["hint"] == "Send it in parts."
-    told = guarded.post("/ingest", files=[("files", ("a.md", b"x" * 30_000))], headers=headers(TOKEN))
+    told = guarded.post("/reroute", content=b"x" * 30_000, headers=headers(TOKEN))
     assert told.status_code == 413
     assert guarded.post("/route", json=ROUTE, headers=headers(TOKEN)).status_code == 200
 

@@ -20,7 +20,7 @@ from crag_core.service.service import Service
 from tests.conftest import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "service.md").read_text("utf-8")
-ENDPOINTS = {"/query": "post", "/route": "post", "/reroute": "post", "/ingest": "post", "/health": "get"}
+ENDPOINTS = {"/query": "post", "/route": "post", "/reroute": "post", "/health": "get"}
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,5 @@ def test_the_examples_of_the_document_can_be_used(document: dict[str, Any]) -> N
 
 
 def test_the_page_names_the_limits_that_hold() -> None:
-    assert f"| 413 | more than {LARGEST_BODY // MEGABYTE} MB; of `/reroute` {LARGEST['/reroute'] // MEGABYTE}" in PAGE
-    assert f"of `/ingest` {LARGEST['/ingest'] // MEGABYTE} |" in PAGE
+    assert f"| 413 | more than {LARGEST_BODY // MEGABYTE} MB; of `/reroute` {LARGEST['/reroute'] // MEGABYTE} |" in PAGE
     assert f"{schemas.LONGEST_QUESTION:,} characters" in PAGE and f"{schemas.MOST_CONTEXTS} contexts" in PAGE

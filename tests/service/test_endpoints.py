@@ -7,9 +7,7 @@ import json
 import re
 import shutil
 import subprocess
-import zipfile
 from collections.abc import Iterator, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -215,40 +213,6 @@ def test_an_answer_is_given_only_where_it_was_written_from_the_same_evidence(cli
     assert bare["answer"] is None and bare["missing"][0].startswith("strip scores: ")
 
 
-# --- /ingest ---
-
-
-def test_files_go_in_each_with_its_outcome_and_the_others_stay_out(client: httpx.Client) -> None:
-    archive = BytesIO()
-    with zipfile.ZipFile(archive, "w") as opened:
-        opened.writestr("notes/tide.txt", "High water at the quay is at noon on the third of May.")
-        opened.writestr("../../etc/passwd.txt", "no")
-    sent = [
-        ("files", ("buoys.md", b"The yellow buoy marks the wreck of the Anna Maria.")),
-        ("files", ("empty.md", b"")),
-        ("files", ("evil.exe", b"MZ")),
-        ("files", ("broken.pdf", b"%PDF-1.7 broken")),
-        ("files", ("more.zip", archive.getvalue())),
-    ]
-    told = given(client.post("/ingest", files=sent, data={"collection": "sea"}))
-    outcomes = {one["name"]: one["outcome"] for one in told["files"]}
-    schemas.IngestResponse.model_validate(told)
-    assert outcomes["buoys.md"] == "indexed" and outcomes["more/notes/tide.txt"] == "indexed"
-    refused = {name for name, outcome in outcomes.items() if outcome == "refused"}
-    assert {"empty.md", "evil.exe", "broken.pdf"} <= refused and len(refused) == 4
-    assert all(one["message"] and one["hint"] for one in told["files"] if one["outcome"] == "refused")
-    again = given(client.post("/ingest", files=sent[:1], data={"collection": "sea"}))
-    assert again["files"][0]["outcome"] == "already indexed"
-    found = asked(client, "/query", query="Which wreck does the yellow buoy mark?", collection="sea")
-    assert "Anna Maria" in found["answer"] and {one["source"] for one in found["chunks"]} <= set(outcomes)
-
-
-def test_where_no_file_is_taken_it_says_why_of_each(client: httpx.Client) -> None:
-    told = given(client.post("/ingest", files=[("files", ("evil.exe", b"MZ"))]), 422)
-    assert told["error"] == "None of the files was taken." and told["files"][0]["message"].startswith("evil.exe:")
-    assert given(client.post("/ingest", data={"collection": "x"}), 422)["error"] == "files: Field required"
-
-
 # --- /health ---
 
 
@@ -306,7 +270,7 @@ def test_what_is_no_json_and_no_address_is_told_as_such(client: httpx.Client) ->
         told = given(client.post("/query", content=b'{"query": "Why?"}', headers=kind), 400)
         assert told["error"] == "Expected JSON, with the header Content-Type: application/json"
     latin = given(client.post("/query", content='{"query": "caf\xe9"}'.encode("latin-1"), headers=json_type), 400)
-    assert latin["hint"] == "Send JSON in UTF-8; files as a form."
+    assert latin["hint"] == "Send JSON in UTF-8."
     infinite = client.post(
         "/route", content=b'{"question":"a","contexts":[{"text":"b","score":NaN}]}', headers=json_type
     )
@@ -404,4 +368,4 @@ def test_the_page_has_an_example_of_each_endpoint_that_works(served: Served) -> 
         body, status = done.stdout.rsplit("\n", 1)
         assert status == "200", (command, body)
         seen.add(re.findall(r"8600(/\w+)", command)[0])
-    assert seen == {"/query", "/route", "/reroute", "/ingest", "/health"}
+    assert seen == {"/query", "/route", "/reroute", "/health"}

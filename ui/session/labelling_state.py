@@ -12,6 +12,7 @@ from crag_core.app.background_jobs import Job
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, shortened
 from crag_core.base.types.passages import ANSWERING
+from crag_core.decision.decide import evidence_of
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.file_rows import cleaned
@@ -120,7 +121,8 @@ def take_graded() -> SetJob | None:
     facts = app_state.workbench().experiments.scores(tune_state.conditions(waiting)).load()
     graded = [one for one in waiting if one.key in facts]
     scored = [facts[one.key] for one in graded]
-    known = deciding_scores(policy, scored, policy.lower)
+    seen = [evidence_of(policy, one.passages, one.grades, one.signals) for one in scored]
+    known = deciding_scores(policy, seen, policy.lower)
     places = nearest(known, policy.lower, policy.upper)[:ROUND]
     st.session_state["label_current"] = Round(name, tuple(graded[at] for at in places)) if places else None
     return done

@@ -15,11 +15,11 @@ import numpy as np
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision import crag
-from crag_core.decision.crag import Scored
+from crag_core.decision.crag import Evidence, Scored
 from crag_core.decision.decide import evidence_of
 from crag_core.decision.policy import Policy
 from crag_core.decision.signals import SUFFICIENCY
-from crag_core.experiments.labelled.graded import Case, ScoredQuestion
+from crag_core.experiments.labelled.graded import Case
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate, proportion
 from crag_core.pipeline.call_budget import budget, web_calls
@@ -48,14 +48,14 @@ class ComparedScores:
         return ComparedScores(self.upper[which], self.lower[which], self.settled[which], self.agrees[which])
 
 
-def deciding_scores(policy: Policy, graded: Sequence[ScoredQuestion], lower: float) -> ComparedScores:
+def deciding_scores(policy: Policy, questions: Sequence[Evidence], lower: float) -> ComparedScores:
     """What `policy` decides each question by, at `lower`, which has a part in the scores of some policies."""
     if policy.score == "mean_of_kept":
         policy = policy.with_thresholds(lower, max(lower, policy.upper))
-    n = len(graded)
+    n = len(questions)
     found = ComparedScores(np.full(n, np.nan), np.full(n, np.nan), np.full(n, -1), np.zeros(n, dtype=bool))
-    for place, one in enumerate(graded):
-        scored = crag.score(policy, evidence_of(policy, one.passages, one.grades, one.signals))
+    for place, one in enumerate(questions):
+        scored = crag.score(policy, one)
         if scored.settled:
             found.settled[place] = ACTIONS.index(scored.settled)
         else:
@@ -111,7 +111,13 @@ class Board:
         return self._known[at]
 
     def _decide_at(self, lower: float) -> ComparedScores:
-        return deciding_scores(self.policy, [case.scored for case in self.cases], lower)
+        return deciding_scores(self.policy, self.evidence, lower)
+
+    @cached_property
+    def evidence(self) -> list[Evidence]:
+        """By question; no threshold has a part in it."""
+        scored = (case.scored for case in self.cases)
+        return [evidence_of(self.policy, one.passages, one.grades, one.signals) for one in scored]
 
     def reaches_lower(self, lower: float) -> Array:
         """(n,) whether the score for `lower` reaches it, so that a question is not INCORRECT."""
@@ -143,12 +149,11 @@ class Board:
         # Where there is nothing to decide by, AMBIGUOUS is settled, and nothing else settles it.
         measured = self.deciding().settled != AMBIGUOUS
         searched = [
-            self._searches(case, bool(is_measured)) for case, is_measured in zip(self.cases, measured, strict=True)
+            self._searches(seen, bool(is_measured)) for seen, is_measured in zip(self.evidence, measured, strict=True)
         ]
         return np.array(searched, dtype=bool).reshape(-1, len(ACTIONS))
 
-    def _searches(self, case: Case, is_measured: bool) -> list[bool]:
-        seen = evidence_of(self.policy, case.scored.passages, case.scored.grades)
+    def _searches(self, seen: Evidence, is_measured: bool) -> list[bool]:
         by = Scored("score") if is_measured else Scored("ungraded", settled=Action.AMBIGUOUS, is_known=False)
         return [crag.plan(self.policy, action, by, seen).web for action in ACTIONS]
 

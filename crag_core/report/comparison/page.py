@@ -55,8 +55,6 @@ def render_comparison(table: Table, about: Comparison) -> str:
             figures=_headline(table),
             kinds=_kinds(table),
             findings=view.findings_of(table),
-            pictures=view.pictures_of(table),
-            same=view.same_of(table),
             groups=[(group, list(rows)) for group, rows in groupby(table.rows, lambda row: row.measure.group)],
             results=view,
             counted=counted,

@@ -1,4 +1,4 @@
-"""A comparison as plain data, for the Compare page and the report: values, gains over the first, findings, pictures."""
+"""A comparison as plain data, for the Compare page and the report: values, gains over the first and findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ VERDICTS = {BETTER: "better", WORSE: "worse", DIFFERENT: "different", UNCLEAR: "
 
 DIRECTIONS = {1: "more is better", -1: "less is better", 0: "neither is better"}
 _PART = "… "
-_SCALES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _POINTS = {
     "answered_unanswerable": "Questions that the documents do not answer, and that got an answer without a known one",
     "abstained_answerable": "Questions that the documents answer, and that got no answer",
@@ -86,50 +85,9 @@ def _describe_end(end: float, unit: Unit, signed: bool) -> str:
     return "just above 0" if end > 0 else "just below 0"
 
 
-# --- picture of gains -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Picture:
-    """What one configuration gains, by measure; the line goes from -`scale` to `scale`."""
-
-    name: str
-    cells: tuple[tuple[Measure, Cell], ...]
-    scale: float
-
-    @property
-    def ticks(self) -> list[tuple[float, str]]:
-        """(place, label)."""
-        ends = [part * self.scale for part in (-1.0, -0.5, 0.0, 0.5, 1.0)]
-        return [(self.place(end), f"{100 * end:+g}" if end else "0") for end in ends]
-
-    def place(self, gain: float) -> float:
-        """In percent of the width."""
-        return round(50 + 50 * gain / self.scale, 2)
-
-
-def pictures_of(table: Table) -> tuple[Picture, ...]:
-    """One for each configuration but the first, with the same rows; () where no share differs."""
-    rows = drawn_rows(table)
-    ends = [abs(end) for row in rows for cell in row.cells if cell.gain for end in (cell.gain.low, cell.gain.high)]
-    if not ends:
-        return ()
-    scale = next(scale for scale in _SCALES if max(ends) <= scale)
-    return tuple(
-        Picture(name, tuple((row.measure, row.cells[place]) for row in rows), scale)
-        for place, name in enumerate(table.names)
-        if place
-    )
-
-
 def drawn_rows(table: Table) -> list[Row]:
     """The shares in which some configuration differs from the first."""
     return [row for row in _shares(table) if _differs(row)]
-
-
-def same_of(table: Table) -> tuple[str, ...]:
-    """The shares in which no configuration differs from the first; they are not drawn."""
-    return tuple(title_of(row.measure) for row in _shares(table) if not _differs(row))
 
 
 def _shares(table: Table) -> tuple[Row, ...]:

@@ -14,7 +14,7 @@ from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Prices
 from crag_core.report import page, style_sheet
-from crag_core.report.thresholds import charts, view
+from crag_core.report.thresholds import view
 from crag_core.report.thresholds.view import Outcome, Tuned, describe_pair, has_two_scores
 from crag_core.view.verdict_lines import Figure
 
@@ -60,13 +60,11 @@ def render_thresholds(
             rules=_rules(tuned),
             notes=_notes(tuned),
             by_hand="" if tuned.is_recommended else _by_hand(tuned),
-            waffles=charts.waffles(tuned),
             routes=view.routes_of(tuned),
             web_text=view.describe_web(tuned),
             rates=view.rate_figures(board, tuned.rates),
             rates_text=view.describe_rates(tuned),
             effort=view.describe_effort(tuned.rates, prices),
-            histograms=charts.histograms(tuned),
             trust=view.recommendation_lines(found, tuned.is_recommended),
             promise=view.promise_of(tuned),
             heads=view.COMPARED,
