@@ -11,14 +11,13 @@ shutdown.take_signals()  # before the other imports: what they load must not be 
 
 from crag_core.base.errors import CragError
 from ui.run import share
-from ui.session import access, app_state, current_run, fragments, uploads
+from ui.session import access, app_state, current_run, fragments
 from ui.shell import incoming_messages, page, sidebar, sign_in
 from ui.shell.text import plain
 
 incoming_messages.check_all()
 # A picture of our own: the browser of each visitor would fetch an icon by name from a server of Google.
 icon = Path(__file__).parent / "ui" / "parts" / "icon.png"
-uploads.bound()
 st.set_page_config(page_title="CRAG Explorer", page_icon=icon)
 navigation = st.navigation(
     [
