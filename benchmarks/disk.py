@@ -27,7 +27,7 @@ POLICIES = ("two-signal", "paper")
 def measure(home: Path, questions: list[str]) -> None:
     workbench = Workbench(Config(home=home))
     workbench.store.ingest((path.name, path) for path in sorted((DATA / "sample").iterdir()))
-    passages, files = workbench.store.count(), _size(home / "index" / "originals")
+    passages, files = workbench.store.count(), sum(row.size for row in workbench.store.documents())
     print(f"{passages} passages: {(_size(home / 'index') - files) / passages / 1000:.1f} kB each, and the files once")
     for name in POLICIES:
         policy = suit(find_policy(name, workbench.config), OWN_JUDGE)

@@ -82,8 +82,6 @@ with errors_drawn("The index cannot be read"):
         if indexing.error:
             st.error(plain(str(indexing.error)), icon=":material/error:")
         draw_outcomes(indexing.result or ())
-    if store.remark:
-        st.warning(plain(store.remark), icon=":material/build:")
     draw_documents(store)
     draw_interrupted_rebuild(store)
     draw_recipe(store)

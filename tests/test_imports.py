@@ -19,7 +19,7 @@ import crag_core
 ROOT = Path(__file__).parents[1]
 OURS = ("crag_core", "ui", "pages", "app")
 HEAVY = (
-    *("torch", "llama_index", "lancedb", "transformers", "sentence_transformers", "onnxruntime", "tokenizers", "ddgs"),
+    *("torch", "llama_index", "pyarrow", "transformers", "sentence_transformers", "onnxruntime", "tokenizers", "ddgs"),
     *("scipy", "sklearn", "fastapi"),
 )
 
@@ -275,7 +275,7 @@ GOOD = {
     "standard library": ("crag_core.base.types", "import json, collections.abc"),
     "within a folder": ("crag_core.base.types", "from crag_core.base.text import words"),
     "by a relative import": ("crag_core.llms.ollama", "from .client import LlamaIndexClient"),
-    "adapter with its package": ("crag_core.retrieval.backends.lance.tables", "import lancedb"),
+    "adapter with its package": ("crag_core.retrieval.index.index_file", "import filelock"),
 }
 
 

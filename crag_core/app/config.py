@@ -62,10 +62,6 @@ class Config:
     home: Path = _setting(
         _DOCUMENTS, "CRAG_HOME", Path(".crag"), "/var/lib/crag/home", "folder of the index; created when missing"
     )
-    store: str = _setting(
-        _DOCUMENTS, "CRAG_STORE", "disk", "postgresql://crag:s3cret@db/crag",
-        "where documents are kept: disk, or a place that several machines share, by URL (s3://…, postgresql://…)",
-    )  # fmt: skip
     embedding: str = _setting(
         _DOCUMENTS, "CRAG_EMBEDDING", "all-MiniLM-L6-v2", "/srv/models/my-embedder",
         "embedding model for an index that is empty: the built-in one, or any model name or folder",
@@ -317,7 +313,7 @@ def load(environment: Mapping[str, str] = os.environ, env_file: Path | None = No
     """Settings from `environment`, else from `env_file` (default: `.env` here, if there is one), else the defaults.
 
     A variable that is empty counts as unset. An unknown KB_AGENT_ variable, a CRAG_ one that is nearly a known one, a
-    CRAG_MAY_ one of earlier versions, and a line that sets nothing are refused.
+    CRAG_MAY_ one and a CRAG_STORE of earlier versions, and a line that sets nothing are refused.
     """
     given = {**_read_file(env_file or ENV_FILE), **{name: text for name, text in environment.items() if text.strip()}}
     known = [setting.metadata["variable"] for setting in fields(Config)]
@@ -333,6 +329,11 @@ def load(environment: Mapping[str, str] = os.environ, env_file: Path | None = No
         raise BadRecord(
             f"{gone[0]}: not a setting any more; without it everybody who signs in could do everything.",
             hint="Set CRAG_PEOPLE in place of CRAG_MAY_ENTER, and CRAG_ADMINISTRATORS in place of the others.",
+        )
+    if (place := given.get("CRAG_STORE", "").strip()) not in ("", "disk"):
+        raise BadRecord(
+            f"CRAG_STORE: not a setting any more, found {show_place(place)}: documents are in a file in CRAG_HOME.",
+            hint="Remove it, and add the documents once more: the command ingest takes a folder.",
         )
     values: dict[str, Any] = {}
     for setting in fields(Config):

@@ -53,8 +53,6 @@ from crag_core.observability.metrics import Metrics
 from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.run import VERSION, Cooldown, Listener, WebMode, now
 from crag_core.pipeline.run_queue import RunQueue
-from crag_core.retrieval.backends import open_backend
-from crag_core.retrieval.backends.lance.writer import Writer
 from crag_core.retrieval.chunking.split import Cut
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
@@ -113,7 +111,7 @@ class Workbench:
         _ = self.prompts  # what is of no use is refused here
         self._embedders: dict[str, HuggingFaceEmbedder] = {}
         self.store = PassageStore(
-            open_backend(self.config.store, self.config.home / "index", writer().write),
+            self.config.home / "index",
             self.find_embedder(self.config.embedding),
             parser().cut,
             recipe=Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap),
@@ -157,7 +155,7 @@ class Workbench:
     def using(self, settings: Config) -> Workbench:
         """A workbench with other settings that shares index, caches and embedding model with this one."""
         now = self.config
-        if (settings.home, settings.store, settings.embedding) != (now.home, now.store, now.embedding):
+        if (settings.home, settings.embedding) != (now.home, now.embedding):
             return Workbench(settings)
         other = copy(self)
         other.config = settings
@@ -449,12 +447,6 @@ def parser() -> DocumentProcesses:
 def page_parser() -> DocumentProcesses:
     """One for the whole process, as `parser`, so that a page of the web waits for no document."""
     return DocumentProcesses(PAGE)
-
-
-@cache
-def writer() -> Writer:
-    """One for the whole process, as `parser`, whatever is written where."""
-    return Writer()
 
 
 @cache

@@ -20,20 +20,17 @@ class State(StrEnum):
     INDEXING = "indexing"
     INDEXED = "indexed"
     REFUSED = "refused"
-    MOVING = "being moved"
-    LEAVING = "being removed"
-    FAILING = "being set aside"
 
 
 @dataclass(frozen=True)
 class Document:
-    """`id` is the beginning of the SHA-256 of the file's bytes, of which there are `size`; 0 where they were not kept.
+    """`id` is the beginning of the SHA-256 of the file's bytes, of which there are `size`.
 
     `pages` is 0 in formats without pages. Of one under way `passages` counts the first ones, which are searched
     already; one that has any is `is_partial`. `version` counts the contents that this name has had, from 1.
     `changed_at` is an ISO time in UTC; of an indexed document, when it was indexed. `owner` is the process at work on
-    it. A refused one has the reason in `message` and what to do in `hint`; of an indexed one `message` says what of the
-    file is not in its text.
+    it, while it is under way. A refused one has the reason in `message` and what to do in `hint`; of an indexed one
+    `message` says what of the file is not in its text.
     """
 
     id: str
@@ -53,7 +50,7 @@ class Document:
     @property
     def is_whole(self) -> bool:
         """Whether it can be searched."""
-        return self.state in (State.INDEXED, State.MOVING)
+        return self.state == State.INDEXED
 
     @property
     def is_under_way(self) -> bool:
@@ -97,50 +94,31 @@ def check_lengths(recipe: Recipe) -> None:
 class Stage(StrEnum):
     BUILDING = "being built"
     CURRENT = "current"
-    LEAVING = "being replaced"
-    LEFT = "replaced"
-
-
-INDEX_FORMAT = 2
-"""The format of an index that this program writes, and the latest that it reads. It grows when a program before would
-misread what is there; a column more is no such change. 2: there may be a part of a document that is under way, which
-a program before would take for the whole."""
 
 
 @dataclass(frozen=True)
 class IndexVersion:
-    """All passages made by one recipe, in a table of their own; one generation is searched, another may be built.
+    """All passages made by one recipe; one version is searched, another may be built beside it by `owner`.
 
-    `owner` is the process that builds it, `changed_at` an ISO time in UTC, `format` what `INDEX_FORMAT` was then. Of
-    the approximate search: its `effort`, 0 where every passage is looked at; the share of the nearest passages that it
-    found, `recall` 0..1, when there were `measured` passages.
+    `id` 0: nothing was put in yet.
     """
 
-    id: str = "0"
+    id: int = 0
     embedding: str = ""
     tokens: int = 220
     overlap: int = 30
     stage: str = Stage.CURRENT
     owner: str = ""
-    changed_at: str = ""
-    effort: int = 0
-    recall: float = 1.0
-    measured: int = 0
-    format: int = 1
 
     @property
     def recipe(self) -> Recipe:
         return Recipe(self.embedding, self.tokens, self.overlap)
 
-    @property
-    def time(self) -> datetime:
-        return datetime.fromisoformat(self.changed_at)
-
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """The result of re-indexing. `kept_text`: of so many documents the text was taken from the old index, since their
-    files are not kept or cannot be read any more."""
+    """The result of re-indexing. `kept_text`: of so many documents the text was taken from the old chunks, since their
+    files cannot be read any more."""
 
     recipe: Recipe
     documents: int

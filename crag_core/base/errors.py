@@ -59,10 +59,6 @@ class StoreUnavailable(CragError):
     retryable = True
 
 
-class WriteLost(StoreUnavailable):
-    """The process that writes to the index died over a write, which is done or not, all or nothing."""
-
-
 class HistoryUnavailable(CragError):
     """Kept runs and labels cannot be read or written; everything else works without them."""
 

@@ -119,15 +119,8 @@ class DocumentStore(Protocol):
         """In reading order; empty for a document that is not there."""
 
     @property
-    def remark(self) -> str:
-        """What people should know of how the index is; "": all is well."""
-
-    @property
     def index_version(self) -> IndexVersion:
         """By which recipe the passages were made that are searched."""
-
-    def coverage(self) -> tuple[int, int]:
-        """(passages that are searched, those of them in the approximate index)."""
 
     def interrupted(self) -> tuple[Document, ...]:
         """What killed processes had begun to index, by name."""

@@ -1,1 +1,1 @@
-"""Adapters around files, the embedding model and LanceDB; importing them loads none of the libraries behind."""
+"""Adapters around files, the embedding model and the index; importing them loads none of the libraries behind."""

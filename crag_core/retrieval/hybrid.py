@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,7 +14,8 @@ from crag_core.base.protocols import Embedder, RetrievalResult
 from crag_core.base.text.words import fold
 from crag_core.base.types.passages import Engine, Passage, Scores
 from crag_core.decision.fusion import fuse_ranks
-from crag_core.retrieval.backends.backend import Hit
+from crag_core.retrieval.index.index_writer import IndexVersionChanged
+from crag_core.retrieval.index.search import Hit
 from crag_core.retrieval.index.store import PassageStore
 
 if TYPE_CHECKING:
@@ -66,9 +68,12 @@ class HybridRetriever:
         One engine alone keeps its own order.
         """
         question = clean_question(question)
-        if not question or limit < 1 or not self._store.count(self._collection):
-            return RetrievalResult(())
-        store = self._store.pinned()
+        while question and limit > 0 and self._store.count(self._collection):
+            with suppress(IndexVersionChanged):  # between embedding and searching: once more
+                return self._retrieve(question, limit, engine, self._store.pinned())
+        return RetrievalResult(())
+
+    def _retrieve(self, question: str, limit: int, engine: Engine, store: PassageStore) -> RetrievalResult:
         asked = self._embedded(question, store.embedder)
         pool = max(limit * _POOL, 20)
         searched = _SEARCHED[engine]

@@ -309,6 +309,7 @@ class Service:
             self._health = self._health and (-math.inf, self._health[1])
         job.can_be_left = False
         try:  # nobody is there to be asked whether to go on
+            self.workbench.store.take_over(lambda progress: None, job.cancel)
             self.workbench.store.finish_rebuild(lambda progress: None, job.cancel)
             self.workbench.store.finish_interrupted(lambda progress: None, job.cancel)
         except CragError as error:

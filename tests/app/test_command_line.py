@@ -205,7 +205,6 @@ def test_an_interrupted_adding_is_finished_by_the_next(
         patched.setattr(WordEmbedder, "embed_texts", interrupt)
         assert main(["ingest", str(tmp_path / "pier.txt")]) == 130
     assert "the next start continues from there" in capsys.readouterr().err
-    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
     assert main(["ingest", str(tmp_path / "crane.txt")]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[:2] == ["Finished what was interrupted before:", "pier.txt: indexed (1 chunks)"]
@@ -236,8 +235,6 @@ def test_all_passages_are_made_anew(
     assert "continues with the new one" in capsys.readouterr().err
     store = Workbench(Config(home=indexed)).store
     assert store.index_version.tokens == 60
-    for module in ("index_versions", "reindex"):
-        monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
     main(["ingest", str(tmp_path / "long.txt")])
     assert store.index_version.tokens == 70 and store.search_keyword("pier", 1)
 

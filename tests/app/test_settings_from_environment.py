@@ -15,7 +15,6 @@ from crag_core.base.errors import BadRecord
 
 DEFAULTS: dict[str, tuple[str, Any]] = {
     "home": ("CRAG_HOME", Path(".crag")),
-    "store": ("CRAG_STORE", "disk"),
     "embedding": ("CRAG_EMBEDDING", "all-MiniLM-L6-v2"),
     "chunk_tokens": ("CRAG_CHUNK_TOKENS", 220),
     "chunk_overlap": ("CRAG_CHUNK_OVERLAP", 30),
@@ -59,7 +58,6 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
 }
 GIVEN: dict[str, tuple[str, Any]] = {
     "CRAG_HOME": ("/srv/crag", Path("/srv/crag")),
-    "CRAG_STORE": ("postgresql://box/crag", "postgresql://box/crag"),
     "CRAG_EMBEDDING": ("other/model", "other/model"),
     "CRAG_CHUNK_TOKENS": ("120", 120),
     "CRAG_CHUNK_OVERLAP": ("60", 60),
@@ -491,8 +489,16 @@ def test_environment_of_the_process_is_the_default(monkeypatch: pytest.MonkeyPat
 
 
 def test_no_secret_stands_in_the_settings_as_they_are_printed() -> None:
-    urls = {"CRAG_STORE": "postgresql://me:s3cret@box/crag", "CRAG_HISTORY": "postgresql://me:s3cret@box/crag"}
+    urls = {"CRAG_HISTORY": "postgresql://me:s3cret@box/crag"}
     urls |= {"CRAG_CACHE": "redis://:s3cret@box", "CRAG_SEARXNG_URL": "http://me:s3cret@box"}
     urls |= {"OLLAMA_HOST": "http://me:s3cret@box", "OPENAI_BASE_URL": "http://me:s3cret@box/v1"}
     given = urls | {"OPENAI_API_KEY": "s3cret", "TAVILY_API_KEY": "s3cret"}
     assert "s3cret" not in repr(load(given))
+
+
+@pytest.mark.parametrize("place", ["s3://bucket/folder", "postgresql://me:s3cret@box/crag", "elsewhere"])
+def test_a_place_for_documents_of_an_earlier_version_is_refused_with_what_to_do(place: str) -> None:
+    with pytest.raises(BadRecord, match=r"CRAG_STORE: not a setting any more, found .*CRAG_HOME") as refused:
+        load({"CRAG_STORE": place})
+    assert "s3cret" not in str(refused.value) and "ingest" in refused.value.hint
+    assert load({"CRAG_STORE": "disk"}) == load({})

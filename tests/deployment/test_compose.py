@@ -95,7 +95,7 @@ def test_the_settings_of_the_application_are_known_and_of_use(name: str) -> None
     settings = settings_of(SERVICES[name], given())
     assert set(settings) <= {field.metadata["variable"] for field in fields(Config)}
     loaded = load(settings, Path("no-such-folder/.env"))
-    assert loaded.store == loaded.history == "postgresql://crag:s3cret@postgres:5432/crag"
+    assert loaded.history == "postgresql://crag:s3cret@postgres:5432/crag"
     assert loaded.cache == "redis://:s3cret@valkey:6379/0" and loaded.providers == ("searxng",)
     assert loaded.model.startswith("ollama/") and loaded.metrics_port == 9464
     assert set(re.findall(r"(?://|@)([\w-]+):\d+", " ".join(settings.values()))) <= set(SERVICES), "services by name"

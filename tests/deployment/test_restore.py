@@ -75,12 +75,17 @@ def changed(members: list[Member], change: Callable[[dict[str, Any]], None]) -> 
     return [*members[:-1], file(NAME, json.dumps(manifest).encode())]
 
 
+def names_around(home: Path) -> list[Path]:
+    """Without what SQLite keeps beside a file that is open."""
+    return sorted(path for path in home.parent.parent.rglob("*") if not path.name.endswith(("-wal", "-shm")))
+
+
 def refuse(archive: Path, home: Path, told: str, capsys: Output, code: int = 1) -> None:
-    around = sorted(home.parent.parent.rglob("*"))
+    around = names_around(home)
     assert main(["restore", str(archive)]) == code
     shown = capsys.readouterr()
     assert told in shown.err and shown.err.startswith("error: ") and shown.out == ""
-    assert sorted(home.parent.parent.rglob("*")) == around, "nothing was left, nothing was changed"
+    assert names_around(home) == around, "nothing was left, nothing was changed"
 
 
 def test_the_small_archive_of_these_tests_is_taken_when_nothing_is_wrong_with_it(home: Path, tmp_path: Path) -> None:
@@ -226,7 +231,9 @@ def test_any_byte_that_is_not_what_it_was_is_found(home: Path, tmp_path: Path, w
     data = whole.read_bytes()
     members = [member for member, _ in members_of(whole)]
     with tarfile.open(whole) as archive:
-        places = [member.offset_data + member.size // 2 for member in archive if member.size][:: len(members) // 12]
+        places = [member.offset_data + member.size // 2 for member in archive if member.size][
+            :: max(len(members) // 12, 1)
+        ]
     for place in places:
         bent = bytearray(data)
         bent[place] ^= 1
@@ -278,7 +285,7 @@ def test_a_list_of_absurd_values_is_refused(fields: dict[str, Any], home: Path, 
     refuse(write(tmp_path / "a.tar", listed(file("index/a"), **fields)), home, "error: ", capsys)
 
 
-DAMAGED = ("history.db", "index/documents.lance/_versions/1.manifest", "index/passages.lance/data/x.lance", "index/a")
+DAMAGED = ("history.db", "index/index.db")
 
 
 @pytest.mark.parametrize("name", DAMAGED)

@@ -15,7 +15,7 @@ from tests.app.test_settings_from_environment import GIVEN
 from tests.conftest import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "settings.md"
-SECRET = {"OPENAI_API_KEY", "TAVILY_API_KEY", "CRAG_STORE", "CRAG_HISTORY", "CRAG_CACHE", "CRAG_SERVICE_TOKEN"}
+SECRET = {"OPENAI_API_KEY", "TAVILY_API_KEY", "CRAG_HISTORY", "CRAG_CACHE", "CRAG_SERVICE_TOKEN"}
 EXAMPLES = {field.metadata["variable"]: field.metadata["example"] for field in fields(Config)}
 LISTS = [field.metadata["variable"] for field in fields(Config) if field.metadata["is_list"]]
 NOWHERE = Path("no-such-folder/.env")

@@ -19,7 +19,6 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord, ModelMissing, UnknownName
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.judges.llm import LLMEvaluator
-from crag_core.retrieval.backends import BACKENDS, open_backend
 from crag_core.retrieval.readers import READERS, Page, read_document
 from crag_core.trace.trace import Trace
 from crag_core.websearch import PROVIDERS
@@ -31,7 +30,6 @@ ADDED: tuple[tuple[dict[str, Any], str], ...] = (
     (EVALUATORS, "longest-word"),
     (PROVIDERS, "almanac"),
     (READERS, ".log"),
-    (BACKENDS, "team://"),
 )
 QUESTION = "When does the ferry to Vennick leave?"
 Output = pytest.CaptureFixture[str]
@@ -137,23 +135,8 @@ def test_the_settings_reference_lists_the_providers_of_the_dict() -> None:
     assert f"who is asked, in order: {', '.join(name for name in PROVIDERS if name != 'almanac')};" in page()
 
 
-# --- documents and where they are kept ------------------------------------------------------------------------------
+# --- documents ------------------------------------------------------------------------------------------------------
 
 
 def test_a_new_format_is_read() -> None:
     assert read_document(b"nine|ten\x00", "harbour.log") == (Page("nine ten\x00"),)
-
-
-def test_a_new_place_is_written_to_and_searched(
-    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CRAG_STORE", "team://harbour")
-    ingest(tmp_path)
-    assert (tmp_path / "home" / "index" / "harbour" / "originals").is_dir()
-    trace = ask(capsys, "--evaluator", "heuristic")
-    assert trace.passages is not None and len(trace.passages) == 1
-
-
-def test_an_unknown_place_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
-    with pytest.raises(BadRecord, match=r"expected disk, or a URL .* postgresql://, .*, team://; found"):
-        open_backend("teams://harbour", tmp_path)

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
-from crag_core.base.documents import Document, IngestOutcome, Recipe, State
-from crag_core.base.errors import StoreUnavailable
+from crag_core.base.documents import IngestOutcome, Recipe
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.web import WebOutcome
 from crag_core.pipeline.run import Cooldown
-from crag_core.retrieval.backends import objects as object_lock
-from crag_core.retrieval.backends import worker_lease
-from crag_core.retrieval.backends.backend import name_content
-from crag_core.retrieval.backends.disk import FolderBackend
-from crag_core.retrieval.backends.lance.backend import RemoteRows
-from crag_core.retrieval.backends.objects import ObjectBackend
-from crag_core.retrieval.backends.worker_lease import LEASE, is_alive, name_self
-from crag_core.retrieval.index.index_writer import IndexWriter
 from crag_core.storage.cache import DiskCache
 from crag_core.storage.history import HistoryStore
-from tests.conftest import REPOSITORY
 from tests.faults.conftest import Open
 from tests.faults.parts import QUESTION, at, broken_at, no_time_runs_backwards, quoting, searching
 from tests.stand_ins.duckduckgo_server import WebResult
-from tests.stand_ins.s3_server import S3Server
 from tests.stand_ins.searxng_server import SearXNGServer
 from tests.storage.cache_parts import HandClock, key
 from tests.storage.history_parts import run
@@ -56,8 +42,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         monkeypatch.setattr(time, "time", lambda: real_time() + seconds)
         for module in (
             "crag_core.pipeline.run",
-            "crag_core.retrieval.backends.backend",
-            "crag_core.retrieval.backends.worker_lease",
+            "crag_core.retrieval.index.index_writer",
         ):
             monkeypatch.setattr(f"{module}.datetime", Moved)
 
@@ -143,68 +128,6 @@ def test_an_index_is_read_and_grows(open_bench: Open, set_clock: Callable[[float
     assert broken_at(workbench.engine(quoting(workbench)).run(QUESTION)) == ""
 
 
-@JUMPS
-def test_a_new_version_that_a_kill_left_beside_the_old_is_the_one_that_stays(
-    open_bench: Open, set_clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch, jump: float
-) -> None:
-    class Killed(BaseException):
-        """Nothing catches it, as nothing catches a kill."""
-
-    def die(self: object, rows: list[Document]) -> None:
-        if any(row.state == State.INDEXED for row in rows):
-            raise Killed
-        original(self, rows)
-
-    original = RemoteRows.put
-    workbench = open_bench()
-    set_clock(jump)
-    with monkeypatch.context() as patched, pytest.raises(Killed):
-        patched.setattr(RemoteRows, "put", die)
-        workbench.store.ingest([("crane.txt", b"The crane lifts at most 7 tonnes.")])
-    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda *_: False)
-    again = open_bench()
-    again.store.finish_interrupted()
-    (crane,) = (document for document in again.store.documents() if document.name == "crane.txt")
-    assert "7 tonnes" in (again.store.read_document(crane.id) or "")
-
-
-# --- who is at work ---------------------------------------------------------------------------------------------------
-
-
-def test_a_process_that_started_before_the_clock_was_set_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By psutil a process started at a time that is reckoned back from the clock of now, so that it jumps with it."""
-    code = "from crag_core.retrieval.backends.worker_lease import name_self; print(name_self(), flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout
-        owner = process.stdout.readline().strip()
-        for jump in (YEAR, -YEAR, 1.0):
-            real = psutil.Process.create_time
-            with monkeypatch.context() as patched:
-                patched.setattr("psutil.Process.create_time", lambda self, real=real, by=jump: real(self) + by)
-                assert is_alive(owner, datetime.now(UTC) - 9 * LEASE) and is_alive(name_self(), datetime.now(UTC))
-        process.kill()
-    assert not is_alive(owner, datetime.now(UTC))
-
-
-@JUMPS
-def test_what_a_machine_left_that_is_gone_is_brought_in_whatever_the_clock_says(tmp_path: Path, jump: float) -> None:
-    shelf = IndexWriter(FolderBackend(tmp_path), Recipe("words"))
-    then = (datetime.now(UTC) - timedelta(seconds=jump)).isoformat()
-    row = Document(name_content(b"one"), "a.txt", owner="another-machine/1/1/4f", changed_at=then, state=State.INDEXING)
-    shelf.register([(row, b"one")])
-    shelf._catalogue.put([row])
-    assert [claimed.name for claimed in shelf.claim("me")] == ["a.txt"]
-
-
-def test_a_lease_does_not_end_by_a_clock_that_is_a_little_off() -> None:
-    now = datetime.now(UTC)
-    for seconds in (-60.0, 60.0):
-        assert is_alive("another-machine/1/1/4f", now + timedelta(seconds=seconds), now)
-    assert timedelta(minutes=5) <= worker_lease.LEASE
-
-
 # --- what waits -------------------------------------------------------------------------------------------------------
 
 
@@ -215,22 +138,6 @@ def test_nobody_waits_for_a_year(set_clock: Callable[[float], None], jump: float
     pause.note()
     set_clock(jump)
     assert 0 < pause.left(10.0) <= 10.0
-
-
-@JUMPS
-def test_the_lock_of_an_object_store_is_taken_over_by_no_clock_that_can_be_set(
-    set_clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch, jump: float
-) -> None:
-    """Whoever holds it on another machine keeps it for its lease, although the clock says that a year has gone by."""
-    with S3Server() as s3:
-        for name, value in s3.environment.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setattr(object_lock, "_PATIENCE", 0.3)
-        backend = ObjectBackend(f"{s3.make_bucket()}/index")
-        backend._lock._open().put("write.lock", b'{"owner": "another-machine/1/1"}')
-        set_clock(jump)
-        with pytest.raises(StoreUnavailable, match="Another process has been writing"), backend.lock():
-            pass
 
 
 def _never() -> Any:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from crag_core.base.documents import INDEX_FORMAT, Document, IngestOutcome, Progress, Recipe
-from crag_core.base.errors import EmbeddingUnavailable, WriteLost
-from crag_core.retrieval.backends.disk import FolderBackend
-from crag_core.retrieval.backends.lance.backend import Write, carry_out
+from crag_core.base.documents import Document, IngestOutcome, Progress, Recipe
+from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.retrieval.index.ingest import divide
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
@@ -161,31 +158,6 @@ def test_reindexing_that_ends_meanwhile_is_followed(store: PassageStore) -> None
     store.ingest([LONG], during(store, reindex))
     row = next(row for row in store.documents() if row.name == "long.txt")
     assert done and [one.ordinal for one in store.passages_of(row.id)] == list(range(row.passages))
-
-
-@pytest.mark.parametrize("lost", [1, 2, 3])
-def test_a_writer_that_dies_over_a_part_costs_only_time(tmp_path: Path, lost: int) -> None:
-    added = []
-
-    def write(write: Write, body: bytes) -> None:
-        added.append(write.call) if write.call == "add_rows" else None
-        if write.call == "add_rows" and added.count("add_rows") == lost:
-            raise WriteLost("died")
-        carry_out(write, body, FolderBackend(tmp_path))
-
-    store = PassageStore(FolderBackend(tmp_path, write), WordEmbedder())
-    assert [one.outcome for one in store.ingest([LONG])] == [IngestOutcome.INDEXED]
-    assert complete(store)
-
-
-def test_an_index_with_parts_is_of_the_format_of_now(store: PassageStore) -> None:
-    store.ingest([("guide.txt", write_prose("ropes"))])
-    rows = store._index_writer.backend.index_versions
-    rows.put([replace(row, format=1) for row in rows.rows()])
-    store.ingest([("small.txt", b"A gull.")])
-    assert store.index_version.format == 1, "as long as nothing is in it that a program before would misread"
-    store.ingest([LONG])
-    assert store.index_version.format == INDEX_FORMAT
 
 
 @pytest.mark.parametrize("passages", [0, 1, 64, 128, 129, 700, 20_000])

@@ -1,18 +1,15 @@
-"""What goes in, what comes out, and what happens to names and versions. Real LanceDB, an embedder without a model."""
+"""What goes in, what comes out, and what happens to names and versions. A real file, an embedder without a model."""
 
 from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from llama_index.core.schema import TextNode
 
 from crag_core.base.documents import IngestOutcome, Progress
-from crag_core.base.errors import EmbeddingUnavailable, StoreUnavailable
-from crag_core.retrieval.backends.lance.passages import LancePassages
+from crag_core.base.errors import DocumentMissing, EmbeddingUnavailable, StoreUnavailable
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 
@@ -29,7 +26,7 @@ def test_a_store_that_was_never_used_is_empty_and_leaves_no_trace(tmp_path: Path
     assert (store.count(), store.documents(), store.passages_of("0" * 32)) == (0, (), ())
     assert store.search_dense([0.0] * 64, 5) == store.search_keyword("words", 5) == []
     assert not store.delete_all(["0" * 32])
-    assert not (tmp_path / "index" / "passages.lance").exists()
+    assert not (tmp_path / "index").exists()
 
 
 def test_passages_know_where_they_come_from(store: PassageStore) -> None:
@@ -189,11 +186,10 @@ def test_the_end_of_the_program_leaves_the_rest_to_the_next_start(
         ending.setattr("crag_core.retrieval.index.ingest.is_ending", cancel.is_set)
         store.ingest(files, lambda progress: cancel.set(), cancel=cancel)
     assert name_all(store) == [] and {row.name for row in store.listing()} == {"harbour.txt", "z.txt"}
-    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: False)
     assert [one.outcome for one in store.finish_interrupted()] == [INDEXED, INDEXED]
 
 
-def test_what_a_fault_leaves_out_is_forgotten_and_what_was_ready_goes_in(store: PassageStore) -> None:
+def test_what_a_fault_leaves_out_is_forgotten_and_what_was_done_stays(store: PassageStore) -> None:
     def fail(progress: Progress) -> None:
         if progress.name == "tides.txt" and progress.embedded:
             raise EmbeddingUnavailable("away")
@@ -231,41 +227,6 @@ def test_threads_adding_the_same_files_add_each_once(store: PassageStore) -> Non
     assert len(ids) == len(set(ids)) == store.count()
 
 
-def test_an_index_that_cannot_be_tidied_still_has_the_document(
-    store: PassageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(self: object) -> None:
-        raise RuntimeError("no space left on device")
-
-    monkeypatch.setattr("crag_core.retrieval.backends.lance.passages.LancePassages.tidy", fail)
-    (one,) = store.ingest([("harbour.txt", HARBOUR)])
-    assert one.outcome == INDEXED and store.search_keyword("harbour", 1)
-
-
-def test_many_documents_are_tidied_on_the_way_so_that_the_last_is_added_as_fast_as_the_first(
-    store: PassageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("crag_core.retrieval.index.ingest.WRITTEN_AT_ONCE", 1)
-    monkeypatch.setattr("crag_core.retrieval.index.ingest._TIDIED_AFTER", 2)
-    there: list[int] = []
-    tidy = LancePassages.tidy
-
-    def tidy_and_note(self: LancePassages) -> None:
-        there.append(store.count())
-        tidy(self)
-
-    monkeypatch.setattr(LancePassages, "tidy", tidy_and_note)
-    store.ingest([(f"note-{number}.txt", write_prose(f"ferry {number}", 9)) for number in range(5)])
-    assert there == [2, 4, 5] and store.count() == 5
-
-
-def test_many_documents_are_written_with_few_commits(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = note_writes(monkeypatch)
-    monkeypatch.setattr("crag_core.retrieval.index.ingest.WRITTEN_AT_ONCE", 20)
-    done = store.ingest([(f"note-{number}.txt", write_prose(f"ferry {number}", 9)) for number in range(50)])
-    assert [one.outcome for one in done] == [INDEXED] * 50 and sizes == [20, 20, 10]
-
-
 @pytest.mark.parametrize(
     "text", ['"harbour"', "“harbour”", '"What is a ""harbour""?"', "'harbour'", "harbour AND (", "-harbour*"]
 )
@@ -274,61 +235,78 @@ def test_a_question_in_quotes_is_searched_for_by_its_words(store: PassageStore, 
     assert store.search_keyword(text, 1)
 
 
-def test_llamaindex_s_own_tools_read_the_index(store: PassageStore) -> None:
-    import lancedb
-    from llama_index.core.vector_stores import VectorStoreQuery
-    from llama_index.vector_stores.lancedb import LanceDBVectorStore
-
-    store.ingest([("harbour.md", b"# Harbour\n\n" + HARBOUR), ("tides.txt", TIDES)])
-    wrapper = LanceDBVectorStore.from_table(lancedb.connect(store.place).open_table("passages"))
-    found = wrapper.query(VectorStoreQuery(query_embedding=embed_words("the harbour"), similarity_top_k=3))
-    assert len(found.nodes) == 3
-    known = {passage.id: passage for one in store.documents() for passage in store.passages_of(one.id)}
-    for node in found.nodes:
-        passage = known[node.node_id]
-        assert (node.get_content(), node.metadata["file_name"]) == (passage.text, passage.source)
-        assert node.ref_doc_id == passage.document_id
+def test_words_that_stand_everywhere_in_a_large_index_are_left_out_unless_there_are_no_others(
+    store: PassageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crag_core.retrieval.index.search._MOST_ROWS", 20)
+    store.ingest([(f"{number}.txt", f"A note about berth {number}x.".encode()) for number in range(30)])
+    assert [hit.passage.source for hit in store.search_keyword("which note about berth 7x", 9)] == ["7.txt"]
+    assert len(store.search_keyword("a note about berths", 9)) == 9
+    store.delete_all([row.id for row in store.documents() if row.name != "7.txt"])
+    assert len(store.search_keyword("note", 9)) == 1, "it is looked up again once the index has changed"
 
 
-def note_writes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many passages each commit brings."""
-    sizes: list[int] = []
-    add = LancePassages.add
-
-    def add_and_note(self: LancePassages, nodes: list[TextNode], collections: dict[str, str]) -> None:
-        sizes.append(len(nodes))
-        add(self, nodes, collections)
-
-    monkeypatch.setattr(LancePassages, "add", add_and_note)
-    return sizes
-
-
-def test_a_document_is_written_with_one_commit(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = note_writes(monkeypatch)
-    store.ingest([("long.txt", write_prose("a long story", 900))])
-    assert sizes == [store.count()] and sizes[0] > 40
-
-
-def make_early(folder: Path) -> None:
-    """An index as it was before there were catalogue, collections and sections."""
-    import lancedb
-
-    connection = lancedb.connect(folder)
-    connection.drop_table("documents")
-    connection.open_table("passages").drop_columns(["collection", "section"])
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("富士山は日本一高い山です。", "日本一の山"),
+        ("ผู้โดยสารต้องมาก่อนเวลา", "เวลา"),
+        ("첫 번째 배는 여섯 시에 출발합니다.", "배가 출발"),
+        ("पहली नाव छह बजे निकलती है", "नाव कब निकलती"),
+        ("Die Fähre fährt über den Fjord.", "fahre uber"),
+        ("The ferries are running", "ferry runs"),
+        ("Who is it?", "who"),
+        ("It is.", "is it"),
+    ],
+)
+def test_words_of_many_languages_are_found(store: PassageStore, text: str, question: str) -> None:
+    store.ingest([("other.txt", b"Nothing like that stands here, 42."), ("one.txt", text.encode())])
+    assert store.search_keyword(question, 5)[0].passage.source == "one.txt"
 
 
-def test_an_index_of_earlier_days_is_read_as_it_is_and_brought_up_to_date_by_the_next_document(tmp_path: Path) -> None:
-    PassageStore(tmp_path, WordEmbedder()).ingest([("harbour.txt", HARBOUR), ("tides.txt", TIDES)])
-    before = PassageStore(tmp_path, WordEmbedder()).documents()
-    make_early(tmp_path)
-    store = PassageStore(tmp_path, WordEmbedder())
-    assert [replace(one, changed_at="") for one in store.documents()] == [replace(one, changed_at="") for one in before]
-    assert store.count() == sum(one.passages for one in before) and not (tmp_path / "documents.lance").exists()
-    for search in (store.search_keyword, lambda *asked: store.search_dense(embed_words("harbour"), *asked[1:])):
-        assert search("harbour", 1) and search("harbour", 1, "main") and not search("harbour", 1, "ships")
-    assert store.ingest([("harbour.txt", HARBOUR)])[0].outcome == ALREADY
-    assert store.ingest([("ferry.md", b"# Ferry\n\nIt sails.")], collection="ships")[0].outcome == INDEXED
-    assert store.search_keyword("harbour", 1, "main") and not store.search_keyword("harbour", 1, "ships")
-    assert store.search_keyword("sails", 1, "ships")[0].passage.section == "Ferry"
-    assert name_all(store) == ["ferry.md", "harbour.txt", "tides.txt"]
+def test_chunks_that_share_common_words_alone_are_not_found_beside_better_ones(store: PassageStore) -> None:
+    files = [(f"{number}.txt", f"Report {number} of the harbour.".encode()) for number in range(9)]
+    store.ingest([*files, ("crane.txt", b"The crane of the harbour lifts seven tonnes.")])
+    found = store.search_keyword("How many tonnes does the crane at the harbour lift?", 9)
+    assert [hit.passage.source for hit in found] == ["crane.txt"]
+    assert len(store.search_keyword("harbour", 20)) == 10
+
+
+def test_a_collection_is_searched_alone_by_either_engine(store: PassageStore) -> None:
+    store.ingest([("harbour.txt", HARBOUR)])
+    store.ingest([("tides.txt", TIDES)], collection="sea")
+    for collection, names in (("sea", {"tides.txt"}), ("main", {"harbour.txt"}), ("none", set())):
+        for hits in (
+            store.search_dense(embed_words("sentence tells"), 50, collection),
+            store.search_keyword("sentence tells", 50, collection),
+        ):
+            assert {hit.passage.source for hit in hits} == names
+    store.move([store.documents()[1].id], "main")
+    assert store.count("sea") == 0 and len(store.search_dense(embed_words("tides"), 50, "main")) == store.count()
+
+
+def test_vectors_in_memory_follow_what_another_process_writes(tmp_path: Path, embedder: WordEmbedder) -> None:
+    """Added, replaced, removed, in any order, against a store that reads all of them."""
+    one, other = PassageStore(tmp_path, embedder), PassageStore(tmp_path, embedder)
+    query = embed_words("sentence about ropes and tides")
+    ids: list[str] = []
+    for step in range(12):
+        if step % 4 == 3:
+            one.delete_all([ids.pop(step % len(ids))])
+        else:
+            one.ingest([(f"file {step % 5}.txt", write_prose(f"ropes {step}", 20 + step))])
+            ids = [row.id for row in one.documents()]
+        expected = [(hit.passage.id, hit.score) for hit in PassageStore(tmp_path, embedder).search_dense(query, 500)]
+        assert [(hit.passage.id, hit.score) for hit in other.search_dense(query, 500)] == expected
+        assert len(expected) == other.count()
+
+
+@pytest.mark.parametrize("odd", [b"\xef\xbb\xbfFirst.\r\nSecond\x0c and \xff last.\r\n", TIDES])
+def test_a_file_comes_back_byte_for_byte(store: PassageStore, tmp_path: Path, odd: bytes) -> None:
+    (one,) = store.ingest([("../../odd.txt", odd)])
+    assert store.read_original(one.document_id) == odd
+    store.delete_all([one.document_id])
+    for gone in (one.document_id, "", "../guide", "0" * 32):
+        with pytest.raises(DocumentMissing, match="not in the index"):
+            store.read_original(gone)
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]

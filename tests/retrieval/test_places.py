@@ -462,14 +462,6 @@ def test_a_deleted_document_is_not_shown_from_memory(store: PassageStore, places
     assert places.surroundings(passage) is None
 
 
-def test_a_document_of_earlier_days_says_so(store: PassageStore, places: Places, tmp_path: Path) -> None:
-    (passage,) = index(store, "one.pdf", print_pages(TEXT))
-    (tmp_path / "index" / "originals" / passage.document_id).unlink()
-    with pytest.raises(DocumentMissing, match="before originals were kept"):
-        places.picture(passage, ())
-    assert places.surroundings(passage) is not None, "its text is there all the same"
-
-
 @pytest.mark.parametrize("name", ["a.txt", "a.pdf.txt", "a.docx"])
 def test_formats_without_pages(places: Places, name: str) -> None:
     assert not places.has_pages(Passage("0-0", TEXT, name, document_id="0" * 32))

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from datetime import timedelta
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from crag_core.base.documents import Progress, Recipe, Stage
-from crag_core.base.errors import EmbeddingUnavailable, Stopped, StoreUnavailable
+from crag_core.base.documents import IndexVersion, Progress, Recipe, Stage
+from crag_core.base.errors import DocumentRefused, EmbeddingUnavailable, Stopped, StoreUnavailable
+from crag_core.retrieval.chunking.split import Chunks, Cut
 from crag_core.retrieval.hybrid import HybridRetriever
-from crag_core.retrieval.index import index_versions
-from crag_core.retrieval.index.store import PassageStore
-from tests.retrieval.dying import Killed, dying_at
+from crag_core.retrieval.index.index_writer import IndexVersionChanged, version_at
+from crag_core.retrieval.index.store import PassageStore, _read_here
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 
 FILES = [(f"{topic}.txt", write_prose(topic)) for topic in ("seals", "gulls", "buoys")]
@@ -56,6 +55,16 @@ def check_whole(store: PassageStore, files: Sequence[tuple[str, bytes]] = FILES)
         assert store.search_keyword(topic, 1)[0].passage.document_id == document.id
         nearest = store.search_dense(store.embedder.embed_question(passages[0].text), 1)[0]
         assert nearest.score > 0.999 and len(nearest.vector) == len(store.embedder.embed_question(topic))
+
+
+class Killed(BaseException):
+    """Nothing here catches it, and nothing cleans up."""
+
+
+def building(store: PassageStore) -> IndexVersion | None:
+    with store._file.reading() as database:
+        assert database
+        return version_at(database, Stage.BUILDING)
 
 
 @pytest.fixture
@@ -116,7 +125,7 @@ def test_what_is_stopped_or_fails_leaves_the_old_ones(filled: PassageStore, faul
     before = filled.index_version
     with pytest.raises(type(fault)):
         filled.rebuild(OTHER, fail)
-    assert filled.index_version == before and filled._index_writer.versions.building() is None
+    assert filled.index_version == before and building(filled) is None
     check_whole(filled)
     assert filled.rebuild(OTHER).documents == 3, "and it can be tried again"
 
@@ -133,11 +142,9 @@ def test_the_end_of_the_program_leaves_it_to_the_next_start(
 ) -> None:
     cancel = threading.Event()
     with monkeypatch.context() as ending, pytest.raises(Stopped):
-        ending.setattr("crag_core.retrieval.index.reindex.is_ending", cancel.is_set)
+        ending.setattr("crag_core.retrieval.index.ingest.is_ending", cancel.is_set)
         filled.rebuild(OTHER, lambda progress: cancel.set(), cancel)
-    assert filled.index_version.embedding == "words-64" and filled._index_writer.versions.building() is not None
-    for module in ("reindex", "index_versions"):
-        monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
+    assert filled.index_version.embedding == "words-64" and building(filled) is not None
     assert filled.finish_rebuild() is not None and filled.index_version.embedding == "words-32"
 
 
@@ -158,8 +165,8 @@ def test_documents_come_and_go_and_move_meanwhile(filled: PassageStore, tmp_path
         "floating"
     )
     assert not filled.search_keyword("seals", 5)
-    held = filled._index_writer.passages().documents()
-    assert {row.id: row.passages for row in held} == {row.id: row.passages for row in filled.documents()}
+    held = {row.id: len(filled.passages_of(row.id)) for row in filled.documents()}
+    assert held == {row.id: row.passages for row in filled.documents()}
 
 
 def test_files_that_are_on_their_way_when_it_ends_are_made_once_more(filled: PassageStore, tmp_path: Path) -> None:
@@ -177,29 +184,27 @@ def test_files_that_are_on_their_way_when_it_ends_are_made_once_more(filled: Pas
     check_whole(filled, more)
 
 
-def test_a_search_under_way_ends_in_the_passages_that_it_began_with(filled: PassageStore, tmp_path: Path) -> None:
-    pinned = filled.pinned()
-    open_store(tmp_path).rebuild(OTHER)
-    assert pinned.search_dense(embed_words("gulls"), 3) and pinned.embedder.name == "words-64"
-    assert HybridRetriever(filled).retrieve("gulls", 3).passages[0].source == "gulls.txt"
-
-
-def test_what_was_replaced_goes_after_a_while(
+def test_a_search_that_a_replacement_overtakes_is_made_once_more(
     filled: PassageStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filled.rebuild(OTHER)
-    assert (tmp_path / "passages.lance").exists()
-    monkeypatch.setattr(index_versions, "LEFT_FOR", timedelta(0))
-    filled.ingest([("ropes.txt", write_prose("ropes"))])
-    assert not (tmp_path / "passages.lance").exists()
-    assert [row.stage for row in filled._index_writer.backend.index_versions.rows()] == [Stage.CURRENT]
+    pinned = filled.pinned()
+    open_store(tmp_path).rebuild(OTHER)
+    with pytest.raises(IndexVersionChanged):
+        pinned.search_dense(embed_words("gulls"), 3)
+    first = [pinned]
+    monkeypatch.setattr(filled, "pinned", lambda: first.pop() if first else open_store(tmp_path).pinned())
+    assert HybridRetriever(filled).retrieve("gulls", 3).passages[0].source == "gulls.txt" and not first
 
 
-def test_of_a_document_without_its_file_the_text_is_taken_from_the_old_passages(
-    filled: PassageStore, tmp_path: Path
+def test_of_a_document_that_cannot_be_read_any_more_the_text_is_taken_from_the_old_chunks(
+    filled: PassageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gulls = filled.documents()[1]
-    (tmp_path / "originals" / gulls.id).unlink()
+    def read(content: bytes, name: str, cut: Cut, cancel: threading.Event) -> Chunks:
+        if name == "gulls.txt":
+            raise DocumentRefused(f"{name}: no reader.")
+        return _read_here(content, name, cut, cancel)
+
+    monkeypatch.setattr(filled, "_read", read)
     assert filled.rebuild(SHORT).kept_text == 1
     check_whole(filled)
 
@@ -224,57 +229,13 @@ def test_an_empty_index_is_made_as_the_settings_say(tmp_path: Path) -> None:
     check_whole(again, [*FILES, ("ropes.txt", write_prose("ropes"))])
 
 
-# --- kills ------------------------------------------------------------------------------------------------------------
-
-
-def forget_owners(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the process that began were gone."""
-    for module in ("index_versions", "reindex"):
-        monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
-
-
-def die_at_every_step(folder: Callable[[int], Path], most: int) -> int:
-    """Dies before each step of a rebuild; the steps that there are."""
-    for step in range(most):
-        store = open_store(folder(step))
-        store.ingest(FILES)
-        try:
-            with dying_at(step):
-                store.rebuild(SHORT)
-        except Killed:
-            check_whole(open_store(folder(step)))
-        else:
-            return step
-    raise AssertionError(f"more than {most} steps")
-
-
-def test_dying_at_any_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = die_at_every_step(lambda step: tmp_path / str(step), 60)
-    assert steps > 8
-    forget_owners(monkeypatch)
-    finished = 0
-    for step in range(steps):
-        store = open_store(tmp_path / str(step))
-        before = store.index_version.recipe
-        done = store.finish_rebuild()
-        finished += done is not None
-        assert (done is None or done.recipe == SHORT) and store.finish_rebuild() is None
-        assert store.index_version.recipe == (SHORT if done else before)
-        check_whole(store)
-        store.delete_all([store.documents()[0].id])
-        check_whole(store, sorted(FILES)[1:])
-    assert finished > 5
-
-
-def test_after_a_kill_only_what_is_missing_is_made(filled: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_kill_only_what_is_missing_is_made(filled: PassageStore) -> None:
     def die(progress: Progress) -> None:
         if progress.position == 3:
             raise Killed
 
-    monkeypatch.setattr("crag_core.retrieval.index.reindex.WRITTEN_AT_ONCE", 1)
     with pytest.raises(Killed):
         filled.rebuild(SHORT, die)
-    forget_owners(monkeypatch)
     told: list[Progress] = []
     assert filled.finish_rebuild(told.append) is not None
     assert {one.total for one in told} == {1}, "two of three were there"

@@ -79,7 +79,6 @@ def secrets(ollama: str, openai: str, searxng: str) -> dict[str, str]:
 
 
 FAILING_STORES = {
-    "CRAG_STORE": f"postgresql://ann:{SECRET}@127.0.0.1:9/crag",
     "CRAG_HISTORY": f"postgresql://ann:{SECRET}@127.0.0.1:9/crag",
 }
 

@@ -1,4 +1,4 @@
-"""A real PostgreSQL with pgvector, in a process of its own."""
+"""A real PostgreSQL, in a process of its own."""
 
 from __future__ import annotations
 
@@ -164,10 +164,3 @@ def find_package() -> Path | None:
     """The folder of the server's package, None where it is not installed."""
     found = importlib.util.find_spec("pgserver")
     return Path(found.submodule_search_locations[0]) if found and found.submodule_search_locations else None
-
-
-def runs_pgvector() -> bool:
-    """Whether this processor has the instructions that the package's pgvector is compiled for (Linux on x86)."""
-    told = Path("/proc/cpuinfo")
-    text = told.read_text("utf-8", "replace") if told.exists() else ""
-    return "avx512f" in text or ("GenuineIntel" not in text and "AuthenticAMD" not in text)

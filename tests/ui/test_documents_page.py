@@ -15,11 +15,8 @@ from streamlit.testing.v1 import AppTest
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.documents import Recipe
-from crag_core.retrieval.backends.backend import name_content
-from crag_core.retrieval.backends.lance.writer import Writer
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.index.store import PassageStore
-from tests.retrieval.failing_writes import Poisoned
 from tests.retrieval.fakes import WordEmbedder, write_prose
 from tests.ui.conftest import ask, shown
 from ui.run import job_progress
@@ -140,8 +137,6 @@ def killed_while_indexing(start: Start, home: Path, monkeypatch: pytest.MonkeyPa
         patched.setattr(HuggingFaceEmbedder, "embed_texts", die)
         with pytest.raises(Killed):
             workbench.store.ingest([("ferry.md", FERRY), ("crane.md", b"The crane lifts 6 tonnes.")])
-    dead = {row.owner for row in workbench.store.listing()}
-    monkeypatch.setattr("crag_core.retrieval.index.index_writer.is_alive", lambda owner, said_at: owner not in dead)
     app = start("pages/documents.py", CRAG_HOME=str(home))
     from ui.session import app_state
 
@@ -165,7 +160,7 @@ def test_what_a_kill_interrupted_can_be_discarded(start: Start, home: Path, monk
     app = killed_while_indexing(start, home, monkeypatch)
     app.button(key="interrupted_discard").click().run()
     assert not app.exception and "still to be indexed" not in shown(app) and "No documents yet" in shown(app)
-    assert list((home / "index" / "originals").iterdir()) == []
+    assert Workbench(Config(home=home)).store.listing() == ()
 
 
 def test_a_second_click_that_comes_before_the_page_is_drawn_indexes_nothing_twice(
@@ -287,25 +282,9 @@ def test_long_documents_are_paged_and_searched(tmp_path: Path) -> None:
     assert "1 chunk of 48" in shown(app) and "Sentence 877 tells something" in shown(app)
 
 
-def test_a_document_that_kills_the_writer_is_named_and_the_page_goes_on(
-    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bad = b"# Bad\n\nThe engine dies over this."
-    deadly = Poisoned([name_content(bad)], ["tidy", "rebuild_keywords", "rehearse"])
-    monkeypatch.setattr(Writer, "write", lambda self, write, body: deadly.write(write, body))
-    app = upload(documents(start, home), ("ferry.md", FERRY), ("bad.md", bad), ("small.txt", b"The smallest file."))
-    (told,) = [one.value.replace("\\", "") for one in app.warning if "keyword index" in one.value]
-    assert "was damaged and has been rebuilt" in told and "bad.md" in told
-    assert {row["name"]: row["state"] for row in listed(app)} == {
-        "bad.md": "✗ refused", "ferry.md": "✓ indexed", "small.txt": "✓ indexed",
-    }  # fmt: skip
-    upload(app, ("other.txt", b"Another one."))
-    assert not [one.value for one in app.warning if "keyword index" in one.value]
-
-
 def test_the_home_page_does_not_mind_a_broken_index(start: Start, home: Path) -> None:
-    (home / "index" / "passages.lance" / "_versions").mkdir(parents=True)
-    (home / "index" / "passages.lance" / "_versions" / "1.manifest").write_bytes(b"garbage" * 9)
+    (home / "index").mkdir(parents=True)
+    (home / "index" / "index.db").write_bytes(b"garbage" * 900)
     app = start(CRAG_HOME=str(home))
     assert not app.exception
     app = start("pages/documents.py", CRAG_HOME=str(home))
@@ -348,9 +327,7 @@ def test_reindexing_that_a_kill_interrupted_waits_for_an_answer(
 ) -> None:
     store = Workbench(Config(home=home)).store
     store.ingest([("long.txt", write_prose("the harbour", 200))])
-    store._index_writer.begin(Recipe(store.index_version.embedding, 60, 10), "a process that is gone/1/1")
-    for module in ("index_versions", "reindex"):
-        monkeypatch.setattr(f"crag_core.retrieval.index.{module}.is_alive", lambda owner, said_at: False)
+    store._writer.begin(Recipe(store.index_version.embedding, 60, 10), "0" * 32)  # whose process is gone
     app = documents(start, home)
     app_state.warm_up().wait()
     app.run()

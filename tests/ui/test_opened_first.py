@@ -212,7 +212,7 @@ def test_no_address_blanks_a_page(page: str, address: dict[str, str | list[str]]
     [
         {"CRAG_MODEL": "ollama/gone"},
         {"CRAG_MODEL": "gone", "CRAG_SUPPORT": "ollama/gone"},
-        {"CRAG_STORE": "postgresql://nobody@127.0.0.1:9/none", "CRAG_HISTORY": "postgresql://nobody@127.0.0.1:9/none"},
+        {"CRAG_HISTORY": "postgresql://nobody@127.0.0.1:9/none"},
         {"CRAG_CACHE": "redis://127.0.0.1:9", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"},
         {"CRAG_EMBEDDING": "gone", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"},
         {"CRAG_WEB": "auto", "CRAG_WEB_PROVIDERS": "searxng", "CRAG_SEARXNG_URL": "http://127.0.0.1:9"},

@@ -15,7 +15,6 @@ from crag_core.base.documents import Ingested, IngestOutcome
 from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.stand_ins.s3_server import S3Server
 from tests.stand_ins.searxng_server import SearXNGServer
 from tests.ui.conftest import DOCUMENTS, ask, choose, press, shown
 
@@ -93,51 +92,6 @@ def test_documents_of_ones_own_are_not_joined_by_the_samples(
     warming = app_state.warm_up()
     warming.wait()
     assert warming.bug is None and warming.error is None and warming.result.indexed == ()
-
-
-@pytest.mark.exhaustive
-def test_a_new_home_beside_a_shared_store_does_not_bring_removed_sample_documents_back(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ui.session import app_state
-
-    with S3Server() as s3:
-        for name, value in s3.environment.items():
-            monkeypatch.setenv(name, value)
-        places = {"CRAG_STORE": s3.make_bucket(), "CRAG_HOME": str(tmp_path / "new")}
-        store = Workbench(Config(store=places["CRAG_STORE"])).store
-        assert store.is_untouched()
-        (only,) = store.ingest([("ferry.md", b"The ferry sails at nine.")])
-        store.delete_all([only.document_id])
-        assert not store.is_untouched()
-        app = start(**places)
-        warming = app_state.warm_up()
-        warming.wait()
-        app.run()
-        assert not app.exception and warming.error is None and warming.bug is None
-        assert warming.result.indexed == () == store.listing()
-
-
-@pytest.mark.exhaustive
-def test_the_first_process_of_a_shared_store_brings_the_sample_documents_in(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ui.session import app_state
-
-    monkeypatch.setattr(app_state, "DATA", tmp_path / "data")
-    (tmp_path / "data" / "sample").mkdir(parents=True)
-    (tmp_path / "data" / "sample" / "ferry.md").write_text("The ferry sails at nine.")
-    (tmp_path / "data" / "questions").mkdir()
-    (tmp_path / "data" / "questions" / "sample.jsonl").touch()
-    with S3Server() as s3:
-        for name, value in s3.environment.items():
-            monkeypatch.setenv(name, value)
-        app = start(CRAG_STORE=s3.make_bucket(), CRAG_HOME=str(tmp_path / "new"))
-        warming = app_state.warm_up()
-        warming.wait()
-        app.run()
-        assert not app.exception and warming.error is None and warming.bug is None
-        assert [one.name for one in warming.result.indexed] == ["ferry.md"]
 
 
 # --- settings -------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ _ICONS = {
     IngestOutcome.LEFT_OUT: ":orange[:material/stop_circle:]",
 }
 _TROUBLES = (IngestOutcome.REFUSED, IngestOutcome.LEFT_OUT)
-_SIGNS = {State.INDEXED: "✓", State.MOVING: "✓", State.REFUSED: "✗"}
+_SIGNS = {State.INDEXED: "✓", State.REFUSED: "✗"}
 _SHOWN_AT_ONCE = 8
 _MOST_LINES = 200
 _ALL = "All collections"

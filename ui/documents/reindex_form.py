@@ -29,7 +29,7 @@ def draw_recipe(store: DocumentStore) -> None:
             st.success(_describe(job.result), icon=":material/published_with_changes:")
     now = store.index_version
     with st.expander(f"Chunking: {_line(now.recipe)}", icon=":material/content_cut:"):
-        st.markdown(_searched(now, *store.coverage()))
+        st.markdown("Search: **exact** (a question is compared with every chunk).")
         if not access.is_administrator():
             return
         st.markdown(
@@ -71,21 +71,9 @@ def _line(recipe: Recipe) -> str:
     return f"up to {recipe.tokens} tokens, {recipe.overlap} overlap, {plain(recipe.embedding)}"
 
 
-def _searched(now: IndexVersion, passages: int, indexed: int) -> str:
-    if not now.effort or not indexed:
-        return "Search: **exact** (a question is compared with every chunk)."
-    message = (
-        f"Search: **approximate**, recall {now.recall:.2f}, measured with 100 chunks as questions "
-        f"at {now.measured:,} chunks."
-    )
-    if passages > indexed:
-        message += f" {counted(passages - indexed, 'chunk')} not in the index yet: searched exactly."
-    return message
-
-
 def _describe(done: Rebuilt) -> str:
     message = f"{counted(done.documents, 'document')} re-indexed as {counted(done.passages, 'chunk')}: "
     message += f"{_line(done.recipe)}."
     if done.kept_text:
-        message += f" {done.kept_text} from the text of the old chunks, since their files are not kept."
+        message += f" {done.kept_text} from the text of the old chunks, since their files cannot be read any more."
     return message

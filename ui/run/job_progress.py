@@ -69,8 +69,6 @@ def draw_indexing_live(indexing: IndexJob, key: str) -> None:
     """Files being indexed; the page is redrawn when they are done."""
     if not indexing.is_running:
         st.rerun()
-    if remark := app_state.workbench().store.remark:
-        st.caption(plain(remark))
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         draw_indexing(indexing, idle="Storing the files")
         if access.is_administrator():

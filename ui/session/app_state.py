@@ -84,12 +84,11 @@ class Warmed:
 
 @st.cache_resource(show_spinner=False)
 def warm_up() -> Job[Progress | None, Warmed]:
-    """Loads the embedding model, takes back parts of documents that a kill left, and indexes the samples at the very
-    first start, where no other documents are. What a kill interrupted waits for somebody to continue or discard it, on
-    the Documents page.
+    """Loads the embedding model, takes back parts of documents that a kill left, reads the documents of an index of an
+    earlier release once more, and indexes the samples at the very first start, where no other documents are. What a
+    kill interrupted waits for somebody to continue or discard it, on the Documents page.
 
-    Where several processes share a store, the very first start is that of the first of them. The caller starts this,
-    when the first page is drawn: importing PyTorch would keep that page waiting.
+    The caller starts this, when the first page is drawn: importing PyTorch would keep that page waiting.
     """
     workbench = shared_workbench()
     marker = workbench.config.home / SAMPLE_MARKER
@@ -100,12 +99,11 @@ def warm_up() -> Job[Progress | None, Warmed]:
         job.can_be_left = False
         done = Warmed()
         files = [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
-        # A new home beside a store that others use: what they have removed must not come back.
-        is_own = workbench.config.store in ("", "disk")
-        if not marker.exists() and (_holds_no_other(files) if is_own else workbench.store.is_untouched()):
+        workbench.store.take_over(job.tell, job.cancel)
+        if not marker.exists() and _holds_no_other(files):
             done = replace(done, indexed=workbench.store.ingest(files, job.tell, cancel=job.cancel))
             # At the end of the program the parsing processes may be gone before `cancel` is set: what came tells.
-            if is_own and len(done.indexed) == len(files) and all(one.document_id for one in done.indexed):
+            if len(done.indexed) == len(files) and all(one.document_id for one in done.indexed):
                 marker.touch()
         workbench.store.interrupted()
         return done

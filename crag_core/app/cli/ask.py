@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from crag_core.app.cli.documents import take_over
 from crag_core.app.cli.options import STREAM, add_choice, check_collection, with_thresholds
 from crag_core.app.configuration_text import choose, plain_choice
 from crag_core.app.workbench import Choice, Workbench
@@ -58,6 +59,7 @@ def ask(options: argparse.Namespace) -> int:
     question = _question(options.question)
     workbench = Workbench()
     show_logs(workbench.config.log)
+    take_over(workbench.store)
     choice = _plain(options, workbench) if options.plain else _corrective(options, workbench)
     pinned = _find_documents(workbench, options.pin)
     check_collection(options.collection, workbench)

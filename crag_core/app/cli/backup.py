@@ -35,8 +35,8 @@ def add_commands(commands: Any) -> None:
 def backup(options: argparse.Namespace) -> int:
     workbench = Workbench()
     settings = workbench.config
-    index_at_rest = workbench.store.at_rest() if _is_here(settings.store) else None
-    with _target(options.file) as sink, collected(settings.home, index_at_rest, _is_here(settings.history)) as folder:
+    copy_index = workbench.store.copy_to
+    with _target(options.file) as sink, collected(settings.home, copy_index, _is_here(settings.history)) as folder:
         made = write_archive(folder, count(folder, settings), VERSION, now(), sink)
     print(f"{options.file}: {made.counts}; {made.size / 1e6:.1f} MB in {len(made.entries)} files", file=sys.stderr)
     for line in _not_in_it(settings):
@@ -54,17 +54,14 @@ def restore(options: argparse.Namespace) -> int:
         _check_counts(folder, made, settings)
         put_in_place(folder, home)
     print(f"{home}: {made.counts}, as they were at {made.made_at} (version {made.program})")
-    for name, setting in (("CRAG_STORE", settings.store), ("CRAG_HISTORY", settings.history)):
-        if not _is_here(setting):
-            print(f"note: {name} says that they are kept elsewhere; what was restored here is not looked at")
+    if not _is_here(settings.history):
+        print("note: CRAG_HISTORY says that runs are kept elsewhere; those restored here are not looked at")
     return 0
 
 
 def count(home: Path, settings: Config) -> Counts:
     """What a home holds, which is read as the application does; nothing is deleted for its age."""
-    own = replace(
-        settings, home=home, store="disk", history="disk", history_days=0.0, cache="off", audit="off", metrics_port=0
-    )
+    own = replace(settings, home=home, history="disk", history_days=0.0, cache="off", audit="off", metrics_port=0)
     held = Workbench(own)
     documents = held.store.documents()
     return Counts(
@@ -82,7 +79,7 @@ def _check_counts(folder: Path, made: Manifest, settings: Config) -> None:
         found = count(folder, settings)
     except (CragError, OSError):
         raise
-    except Exception as error:  # of libraries, whose files these are said to be: LanceDB panics at some
+    except Exception as error:  # of libraries, whose files these are said to be
         message = f"What the backup holds cannot be read ({type(error).__name__}: {str(error)[:200]})."
         raise BackupFailed(message, hint="It was changed before it was made. Take another one.") from error
     if found != made.counts:
@@ -97,12 +94,6 @@ def _is_here(setting: str) -> bool:
 
 def _not_in_it(settings: Config) -> list[str]:
     lines = ["grades in the cache, which fills again; .env and .streamlit/secrets.toml: keep them elsewhere"]
-    if settings.store.startswith("s3://"):
-        lines.append(
-            "documents, which are in the object store (CRAG_STORE): switch on versioning of the bucket, or copy it"
-        )
-    elif not _is_here(settings.store):
-        lines.append("documents, which are in PostgreSQL (CRAG_STORE): back it up with pg_dump")
     if settings.history.startswith("postgres"):
         lines.append("runs and labels, which are in PostgreSQL (CRAG_HISTORY): back it up with pg_dump")
     elif settings.history != "off" and not _is_here(settings.history):

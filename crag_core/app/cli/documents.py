@@ -13,6 +13,7 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.data_files import DATA
 from crag_core.base.documents import MAIN, Ingested, Progress, Recipe
 from crag_core.base.errors import WrongUse, as_typed
+from crag_core.retrieval.index.store import PassageStore
 
 
 def add_commands(commands: Any) -> None:
@@ -34,6 +35,7 @@ def ingest(options: argparse.Namespace) -> int:
         raise WrongUse(f"There is no file or folder {', '.join(absent)}.", hint="Nothing was indexed.")
     store = Workbench().store
     try:
+        take_over(store)
         store.finish_rebuild(_print_progress)
         if interrupted := store.finish_interrupted():
             print("Finished what was interrupted before:")
@@ -51,6 +53,7 @@ def ingest(options: argparse.Namespace) -> int:
 
 def reindex(options: argparse.Namespace) -> int:
     workbench = Workbench()
+    take_over(workbench.store)
     now = workbench.store.index_version
     recipe = Recipe(
         options.embedding or now.embedding,
@@ -70,8 +73,16 @@ def reindex(options: argparse.Namespace) -> int:
     )
     print(f"{recipe.overlap} of them repeated, by {recipe.embedding}")
     if done.kept_text:
-        print(f"{done.kept_text} of them from the text of their old chunks, since the file is not kept")
+        print(f"{done.kept_text} of them from the text of their old chunks, since the file cannot be read any more")
     return 0
+
+
+def take_over(store: PassageStore) -> None:
+    """Read the documents of an index of an earlier release once more, where there is one."""
+    if outcomes := store.take_over(_print_progress):
+        print("Read again from the index of an earlier version:", file=sys.stderr)
+        for outcome in outcomes:
+            print(f"  {outcome.message} {outcome.hint}".rstrip(), file=sys.stderr)
 
 
 def _print_progress(progress: Progress) -> None:

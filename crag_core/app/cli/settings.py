@@ -14,8 +14,6 @@ from crag_core.decision.policy_file import present_form
 from crag_core.evaluators.policies import read_policy
 
 OTHERS = {
-    "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION": "of an object store; the key is secret",
-    "AWS_ENDPOINT_URL": "its address, where it is not Amazon's",
     "OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER": "spans, as "
     "OpenTelemetry's SDK documents them; headers may be secret",
     "HF_HUB_OFFLINE": "1: no model is fetched from the hub, for `CRAG_EMBEDDING` or an evaluator by name; the "

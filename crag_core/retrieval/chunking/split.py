@@ -64,7 +64,7 @@ USUAL = Cut()
 
 @dataclass(frozen=True)
 class Chunk:
-    """`page` is None in formats without pages; `section` is the headings above it or, without any, the title of the document."""
+    """`page` is None in formats without pages; `section` is the headings above it, else the title of the document."""
 
     text: str
     page: int | None = None

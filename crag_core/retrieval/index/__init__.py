@@ -1,1 +1,1 @@
-"""The index of documents: what goes in, what is searched, and re-indexing beside it."""
+"""The index: one SQLite file, who writes to it, and the searches in it."""

@@ -1,119 +1,89 @@
-"""Ingests files: store, read, chunk, embed and write, several documents at a time."""
+"""Ingests files, one document after the other: keep, read, split, embed and write; and re-indexes them all."""
 
 from __future__ import annotations
 
 import logging
-import math
-import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from crag_core.base.concurrency.shutdown import is_ending
-from crag_core.base.documents import Document, IndexVersion, Ingested, IngestOutcome, OnProgress, Progress, State
-from crag_core.base.errors import DocumentMissing, DocumentRefused, Stopped, StoreUnavailable, WriteLost
+from crag_core.base.documents import (
+    Document,
+    IndexVersion,
+    Ingested,
+    IngestOutcome,
+    OnProgress,
+    Progress,
+    Rebuilt,
+    Recipe,
+)
+from crag_core.base.errors import DocumentRefused, Stopped, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
-from crag_core.retrieval.backends.backend import name_content, now
-from crag_core.retrieval.backends.worker_lease import LEASE, name_work
-from crag_core.retrieval.chunking.split import Chunks, Cut, Tokenize, cut_document, make_nodes
-from crag_core.retrieval.index import ann_index
-from crag_core.retrieval.index.index_writer import IndexVersionChanged, IndexWriter, Written
+from crag_core.retrieval.chunking.join import join_pages
+from crag_core.retrieval.chunking.split import Chunks, Cut, Tokenize, cut_document
+from crag_core.retrieval.index.index_writer import (
+    EARLIER,
+    Embedded,
+    IndexVersionChanged,
+    IndexWriter,
+    Written,
+    name_content,
+    now,
+)
+from crag_core.retrieval.index.workers import at_work, is_alive
 from crag_core.retrieval.readers import Page, load_content
 from crag_core.retrieval.upload import Given, each_file
 
-if TYPE_CHECKING:
-    from llama_index.core.schema import TextNode
-
-_STORED_AT_ONCE = 32 * 2**20  # bytes
-WRITTEN_AT_ONCE = 512  # passages
-_WRITTEN_AFTER = 2.0  # seconds
-_TIDIED_AFTER = 20  # writes, each of which adds small files
-ALIVE_EVERY = LEASE.total_seconds() / 30
-_log = logging.getLogger(__name__)
 Read = Callable[[bytes, str, Cut, Cancel], Chunks]
 """(content, name, cut, cancel) to chunks; raises `DocumentRefused`, and `Stopped` once `cancel` is set."""
-OnEmbedded = Callable[[int, int], None]
-"""Called with the number of passages that have a vector, and of all."""
-OnPart = Callable[[Document, "Sequence[TextNode]"], None]
+OnEmbedded = Callable[[Document, int, int], None]
+"""Called with the row of a document, the number of its passages that have a vector, and of all."""
+OnPart = Callable[[Document, Embedded], None]
 """Called with the row of a long document and its first passages, which have vectors, before the others do."""
-
-# A stop waits for so many: half a second of the built-in model on two cores.
-_EMBEDDED_AT_ONCE = 16
 PART = 64
 """Passages after which a document that has more than twice as many is searched in part."""
-
-
-@dataclass(frozen=True)
-class _Ready:
-    """A document that only has to be written: its place among the given files, and its row before it was read."""
-
-    position: int
-    given: Document
-    row: Document
-    nodes: list[TextNode]
-
-
-@dataclass
-class _Searched:
-    """The part of a document that is searched already; `is_over`: it gets no larger before the document is whole."""
-
-    passages: int = 0
-    page: int = 0
-    pages: int = 0
-    is_over: bool = False
-
-
-def _no_part(row: Document, nodes: Sequence[TextNode]) -> None:
-    pass
+_KEPT_AT_ONCE = 32 * 2**20  # bytes
+# A stop waits for so many: half a second of the built-in model on two cores.
+_EMBEDDED_AT_ONCE = 16
+_log = logging.getLogger(__name__)
 
 
 class Indexer:
     """Indexes one set of files; see `PassageStore.ingest` for what it promises."""
 
     def __init__(
-        self, index_writer: IndexWriter, preparer: Callable[[], Preparer], on_progress: OnProgress, cancel: Cancel
+        self, writer: IndexWriter, preparer: Callable[[], Preparer], on_progress: OnProgress, cancel: Cancel
     ) -> None:
         """`preparer` makes one for the current version."""
-        self._index_writer = index_writer
+        self._writer = writer
         self._new_preparer = preparer
+        self._preparer: Preparer | None = None
         self._on_progress = on_progress
         self._cancel = cancel
-        self._owner = name_work()
+        self._rows: dict[int, Document] = {}
+        """By position among the given files, from 1."""
         self._outcomes: dict[int, Ingested] = {}
-        self._ready: list[_Ready] = []
-        self._first_ready_at = 0.0
-        self._alive_at = -math.inf
-        self._writes = 0
-        self._total = 0
-        self._preparer: Preparer | None = None
-        # Looked up once for each write: for each of thousands of documents it would take longer than they do.
-        self._whole: set[str] | None = None
 
     def ingest(self, documents: Iterable[Given], collection: str) -> tuple[Ingested, ...]:
-        rows: dict[int, Document] = {}
-        try:
-            self._register(documents, collection, rows)
-            self._index(rows)
-        except Stopped:
-            self._end_early(rows)
-        except Exception:  # the model or the disk is away: what is ready is written all the same
-            self._end_early(rows)
-            raise
-        return self._describe()
+        with at_work(self._writer.file.folder) as owner:
+            return self._index(owner, lambda: self._register(documents, collection, owner))
 
     def finish(self) -> tuple[Ingested, ...]:
         """Index what processes that are gone had begun."""
-        rows = dict(enumerate(self._index_writer.claim(self._owner), 1))
-        try:
-            self._index(rows)
-        except Stopped:
-            self._end_early(rows)
-        return self._describe()
+        with at_work(self._writer.file.folder) as owner:
+            return self._index(owner, lambda: self._rows.update(enumerate(self._writer.claim(owner), 1)))
 
-    def _register(self, files: Iterable[Given], collection: str, rows: dict[int, Document]) -> None:
-        """Store every file and note that it waits, so that a kill loses none; `rows` by position, from 1."""
+    def finish_earlier(self) -> tuple[Ingested, ...]:
+        """Index what was taken over from an earlier index, unless another process does; stopped, the rest waits."""
+        if is_alive(self._writer.file.folder, EARLIER):
+            return ()
+        with at_work(self._writer.file.folder, EARLIER):
+            return self._index(EARLIER, lambda: self._rows.update(enumerate(self._writer.claim(EARLIER), 1)))
+
+    def _register(self, files: Iterable[Given], collection: str, owner: str) -> None:
+        """Keep every file and note that it waits, so that a kill loses none."""
         kept: list[tuple[Document, bytes]] = []
         for position, (name, given) in enumerate(each_file(files), 1):
             self._check_cancel()
@@ -124,137 +94,60 @@ class Indexer:
             except DocumentRefused as refusal:
                 self._outcomes[position] = _refused(name, refusal)
                 continue
-            row = Document(
-                name_content(content), name, collection, size=len(content), owner=self._owner, changed_at=now()
-            )
-            rows[position] = row
+            row = Document(name_content(content), name, collection, size=len(content), owner=owner, changed_at=now())
+            self._rows[position] = row
             kept.append((row, content))
-            if sum(len(content) for _, content in kept) > _STORED_AT_ONCE:
-                self._index_writer.register(kept)
+            if sum(len(content) for _, content in kept) > _KEPT_AT_ONCE:
+                self._writer.register(kept)
                 kept = []
-        self._index_writer.register(kept)
+        if kept:
+            self._writer.register(kept)
 
-    def _index(self, rows: dict[int, Document]) -> None:
-        self._total = max(rows, default=0)
-        for position, row in rows.items():
-            self._prepare(position, row)
-            self._write_if_due()
-        self._write()
-        if any(one.outcome in (IngestOutcome.INDEXED, IngestOutcome.REPLACED) for one in self._outcomes.values()):
-            self._tidy()
-            ann_index.try_refresh(self._index_writer)
+    def _index(self, owner: str, register: Callable[[], None]) -> tuple[Ingested, ...]:
+        try:
+            register()
+            for position, row in self._rows.items():
+                progress = Progress(row.name, position, max(self._rows))
+                self._report(progress)
+                self._outcomes[position] = self._index_one(row, progress)
+        except Stopped:
+            self._leave_out(owner)
+        except Exception:  # the model or the disk is away
+            self._leave_out(owner)
+            raise
+        return tuple(self._outcomes[position] for position in sorted(self._outcomes))
 
-    def _prepare(self, position: int, given: Document) -> None:
-        """Read, split and embed one document, unless it is indexed; outside the lock, since that takes long."""
-        progress = Progress(given.name, position, self._total)
-        self._report(progress)
-        row = given
-        nodes: list[TextNode] = []
-        if self._whole is None:
-            self._whole = {*self._index_writer.whole()}
-        if row.id not in self._whole and all(one.row.id != row.id for one in self._ready):
-            self._signal_alive(row)
-
-            searched = _Searched()
-
-            def on_embedded(embedded: int, passages: int) -> None:
-                now = replace(progress, embedded=embedded, passages=passages, page=searched.page, pages=searched.pages)
-                self._report(now)
-                self._signal_alive(given)
-
-            def on_part(part: Document, first: Sequence[TextNode]) -> None:
-                self._write_part(part, first, searched)
-
-            self._preparer = self._preparer or self._new_preparer()
+    def _index_one(self, row: Document, progress: Progress) -> Ingested:
+        """Read, split, embed and write one document, unless it is indexed."""
+        while True:
+            content = self._writer.content(row.id, is_waiting=True)
             try:
-                content = self._index_writer.originals.read(row.id)
-                row, nodes = self._preparer.prepare(row, content, on_embedded, on_part)
-                row = replace(row, passages=searched.passages)
-            except DocumentMissing:
-                pass  # somebody removed it
+                if content is None:
+                    return _outcome(row.name, self._writer.write(row))
+                return _outcome(row.name, self._write(row, content, progress))
             except DocumentRefused as refusal:
-                self._outcomes[position] = _refused(row.name, refusal)
-                self._index_writer.note(
-                    replace(row, state=State.REFUSED, owner="", message=refusal.message, hint=refusal.hint)
-                )
-                return
-        if not self._ready:
-            self._first_ready_at = time.monotonic()
-        self._ready.append(_Ready(position, given, row, nodes))
-
-    def _write_part(self, row: Document, nodes: Sequence[TextNode], searched: _Searched) -> None:
-        """So that its first passages are found before the last have vectors; the next start takes back what a kill
-        leaves of them."""
-        assert self._preparer
-        if searched.is_over:
-            return
-        begun = replace(row, passages=searched.passages)
-        try:
-            searched.is_over = not self._index_writer.write_part(begun, nodes, self._preparer.version)
-        except WriteLost:  # the whole is tried at the end
-            searched.is_over, searched.passages = True, 0
-        if not searched.is_over:
-            searched.passages, searched.pages = len(nodes), row.pages
-            searched.page = int(nodes[-1].metadata["page_label"] or 0)
-            self._alive_at = time.monotonic()
-
-    def _signal_alive(self, row: Document) -> None:
-        """Now and then, since it costs a commit: that this process is alive, and at work on this document."""
-        if time.monotonic() - self._alive_at > ALIVE_EVERY:
-            self._index_writer.note(replace(row, state=State.INDEXING))
-            self._alive_at = time.monotonic()
-
-    def _write_if_due(self) -> None:
-        passages = sum(len(one.nodes) for one in self._ready)
-        if passages >= WRITTEN_AT_ONCE or (self._ready and time.monotonic() - self._first_ready_at > _WRITTEN_AFTER):
-            self._write()
-            self._writes += 1
-            if not self._writes % _TIDIED_AFTER:
-                self._tidy()
-
-    def _tidy(self) -> None:
-        for gone in self._index_writer.try_tidy():
-            self._report_refused(gone)
-
-    def _write(self) -> None:
-        while ready := self._ready:
-            try:
-                self._write_ready()
-            except (
-                IndexVersionChanged
-            ):  # prepared for a version that was replaced meanwhile: once more, for the new one
+                self._writer.refuse(replace(row, message=refusal.message, hint=refusal.hint))
+                return _refused(row.name, refusal)
+            except IndexVersionChanged:  # made for a version that was replaced meanwhile: once more, for the new one
                 self._preparer = None
-                for one in ready:
-                    self._prepare(one.position, one.given)
 
-    def _write_ready(self) -> None:
-        ready, self._ready = self._ready, []
-        if not ready:
-            return
-        self._whole = None
-        self._preparer = self._preparer or self._new_preparer()
-        try:
-            written = self._index_writer.write([(one.row, one.nodes) for one in ready], self._preparer.version)
-        except WriteLost:
-            self._write_each(ready)
-            return
-        for one, result in zip(ready, written, strict=True):
-            self._outcomes[one.position] = _outcome(one.row.name, result)
+    def _write(self, row: Document, content: bytes, progress: Progress) -> Written:
+        preparer = self._preparer = self._preparer or self._new_preparer()
+        self._writer.begin_document(row.id)
+        searched, page, is_over = 0, 0, False
 
-    def _write_each(self, ready: Sequence[_Ready]) -> None:
-        """Documents that cannot be written together: only those that cannot be written alone either are refused."""
-        if len(ready) > 1 or ready[0].row.passages:
-            for one in ready:
-                # The part of it that was there went too.
-                self._ready = [replace(one, row=replace(one.row, passages=0))]
-                self._write_ready()
-        else:
-            self._outcomes[ready[0].position] = _refused(ready[0].row.name, self._index_writer.set_aside(ready[0].row))
+        def on_part(row: Document, first: Embedded) -> None:
+            nonlocal searched, page, is_over
+            is_over = is_over or not self._writer.write_part(replace(row, passages=searched), first, preparer.version)
+            if not is_over:
+                searched, page = len(first), first[-1][0].page or 0
 
-    def _report_refused(self, gone: Document) -> None:
-        """One of those that were given, or another, which is reported after them."""
-        given = (at for at, one in self._outcomes.items() if one.document_id == gone.id)
-        self._outcomes[next(given, max(self._total, *self._outcomes) + 1)] = _refused(gone.name, gone)
+        def on_embedded(read: Document, embedded: int, passages: int) -> None:
+            pages = read.pages if searched else 0
+            self._report(replace(progress, embedded=embedded, passages=passages, page=page, pages=pages))
+
+        read, embedded = preparer.embed(row, preparer.read(row.name, content), on_embedded, on_part)
+        return self._writer.write(replace(read, passages=searched), embedded, preparer.version)
 
     def _report(self, progress: Progress) -> None:
         self._check_cancel()
@@ -264,25 +157,20 @@ class Indexer:
         if self._cancel.is_set():
             raise Stopped("Stopped by you.")
 
-    def _describe(self) -> tuple[Ingested, ...]:
-        return tuple(self._outcomes[position] for position in sorted(self._outcomes))
-
-    def _end_early(self, rows: dict[int, Document]) -> None:
-        """Write what is ready, and drop the rest; where the program ends, the next start finishes all of it."""
+    def _leave_out(self, owner: str) -> None:
+        """Drop what did not get in; where the program ends, the next start finishes it."""
+        for position in self._rows.keys() - self._outcomes.keys():
+            name = self._rows[position].name
+            self._outcomes[position] = Ingested(name, IngestOutcome.LEFT_OUT, message=f"{name}: left out, stopped.")
         if is_ending():
             return
         try:
-            with suppress(IndexVersionChanged):
-                self._write_ready()
-            for position in rows.keys() - self._outcomes.keys():
-                name = rows[position].name
-                self._outcomes[position] = Ingested(name, IngestOutcome.LEFT_OUT, message=f"{name}: left out, stopped.")
-            self._index_writer.withdraw(rows.values())
+            self._writer.withdraw(owner)
         except StoreUnavailable as fault:  # the next start finds what waits, and finishes it
             _log.warning("what was not indexed could not be withdrawn: %s", fault)
 
 
-def _refused(name: str, why: DocumentRefused | Document) -> Ingested:
+def _refused(name: str, why: DocumentRefused) -> Ingested:
     return Ingested(name, IngestOutcome.REFUSED, message=why.message, hint=why.hint)
 
 
@@ -305,48 +193,36 @@ class Preparer:
 
     def __init__(self, version: IndexVersion, embedder: Embedder, read: Read, cancel: Cancel) -> None:
         self.version = version
-        self._embedder = embedder
         self.cut = cut_of(version, embedder)
+        self._embedder = embedder
         self._read = read
         self._cancel = cancel
 
-    def prepare(
-        self, row: Document, content: bytes, on_embedded: OnEmbedded, on_part: OnPart = _no_part
-    ) -> tuple[Document, list[TextNode]]:
-        """The row with what reading found out about the document, and its passages; raises `DocumentRefused` too."""
-        cut = replace(self.cut, tokenizer=_find_tokenizer(self._embedder))
-        return self._embed(row, self._read(content, row.name, cut, self._cancel), on_embedded, on_part)
+    def read(self, name: str, content: bytes) -> Chunks:
+        """Raises `DocumentRefused`."""
+        return self._read(content, name, replace(self.cut, tokenizer=_find_tokenizer(self._embedder)), self._cancel)
 
-    def prepare_pages(
-        self, row: Document, pages: Sequence[Page], on_embedded: OnEmbedded
-    ) -> tuple[Document, list[TextNode]]:
-        """The same of a text that was read before."""
-        return self._embed(row, cut_document(pages, row.name, self.cut, self._cancel), on_embedded, _no_part)
-
-    def _embed(
-        self, row: Document, read: Chunks, on_embedded: OnEmbedded, on_part: OnPart
-    ) -> tuple[Document, list[TextNode]]:
-        row = replace(row, pages=read.pages, characters=read.characters, changed_at=now(), message=read.left_out)
-        nodes = make_nodes(read.chunks, row)
-        for start, end in divide(len(nodes), PART):
-            if start:
-                on_part(row, nodes[:start])
+    def embed(
+        self, row: Document, read: Chunks, on_embedded: OnEmbedded, on_part: OnPart | None = None
+    ) -> tuple[Document, Embedded]:
+        """The row with what reading found out about the document, and its passages."""
+        row = replace(row, pages=read.pages, characters=read.characters, message=read.left_out)
+        vectors: list[array[float]] = [array("f")] * len(read.chunks)
+        for start, end in divide(len(vectors), PART):
+            if start and on_part:
+                on_part(row, list(zip(read.chunks[:start], vectors[:start], strict=True)))
             # Texts of about the same length together: the model reads all of a batch as long as its longest.
-            part = sorted(nodes[start:end], key=lambda node: len(node.text))
+            part = sorted(range(start, end), key=lambda at: len(read.chunks[at].text))
             for done in range(0, len(part), _EMBEDDED_AT_ONCE):
                 self.check_cancel()
-                on_embedded(start + done, len(nodes))
-                self._embed_nodes(part[done : done + _EMBEDDED_AT_ONCE])
+                on_embedded(row, start + done, len(vectors))
+                batch = part[done : done + _EMBEDDED_AT_ONCE]
+                made = self._embedder.embed_texts([read.chunks[at].text for at in batch])
+                for at, vector in zip(batch, made, strict=True):
+                    vectors[at] = array("f", vector)
         self.check_cancel()
-        on_embedded(len(nodes), len(nodes))
-        return row, nodes
-
-    def _embed_nodes(self, nodes: Sequence[TextNode]) -> None:
-        vectors = self._embedder.embed_texts([node.text for node in nodes])
-        for node, vector in zip(nodes, vectors, strict=True):
-            # A list of Python's own numbers takes eight times the memory, and the index keeps no more of each; an
-            # assignment would make it one again.
-            object.__setattr__(node, "embedding", array("f", vector))
+        on_embedded(row, len(vectors), len(vectors))
+        return row, list(zip(read.chunks, vectors, strict=True))
 
     def check_cancel(self) -> None:
         if self._cancel.is_set():
@@ -372,3 +248,64 @@ def cut_of(version: IndexVersion, embedder: Embedder) -> Cut:
 def _find_tokenizer(embedder: Embedder) -> str:
     find: Callable[[], str] | None = getattr(embedder, "find_tokenizer", None)
     return find() if find else ""
+
+
+class Rebuilder:
+    """Builds another index version; see `PassageStore.rebuild` for what it promises."""
+
+    def __init__(
+        self, writer: IndexWriter, preparer: Callable[[IndexVersion], Preparer], on_progress: OnProgress
+    ) -> None:
+        self._writer = writer
+        self._new_preparer = preparer
+        self._on_progress = on_progress
+        self._kept_text = 0
+
+    def rebuild(self, recipe: Recipe) -> Rebuilt:
+        with at_work(self._writer.file.folder) as owner:
+            building = self._writer.begin(recipe, owner)
+            try:
+                return self._build(building)
+            except Exception:  # stopped, or the model or the disk is away
+                if not is_ending():  # then the next start goes on with it
+                    with suppress(StoreUnavailable):  # with the disk away, the next start finds what was begun
+                        self._writer.abandon(building)
+                raise
+
+    def _build(self, building: IndexVersion) -> Rebuilt:
+        preparer = self._new_preparer(building)
+        missing = self._writer.missing_in(building)
+        while missing:
+            for position, row in enumerate(missing, 1):
+                preparer.check_cancel()
+                progress = Progress(row.name, position, len(missing))
+                self._on_progress(progress)
+                self._make(building, preparer, row, progress)
+            missing = self._writer.missing_in(building)
+        if late := self._writer.make_current(building):  # added in that moment
+            for row in late:
+                self._make(building, preparer, row, Progress(row.name, 1, 1))
+            return self._build(building)
+        whole = self._writer.whole()
+        return Rebuilt(building.recipe, len(whole), sum(row.passages for row in whole), self._kept_text)
+
+    def _make(self, building: IndexVersion, preparer: Preparer, row: Document, progress: Progress) -> None:
+        content = self._writer.content(row.id)
+        if content is None:
+            return  # removed meanwhile
+
+        def on_embedded(read: Document, embedded: int, passages: int) -> None:
+            self._on_progress(replace(progress, embedded=embedded, passages=passages))
+
+        try:
+            chunks = preparer.read(row.name, content)
+        except DocumentRefused:  # by a reader that was another once
+            chunks = self._kept(preparer, row)
+            self._kept_text += 1
+        self._writer.add_to(building, row, preparer.embed(row, chunks, on_embedded)[1])
+
+    def _kept(self, preparer: Preparer, row: Document) -> Chunks:
+        """From the text of the present passages."""
+        current, passages = self._writer.passages(row.id)
+        pages = [Page(text, number) for number, text in join_pages(passages, self._new_preparer(current).cut)]
+        return cut_document(pages, row.name, preparer.cut)

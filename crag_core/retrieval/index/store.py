@@ -1,29 +1,49 @@
-"""The passage store: files in, passages out, over any backend."""
+"""The passage store: files in, passages out, over one SQLite file."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import suppress
 from copy import copy
 from pathlib import Path
+from sqlite3 import Connection
 
-from crag_core.base.documents import MAIN, Document, IndexVersion, Ingested, OnProgress, Progress, Rebuilt, Recipe
+from crag_core.base.documents import (
+    MAIN,
+    Document,
+    IndexVersion,
+    Ingested,
+    OnProgress,
+    Progress,
+    Rebuilt,
+    Recipe,
+    State,
+)
 from crag_core.base.errors import DocumentMissing, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.types.passages import Passage
-from crag_core.retrieval.backends.backend import DOCUMENT_ID, Backend, Hit, Passages
-from crag_core.retrieval.backends.disk import FolderBackend
 from crag_core.retrieval.chunking.join import Surroundings, join_passages, surround
 from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
-from crag_core.retrieval.index.index_writer import IndexWriter
-from crag_core.retrieval.index.ingest import Indexer, Preparer, Read, cut_of
-from crag_core.retrieval.index.reindex import Rebuilder
+from crag_core.retrieval.index import earlier_index
+from crag_core.retrieval.index.index_file import IndexFile, generation
+from crag_core.retrieval.index.index_writer import (
+    EARLIER,
+    IndexVersionChanged,
+    IndexWriter,
+    name_content,
+    now,
+    rows_where,
+)
+from crag_core.retrieval.index.ingest import Indexer, Preparer, Read, Rebuilder, cut_of
+from crag_core.retrieval.index.search import Hit, Searcher
 from crag_core.retrieval.readers import read_document
 from crag_core.retrieval.upload import Given
 
 FindEmbedder = Callable[[str], Embedder]
 """By name; may load nothing before the embedder is used."""
+_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def _read_here(content: bytes, name: str, cut: Cut, cancel: Cancel) -> Chunks:
@@ -47,14 +67,14 @@ class PassageStore:
 
     def __init__(
         self,
-        place: Path | str | Backend,
+        folder: Path | str,
         embedder: Embedder,
         read: Read = _read_here,
         *,
         recipe: Recipe | None = None,
         find_embedder: FindEmbedder | None = None,
     ) -> None:
-        """`place` is a folder or a backend. `embedder` and `recipe` are for an index that holds nothing yet.
+        """`embedder` and `recipe` are for an index that holds nothing yet.
 
         `read` reads and splits a file, by default in this process. `find_embedder` gives the embedders of other models,
         for an index that was made by one.
@@ -62,24 +82,23 @@ class PassageStore:
         self._embedder = embedder
         self._find_embedder = find_embedder
         self._read = read
-        backend = FolderBackend(Path(place)) if isinstance(place, Path | str) else place
-        self._index_writer = IndexWriter(backend, recipe or Recipe(embedder.name))
+        self._file = IndexFile(Path(folder))
+        self._writer = IndexWriter(self._file, recipe or Recipe(embedder.name))
         self._pinned: IndexVersion | None = None
+        self._searchers: dict[int, Searcher] = {}
+        self._listed: list[tuple[int, tuple[Document, ...]]] = []
 
     @property
     def place(self) -> str:
-        """For people, without secrets."""
-        return self._index_writer.backend.place
-
-    @property
-    def remark(self) -> str:
-        """What people should know of how the index is; "": all is well."""
-        return self._index_writer.remark
+        return str(self._file.folder)
 
     @property
     def index_version(self) -> IndexVersion:
         """The one that is searched, with the recipe that its passages were made by."""
-        return self._pinned or self._index_writer.versions.current()
+        if self._pinned is not None:
+            return self._pinned
+        with self._file.reading() as database:
+            return self._writer.current(database)
 
     @property
     def embedder(self) -> Embedder:
@@ -87,7 +106,7 @@ class PassageStore:
         return self._embedder_of(self.index_version)
 
     def pinned(self) -> PassageStore:
-        """The same store, which searches the present version even if another replaces it (for some minutes)."""
+        """The same store, which raises `IndexVersionChanged` at a search once another version replaced the present."""
         other = copy(self)
         other._pinned = self.index_version
         return other
@@ -102,10 +121,9 @@ class PassageStore:
     ) -> tuple[Ingested, ...]:
         """Index files, and those in ZIP archives; one outcome each, in order. A refused file never stops the others.
 
-        After these come earlier documents that had to be set aside. All files are kept before the first is read, so
-        `finish_interrupted` can index what a kill left. A document is whole or absent, but for a long one that is being
-        embedded: its first passages are searched meanwhile, and its row says so. A new version is added before the old
-        one is removed. The same content under a second name is
+        All files are kept before the first is read, so `finish_interrupted` can index what a kill left. A document is
+        whole or absent, but for a long one that is being embedded: its first passages are searched meanwhile, and its
+        row says so. A new version takes the place of the old one in one step. The same content under a second name is
         already indexed under the first. Once `cancel` is set, or `on_progress` raises `Stopped`, the current document
         and those after it are left out. Raises `EmbeddingUnavailable` too, and leaves them out likewise.
         """
@@ -114,51 +132,84 @@ class PassageStore:
     def finish_interrupted(
         self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None
     ) -> tuple[Ingested, ...]:
-        """Index what killed processes had begun to index, and remove what they were removing.
+        """Index what killed processes had begun to index.
 
         Safe while others index: the work of a living process is left to it.
         """
-        return self._indexer(on_progress, cancel).finish() if self._index_writer.rows() else ()
+        return self._indexer(on_progress, cancel).finish() if self._writer.lost() else ()
 
     def interrupted(self) -> tuple[Document, ...]:
-        """What killed processes had begun to index, by name, after what takes no reading was finished or taken back.
+        """What killed processes had begun to index, by name; parts of them that were searched are taken out.
 
-        It waits for `finish_interrupted` or `discard_interrupted`. Parts of a document that were searched are gone.
+        It waits for `finish_interrupted` or `discard_interrupted`.
         """
-        return tuple(sorted(self._index_writer.recover(), key=_by_name))
+        return tuple(sorted(self._writer.lost(), key=_by_name))
 
     def discard_interrupted(self) -> tuple[Document, ...]:
         """Forget what killed processes had begun to index, with the copies of the files; what is forgotten."""
-        return tuple(self._index_writer.discard())
+        return tuple(self._writer.discard())
 
     def rebuild(self, recipe: Recipe, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> Rebuilt:
-        """Re-index all documents by another recipe, beside the present index, which is searched until that is done.
+        """Re-index all documents by another recipe, beside the present passages, which are searched until that is done.
 
-        Documents may be added and removed meanwhile. Once `cancel` is set, or after an error, the present index stays
-        and the new one is dropped; after a kill `finish_rebuild` continues. Raises `Stopped` and
+        Documents may be added and removed meanwhile. Once `cancel` is set, or after an error, the present ones stay
+        and the new ones are dropped; after a kill `finish_rebuild` continues. Raises `Stopped` and
         `EmbeddingUnavailable` too.
         """
         return self._rebuilder(on_progress, cancel).rebuild(recipe)
 
     def finish_rebuild(self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> Rebuilt | None:
         """Continue the re-indexing that a killed process had begun; None: there is none."""
-        return self._rebuilder(on_progress, cancel).go_on()
+        left = self.interrupted_rebuild()
+        return None if left is None else self.rebuild(left, on_progress, cancel)
 
     def interrupted_rebuild(self) -> Recipe | None:
         """What a killed process was re-indexing by; None: there is nothing to continue."""
-        return self._rebuilder(_ignore, None).interrupted()
+        left = self._writer.lost_version()
+        return None if left is None else left.recipe
 
     def discard_rebuild(self) -> None:
-        """Drop what a killed process had re-indexed, if anything; the present index stays."""
-        self._rebuilder(_ignore, None).discard()
+        """Drop what a killed process had re-indexed, if anything; the present passages stay."""
+        if (left := self._writer.lost_version()) is not None:
+            self._writer.abandon(left)
 
-    def at_rest(self) -> AbstractContextManager[None]:
-        """Nobody writes to the index inside, of this process or another; they wait."""
-        return self._index_writer.backend.lock()
+    def take_over(self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> tuple[Ingested, ...]:
+        """Read the documents of an index of an earlier release once more, from the files that it kept; nothing to do
+        without one.
 
-    def is_untouched(self) -> bool:
-        """Whether nothing was ever put in, not even something that was removed since."""
-        return self._index_writer.is_untouched()
+        Their files are kept in this index first; what is stopped or killed is continued by the next call. The earlier
+        index is deleted afterwards, but for the files of documents that cannot be read any more.
+        """
+        self._register_earlier()
+        if not earlier_index.is_there(self._file.folder) and not self._waiting_earlier():
+            return ()
+        outcomes = self._indexer(on_progress, cancel).finish_earlier()
+        if not self._waiting_earlier():
+            refused = {row.id for row in self.listing() if row.state == State.REFUSED}
+            with suppress(FileNotFoundError):  # another process was faster
+                earlier_index.remove(self._file.folder, refused)
+        return outcomes
+
+    def _register_earlier(self) -> None:
+        if not earlier_index.is_there(self._file.folder) or not self._writer.is_earlier_due():
+            return
+        there = {row.id for row in self.listing()}
+        for one in earlier_index.documents(self._file.folder):
+            content = one.path.read_bytes()
+            if one.id not in there and name_content(content) == one.id:
+                row = Document(
+                    one.id, one.name, one.collection, size=len(content), owner=EARLIER, changed_at=now()
+                )  # fmt: skip
+                self._writer.register([(row, content)])
+        self._writer.end_earlier()
+
+    def _waiting_earlier(self) -> bool:
+        return any(row.owner == EARLIER for row in self.listing())
+
+    def copy_to(self, file: Path) -> None:
+        """All that is committed now, as one file; others may write meanwhile. Nothing where nothing was ever put in."""
+        self._register_earlier()
+        self._file.copy_to(file)
 
     def documents(self) -> tuple[Document, ...]:
         """The indexed ones, by name."""
@@ -166,29 +217,26 @@ class PassageStore:
 
     def listing(self) -> tuple[Document, ...]:
         """Every document, also those that wait, are being indexed, or were refused, by name."""
-        return tuple(sorted(self._index_writer.rows(), key=_by_name))
+        with self._file.reading() as database:
+            if database is None:
+                return ()
+            now = generation(database)
+            if not self._listed or self._listed[0][0] != now:
+                self._listed[:] = [(now, tuple(sorted(rows_where(database), key=_by_name)))]
+            return self._listed[0][1]
 
     def delete_all(self, document_ids: Iterable[str]) -> set[str]:
-        """Those that were there, waiting and refused ones too.
-
-        Their files are deleted at once, their passages leave the disk with a later write.
-        """
-        ids = {*document_ids} & {row.id for row in self._index_writer.rows()}
-        if not ids:
-            return set()
-        removed = self._index_writer.remove(ids)
-        self._index_writer.try_tidy()
-        return removed
+        """Those that were there, waiting and refused ones too."""
+        ids = {*document_ids} & {row.id for row in self.listing()}
+        return self._writer.remove(ids) if ids else set()
 
     def move(self, document_ids: Iterable[str], collection: str) -> None:
         """Put indexed documents into another collection."""
-        self._index_writer.move([*document_ids], collection)
+        self._writer.move(document_ids, collection)
 
     def passages_of(self, document_id: str) -> tuple[Passage, ...]:
         """In reading order; empty for a document that is not there."""
-        if not DOCUMENT_ID.fullmatch(document_id):
-            return ()
-        return tuple(self._passages().of(document_id))
+        return tuple(self._writer.passages(document_id)[1]) if _ID.fullmatch(document_id) else ()
 
     def read_document(self, document_id: str) -> str | None:
         """The whole text as it was read from the file, but for white space; None for a document that is not there."""
@@ -200,14 +248,15 @@ class PassageStore:
         return surround(passage, self.passages_of(passage.document_id), cut_of(self.index_version, self.embedder))
 
     def read_original(self, document_id: str) -> bytes:
-        """The file as it was indexed; raises `DocumentMissing` where it is not, or not any more, or was never kept."""
-        rows = {row.id: row for row in self._index_writer.rows()}
-        if document_id not in rows or not (rows[document_id].is_whole or rows[document_id].is_partial):
+        """The file as it was indexed; raises `DocumentMissing` where it is not, or not any more."""
+        found = next((row for row in self.listing() if row.id == document_id), None)
+        content = self._writer.content(document_id) if found and (found.is_whole or found.is_partial) else None
+        if content is None:
             raise DocumentMissing(
                 "This document is not in the index, or not any more in this version.",
                 hint="Add it on the Documents page.",
             )
-        return self._index_writer.originals.read(document_id)
+        return content
 
     def count(self, collection: str = "") -> int:
         """Passages that are searched, of all documents or of those of a collection."""
@@ -222,27 +271,29 @@ class PassageStore:
         ids = sorted(f"{row.id} {row.passages}" if row.is_partial else row.id for row in searched)
         return hashlib.sha256("\n".join([recipe.embedding, *lengths, *ids]).encode()).hexdigest()[:16]
 
-    def coverage(self) -> tuple[int, int]:
-        """(passages that are searched, those of them in the approximate index)."""
-        return self._passages().coverage()
-
     def search_dense(self, vector: Sequence[float], limit: int, collection: str = "") -> list[Hit]:
-        """Nearest first by cosine; `vector` is by `embedder`.
-
-        Exact for a small index; in a large one approximate, with the recall that `index_version` states.
-        """
-        return self._passages().search_dense(vector, limit, collection)
+        """Nearest first by exact cosine with every passage; `vector` is by `embedder`."""
+        return self._search(lambda searcher, database: searcher.nearest(database, vector, limit, collection))
 
     def search_keyword(self, text: str, limit: int, collection: str = "") -> list[Hit]:
-        """Best first. `text` is words, never a query language: quotes and brackets mean nothing."""
-        return self._passages().search_keyword(text, limit, collection)
+        """Best first, by BM25. `text` is words, never a query language: quotes and brackets mean nothing."""
+        return self._search(lambda searcher, database: searcher.by_words(database, text, limit, collection))
+
+    def _search(self, search: Callable[[Searcher, Connection], list[Hit]]) -> list[Hit]:
+        with self._file.reading() as database:
+            version = self._writer.current(database)
+            if self._pinned is not None and self._pinned.id != version.id:
+                raise IndexVersionChanged
+            if database is None or not version.id:
+                return []
+            if version.id not in self._searchers:
+                for old in self._searchers.keys() - {version.id}:
+                    self._searchers.pop(old, None)
+            return search(self._searchers.setdefault(version.id, Searcher(version.id)), database)
 
     def _searched(self, collection: str) -> list[Document]:
-        rows = [row for row in self._index_writer.rows() if row.is_whole or row.is_partial]
+        rows = [row for row in self.listing() if row.is_whole or row.is_partial]
         return [row for row in rows if collection in ("", row.collection)]
-
-    def _passages(self) -> Passages:
-        return self._index_writer.passages(self._pinned)
 
     def _embedder_of(self, version: IndexVersion) -> Embedder:
         if version.embedding == self._embedder.name:
@@ -260,9 +311,8 @@ class PassageStore:
 
     def _indexer(self, on_progress: OnProgress, cancel: Cancel | None) -> Indexer:
         cancel = cancel or Cancel()
-        current = self._index_writer.versions.current
-        return Indexer(self._index_writer, lambda: self._preparer(current(), cancel), on_progress, cancel)
+        return Indexer(self._writer, lambda: self._preparer(self.index_version, cancel), on_progress, cancel)
 
     def _rebuilder(self, on_progress: OnProgress, cancel: Cancel | None) -> Rebuilder:
         cancel = cancel or Cancel()
-        return Rebuilder(self._index_writer, lambda version: self._preparer(version, cancel), on_progress)
+        return Rebuilder(self._writer, lambda version: self._preparer(version, cancel), on_progress)

@@ -6,8 +6,8 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,12 +19,11 @@ _KNOWN = {*FOLDERS, *FILES, "grades.sqlite", "history.db.new", "backup.lock"}
 
 
 @contextmanager
-def collected(home: Path, index_at_rest: AbstractContextManager[None] | None, has_history: bool) -> Iterator[Path]:
+def collected(home: Path, copy_index: Callable[[Path], None], has_history: bool) -> Iterator[Path]:
     """A folder that has the files of `home` which are backed up; it is gone afterwards.
 
-    `index_at_rest` holds back all who write to the index; None: it is kept elsewhere. So is the history without
-    `has_history`. Each part is of one moment; whoever writes waits only while the files of the index are linked.
-    Raises `BackupFailed`, and what `index_at_rest` raises.
+    `copy_index` makes a copy of the index as a file of that name. Without `has_history` the history is kept elsewhere.
+    Each part is of one moment, and nobody waits for it. Raises `BackupFailed`, and what `copy_index` raises.
     """
     from filelock import FileLock, Timeout
 
@@ -36,7 +35,7 @@ def collected(home: Path, index_at_rest: AbstractContextManager[None] | None, ha
                 shutil.rmtree(left, ignore_errors=True)
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=home))
             try:
-                _collect(home, folder, index_at_rest, has_history)
+                _collect(home, folder, copy_index, has_history)
                 yield folder
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -50,7 +49,7 @@ def left_out(home: Path) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if name not in _KNOWN and not name.endswith(BESIDE)))
 
 
-def _collect(home: Path, folder: Path, index_at_rest: AbstractContextManager[None] | None, has_history: bool) -> None:
+def _collect(home: Path, folder: Path, copy_index: Callable[[Path], None], has_history: bool) -> None:
     if has_history:
         _copy_database(home / "history.db", folder)
     for database in sorted((home / "laboratory").glob("*.db")):
@@ -60,26 +59,9 @@ def _collect(home: Path, folder: Path, index_at_rest: AbstractContextManager[Non
             if not file.name.startswith("."):  # one that is being written
                 _copy(file, folder / file.relative_to(home))
     _copy_lines(home / "audit.jsonl", folder)
-    if index_at_rest is not None and (home / "index").is_dir():
-        with index_at_rest:
-            _link_tree(home / "index", folder / "index")
-        _copy(home / "sample-indexed", folder / "sample-indexed")
-
-
-def _link_tree(source: Path, target: Path) -> None:
-    """LanceDB and the originals write every file once, under a name of its own, and never change it.
-
-    Versions first: an approximate index is made outside the lock, and what a version names was there before it.
-    """
-    for where, _, names in sorted(os.walk(source), key=lambda found: Path(found[0]).name != "_versions"):
-        into = target / Path(where).relative_to(source)
-        into.mkdir(parents=True, exist_ok=True)
-        for name in names:
-            if name != "write.lock" and not name.startswith(".new-"):
-                try:
-                    os.link(Path(where, name), into / name)
-                except OSError:  # a file system without links, or another one behind a link
-                    shutil.copy2(Path(where, name), into / name)
+    (folder / "index").mkdir()
+    copy_index(folder / "index" / "index.db")
+    _copy(home / "sample-indexed", folder / "sample-indexed")
 
 
 def _copy(file: Path, target: Path) -> None:

@@ -1,1 +1,0 @@
-"""An index in a PostgreSQL with the extension vector."""

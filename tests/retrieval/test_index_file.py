@@ -1,0 +1,194 @@
+"""Faults of the file of an index: each is told with what to do, and leaves what was there."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from crag_core.base.errors import StoreUnavailable
+from crag_core.retrieval.index import index_file
+from crag_core.retrieval.index.store import PassageStore
+from tests.retrieval.conftest import REPOSITORY
+from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
+
+GUIDE, OTHER = ("guide.txt", write_prose("tides")), ("other.txt", write_prose("gulls", 2_000))
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> PassageStore:
+    store = PassageStore(tmp_path, WordEmbedder())
+    store.ingest([GUIDE])
+    return store
+
+
+def replace_with(folder: Path, content: bytes) -> None:
+    for path in folder.glob("index.db*"):
+        path.unlink()
+    (folder / "index.db").write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"This is a text." * 300, "not a database"),
+        (b"", "no such table"),
+        (b"SQLite format 3\0" + b"\0" * 5000, ""),
+    ],
+)
+def test_a_file_that_is_no_index_is_told(tmp_path: Path, filled: PassageStore, content: bytes, why: str) -> None:
+    replace_with(tmp_path, content)
+    for use in (filled, PassageStore(tmp_path, WordEmbedder())):
+        for work in (use.documents, lambda use=use: use.ingest([OTHER]), lambda use=use: use.search_keyword("a", 1)):
+            with pytest.raises(StoreUnavailable, match=rf"index\.db cannot be (read|written) \(.*{why}") as fault:
+                work()
+            assert "put a backup back, or move it away" in fault.value.hint
+    assert (tmp_path / "index.db").read_bytes()[: len(content)] == content
+
+
+def test_an_index_that_has_gone_is_told_and_not_begun_anew(tmp_path: Path, filled: PassageStore) -> None:
+    for path in tmp_path.glob("index.db*"):
+        path.unlink()
+    for use in (filled, PassageStore(tmp_path, WordEmbedder())):
+        for work in (use.count, lambda use=use: use.ingest([OTHER]), lambda use=use: use.search_keyword("a", 1)):
+            with pytest.raises(StoreUnavailable, match="was here and is not any more") as fault:
+                work()
+            assert "backup" in fault.value.hint
+    (tmp_path / "made").unlink()
+    filled.ingest([GUIDE])
+    assert filled.search_keyword("tides", 1)
+
+
+def test_an_index_that_is_replaced_by_a_backup_is_read_at_once(tmp_path: Path, filled: PassageStore) -> None:
+    filled.copy_to(tmp_path / "backup.db")
+    filled.ingest([("guide.txt", write_prose("ropes"))])
+    for path in tmp_path.glob("index.db*"):
+        path.unlink()
+    os.replace(tmp_path / "backup.db", tmp_path / "index.db")
+    assert filled.search_keyword("tides", 1) and not filled.search_keyword("ropes", 1)
+
+
+def test_a_damaged_file_is_an_error_and_no_more(tmp_path: Path, filled: PassageStore) -> None:
+    filled.ingest([OTHER])
+    filled.copy_to(tmp_path / "copy")
+    content = bytearray((tmp_path / "copy").read_bytes())
+    for at in range(4096, len(content), 7):
+        content[at] ^= 0x5A
+    replace_with(tmp_path, bytes(content))
+    with pytest.raises(StoreUnavailable, match="cannot be") as fault:
+        PassageStore(tmp_path, WordEmbedder()).documents()
+        PassageStore(tmp_path, WordEmbedder()).search_keyword("tides", 1)
+    assert "put a backup back" in fault.value.hint
+
+
+def test_an_index_of_a_later_version_is_refused(tmp_path: Path, filled: PassageStore) -> None:
+    with closing(sqlite3.connect(tmp_path / "index.db")) as database:
+        database.execute(f"PRAGMA user_version = {index_file.FORMAT + 1}")
+    with pytest.raises(StoreUnavailable, match="made by a later version") as fault:
+        PassageStore(tmp_path, WordEmbedder()).documents()
+    assert "CRAG_HOME" in fault.value.hint
+
+
+def test_a_full_disk_says_so_and_leaves_what_was_there(tmp_path: Path, filled: PassageStore) -> None:
+    connect = filled._file._connect
+
+    def small(options: str) -> sqlite3.Connection:
+        database = connect(options)
+        (pages,) = database.execute("PRAGMA page_count").fetchone()
+        database.execute(f"PRAGMA max_page_count = {pages + 20}")
+        return database
+
+    filled._file._idle.clear()
+    filled._file._connect = small  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailable, match="full") as fault:
+        filled.ingest([OTHER])
+    assert "Free some disk space" in fault.value.hint and "is safe" in fault.value.hint
+    assert [row.name for row in filled.documents()] == ["guide.txt"] and filled.search_keyword("tides", 1)
+
+
+READ_ONLY = """
+import os, secrets, sys
+from pathlib import Path
+import filelock, numpy
+from crag_core.base.errors import StoreUnavailable
+from crag_core.retrieval.index.store import PassageStore
+from tests.retrieval.fakes import WordEmbedder
+if os.getuid() == 0:
+    os.setgid(65534), os.setuid(65534)
+store = PassageStore(Path(sys.argv[1]), WordEmbedder())
+print(len(store.search_keyword("tides", 1)))
+try:
+    store.ingest([("x.txt", b"x")])
+except StoreUnavailable as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="skipped: no file modes")
+def test_a_folder_that_cannot_be_written_to_is_searched_and_told(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    store = PassageStore(folder, WordEmbedder())
+    store.ingest([GUIDE])
+    for _, database in store._file._idle:  # the last one to close brings all into the file
+        database.close()
+    store._file._idle.clear()
+    (folder / "index.db").chmod(0o444)
+    for path in (folder, tmp_path, *list(tmp_path.parents)[:3]):
+        path.chmod(path.stat().st_mode | 0o555)
+    folder.chmod(0o555)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ONLY, str(folder)], cwd=REPOSITORY, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.startswith("1\n"), done.stderr
+    assert "cannot be written" in done.stdout and "access" in done.stdout
+
+
+def test_a_place_that_is_no_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    store = PassageStore(tmp_path / "file" / "index", WordEmbedder())
+    assert store.count() == 0
+    with pytest.raises(StoreUnavailable) as fault:
+        store.ingest([GUIDE])
+    assert fault.value.hint
+
+
+def test_a_writer_that_never_ends_is_told_and_hinders_no_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_file, "BUSY_S", 0.05)
+    store = PassageStore(tmp_path, WordEmbedder())
+    store.ingest([GUIDE])
+    with closing(sqlite3.connect(tmp_path / "index.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert store.search_keyword("tides", 1) and store.search_dense(embed_words("tides"), 1)
+        with pytest.raises(StoreUnavailable, match="locked") as fault:
+            store.delete_all([store.documents()[0].id])
+        assert "Another process" in fault.value.hint
+    assert store.delete_all([store.documents()[0].id])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="skipped: no file modes")
+def test_nobody_else_can_read_it(tmp_path: Path) -> None:
+    store = PassageStore(tmp_path / "index", WordEmbedder())
+    store.ingest([GUIDE])
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "index").glob("index.db*")}
+    assert set(modes.values()) == {0o600} and (tmp_path / "index").stat().st_mode & 0o777 == 0o700
+
+
+def test_two_that_make_the_file_at_once_make_one(tmp_path: Path) -> None:
+    first, second = PassageStore(tmp_path, WordEmbedder()), PassageStore(tmp_path, WordEmbedder())
+    make = first._file._make
+
+    def late() -> None:
+        second.ingest([GUIDE])
+        make()
+
+    first._file._make = late  # type: ignore[method-assign]
+    first.ingest([("ropes.txt", write_prose("ropes"))])
+    assert [row.name for row in second.documents()] == ["guide.txt", "ropes.txt"]
+    assert not list(tmp_path.glob(".new-*"))
