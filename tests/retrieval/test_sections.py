@@ -56,4 +56,26 @@ def test_sections_are_stored_with_the_passages_and_found_again(store: PassageSto
     assert {passage.section for passage in store.passages_of(guide.id)} == {"Guide › Fares"}
     assert store.search_keyword("fares", 1)[0].passage.section == "Guide › Fares"
     plain = next(document for document in store.documents() if document.name == "plain.txt")
-    assert [passage.section for passage in store.passages_of(plain.id)] == [""]
+    assert [passage.section for passage in store.passages_of(plain.id)] == ["Not one"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title"),
+    [
+        ("rules.txt", "\n House rules 2025 \n\nQuiet from ten.", "House rules 2025"),
+        ("rules.md", "Preface\n\n**x**\n", "Preface"),
+        ("rules.txt", "Quiet from ten.\n\nMore.", ""),
+        ("rules.txt", f"{'long ' * 30}\n\nMore.", ""),
+        ("prices.csv", "item: kayak, price: 9", ""),
+        ("empty.txt", " \n", ""),
+    ],
+)
+def test_without_headings_a_chunk_stands_under_the_title_of_its_document(name: str, text: str, title: str) -> None:
+    assert {chunk.section for chunk in cut_pages([Page(text)], name)} <= {title}
+
+
+def test_the_title_is_that_of_the_first_page_and_headings_take_its_place() -> None:
+    pages = [Page("Annual report 2024\n\nOne.", 1), Page("Two.", 2)]
+    assert [chunk.section for chunk in cut_pages(pages, "report.pdf")] == ["Annual report 2024"] * 2
+    text = f"Before\n\n{'Words. ' * 30}\n\n# Guide\n\n{'More. ' * 30}"
+    assert {chunk.section for chunk in cut_pages([Page(text)], "guide.md", Cut(40, 5))} == {"Guide"}
