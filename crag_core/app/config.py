@@ -30,6 +30,7 @@ SHORTEST_TOKEN = 16
 _TOKEN = re.compile(rf"[!-~]{{{SHORTEST_TOKEN},}}")
 _HOST_NAME = re.compile(r"[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\]")
 _ORIGIN = re.compile(r"https?://[^/\s?#@]+")
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _NEAR = 0.85
 """How alike an unknown CRAG_ name is to a known one that is meant; others may be of another program."""
 _OF_KUBERNETES = ("CRAG_SERVICE_HOST", "CRAG_SERVICE_PORT")
@@ -75,6 +76,15 @@ class Config:
         "tokens at most that a chunk repeats of the one before; for an index that is empty",
     )  # fmt: skip
     top_k: int = _setting(_DOCUMENTS, "CRAG_TOP_K", 6, "8", "chunks retrieved for a question, 1 to 20", limits=(1, 20))
+    retriever: str = _setting(
+        _DOCUMENTS, "CRAG_RETRIEVER", "", "my_rag.search:retriever",
+        "an engine of your own in place of the index in CRAG_HOME, read only: package.module:function, where the "
+        "function returns a LlamaIndex retriever",
+    )  # fmt: skip
+    retriever_timeout: float = _setting(
+        _DOCUMENTS, "CRAG_RETRIEVER_TIMEOUT", 30.0, "5",
+        "seconds to wait for one search of it; ten times as long for the function", limits=(1, 600),
+    )  # fmt: skip
     ollama_host: str = _setting(
         _MODELS, "OLLAMA_HOST", "", "http://one:11434", "where Ollama answers; empty: http://127.0.0.1:11434"
     )
@@ -226,6 +236,11 @@ class Config:
         if not 0 <= self.chunk_overlap <= self.chunk_tokens // 2:
             found = f"expected 0 to {self.chunk_tokens // 2}, found {self.chunk_overlap}"
             raise BadRecord(f"CRAG_CHUNK_OVERLAP: {found}.")
+        if self.retriever and not _FUNCTION.fullmatch(self.retriever):
+            raise BadRecord(
+                f"CRAG_RETRIEVER: expected package.module:function, found {show_place(self.retriever)}.",
+                hint="The function takes no arguments and returns a LlamaIndex retriever: see docs/scaling.md.",
+            )
         servers.check_openai_url(self.openai_url)
         _ = self.ollama_url  # what is of no use is refused here
         for variable in ("CRAG_PEOPLE", "CRAG_ADMINISTRATORS"):

@@ -13,6 +13,7 @@ from crag_core import evaluators
 from crag_core.app import config
 from crag_core.app.config import Config
 from crag_core.app.model_servers import ModelServers
+from crag_core.app.own_engine import EngineStore, OwnEngine
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, NotCalibrated, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
@@ -110,13 +111,10 @@ class Workbench:
         self.config = settings or config.load()
         _ = self.prompts  # what is of no use is refused here
         self._embedders: dict[str, HuggingFaceEmbedder] = {}
-        self.store = PassageStore(
-            self.config.home / "index",
-            self.find_embedder(self.config.embedding),
-            parser().cut,
-            recipe=Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap),
-            find_embedder=self.find_embedder,
-        )
+        own = self.config.retriever
+        self.own_engine = OwnEngine(own, self.config.retriever_timeout) if own else None
+        """In place of our own index, where the settings name one."""
+        self.store = self._open_store()
         self.retriever = HybridRetriever(self.store)
         self.places = Places(self.store, drawer().draw)
         self.meter = signal_meter()
@@ -132,6 +130,18 @@ class Workbench:
         self.run_queue = RunQueue(self.config.runs_at_once, self.config.runs_waiting)
         """For those who run questions for many people; `engine` does not look at it."""
         self._watch()
+
+    def _open_store(self) -> PassageStore:
+        embedder = self.find_embedder(self.config.embedding)
+        if self.own_engine is not None:
+            return EngineStore(self.config.home, embedder, self.own_engine)
+        return PassageStore(
+            self.config.home / "index",
+            embedder,
+            parser().cut,
+            recipe=Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap),
+            find_embedder=self.find_embedder,
+        )
 
     def _watch(self) -> None:
         """What of this workbench is asked for at a scrape."""
@@ -154,8 +164,7 @@ class Workbench:
 
     def using(self, settings: Config) -> Workbench:
         """A workbench with other settings that shares index, caches and embedding model with this one."""
-        now = self.config
-        if (settings.home, settings.embedding) != (now.home, now.embedding):
+        if _index_of(settings) != _index_of(self.config):
             return Workbench(settings)
         other = copy(self)
         other.config = settings
@@ -174,6 +183,8 @@ class Workbench:
 
     def rebuild(self, recipe: Recipe, on_progress: OnProgress, cancel: Cancel) -> Rebuilt:
         """Index all documents again; raises `BadRecord` for a length that the model does not read."""
+        if self.own_engine is not None:
+            return self.store.rebuild(recipe, on_progress, cancel)  # which says why not
         check_lengths(recipe)
         longest = self.find_embedder(recipe.embedding).longest()
         if recipe.tokens > longest:
@@ -360,6 +371,8 @@ class Workbench:
         from crag_core.llamaindex.query_engine import CRAGQueryEngine
         from crag_core.llamaindex.retriever import CRAGRetriever
 
+        if self.own_engine is not None:
+            return CRAGQueryEngine(self.own_engine.open(choice.top_k), postprocessor)
         source = self.retriever.within(choice.collection)
         retriever = CRAGRetriever(source, choice.top_k, embedding=self.embedder.name, collection=choice.collection)
         return CRAGQueryEngine(retriever, postprocessor)
@@ -413,6 +426,11 @@ class Workbench:
                 "search_too": choice.search_too,
             },
         )
+
+
+def _index_of(settings: Config) -> tuple[object, ...]:
+    """What is searched by these settings."""
+    return settings.home, settings.embedding, settings.retriever, settings.retriever_timeout
 
 
 def _logs_of(questions: Sequence[Gradable]) -> tuple[str, ...]:

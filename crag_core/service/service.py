@@ -181,12 +181,14 @@ class Service:
     def _look(self) -> schemas.HealthResponse:
         parts = {name: _part(problem) for name, problem in self.workbench.problems_of_parts().items()}
         counted: list[int] = []
-        parts |= {"index": _tried(lambda: counted.append(len(self.workbench.store.documents())))}
+        engine = self.workbench.own_engine
+        count = lambda: counted.append(len(self.workbench.store.documents()))  # noqa: E731
+        parts |= {"index": _tried(engine.check if engine else count)}
         parts |= {"evaluator": _tried(self._try_evaluator)}
         if self._loaded.is_set():
             # An index that holds nothing asks no model; where only /route is used, none is installed.
             model = _tried(self._load_embedder)
-            parts |= {"embedding model": model.model_copy(update={"needed": counted != [0]})}
+            parts |= {"embedding model": model.model_copy(update={"needed": not engine and counted != [0]})}
         if self.choice.model != EXTRACTIVE:
             problem = self._model_problem()
             parts |= {"language model": _part(problem, needed=known_card(self.choice.evaluator).calls_model)}

@@ -95,6 +95,9 @@ def warm_up() -> Job[Progress | None, Warmed]:
 
     def work(job: Job[Progress | None, Warmed]) -> Warmed:
         job.can_be_left = True
+        if workbench.own_engine is not None:
+            workbench.own_engine.open()
+            return Warmed()
         workbench.find_embedder(workbench.embedder.name).load()
         job.can_be_left = False
         done = Warmed()

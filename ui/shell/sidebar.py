@@ -334,6 +334,8 @@ def _embedding() -> Health:
     workbench, warming = app_state.workbench(), app_state.warm_up()
     if warming.error:
         return Health("Embedding", False, warming.error.message, warming.error.hint)
+    if workbench.own_engine is not None:
+        return Health("Embedding", None, "that of your own engine")
     try:
         name = workbench.store.index_version.embedding
     except CragError:
@@ -367,8 +369,13 @@ def _troubles() -> tuple[Health, ...]:
 
 
 def _store() -> Health:
+    workbench = app_state.workbench()
+    if (engine := workbench.own_engine) is not None:
+        if engine.problem is None:
+            return Health("Store", None, f"{engine.where}, not asked yet")
+        return Health("Store", not engine.problem, engine.problem or f"{engine.kind} of {engine.where}, read only")
     try:
-        count = app_state.workbench().store.count()
+        count = workbench.store.count()
     except CragError as error:
         return Health("Store", False, error.message, error.hint)
     if not count and app_state.warm_up().is_running:

@@ -33,9 +33,8 @@ def add_commands(commands: Any) -> None:
 
 
 def backup(options: argparse.Namespace) -> int:
-    workbench = Workbench()
-    settings = workbench.config
-    copy_index = workbench.store.copy_to
+    settings = config.load()
+    copy_index = Workbench(replace(settings, retriever="")).store.copy_to
     with _target(options.file) as sink, collected(settings.home, copy_index, _is_here(settings.history)) as folder:
         made = write_archive(folder, count(folder, settings), VERSION, now(), sink)
     print(f"{options.file}: {made.counts}; {made.size / 1e6:.1f} MB in {len(made.entries)} files", file=sys.stderr)
@@ -61,7 +60,9 @@ def restore(options: argparse.Namespace) -> int:
 
 def count(home: Path, settings: Config) -> Counts:
     """What a home holds, which is read as the application does; nothing is deleted for its age."""
-    own = replace(settings, home=home, history="disk", history_days=0.0, cache="off", audit="off", metrics_port=0)
+    own = replace(
+        settings, home=home, retriever="", history="disk", history_days=0.0, cache="off", audit="off", metrics_port=0
+    )
     held = Workbench(own)
     documents = held.store.documents()
     return Counts(
@@ -98,6 +99,8 @@ def _not_in_it(settings: Config) -> list[str]:
         lines.append("runs and labels, which are in PostgreSQL (CRAG_HISTORY): back it up with pg_dump")
     elif settings.history != "off" and not _is_here(settings.history):
         lines.append("runs and labels, which are in a database of their own (CRAG_HISTORY): back that up too")
+    if settings.retriever:
+        lines.append(f"the index of your own engine ({settings.retriever}, CRAG_RETRIEVER): back that up too")
     if unknown := left_out(settings.home):
         lines.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
     return lines
