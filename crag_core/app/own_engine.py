@@ -46,12 +46,8 @@ class OwnEngine:
         """The class of the retriever; "" before the first use."""
         return type(self._made).__name__ if self._made else ""
 
-    def open(self, top_k: int = 1) -> OwnRetriever:
-        """It for one choice. Raises `BadRecord` for a name that leads to no retriever, `StoreUnavailable` where the
-        function failed."""
-        import_llama_index()
-        from crag_core.llamaindex.own_retriever import OwnRetriever
-
+    def open(self) -> BaseRetriever:
+        """Raises `BadRecord` for a name that leads to no retriever, `StoreUnavailable` where the function failed."""
         with self._lock:
             if self._made is None:
                 try:
@@ -59,7 +55,15 @@ class OwnEngine:
                 except CragError as error:
                     self._tell(str(error))
                     raise
-        return OwnRetriever(self._made, self.where, top_k, self._seconds, self._tell)
+                self.problem = None
+            return self._made
+
+    def retriever(self, top_k: int) -> OwnRetriever:
+        """It for one choice; it is opened when it is asked."""
+        import_llama_index()
+        from crag_core.llamaindex.own_retriever import OwnRetriever
+
+        return OwnRetriever(self.open, RETRIEVER, self.target, top_k, self._seconds, self._tell)
 
     def check(self) -> None:
         """Raises what is wrong with it, as far as it is known: nothing is retrieved."""
@@ -71,6 +75,7 @@ class OwnEngine:
         self.problem = problem
 
     def _make(self) -> BaseRetriever:
+        import_llama_index()
         from llama_index.core.base.base_retriever import BaseRetriever
 
         made = call(RETRIEVER, self.target, self._seconds * _TO_BUILD)

@@ -372,7 +372,7 @@ class Workbench:
         from crag_core.llamaindex.retriever import CRAGRetriever
 
         if self.own_engine is not None:
-            return CRAGQueryEngine(self.own_engine.open(choice.top_k), postprocessor)
+            return CRAGQueryEngine(self.own_engine.retriever(choice.top_k), postprocessor)
         source = self.retriever.within(choice.collection)
         retriever = CRAGRetriever(source, choice.top_k, embedding=self.embedder.name, collection=choice.collection)
         return CRAGQueryEngine(retriever, postprocessor)

@@ -20,25 +20,35 @@ _LONGEST = 300  # characters of an error
 
 
 class OwnRetriever(BaseRetriever):
-    """Finds what `asked` finds, in its order; the first `similarity_top_k` of it are used.
+    """Finds what the retriever that `open_it` gives finds, in its order; the first `similarity_top_k` of it are used.
 
-    `where` names the setting, `tell` is given what was wrong at each use, "": nothing.
+    `target` is its name in the setting `variable`; `tell` is given what was wrong at each use, "": nothing. Making it
+    opens nothing.
     """
 
     def __init__(
-        self, asked: BaseRetriever, where: str, top_k: int, seconds: float, tell: Callable[[str], None]
+        self,
+        open_it: Callable[[], BaseRetriever],
+        variable: str,
+        target: str,
+        top_k: int,
+        seconds: float,
+        tell: Callable[[str], None],
     ) -> None:
         super().__init__()
-        self.kind = type(asked).__name__
+        self.target = target
         self.similarity_top_k = top_k
-        self._asked = asked
-        self._where = where
+        self._open = open_it
+        self._variable = variable
         self._seconds = seconds
         self._tell = tell
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        kind = self.target
         try:
-            found = within(self._seconds, lambda: self._asked.retrieve(query_bundle))
+            asked = self._open()
+            kind = type(asked).__name__
+            found = within(self._seconds, lambda: asked.retrieve(query_bundle))
             if not all(isinstance(one, NodeWithScore) for one in found):
                 raise TypeError("expected a list of NodeWithScore")
         except CragError as error:
@@ -46,7 +56,7 @@ class OwnRetriever(BaseRetriever):
             raise
         except Exception as error:
             failed = StoreUnavailable(
-                f"The retriever {self.kind} of {self._where} failed: {describe(error)}.",
+                f"The retriever {kind} of {self._variable} ({self.target}) failed: {describe(error)}.",
                 hint="Look whether its server runs and can be reached from this machine, then ask again.",
             )
             self._tell(str(failed))
@@ -56,7 +66,8 @@ class OwnRetriever(BaseRetriever):
 
 
 def kind_of(retriever: BaseRetriever) -> str:
-    return retriever.kind if isinstance(retriever, OwnRetriever) else type(retriever).__name__
+    """Its class; of one that a setting names, that name."""
+    return retriever.target if isinstance(retriever, OwnRetriever) else type(retriever).__name__
 
 
 def within(seconds: float, work: Callable[[], Value]) -> Value:

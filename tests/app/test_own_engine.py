@@ -116,7 +116,7 @@ def ask(capsys: Output, *arguments: str) -> Trace:
 def test_questions_are_asked_of_it_and_no_index_is_made(tmp_path: Path, capsys: Output, my_rag: Any) -> None:
     trace = ask(capsys, "--top-k", "2")
     assert trace.passages and [one.source for one in trace.passages] == ["dues.md", "crane.md"]
-    assert (trace.settings.embedding, trace.settings.top_k) == ("MySearch", 2)
+    assert (trace.settings.embedding, trace.settings.top_k) == ("my_rag:retriever", 2)
     assert trace.passages[0].scores == (("retriever", 9.5),)
     assert my_rag.calls == [QUESTION]
     assert not (tmp_path / "home" / "index").exists() and not (tmp_path / "home" / "no-index").exists()
@@ -145,7 +145,7 @@ def test_a_way_of_searching_that_it_cannot_be_asked_for_is_said(tmp_path: Path, 
     trace = run(bench(tmp_path), "agentic", top_k=6)
     keyword = next(one for one in trace.rounds if one.path[-1] == "keyword")
     assert keyword.retrievals[0].engine is Engine.KEYWORD
-    assert keyword.query_by.endswith("MySearch was asked in its own way: it cannot be asked for keyword search")
+    assert keyword.query_by.endswith("my_rag:retriever was asked in its own way: it cannot be asked for keyword search")
 
 
 # --- read only ------------------------------------------------------------------------------------------------------
@@ -211,15 +211,17 @@ def test_a_setting_that_names_no_function_is_refused(target: str) -> None:
 )
 def test_a_function_that_makes_no_retriever(target: str, kind: type[CragError], message: str, tmp_path: Path) -> None:
     workbench = bench(tmp_path, target)
+    assert workbench.own_engine
     with pytest.raises(kind) as refused:
-        run(workbench)
+        workbench.own_engine.check()
     assert refused.value.message.startswith(f"CRAG_RETRIEVER ({target}): ")
     if "refused" not in target:
         assert message in refused.value.message
     assert refused.value.hint or target == "my_rag:number"
     assert not any(part in str(refused.value) for part in ("s3cr", "t#p", "ss@"))
-    assert workbench.own_engine and workbench.own_engine.problem == str(refused.value)
-    assert main(["ask", QUESTION]) == 0  # with the setting of the environment, which works
+    assert workbench.own_engine.problem == str(refused.value)
+    failed = run(workbench).failure
+    assert failed and (failed.summary, failed.error) == (refused.value.message, kind.__name__)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +290,6 @@ def test_the_example_explores_an_index_in_postgres_which_may_go_and_come_back(
     workbench = bench(tmp_path, "examples.own_engine:retriever", seconds=3.0)
     trace = run(workbench)
     assert trace.failure is None and trace.passages
-    assert trace.settings.embedding == "VectorIndexRetriever"
     assert (trace.passages[0].source, trace.passages[0].document_id) == ("dues.md", "document-dues.md")
     assert postgres.execute("SELECT count(*), max(id) FROM data_my_rag", url=postgres_url) == before == [(3, 3)]
     with postgres.frozen():
