@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import sys
-from collections.abc import Iterable
+import re
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextvars import copy_context
 from importlib import import_module
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any, NoReturn
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from crag_core.base.documents import Ingested, OnProgress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError, StoreUnavailable, WrongUse
 from crag_core.base.llamaindex_import import import_llama_index
-from crag_core.base.protocols import Cancel, Embedder
+from crag_core.base.protocols import Embedder
 from crag_core.retrieval.index.store import PassageStore
-from crag_core.retrieval.upload import Given
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from crag_core.llamaindex.own_retriever import OwnRetriever
 
 RETRIEVER = "CRAG_RETRIEVER"
+Value = TypeVar("Value")
 _TO_BUILD = 10
 """So many times longer than for a reply the function may take, which may load a model."""
+_SECRET = re.compile(r"((?:password|passwd|pwd|secret|token|api_?key)['\"]?\s*[=:]\s*)\S+", re.IGNORECASE)
+_LONGEST = 300  # characters of an error
 
 
 class OwnEngine:
@@ -46,6 +49,28 @@ class OwnEngine:
         """The class of the retriever; "" before the first use."""
         return type(self._made).__name__ if self._made else ""
 
+    def retriever(self, top_k: int) -> OwnRetriever:
+        """It for one choice; it is opened when it is asked."""
+        import_llama_index()
+        from crag_core.llamaindex.own_retriever import OwnRetriever
+
+        return OwnRetriever(self.target, top_k, self.ask)
+
+    def ask(self, work: Callable[[BaseRetriever], Value]) -> Value:
+        """What `work` returns of the retriever within the time; raises `StoreUnavailable` for whatever it raises."""
+        asked = self.open()
+        try:
+            found = within(self._seconds, lambda: work(asked))
+        except Exception as error:
+            failed = StoreUnavailable(
+                f"The retriever {self.kind} of {self.where} failed: {describe(error)}.",
+                hint="Look whether its server runs and can be reached from this machine, then ask again.",
+            )
+            self.problem = str(failed)
+            raise failed from None  # its own words may quote a password
+        self.problem = ""
+        return found
+
     def open(self) -> BaseRetriever:
         """Raises `BadRecord` for a name that leads to no retriever, `StoreUnavailable` where the function failed."""
         with self._lock:
@@ -53,17 +78,10 @@ class OwnEngine:
                 try:
                     self._made = self._make()
                 except CragError as error:
-                    self._tell(str(error))
+                    self.problem = str(error)
                     raise
                 self.problem = None
             return self._made
-
-    def retriever(self, top_k: int) -> OwnRetriever:
-        """It for one choice; it is opened when it is asked."""
-        import_llama_index()
-        from crag_core.llamaindex.own_retriever import OwnRetriever
-
-        return OwnRetriever(self.open, RETRIEVER, self.target, top_k, self._seconds, self._tell)
 
     def check(self) -> None:
         """Raises what is wrong with it, as far as it is known: nothing is retrieved."""
@@ -71,14 +89,18 @@ class OwnEngine:
         if self.problem:
             raise StoreUnavailable(self.problem)
 
-    def _tell(self, problem: str) -> None:
-        self.problem = problem
-
     def _make(self) -> BaseRetriever:
         import_llama_index()
         from llama_index.core.base.base_retriever import BaseRetriever
 
-        made = call(RETRIEVER, self.target, self._seconds * _TO_BUILD)
+        module, _, function = self.target.partition(":")
+        hint = f'To see all of it: python -c "from {module} import {function}; {function}()"'
+        try:
+            made = within(self._seconds * _TO_BUILD, _find(self.where, module, function))
+        except CragError:
+            raise
+        except Exception as error:
+            raise StoreUnavailable(f"{self.where}: the function failed: {describe(error)}.", hint=hint) from None
         if not isinstance(made, BaseRetriever):
             raise BadRecord(
                 f"{self.where}: expected a LlamaIndex BaseRetriever, found {type(made).__name__}.",
@@ -87,30 +109,51 @@ class OwnEngine:
         return made
 
 
-def call(variable: str, target: str, seconds: float) -> Any:
-    """What the function of the setting returns. Raises `BadRecord` or `StoreUnavailable`, which name both."""
-    from crag_core.llamaindex.own_retriever import describe, within
-
-    module, _, function = target.partition(":")
-    hint = f'To see all of it: {Path(sys.executable).name} -c "from {module} import {function}; {function}()"'
+def _find(where: str, module: str, function: str) -> Callable[[], Any]:
     try:
         found = getattr(import_module(module), function)
     except ModuleNotFoundError as error:
-        where = "Install it, or name its folder in PYTHONPATH."
-        raise BadRecord(f"{variable} ({target}): no module {error.name!r} can be imported.", hint=where) from None
-    except AttributeError:
-        raise BadRecord(f"{variable} ({target}): {module} has no {function!r}.", hint="Correct the name.") from None
+        hint = "Install it, or name its folder in PYTHONPATH."
+        raise BadRecord(f"{where}: no module {error.name!r} can be imported.", hint=hint) from None
     except Exception as error:
-        message = f"{variable} ({target}): {module} cannot be imported: {describe(error)}."
-        raise BadRecord(message, hint=hint) from None
+        hint = f'To see all of it: python -c "from {module} import {function}"'
+        raise BadRecord(f"{where}: cannot be imported: {describe(error)}.", hint=hint) from None
     if not callable(found):
-        raise BadRecord(f"{variable} ({target}): expected a function, found {type(found).__name__}.")
+        raise BadRecord(f"{where}: expected a function, found {type(found).__name__}.")
+    made: Callable[[], Any] = found
+    return made
+
+
+def within(seconds: float, work: Callable[[], Value]) -> Value:
+    """What `work` returns or raises, in a thread of its own; `TimeoutError` after `seconds`, and it is left alone."""
+    future: Future[Value] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=copy_context().run, args=(run,), daemon=True).start()
     try:
-        return within(seconds, found)
-    except CragError:
-        raise
-    except Exception as error:
-        raise StoreUnavailable(f"{variable} ({target}): the function failed: {describe(error)}.", hint=hint) from None
+        return future.result(timeout=seconds)
+    except TimeoutError:
+        if future.done():  # it ended just now, or raised a TimeoutError of its own
+            return future.result()
+        raise TimeoutError(f"no reply within {seconds:g} s") from None
+
+
+def describe(error: Exception) -> str:
+    """Its type and the first line of what it says, without what may be a password.
+
+    A URL that cannot be read is quoted in pieces by such errors, so of those the type alone.
+    """
+    kind = type(error).__name__
+    if isinstance(error, ValueError) or kind == "ArgumentError":
+        return f"{kind} (what it says is not shown, since it may quote a password)"
+    said = (str(error).strip().splitlines() or [""])[0]
+    hidden = re.sub(r"\S*@", "…@", _SECRET.sub(r"\1…", said))
+    return f"{kind}: {hidden[:_LONGEST].rstrip('.')}" if said else kind
 
 
 class EngineStore(PassageStore):
@@ -124,23 +167,10 @@ class EngineStore(PassageStore):
         """Of the setting: what the engine holds, and whether that changed, is not known."""
         return hashlib.sha256(self._engine.where.encode()).hexdigest()[:16]
 
-    def ingest(
-        self,
-        documents: Iterable[Given],
-        on_progress: OnProgress = lambda progress: None,
-        *,
-        collection: str = "",
-        cancel: Cancel | None = None,
-    ) -> tuple[Ingested, ...]:
-        self.refuse("takes no documents")
-
-    def rebuild(
-        self, recipe: Recipe, on_progress: OnProgress = lambda progress: None, cancel: Cancel | None = None
-    ) -> Rebuilt:
-        self.refuse("is not re-indexed here")
-
-    def refuse(self, what: str) -> NoReturn:
+    def ingest(self, *given: object, **more: object) -> NoReturn:
         raise WrongUse(
-            f"The index of {self._engine.where} is read only: it {what}.",
+            f"The index of {self._engine.where} is read only: documents are neither added nor indexed again here.",
             hint=f"Change it in your own engine, or unset {RETRIEVER} to use the index in CRAG_HOME.",
         )
+
+    rebuild = ingest

@@ -16,12 +16,11 @@ from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 from crag_core.__main__ import main
 from crag_core.app.calibration import apart
 from crag_core.app.config import Config, load
-from crag_core.app.own_engine import EngineStore
+from crag_core.app.own_engine import EngineStore, describe
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import BadRecord, CragError, StoreUnavailable, WrongUse
 from crag_core.base.types.passages import Engine
 from crag_core.evaluators.policies import find_policy
-from crag_core.llamaindex.own_retriever import describe
 from crag_core.trace.trace import Trace
 from tests.stand_ins.postgres_server import PASSWORD, PostgresServer
 
@@ -201,11 +200,11 @@ def test_a_setting_that_names_no_function_is_refused(target: str) -> None:
     [
         ("no_rag:retriever", BadRecord, "no module 'no_rag' can be imported"),
         ("half:retriever", BadRecord, "no module 'no_such_package' can be imported"),
-        ("broken:retriever", BadRecord, "broken cannot be imported: ValueError (what it says is not shown"),
-        ("my_rag:other", BadRecord, "my_rag has no 'other'"),
+        ("broken:retriever", BadRecord, "cannot be imported: ValueError (what it says is not shown"),
+        ("my_rag:other", BadRecord, "cannot be imported: AttributeError: module 'my_rag' has no attribute 'other'"),
         ("my_rag:number", BadRecord, "expected a function, found int"),
         ("my_rag:index", BadRecord, "expected a LlamaIndex BaseRetriever, found dict"),
-        ("my_rag:refused", StoreUnavailable, "the function failed: ConnectionError: …@w:rd% was refused"),
+        ("my_rag:refused", StoreUnavailable, "the function failed: ConnectionError: password=… was refused."),
         ("my_rag:unreadable", StoreUnavailable, "the function failed: ValueError (what it says is not shown"),
     ],
 )
@@ -215,10 +214,9 @@ def test_a_function_that_makes_no_retriever(target: str, kind: type[CragError], 
     with pytest.raises(kind) as refused:
         workbench.own_engine.check()
     assert refused.value.message.startswith(f"CRAG_RETRIEVER ({target}): ")
-    if "refused" not in target:
-        assert message in refused.value.message
+    assert message in refused.value.message
     assert refused.value.hint or target == "my_rag:number"
-    assert not any(part in str(refused.value) for part in ("s3cr", "t#p", "ss@"))
+    assert not any(part in str(refused.value) for part in ("s3cr", "t#p", "ss@", "w:rd"))
     assert workbench.own_engine.problem == str(refused.value)
     failed = run(workbench).failure
     assert failed and (failed.summary, failed.error) == (refused.value.message, kind.__name__)
