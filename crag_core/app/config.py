@@ -81,9 +81,14 @@ class Config:
         "an engine of your own in place of the index in CRAG_HOME, read only: package.module:function, where the "
         "function returns a LlamaIndex retriever",
     )  # fmt: skip
-    retriever_timeout: float = _setting(
-        _DOCUMENTS, "CRAG_RETRIEVER_TIMEOUT", 30.0, "5",
-        "seconds to wait for one search of it; ten times as long for the function", limits=(1, 600),
+    vector_store: str = _setting(
+        _DOCUMENTS, "CRAG_VECTOR_STORE", "", "my_rag.store:vectors",
+        "where the vectors of documents are searched, in place of memory: package.module:function, where the function "
+        "returns a LlamaIndex vector store",
+    )  # fmt: skip
+    engine_timeout: float = _setting(
+        _DOCUMENTS, "CRAG_ENGINE_TIMEOUT", 30.0, "5",
+        "seconds to wait for a reply of either; ten times as long for its function", limits=(1, 600),
     )  # fmt: skip
     ollama_host: str = _setting(
         _MODELS, "OLLAMA_HOST", "", "http://one:11434", "where Ollama answers; empty: http://127.0.0.1:11434"
@@ -236,10 +241,16 @@ class Config:
         if not 0 <= self.chunk_overlap <= self.chunk_tokens // 2:
             found = f"expected 0 to {self.chunk_tokens // 2}, found {self.chunk_overlap}"
             raise BadRecord(f"CRAG_CHUNK_OVERLAP: {found}.")
-        if self.retriever and not _FUNCTION.fullmatch(self.retriever):
+        for variable, kind in (("CRAG_RETRIEVER", "retriever"), ("CRAG_VECTOR_STORE", "vector store")):
+            if (named := self.by_variable()[variable]) and not _FUNCTION.fullmatch(named):
+                raise BadRecord(
+                    f"{variable}: expected package.module:function, found {show_place(named)}.",
+                    hint=f"The function takes no arguments and returns a LlamaIndex {kind}: see docs/scaling.md.",
+                )
+        if self.retriever and self.vector_store:
             raise BadRecord(
-                f"CRAG_RETRIEVER: expected package.module:function, found {show_place(self.retriever)}.",
-                hint="The function takes no arguments and returns a LlamaIndex retriever: see docs/scaling.md.",
+                "CRAG_RETRIEVER and CRAG_VECTOR_STORE exclude each other: the first adds no documents.",
+                hint="Unset one of them.",
             )
         servers.check_openai_url(self.openai_url)
         _ = self.ollama_url  # what is of no use is refused here

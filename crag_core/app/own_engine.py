@@ -1,4 +1,4 @@
-"""An engine of the user's own in place of our index: a function that returns a LlamaIndex retriever, by its name."""
+"""Engines of the user's own by the name of a function: a LlamaIndex retriever or vector store, in place of ours."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ from crag_core.base.protocols import Embedder
 from crag_core.retrieval.index.store import PassageStore
 
 if TYPE_CHECKING:
-    from llama_index.core.base.base_retriever import BaseRetriever
-
     from crag_core.llamaindex.own_retriever import OwnRetriever
 
-RETRIEVER = "CRAG_RETRIEVER"
+RETRIEVER, VECTOR_STORE = "CRAG_RETRIEVER", "CRAG_VECTOR_STORE"
 Value = TypeVar("Value")
 _TO_BUILD = 10
 """So many times longer than for a reply the function may take, which may load a model."""
@@ -31,23 +29,25 @@ _LONGEST = 300  # characters of an error
 
 
 class OwnEngine:
-    """The retriever that `target`, "package.module:function", returns; it is called once, at the first use.
+    """The retriever or vector store that `target`, "package.module:function", returns; it is called once, at the first
+    use. `variable` names it, RETRIEVER or VECTOR_STORE.
 
     `problem` says what was wrong at the last use, "": nothing, None: not used yet.
     """
 
-    def __init__(self, target: str, seconds: float) -> None:
+    def __init__(self, variable: str, target: str, seconds: float) -> None:
         self.target = target
-        self.where = f"{RETRIEVER} ({target})"
+        self.where = f"{variable} ({target})"
+        self._is_retriever = variable == RETRIEVER
         self.problem: str | None = None
         self._seconds = seconds
-        self._made: BaseRetriever | None = None
+        self._made: Any = None
         self._lock = Lock()
 
     @property
     def kind(self) -> str:
-        """The class of the retriever; "" before the first use."""
-        return type(self._made).__name__ if self._made else ""
+        """Its class; "" before the first use."""
+        return type(self._made).__name__ if self._made is not None else ""
 
     def retriever(self, top_k: int) -> OwnRetriever:
         """It for one choice; it is opened when it is asked."""
@@ -56,14 +56,15 @@ class OwnEngine:
 
         return OwnRetriever(self.target, top_k, self.ask)
 
-    def ask(self, work: Callable[[BaseRetriever], Value]) -> Value:
-        """What `work` returns of the retriever within the time; raises `StoreUnavailable` for whatever it raises."""
+    def ask(self, work: Callable[[Any], Value]) -> Value:
+        """What `work` returns of it within the time; raises `StoreUnavailable` for whatever it raises."""
         asked = self.open()
         try:
             found = within(self._seconds, lambda: work(asked))
         except Exception as error:
+            role = "retriever" if self._is_retriever else "vector store"
             failed = StoreUnavailable(
-                f"The retriever {self.kind} of {self.where} failed: {describe(error)}.",
+                f"The {role} {self.kind} of {self.where} failed: {describe(error)}.",
                 hint="Look whether its server runs and can be reached from this machine, then ask again.",
             )
             self.problem = str(failed)
@@ -71,8 +72,8 @@ class OwnEngine:
         self.problem = ""
         return found
 
-    def open(self) -> BaseRetriever:
-        """Raises `BadRecord` for a name that leads to no retriever, `StoreUnavailable` where the function failed."""
+    def open(self) -> Any:
+        """Raises `BadRecord` for a name that leads to none, `StoreUnavailable` where the function failed."""
         with self._lock:
             if self._made is None:
                 try:
@@ -84,14 +85,15 @@ class OwnEngine:
             return self._made
 
     def check(self) -> None:
-        """Raises what is wrong with it, as far as it is known: nothing is retrieved."""
+        """Raises what is wrong with it, as far as it is known: it is not asked."""
         self.open()
         if self.problem:
             raise StoreUnavailable(self.problem)
 
-    def _make(self) -> BaseRetriever:
+    def _make(self) -> Any:
         import_llama_index()
         from llama_index.core.base.base_retriever import BaseRetriever
+        from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
         module, _, function = self.target.partition(":")
         hint = f'To see all of it: python -c "from {module} import {function}; {function}()"'
@@ -101,10 +103,14 @@ class OwnEngine:
             raise
         except Exception as error:
             raise StoreUnavailable(f"{self.where}: the function failed: {describe(error)}.", hint=hint) from None
-        if not isinstance(made, BaseRetriever):
+        expected: type = BaseRetriever if self._is_retriever else BasePydanticVectorStore
+        if not isinstance(made, expected):
+            example = (
+                "index.as_retriever(similarity_top_k=20)" if self._is_retriever else "PGVectorStore.from_params(…)"
+            )
             raise BadRecord(
-                f"{self.where}: expected a LlamaIndex BaseRetriever, found {type(made).__name__}.",
-                hint="Return one, for instance index.as_retriever(similarity_top_k=20).",
+                f"{self.where}: expected a LlamaIndex {expected.__name__}, found {type(made).__name__}.",
+                hint=f"Return one, for instance {example}.",
             )
         return made
 

@@ -13,7 +13,7 @@ from crag_core import evaluators
 from crag_core.app import config
 from crag_core.app.config import Config
 from crag_core.app.model_servers import ModelServers
-from crag_core.app.own_engine import EngineStore, OwnEngine
+from crag_core.app.own_engine import RETRIEVER, VECTOR_STORE, EngineStore, OwnEngine
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, NotCalibrated, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
@@ -58,6 +58,7 @@ from crag_core.retrieval.chunking.split import Cut
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
+from crag_core.retrieval.index.vector_store import VectorStorePassages
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.sandbox.documents import DRAWING, PAGE, DocumentProcesses
 from crag_core.storage.cache import open_cache
@@ -112,7 +113,7 @@ class Workbench:
         _ = self.prompts  # what is of no use is refused here
         self._embedders: dict[str, HuggingFaceEmbedder] = {}
         own = self.config.retriever
-        self.own_engine = OwnEngine(own, self.config.retriever_timeout) if own else None
+        self.own_engine = OwnEngine(RETRIEVER, own, self.config.engine_timeout) if own else None
         """In place of our own index, where the settings name one."""
         self.store = self._open_store()
         self.retriever = HybridRetriever(self.store)
@@ -135,13 +136,12 @@ class Workbench:
         embedder = self.find_embedder(self.config.embedding)
         if self.own_engine is not None:
             return EngineStore(self.config.home, embedder, self.own_engine)
-        return PassageStore(
-            self.config.home / "index",
-            embedder,
-            parser().cut,
-            recipe=Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap),
-            find_embedder=self.find_embedder,
-        )
+        recipe = Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap)
+        home, read, find = self.config.home, parser().cut, self.find_embedder
+        if own := self.config.vector_store:
+            ask = OwnEngine(VECTOR_STORE, own, self.config.engine_timeout).ask
+            return VectorStorePassages(home / "vector-store", embedder, read, ask, recipe=recipe, find_embedder=find)
+        return PassageStore(home / "index", embedder, read, recipe=recipe, find_embedder=find)
 
     def _watch(self) -> None:
         """What of this workbench is asked for at a scrape."""
@@ -183,7 +183,7 @@ class Workbench:
 
     def rebuild(self, recipe: Recipe, on_progress: OnProgress, cancel: Cancel) -> Rebuilt:
         """Index all documents again; raises `BadRecord` for a length that the model does not read."""
-        if self.own_engine is not None:
+        if self.config.retriever or self.config.vector_store:
             return self.store.rebuild(recipe, on_progress, cancel)  # which says why not
         check_lengths(recipe)
         longest = self.find_embedder(recipe.embedding).longest()
@@ -430,7 +430,8 @@ class Workbench:
 
 def _index_of(settings: Config) -> tuple[object, ...]:
     """What is searched by these settings."""
-    return settings.home, settings.embedding, settings.retriever, settings.retriever_timeout
+    own = (settings.retriever, settings.vector_store, settings.engine_timeout)
+    return settings.home, settings.embedding, *own
 
 
 def _logs_of(questions: Sequence[Gradable]) -> tuple[str, ...]:

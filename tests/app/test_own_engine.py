@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 
 from crag_core.__main__ import main
+from crag_core.app import workbench as build
 from crag_core.app.calibration import apart
 from crag_core.app.config import Config, load
 from crag_core.app.own_engine import EngineStore, describe
@@ -23,6 +24,7 @@ from crag_core.base.types.passages import Engine
 from crag_core.evaluators.policies import find_policy
 from crag_core.trace.trace import Trace
 from tests.stand_ins.postgres_server import PASSWORD, PostgresServer
+from tests.word_embedder import WordEmbedder
 
 Output = pytest.CaptureFixture[str]
 QUESTION = "What does a yacht of nine metres pay for a night?"
@@ -96,7 +98,7 @@ def my_rag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def bench(tmp_path: Path, target: str = "my_rag:retriever", seconds: float = 30.0) -> Workbench:
-    return Workbench(Config(home=tmp_path / "home", cache="off", retriever=target, retriever_timeout=seconds))
+    return Workbench(Config(home=tmp_path / "home", cache="off", retriever=target, engine_timeout=seconds))
 
 
 def run(workbench: Workbench, policy: str = "paper", evaluator: str = "cross-encoder", top_k: int = 2) -> Trace:
@@ -140,7 +142,7 @@ def test_graded_sets_belong_to_the_setting(tmp_path: Path) -> None:
 
 
 def test_a_way_of_searching_that_it_cannot_be_asked_for_is_said(tmp_path: Path, my_rag: Any) -> None:
-    my_rag.TEXTS.pop("dues.md")
+    my_rag.TEXTS = {f"{at}.md": f"The crane number {at} lifts at most 6 tonnes." for at in range(4)}
     trace = run(bench(tmp_path), "agentic", top_k=6)
     keyword = next(one for one in trace.rounds if one.path[-1] == "keyword")
     assert keyword.retrievals[0].engine is Engine.KEYWORD
@@ -299,6 +301,83 @@ def test_the_example_explores_an_index_in_postgres_which_may_go_and_come_back(
     assert away and away.summary.startswith("The retriever VectorIndexRetriever of CRAG_RETRIEVER (examples.own_eng")
     assert PASSWORD not in str((late, away)) and "s3cr" not in str((late, away))
     assert run(workbench).failure is None
+
+
+@pytest.fixture(params=["postgres", "qdrant"])
+def vectors(request: pytest.FixtureRequest, my_rag: Any, tmp_path: Path) -> Callable[[], int]:
+    """`my_rag.vectors` returns an empty vector store; the fixture counts what is in it."""
+    if request.param == "postgres":
+        from llama_index.vector_stores.postgres import PGVectorStore
+
+        postgres, plain = request.getfixturevalue("postgres"), request.getfixturevalue("postgres_url")
+        url = plain.replace("postgresql://", "postgresql+psycopg://")
+        my_rag.vectors = lambda: PGVectorStore.from_params(
+            connection_string=url, async_connection_string=url, table_name="kept", embed_dim=32
+        )
+        return lambda: int(postgres.execute("SELECT count(*) FROM data_kept", url=plain)[0][0])
+    qdrant = pytest.importorskip("qdrant_client")
+    from llama_index.vector_stores.qdrant import QdrantVectorStore
+
+    client = qdrant.QdrantClient(path=str(tmp_path / "qdrant"))
+    request.addfinalizer(client.close)
+    my_rag.vectors = lambda: QdrantVectorStore("kept", client=client)
+    return lambda: int(client.count("kept").count)
+
+
+def test_documents_are_put_into_a_vector_store_searched_replaced_and_removed(
+    vectors: Callable[[], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    workbench = Workbench(Config(home=tmp_path / "home", cache="off", vector_store="my_rag:vectors"))
+    store = workbench.store
+    added = store.ingest([(name, text.encode()) for name, text in TEXTS.items()])
+    assert [one.outcome for one in added] == ["indexed"] * 3 and vectors() == 3
+    found = workbench.retriever.retrieve(QUESTION, 2, Engine.DENSE).passages
+    assert found[0].source == "dues.md" and found[0].found_by == ("dense",)
+    assert found[0].scores[0][0] == "cosine"
+    store.move([added[1].document_id], "cranes")
+    within = workbench.retriever.within("cranes").retrieve(QUESTION, 5, Engine.DENSE).passages
+    assert [one.source for one in within] == ["crane.md"]
+    (replaced,) = store.ingest([("dues.md", b"A yacht pays 15 pounds a night.")])
+    assert replaced.outcome == "replaced the older version" and vectors() == 3
+    found = workbench.retriever.retrieve(QUESTION, 1, Engine.DENSE).passages
+    assert [one.text for one in found] == ["A yacht pays 15 pounds a night."]
+    store.delete_all([replaced.document_id])
+    assert vectors() == 2 and len(store.documents()) == 2
+    assert run(workbench).settings.embedding == "words"
+    with pytest.raises(WrongUse, match="are not re-indexed"):
+        store.rebuild(store.index_version.recipe)
+
+
+def test_a_vector_store_that_is_away_is_named_and_nothing_is_half_added(
+    postgres: PostgresServer, postgres_url: str, my_rag: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from llama_index.vector_stores.postgres import PGVectorStore
+
+    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    url = postgres_url.replace("postgresql://", "postgresql+psycopg://")
+    my_rag.vectors = lambda: PGVectorStore.from_params(
+        connection_string=url, async_connection_string=url, table_name="kept", embed_dim=32
+    )
+    workbench = Workbench(Config(home=tmp_path / "home", cache="off", vector_store="my_rag:vectors"))
+    workbench.store.ingest([("crane.md", TEXTS["crane.md"].encode())])
+    postgres.stop()
+    try:
+        with pytest.raises(StoreUnavailable, match="The vector store PGVectorStore of CRAG_VECTOR_STORE") as away:
+            workbench.store.ingest([("dues.md", TEXTS["dues.md"].encode())])
+        failed = run(workbench).failure
+    finally:
+        postgres.start()
+    assert "s3cr" not in str(away.value)
+    assert failed and failed.error == "StoreUnavailable" and "CRAG_VECTOR_STORE (my_rag:vectors)" in failed.summary
+    assert [row.name for row in workbench.store.listing()] == ["crane.md"]
+    workbench.store.ingest([("dues.md", TEXTS["dues.md"].encode())])
+    assert workbench.retriever.retrieve(QUESTION, 1, Engine.DENSE).passages[0].source == "dues.md"
+
+
+def test_the_two_settings_exclude_each_other() -> None:
+    with pytest.raises(BadRecord, match="CRAG_RETRIEVER and CRAG_VECTOR_STORE exclude each other"):
+        load({"CRAG_RETRIEVER": "a:b", "CRAG_VECTOR_STORE": "a:b"})
 
 
 def test_an_index_in_qdrant_is_explored(

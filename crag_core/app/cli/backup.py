@@ -61,7 +61,15 @@ def restore(options: argparse.Namespace) -> int:
 def count(home: Path, settings: Config) -> Counts:
     """What a home holds, which is read as the application does; nothing is deleted for its age."""
     own = replace(
-        settings, home=home, retriever="", history="disk", history_days=0.0, cache="off", audit="off", metrics_port=0
+        settings,
+        home=home,
+        retriever="",
+        vector_store="",
+        history="disk",
+        history_days=0.0,
+        cache="off",
+        audit="off",
+        metrics_port=0,
     )
     held = Workbench(own)
     documents = held.store.documents()
@@ -101,6 +109,10 @@ def _not_in_it(settings: Config) -> list[str]:
         lines.append("runs and labels, which are in a database of their own (CRAG_HISTORY): back that up too")
     if settings.retriever:
         lines.append(f"the index of your own engine ({settings.retriever}, CRAG_RETRIEVER): back that up too")
+    if settings.vector_store:
+        lines.append(
+            f"the vector store ({settings.vector_store}, CRAG_VECTOR_STORE): restored without it, all is searched"
+        )
     if unknown := left_out(settings.home):
         lines.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
     return lines

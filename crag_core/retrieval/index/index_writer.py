@@ -130,7 +130,7 @@ class IndexWriter:
         with self.file.writing() as database:
             known = _row(database, row.id)
             is_own = known is not None and known.is_under_way and _part(known) == _part(row)
-            if not is_own or self.current(database).id != version.id or _replaced_by(database, row):
+            if not is_own or self.current(database).id != version.id or replaced_by(database, row):
                 return False
             _add(database, version.id, row.id, embedded, row.passages)
             _put(database, replace(row, state=State.INDEXING, passages=len(embedded), changed_at=now()))
@@ -146,7 +146,7 @@ class IndexWriter:
             known = _row(database, row.id)
             if known is None or not (known.is_whole or embedded):
                 return Written(None)
-            older = _replaced_by(database, row)
+            older = replaced_by(database, row)
             if row.owner == EARLIER and any(one.is_whole for one in older):
                 _remove(database, [row.id])  # a newer content was added since
                 return Written(None)
@@ -340,7 +340,7 @@ def _put(database: sqlite3.Connection, row: Document) -> None:
     )
 
 
-def _replaced_by(database: sqlite3.Connection, row: Document) -> list[Document]:
+def replaced_by(database: sqlite3.Connection, row: Document) -> list[Document]:
     """Earlier contents of the same name, or refusals of it."""
     found = rows_where(database, "name = ? AND collection = ? AND id != ?", (row.name, row.collection, row.id))
     return [one for one in found if one.is_whole or one.state == State.REFUSED]

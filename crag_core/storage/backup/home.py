@@ -15,7 +15,7 @@ from crag_core.base.errors import BackupFailed
 from crag_core.storage.backup.archive import BESIDE, FILES, FOLDERS
 
 _PREFIX = ".backup-"
-_KNOWN = {*FOLDERS, *FILES, "grades.sqlite", "history.db.new", "backup.lock"}
+_KNOWN = {*FOLDERS, *FILES, "grades.sqlite", "history.db.new", "backup.lock", "vector-store"}
 
 
 @contextmanager
