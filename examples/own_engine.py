@@ -14,5 +14,7 @@ def retriever() -> BaseRetriever:
     store = PGVectorStore.from_params(
         connection_string=url, async_connection_string=url, table_name="my_rag", embed_dim=384, perform_setup=False
     )
-    index = VectorStoreIndex.from_vector_store(store, embed_model=HuggingFaceEmbedding(get_model_path()))
+    index = VectorStoreIndex.from_vector_store(
+        store, embed_model=HuggingFaceEmbedding(model_name=str(get_model_path()))
+    )
     return index.as_retriever(similarity_top_k=20)

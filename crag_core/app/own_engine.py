@@ -38,7 +38,7 @@ class OwnEngine:
     def __init__(self, variable: str, target: str, seconds: float) -> None:
         self.target = target
         self.where = f"{variable} ({target})"
-        self._is_retriever = variable == RETRIEVER
+        self._role = "retriever" if variable == RETRIEVER else "vector store"
         self.problem: str | None = None
         self._seconds = seconds
         self._made: Any = None
@@ -62,9 +62,8 @@ class OwnEngine:
         try:
             found = within(self._seconds, lambda: work(asked))
         except Exception as error:
-            role = "retriever" if self._is_retriever else "vector store"
             failed = StoreUnavailable(
-                f"The {role} {self.kind} of {self.where} failed: {describe(error)}.",
+                f"The {self._role} {self.kind} of {self.where} failed: {describe(error)}.",
                 hint="Look whether its server runs and can be reached from this machine, then ask again.",
             )
             self.problem = str(failed)
@@ -92,8 +91,7 @@ class OwnEngine:
 
     def _make(self) -> Any:
         import_llama_index()
-        from llama_index.core.base.base_retriever import BaseRetriever
-        from llama_index.core.vector_stores.types import BasePydanticVectorStore
+        from crag_core.llamaindex.own_retriever import KINDS
 
         module, _, function = self.target.partition(":")
         hint = f'To see all of it: python -c "from {module} import {function}; {function}()"'
@@ -103,11 +101,8 @@ class OwnEngine:
             raise
         except Exception as error:
             raise StoreUnavailable(f"{self.where}: the function failed: {describe(error)}.", hint=hint) from None
-        expected: type = BaseRetriever if self._is_retriever else BasePydanticVectorStore
+        expected, example = KINDS[self._role]
         if not isinstance(made, expected):
-            example = (
-                "index.as_retriever(similarity_top_k=20)" if self._is_retriever else "PGVectorStore.from_params(…)"
-            )
             raise BadRecord(
                 f"{self.where}: expected a LlamaIndex {expected.__name__}, found {type(made).__name__}.",
                 hint=f"Return one, for instance {example}.",

@@ -1,4 +1,4 @@
-"""A retriever that a setting of the application names."""
+"""A retriever that a setting of the application names, and what such a setting may name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from collections.abc import Callable
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
+KINDS: dict[str, tuple[type, str]] = {
+    "retriever": (BaseRetriever, "index.as_retriever(similarity_top_k=20)"),
+    "vector store": (BasePydanticVectorStore, "PGVectorStore.from_params(…)"),
+}
+"""What is expected, with an example."""
 Ask = Callable[[Callable[[BaseRetriever], list[NodeWithScore]]], list[NodeWithScore]]
 """Gives the retriever to a function, and what that returns back; an error of it comes as a `CragError`."""
 

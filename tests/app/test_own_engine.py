@@ -262,7 +262,7 @@ def test_what_may_be_a_password_is_not_shown(said: str, shown: str) -> None:
 
 @pytest.fixture(scope="module")
 def embedder() -> HuggingFaceEmbedding:
-    return HuggingFaceEmbedding(get_model_path())
+    return HuggingFaceEmbedding(model_name=str(get_model_path()))
 
 
 def nodes() -> list[TextNode]:

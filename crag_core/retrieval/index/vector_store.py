@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import NAMESPACE_OID, uuid5
 
-from crag_core.base.documents import Document, IndexVersion, Recipe
-from crag_core.base.errors import WrongUse
+from crag_core.base.documents import Document, IndexVersion, Recipe, State
+from crag_core.base.errors import StoreUnavailable, WrongUse
 from crag_core.base.protocols import Embedder
 from crag_core.retrieval.chunking.split import make_nodes
 from crag_core.retrieval.index.index_file import IndexFile
-from crag_core.retrieval.index.index_writer import Embedded, IndexWriter, Written, replaced_by
+from crag_core.retrieval.index.index_writer import Embedded, IndexWriter, Written, replaced_by, rows_where
 from crag_core.retrieval.index.ingest import Read
 from crag_core.retrieval.index.search import Hit
 from crag_core.retrieval.index.store import FindEmbedder, PassageStore
@@ -61,7 +61,11 @@ class VectorStoreWriter(IndexWriter):
     def _put(self, row: Document, embedded: Embedded) -> None:
         from llama_index.core.ingestion import IngestionPipeline
 
-        self._take_out([row.id])
+        try:
+            self._take_out([row.id])
+        except StoreUnavailable:  # some have no collection before the first document; one that is away says so below
+            if self._has_documents():
+                raise
         nodes = make_nodes([chunk for chunk, _ in embedded], row)
         for node, (_, vector) in zip(nodes, embedded, strict=True):
             node.id_ = str(uuid5(NAMESPACE_OID, node.id_))  # some stores take no other ids
@@ -71,6 +75,10 @@ class VectorStoreWriter(IndexWriter):
             self._ask(
                 lambda store, part=part: IngestionPipeline(transformations=[], vector_store=store).run(nodes=part)
             )
+
+    def _has_documents(self) -> bool:
+        with self.file.reading() as database:
+            return bool(database and rows_where(database, "state = ?", (State.INDEXED,)))
 
     def _take_out(self, ids: Iterable[str]) -> None:
         for id_ in ids:
