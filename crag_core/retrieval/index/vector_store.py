@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import NAMESPACE_OID, uuid5
@@ -18,6 +19,7 @@ from crag_core.retrieval.index.search import Hit
 from crag_core.retrieval.index.store import FindEmbedder, PassageStore
 
 if TYPE_CHECKING:
+    from llama_index.core.schema import BaseNode
     from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 Ask = Callable[[Callable[["BasePydanticVectorStore"], Any]], Any]
@@ -59,8 +61,6 @@ class VectorStoreWriter(IndexWriter):
         return gone
 
     def _put(self, row: Document, embedded: Embedded) -> None:
-        from llama_index.core.ingestion import IngestionPipeline
-
         try:
             self._take_out([row.id])
         except StoreUnavailable:  # some have no collection before the first document; one that is away says so below
@@ -71,10 +71,7 @@ class VectorStoreWriter(IndexWriter):
             node.id_ = str(uuid5(NAMESPACE_OID, node.id_))  # some stores take no other ids
             node.embedding = list(vector)
         for start in range(0, len(nodes), _AT_ONCE):
-            part = nodes[start : start + _AT_ONCE]
-            self._ask(
-                lambda store, part=part: IngestionPipeline(transformations=[], vector_store=store).run(nodes=part)
-            )
+            self._ask(partial(_add, nodes[start : start + _AT_ONCE]))
 
     def _has_documents(self) -> bool:
         with self.file.reading() as database:
@@ -82,7 +79,17 @@ class VectorStoreWriter(IndexWriter):
 
     def _take_out(self, ids: Iterable[str]) -> None:
         for id_ in ids:
-            self._ask(lambda store, id_=id_: store.delete(id_))
+            self._ask(partial(_delete, id_))
+
+
+def _add(nodes: Sequence[BaseNode], store: BasePydanticVectorStore) -> None:
+    from llama_index.core.ingestion import IngestionPipeline
+
+    IngestionPipeline(transformations=[], vector_store=store).run(nodes=nodes)
+
+
+def _delete(document_id: str, store: BasePydanticVectorStore) -> None:
+    store.delete(document_id)
 
 
 class VectorStorePassages(PassageStore):
