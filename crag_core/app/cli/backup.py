@@ -110,9 +110,7 @@ def _not_in_it(settings: Config) -> list[str]:
     if settings.retriever:
         lines.append(f"the index of your own engine ({settings.retriever}, CRAG_RETRIEVER): back that up too")
     if settings.vector_store:
-        lines.append(
-            f"the vector store ({settings.vector_store}, CRAG_VECTOR_STORE): restored without it, all is searched"
-        )
+        lines.append(f"the vector store ({settings.vector_store}, CRAG_VECTOR_STORE): unset it after a restore")
     if unknown := left_out(settings.home):
         lines.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
     return lines
