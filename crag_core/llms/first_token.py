@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any
 
@@ -10,6 +9,7 @@ from crag_core.base.protocols import Reply
 from crag_core.base.types.steps import Usage
 from crag_core.llms.reply_errors import WrongShape, counts, part
 
+_ROUNDING = 1e-3
 TOP = 20
 """Tokens whose log probabilities are asked for: the most that Ollama, OpenAI and vLLM give."""
 
@@ -47,8 +47,9 @@ def _likely(told: object) -> tuple[tuple[str, float], ...]:
 
 
 def _pair(one: object) -> tuple[str, float] | None:
+    """None for what is no log probability: a number above 0, but for what rounding makes of 0."""
     token, value = part(one, "token"), part(one, "logprob")
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and value <= _ROUNDING
     return (token, min(float(value), 0.0)) if isinstance(token, str) and is_number else None
 
 

@@ -18,7 +18,7 @@ from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacit
 from crag_core.llms.first_token import TOP
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.reply_errors import explain_call, note_reply
-from crag_core.llms.servers import ServerState, ollama_url, shown, wrong_path
+from crag_core.llms.servers import MOST_MODELS, ServerState, ollama_url, shown, too_many, wrong_path
 
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
 LOOKING = 3.0
@@ -81,7 +81,8 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
     if not chat_models:
         none = f"Ollama at {called} has no model that writes."
         return ServerState(True, (), none, "Get one with: ollama pull llama3.2", versions=versions)
-    return ServerState(True, chat_models, versions=versions)
+    chosen, more = chat_models[:MOST_MODELS], too_many(called, len(chat_models))
+    return ServerState(True, chosen, more, versions=versions)
 
 
 async def _look(host: str, timeout: float) -> tuple[Sequence[Any], tuple[str, ...]]:

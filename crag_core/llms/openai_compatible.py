@@ -15,7 +15,7 @@ from crag_core.llms.first_token import TOP, allowed
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
 from crag_core.llms.reply_errors import explain_call, note_reply
-from crag_core.llms.servers import ServerState, shown, wrong_path
+from crag_core.llms.servers import MOST_MODELS, ServerState, shown, too_many, wrong_path
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -46,7 +46,7 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
         return ServerState(False, (), f"No model server answers at {called}.", _START)
     except (ValueError, RecursionError):
         return ServerState(False, (), f"What answers at {called} does not list models.", check)
-    return ServerState(True, names)
+    return ServerState(True, names[:MOST_MODELS], too_many(called, len(names)))
 
 
 async def _list(url: str, key: str, timeout: float) -> Response:
@@ -65,12 +65,14 @@ async def _list(url: str, key: str, timeout: float) -> Response:
 
 
 def _names(listed: object) -> tuple[str, ...]:
-    """Of all models of a list; raises `ValueError` for what is none."""
+    """Of the models of a list, an entry without a name left out; raises `ValueError` for what is no list of models."""
     data = listed.get("data") if isinstance(listed, dict) else None
-    names = [item.get("id") if isinstance(item, dict) else None for item in data] if isinstance(data, list) else [None]
-    if not all(isinstance(name, str) and name for name in names):
-        raise ValueError("expected a list of models, found something else")
-    return tuple(name for name in names if isinstance(name, str))
+    if isinstance(data, list):
+        named = [item.get("id") for item in data if isinstance(item, dict)]
+        names = [name for name in named if isinstance(name, str) and name]
+        if names or not data:
+            return tuple(names)
+    raise ValueError("expected a list of models, found something else")
 
 
 def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> ServerModel:

@@ -27,6 +27,10 @@ _ADDRESS = re.compile(r"https?://|[\w.-]+:\d+", re.IGNORECASE)
 """How one of several addresses begins, where no comma stands between them: words are none."""
 
 
+MOST_MODELS = 500
+"""Of one server, in a list that people choose from."""
+
+
 @dataclass(frozen=True)
 class ServerState:
     """Whether a model server answers, and the chat models it has; `message` and `hint` say what is wrong.
@@ -39,6 +43,11 @@ class ServerState:
     message: str = ""
     hint: str = ""
     versions: tuple[tuple[str, str], ...] = ()
+
+
+def too_many(called: str, count: int) -> str:
+    """That not all models of a server are offered; "" where they are."""
+    return f"{called} lists {count:,} models; the first {MOST_MODELS} are offered." if count > MOST_MODELS else ""
 
 
 def host_url(value: str) -> str:

@@ -92,6 +92,7 @@ def told(token: object = "Yes", logprob: object = -0.1, *top: dict[str, Any]) ->
         ([told("Yes", -0.1, {"token": "No", "logprob": -2.5})], (("Yes", -0.1), ("No", -2.5))),
         ([told("Yes", -3.0, {"token": "No", "logprob": -0.1})], (("No", -0.1), ("Yes", -3.0))),
         ([told("Yes", 0.00001)], (("Yes", 0.0),)),  # a probability is 1 at most
+        ([told("Yes", 0.7, {"token": "No", "logprob": 2.0})], ()),  # these are none
         ([told("Yes", float("nan"))], ()),
         ([told("Yes", "-0.1")], ()),
         ([told(5, -0.1, {"token": "No"}, {"logprob": -1.0}, "No")], ()),  # type: ignore[arg-type]

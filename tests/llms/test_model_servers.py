@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from crag_core.base.errors import ModelMissing, ModelUnavailable
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import CallLimit
-from crag_core.llms.servers import ServerState, host_url, wrong_path
+from crag_core.llms.servers import MOST_MODELS, ServerState, host_url, wrong_path
 from tests.faults.parts import Wire
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import LocalServer
@@ -195,6 +195,15 @@ def test_what_lists_no_models_is_told_so(response: Response) -> None:
     with Something(response) as server:
         state = openai_compatible.look(f"{server.url}/v1")
     assert not state.reachable and "does not list models" in state.message
+
+
+def test_an_entry_without_a_name_is_left_out_and_of_very_many_the_first_are_offered() -> None:
+    with Something(JSONResponse({"data": [{}, {"id": 7}, "x", {"id": "one"}]})) as server:
+        state = openai_compatible.look(f"{server.url}/v1")
+    assert (state.reachable, state.models, state.message) == (True, ("one",), "")
+    with Something(JSONResponse({"data": [{"id": f"m{n}"} for n in range(MOST_MODELS + 1)]})) as server:
+        state = openai_compatible.look(f"{server.url}/v1")
+    assert len(state.models) == MOST_MODELS and state.message.endswith("lists 501 models; the first 500 are offered.")
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "no address at all", "http://[::1:5"])

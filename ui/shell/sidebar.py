@@ -325,7 +325,8 @@ def _model(models: Models) -> Health:
             "Model", False, f"{app_state.called(chosen)} ({why}) stays chosen{there}. {summary}".strip(), hint
         )
     if writers:
-        return Health("Model", True, f"{writers} available")
+        more = [one.message for one in (models.ollama, models.openai) if one and one.models and one.message]
+        return Health("Model", True, " ".join((f"{writers} available", *more)))
     away = models.openai if models.openai and not models.openai.models else models.ollama
     return Health("Model", None, f"none: answers are quotations. {away.message}", away.hint)
 

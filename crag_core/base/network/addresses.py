@@ -22,6 +22,8 @@ _REFUSED = tuple(
         *("224.0.0.0/4", "ff00::/8", "255.255.255.255/32"),  # to many machines at once
     )
 )
+_RESERVED = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "fec0::/10")))
+"""Never of the public Internet, though Python calls parts of them global."""
 _NAMES = frozenset(
     {
         *("metadata", "metadata.google.internal", "metadata.goog", "metadata.azure.internal"),
@@ -31,8 +33,8 @@ _NAMES = frozenset(
 _LOCAL = re.compile(r"[^.:]*|.*\.(localhost|local|internal|intranet|lan|home|corp|home\.arpa)")
 """Names that only the network around this machine knows."""
 _NUMBERS = re.compile(r"[0-9a-fA-FxX.]+")
-_CARRIERS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96")))
-"""IPv6 networks whose last 32 bits are an IPv4 address (NAT64, and the old compatible form)."""
+_CARRIERS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96")))
+"""IPv6 networks whose last 32 bits are an IPv4 address (NAT64, SIIT, and the old compatible form)."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -56,7 +58,8 @@ def why_not_public(host: str) -> str:
     address = read_address(name)
     if address is None:
         return f"{name} is a name of a local network" if _LOCAL.fullmatch(name) else ""
-    is_public = all(form.is_global and not form.is_multicast for form in _forms(address))
+    forms = _forms(address)
+    is_public = all(form.is_global and not form.is_multicast and not _is_in(form, _RESERVED) for form in forms)
     return "" if is_public else f"{address} is no public address"
 
 
@@ -112,4 +115,8 @@ def _forms(address: Address) -> list[Address]:
 
 
 def _is_refused(address: Address) -> bool:
-    return any(address.version == network.version and address in network for network in _REFUSED)
+    return _is_in(address, _REFUSED)
+
+
+def _is_in(address: Address, networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]) -> bool:
+    return any(address.version == network.version and address in network for network in networks)

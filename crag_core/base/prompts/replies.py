@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    """All of these keys, and no other: some servers let a small model write keys until its tokens are used up."""
+    names = list(properties)
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+
 CANNOT_ANSWER = "CANNOT ANSWER"
 """What the model is told to reply when the evidence does not hold the answer."""
 
@@ -11,24 +18,20 @@ FROM_MEMORY = "(from the model's memory)"
 """What the model is told to put behind a statement that stands in no evidence."""
 
 SCORE_FORM = '{"score": <number>, "reasoning": "<one short sentence>"}'
-SCORE_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
+SCORE_SCHEMA = _object(
+    {
         "score": {"type": "number", "minimum": 0, "maximum": 1},
         "reasoning": {"type": "string", "maxLength": 300},
-    },
-    "required": ["score", "reasoning"],
-}
+    }
+)
 
 YES_NO_FORM = "yes or no"
 """Of which only the first token is read."""
 
 EXTRACTION_FORM = '{"sentences": ["...", "..."]}'
-EXTRACTION_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"sentences": {"type": "array", "items": {"type": "string", "maxLength": 600}, "maxItems": 12}},
-    "required": ["sentences"],
-}
+EXTRACTION_SCHEMA = _object(
+    {"sentences": {"type": "array", "items": {"type": "string", "maxLength": 600}, "maxItems": 12}}
+)
 
 VERDICTS = ("supported", "partly", "not supported")
 """What a model may say of a statement beside its evidence."""
@@ -49,69 +52,55 @@ SUFFICIENCY_SAID = {
 """The same as small models say it; so for every table of this kind."""
 
 SUFFICIENT_FORM = '{"explanation": "<one or two sentences>", "verdict": "sufficient" or "not sufficient"}'
-SUFFICIENT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
+SUFFICIENT_SCHEMA = _object(
+    {
         "explanation": {"type": "string", "maxLength": 600},
         "verdict": {"type": "string", "enum": [SUFFICIENT, NOT_SUFFICIENT]},
-    },
-    "required": ["explanation", "verdict"],
-}
+    }
+)
 
 CLASSES_SAID = {letter: letter for letter in ("a", "b", "c")}
 CLASS_FORM = '{"verdict": "A" or "B" or "C"}'
-CLASS_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"verdict": {"type": "string", "enum": ["A", "B", "C"]}},
-    "required": ["verdict"],
-}
+CLASS_SCHEMA = _object({"verdict": {"type": "string", "enum": ["A", "B", "C"]}})
 
 CHECK_FORM = (
     '{"verdict": "supported" or "partly" or "not supported", '
     '"sentences": [<the numbers of at most three pieces of evidence that it rests on>]}'
 )
-CHECK_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
+CHECK_SCHEMA = _object(
+    {
         "verdict": {"type": "string", "enum": list(VERDICTS)},
         "sentences": {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 999}, "maxItems": 3},
-    },
-    "required": ["verdict", "sentences"],
-}
+    }
+)
 
 CONDENSE_FORM = '{"question": "<one question>", "missing": "<a word, or nothing>"}'
-CONDENSE_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
+CONDENSE_SCHEMA = _object(
+    {
         "question": {"type": "string", "minLength": 1, "maxLength": 400},
         "missing": {"type": "string", "maxLength": 60},
-    },
-    "required": ["question", "missing"],
-}
+    }
+)
 
 RECALL_FORM = '{"passages": ["...", ...]}'
 CONSOLIDATION_FORM = (
     '{"passages": [{"text": "...", "sources": ["1", "M1"], "contradicts": [<places in this list>]}, ...]}'
 )
-CONSOLIDATION_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
+CONSOLIDATION_SCHEMA = _object(
+    {
         "passages": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
+            "items": _object(
+                {
                     "text": {"type": "string", "maxLength": 1200},
                     "sources": {"type": "array", "items": {"type": "string", "maxLength": 4}, "maxItems": 21},
                     "contradicts": {"type": "array", "items": {"type": "integer", "minimum": 1}, "maxItems": 10},
-                },
-                "required": ["text", "sources", "contradicts"],
-            },
+                }
+            ),
             "maxItems": 10,
         }
-    },
-    "required": ["passages"],
-}
+    }
+)
 
 BATCH_FORM = '{"evaluations": [{"score": <number>, "reason": "<a few words>"}, ...]}'
 LIST_FORM = '{"scores": [<number>, ...]}'
@@ -120,21 +109,19 @@ _REASON = 120  # characters; five reasons in any script must fit into one reply
 
 def batch_schema(count: int) -> dict[str, Any]:
     """For so many passages; whole numbers, since a schema can hold a small model to their range."""
-    entry = {
-        "type": "object",
-        "properties": {
+    entry = _object(
+        {
             "score": {"type": "integer", "minimum": 0, "maximum": 10},
             "reason": {"type": "string", "maxLength": _REASON},
-        },
-        "required": ["score", "reason"],
-    }
+        }
+    )
     return _list_of("evaluations", entry, count)
 
 
 def recall_schema(most: int) -> dict[str, Any]:
     """For none to so many passages."""
     passages = {"type": "array", "items": {"type": "string", "maxLength": 1200}, "maxItems": most}
-    return {"type": "object", "properties": {"passages": passages}, "required": ["passages"]}
+    return _object({"passages": passages})
 
 
 def list_schema(count: int) -> dict[str, Any]:
@@ -144,4 +131,4 @@ def list_schema(count: int) -> dict[str, Any]:
 
 def _list_of(name: str, entry: dict[str, Any], count: int) -> dict[str, Any]:
     entries = {"type": "array", "items": entry, "minItems": count, "maxItems": count}
-    return {"type": "object", "properties": {name: entries}, "required": [name]}
+    return _object({name: entries})
