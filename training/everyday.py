@@ -18,7 +18,7 @@ from random import Random
 from typing import Any
 
 from crag_core.base.text.words import words
-from crag_core.retrieval.chunking.split import JOINED, find_sections
+from crag_core.retrieval.chunking.split import JOINED, find_sections, title_of
 from crag_core.retrieval.chunking.text_splitter import Chunk, Size, split_text
 from crag_core.retrieval.readers.text import read_text
 from training.forms import reword
@@ -41,7 +41,6 @@ OTHER_THING = ("swapped", "other_code")
 """Of these, those that name another thing than the document."""
 KEPT_APART = 6
 """One document, or one group of them, in so many is for calibration and not learnt from."""
-LONGEST_TITLE = 100
 _PLAIN_HEADING = re.compile(
     r"(?m)^(?:\*\*[^*\n|]{3,70}\*\*:?|§ ?\d[^\n|.]{0,60}|\d+(?:\.\d+)*[.)]? +[A-Z][^\n|.;,]{2,60}|"
     r"[A-Z][A-Z0-9 &/’'–-]{3,60}):?$"
@@ -295,7 +294,7 @@ def chunks_as_shown(document: Everyday, count: Count) -> list[tuple[str, str]]:
     chunks = list(split_text(text, Size(220, 30), count))
     title = title_of(document.text)
     sections = [section for _, section in find_sections(text, chunks)]
-    return [(_above(chunk, title, section), chunk.text) for chunk, section in zip(chunks, sections, strict=True)]
+    return [(_above(chunk, section or title), chunk.text) for chunk, section in zip(chunks, sections, strict=True)]
 
 
 def _title(document: Everyday, random: Random) -> str:
@@ -305,12 +304,6 @@ def _title(document: Everyday, random: Random) -> str:
         return title_of(document.text)
     file = re.sub(r"^[wx]\d+-", "", document.file)
     return document.title if way < 0.8 or not file else file
-
-
-def title_of(text: str) -> str:
-    """The first heading of Markdown, else the first line."""
-    lines = [line for line in text.split("\n") if line.strip()]
-    return _MARKS.sub("", next((line for line in lines if line.startswith("# ")), lines[0]))[:LONGEST_TITLE].strip()
 
 
 def _above(chunk: Chunk, *names: str) -> str:

@@ -63,11 +63,12 @@ def test_sections_are_stored_with_the_passages_and_found_again(store: PassageSto
     ("name", "text", "title"),
     [
         ("rules.txt", "\n House rules 2025 \n\nQuiet from ten.", "House rules 2025"),
-        ("rules.md", "Preface\n\n**x**\n", "Preface"),
+        ("rules.md", "**House rules:**\nNo dogs.", "House rules"),
         ("rules.txt", "Quiet from ten.\n\nMore.", ""),
         ("rules.txt", f"{'long ' * 30}\n\nMore.", ""),
         ("prices.csv", "item: kayak, price: 9", ""),
         ("empty.txt", " \n", ""),
+        ("run.md", "Run it\n\n```\n# no heading\n```\n", "Run it"),
     ],
 )
 def test_without_headings_a_chunk_stands_under_the_title_of_its_document(name: str, text: str, title: str) -> None:

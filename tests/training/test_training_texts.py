@@ -19,7 +19,6 @@ from training.everyday import (
     is_kept_apart,
     read_everyday,
     read_near_misses,
-    title_of,
 )
 from training.exchange import exchange
 from training.forms import reword
@@ -238,14 +237,6 @@ def test_an_export_is_read_as_the_application_reads_it() -> None:
     assert all(line in shown.split("\n") for line in lines.values())
     document = Everyday("Stock", CSV, ())
     assert chunks_as_shown(document, lambda text: len(text.split()))[0][1] == shown
-
-
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [("\n**House rules**\nNo dogs.", "House rules"), ("From: Ada\n\n# Fees\n", "Fees"), ("x" * 300, "x" * 100)],
-)
-def test_the_title_is_the_first_heading_or_line(text: str, title: str) -> None:
-    assert title_of(text) == title
 
 
 def test_every_item_has_its_turn_before_one_comes_again() -> None:

@@ -2,7 +2,7 @@
 
 Whoever starts a thread or a process that keeps something, or that would outlive us, tells `at_end`. Threads that do
 neither (that wait for a server, that serve figures) need not: nothing is torn down under them. For a process that
-returns from its main thread takes Python down while native threads (PyTorch's, LanceDB's, ONNX Runtime's) still call
+returns from its main thread takes Python down while native threads (PyTorch's, ONNX Runtime's) still call
 into it, and that aborts: one time in a hundred after the work, one in four while models load. So ours never returns
 there: once all is closed it is ended at once, by the signal that asked for it or by `os._exit`.
 """

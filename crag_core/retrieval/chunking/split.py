@@ -88,26 +88,28 @@ def cut_pages(pages: Sequence[Page], name: str, cut: Cut = USUAL) -> Iterator[Ch
     """In reading order; a chunk never crosses a page. Takes linear time."""
     counted = counter(cut)
     suffix = PurePath(name).suffix.lower()
-    title = title_of("\n".join(page.text for page in pages[:3]), suffix)
+    is_headed = suffix not in _UNHEADED
+    opening = next((page.text for page in pages if page.text.strip()), "")
+    title = "" if suffix in _TABLES else title_of(storable(opening), is_headed)
     for page in pages:
         text = storable(page.text)
         pieces = split_text(text, cut.size, counted)
-        if suffix in _UNHEADED:
+        if not is_headed:
             yield from (Chunk(piece, page.number, title) for _, piece in pieces)
             continue
         for piece, section in find_sections(text, pieces):
             yield Chunk(piece, page.number, section or title)
 
 
-def title_of(text: str, suffix: str) -> str:
-    """The first heading of the document, else its first line; "" where that is long or a sentence, and of a table."""
-    lines = [line.strip() for line in storable(text).split("\n") if line.strip()]
-    if not lines or suffix in _TABLES:
-        return ""
-    heading = next((found["title"] for line in lines if (found := _LINE.match(line)) and found["marks"] == "#"), "")
-    title = heading if heading and suffix not in _UNHEADED else lines[0].lstrip("#").strip(" *_")
-    title = " ".join(title.rstrip(" #").split())
-    is_name = bool(title) and (title[-1].isalnum() or title[-1] in ")]”\"'")  # a sentence is none
+def title_of(text: str, is_headed: bool = True) -> str:
+    """The first heading of the highest level, else the first line; "" where that is long, or a sentence.
+
+    `is_headed`: a line that starts with "#" is a heading.
+    """
+    found = (match["title"] for match in _heading_lines(text) if match["marks"] == "#") if is_headed else iter(())
+    line = next(found, None) or (first[0] if (first := re.search(r"\S.*", text)) else "")
+    title = " ".join(line.strip("#*_: ").split())
+    is_name = bool(title) and (title[-1].isalnum() or title[-1] in ")]”\"'")
     return title if is_name and len(title) <= LONGEST_TITLE else ""
 
 
@@ -219,13 +221,19 @@ def find_sections(text: str, pieces: Iterable[tuple[int, str]]) -> Iterator[tupl
 def _headings(text: str) -> Iterator[tuple[int, str]]:
     """(offset, the path down to it) of every heading."""
     path: list[tuple[int, str]] = []
+    for match in _heading_lines(text):
+        level = len(match["marks"])
+        # A line may also end with "#". Titles are cut, since whole ones in every path would take quadratic time.
+        title = (match["title"][0] + match["title"][1:].rstrip(" #"))[:LONGEST_SECTION]
+        path = [*((depth, above) for depth, above in path if depth < level), (level, title)]
+        yield match.start(), JOINED.join(above for _, above in path)[:LONGEST_SECTION]
+
+
+def _heading_lines(text: str) -> Iterator[re.Match[str]]:
+    """Those outside fenced code."""
     in_code = False
     for match in _LINE.finditer(text):
         if match["fence"]:
             in_code = not in_code
         elif not in_code:
-            level = len(match["marks"])
-            # A line may also end with "#". Titles are cut, since whole ones in every path would take quadratic time.
-            title = (match["title"][0] + match["title"][1:].rstrip(" #"))[:LONGEST_SECTION]
-            path = [*((depth, above) for depth, above in path if depth < level), (level, title)]
-            yield match.start(), JOINED.join(above for _, above in path)[:LONGEST_SECTION]
+            yield match

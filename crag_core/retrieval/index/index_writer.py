@@ -116,9 +116,7 @@ class IndexWriter:
             known = _row(database, row.id)
             if known is not None and known.is_under_way:
                 _drop_passages_of(database, [row.id])
-                database.execute(
-                    "DELETE FROM originals WHERE document = (SELECT number FROM documents WHERE id = ?)", (row.id,)
-                )
+                _drop_original(database, row.id)
                 _put(database, replace(row, state=State.REFUSED, owner="", passages=0, changed_at=now()))
 
     def write_part(self, row: Document, embedded: Embedded, version: IndexVersion) -> bool:
@@ -219,9 +217,8 @@ class IndexWriter:
     def claim(self, owner: str) -> list[Document]:
         """The same, which become those of `owner`; for `EARLIER`: those of an index of an earlier release."""
         with self.file.writing() as database:
-            found = (
-                rows_where(database, "owner = ?", [EARLIER]) if owner == EARLIER else self._find_lost(database)
-            )  # fmt: skip
+            is_earlier = owner == EARLIER
+            found = rows_where(database, "owner = ?", [EARLIER]) if is_earlier else self._find_lost(database)
             _drop_passages_of(database, [row.id for row in found if row.is_partial])
             claimed = [
                 replace(row, owner=owner or row.owner, state=State.WAITING, passages=0, changed_at=now())
@@ -370,12 +367,16 @@ def _drop_passages_of(database: sqlite3.Connection, ids: Collection[str]) -> Non
             )
 
 
+def _drop_original(database: sqlite3.Connection, document_id: str) -> None:
+    database.execute(
+        "DELETE FROM originals WHERE document = (SELECT number FROM documents WHERE id = ?)", (document_id,)
+    )
+
+
 def _remove(database: sqlite3.Connection, ids: Collection[str]) -> None:
     _drop_passages_of(database, ids)
     for one in ids:
-        database.execute(
-            "DELETE FROM originals WHERE document = (SELECT number FROM documents WHERE id = ?)", (one,)
-        )  # fmt: skip
+        _drop_original(database, one)
         database.execute("DELETE FROM documents WHERE id = ?", (one,))
 
 
