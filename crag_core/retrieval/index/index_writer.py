@@ -128,7 +128,7 @@ class IndexWriter:
         with self.file.writing() as database:
             known = _row(database, row.id)
             is_own = known is not None and known.is_under_way and _part(known) == _part(row)
-            if not is_own or self.current(database).id != version.id or replaced_by(database, row):
+            if not is_own or self.current(database).id != version.id or _replaced_by(database, row):
                 return False
             _add(database, version.id, row.id, embedded, row.passages)
             _put(database, replace(row, state=State.INDEXING, passages=len(embedded), changed_at=now()))
@@ -144,7 +144,7 @@ class IndexWriter:
             known = _row(database, row.id)
             if known is None or not (known.is_whole or embedded):
                 return Written(None)
-            older = replaced_by(database, row)
+            older = _replaced_by(database, row)
             if row.owner == EARLIER and any(one.is_whole for one in older):
                 _remove(database, [row.id])  # a newer content was added since
                 return Written(None)
@@ -162,8 +162,12 @@ class IndexWriter:
                     row, state=State.INDEXED, passages=len(embedded), version=next_version, owner="", changed_at=now()
                 )
                 _put(database, known)
+                self.put(known, embedded)
             _remove(database, [one.id for one in older])
             return Written(known, is_new, any(one.is_whole for one in older))
+
+    def put(self, row: Document, embedded: Embedded) -> None:
+        """Where vectors are searched elsewhere: called in the transaction that commits a document."""
 
     def whole(self) -> list[Document]:
         """The indexed documents."""
@@ -337,7 +341,7 @@ def _put(database: sqlite3.Connection, row: Document) -> None:
     )
 
 
-def replaced_by(database: sqlite3.Connection, row: Document) -> list[Document]:
+def _replaced_by(database: sqlite3.Connection, row: Document) -> list[Document]:
     """Earlier contents of the same name, or refusals of it."""
     found = rows_where(database, "name = ? AND collection = ? AND id != ?", (row.name, row.collection, row.id))
     return [one for one in found if one.is_whole or one.state == State.REFUSED]

@@ -13,9 +13,9 @@ from crag_core.base.errors import StoreUnavailable, WrongUse
 from crag_core.base.protocols import Embedder
 from crag_core.retrieval.chunking.split import make_nodes
 from crag_core.retrieval.index.index_file import IndexFile
-from crag_core.retrieval.index.index_writer import Embedded, IndexWriter, Written, replaced_by, rows_where
+from crag_core.retrieval.index.index_writer import Embedded, IndexWriter, Written, rows_where
 from crag_core.retrieval.index.ingest import Read
-from crag_core.retrieval.index.search import Hit
+from crag_core.retrieval.index.search import Hit, Searcher
 from crag_core.retrieval.index.store import FindEmbedder, PassageStore
 
 if TYPE_CHECKING:
@@ -25,12 +25,17 @@ if TYPE_CHECKING:
 Ask = Callable[[Callable[["BasePydanticVectorStore"], Any]], Any]
 """Gives the vector store to a function, and what that returns back; an error of it comes as a `CragError`."""
 _AT_ONCE = 256  # nodes
+_MOST = 4096
+"""Nodes asked for at most where those of no document here stand before the others."""
 
 
 class VectorStoreWriter(IndexWriter):
-    """Puts the nodes of a document into the vector store before the document is committed here, and takes them out
-    after it was removed here. What a kill leaves there belongs to no document: it is not found, and goes when the
-    document is added again."""
+    """Changes the vector store inside transactions of the file, so that all who change it take turns.
+
+    The nodes of a document are put in by the transaction that commits it; those of a removed one are taken out by the
+    next. The table `placed` names the documents that may have nodes there, so that what a kill or a failure leaves is
+    taken out before the next document is put in. Until then it is not found.
+    """
 
     def __init__(self, file: IndexFile, recipe: Recipe, ask: Ask) -> None:
         super().__init__(file, recipe)
@@ -40,32 +45,14 @@ class VectorStoreWriter(IndexWriter):
         return False
 
     def write(self, row: Document, embedded: Embedded = (), version: IndexVersion | None = None) -> Written:
-        with self.file.reading() as database:
-            older = replaced_by(database, row) if database else []
         if embedded:
-            self._put(row, embedded)
+            self._take_out(placing=row.id)
         written = super().write(row, embedded, version)
-        self._take_out([one.id for one in older if written.has_replaced])
-        if written.row is None:  # removed meanwhile
-            self._take_out([row.id])
+        if written.has_replaced:
+            self._take_out()
         return written
 
-    def remove(self, ids: Iterable[str]) -> set[str]:
-        removed = super().remove(ids)
-        self._take_out(removed)
-        return removed
-
-    def discard(self) -> list[Document]:
-        gone = super().discard()
-        self._take_out(row.id for row in gone)
-        return gone
-
-    def _put(self, row: Document, embedded: Embedded) -> None:
-        try:
-            self._take_out([row.id])
-        except StoreUnavailable:  # some have no collection before the first document; one that is away says so below
-            if self._has_documents():
-                raise
+    def put(self, row: Document, embedded: Embedded) -> None:
         nodes = make_nodes([chunk for chunk, _ in embedded], row)
         for node, (_, vector) in zip(nodes, embedded, strict=True):
             node.id_ = str(uuid5(NAMESPACE_OID, node.id_))  # some stores take no other ids
@@ -73,13 +60,35 @@ class VectorStoreWriter(IndexWriter):
         for start in range(0, len(nodes), _AT_ONCE):
             self._ask(partial(_add, nodes[start : start + _AT_ONCE]))
 
-    def _has_documents(self) -> bool:
-        with self.file.reading() as database:
-            return bool(database and rows_where(database, "state = ?", (State.INDEXED,)))
+    def remove(self, ids: Iterable[str]) -> set[str]:
+        removed = super().remove(ids)
+        self._take_out()
+        return removed
 
-    def _take_out(self, ids: Iterable[str]) -> None:
-        for id_ in ids:
-            self._ask(partial(_delete, id_))
+    def withdraw(self, owner: str) -> None:
+        super().withdraw(owner)
+        self._take_out()
+
+    def discard(self) -> list[Document]:
+        gone = super().discard()
+        self._take_out()
+        return gone
+
+    def _take_out(self, placing: str = "") -> None:
+        """All nodes of documents that are not indexed; `placing` is a document whose nodes are put in next."""
+        with self.file.writing() as database:
+            database.execute("CREATE TABLE IF NOT EXISTS placed (id TEXT PRIMARY KEY)")
+            whole = f"SELECT id FROM documents WHERE state = '{State.INDEXED}'"
+            for (one,) in database.execute(f"SELECT id FROM placed WHERE id NOT IN ({whole})").fetchall():
+                try:
+                    self._ask(partial(_delete, one))
+                except StoreUnavailable:
+                    if database.execute(f"{whole} LIMIT 1").fetchone():
+                        raise
+                    continue  # some have no collection before the first document; one that is away says so next
+                database.execute("DELETE FROM placed WHERE id = ? AND id NOT IN (SELECT id FROM documents)", (one,))
+            if placing:
+                database.execute("INSERT OR IGNORE INTO placed VALUES (?)", (placing,))
 
 
 def _add(nodes: Sequence[BaseNode], store: BasePydanticVectorStore) -> None:
@@ -90,6 +99,18 @@ def _add(nodes: Sequence[BaseNode], store: BasePydanticVectorStore) -> None:
 
 def _delete(document_id: str, store: BasePydanticVectorStore) -> None:
     store.delete(document_id)
+
+
+def _nearest(
+    vector: Sequence[float], limit: int, documents: Sequence[str], store: BasePydanticVectorStore
+) -> list[tuple[str, int]]:
+    """Document and ordinal of each; without `documents` of all."""
+    from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters, VectorStoreQuery
+
+    inside = MetadataFilter(key="ref_doc_id", value=list(documents), operator=FilterOperator.IN)
+    filters = MetadataFilters(filters=[inside]) if documents else None
+    found = store.query(VectorStoreQuery(query_embedding=list(vector), similarity_top_k=limit, filters=filters))
+    return list(dict.fromkeys((node.ref_doc_id or "", int(node.metadata.get("ordinal", -1))) for node in found.nodes or ()))
 
 
 class VectorStorePassages(PassageStore):
@@ -104,25 +125,14 @@ class VectorStorePassages(PassageStore):
 
     def search_dense(self, vector: Sequence[float], limit: int, collection: str = "") -> list[Hit]:
         """Nearest first, as far as the vector store finds them."""
-        ids = [row.id for row in self._searched(collection)] if collection else []
-
-        def work(store: BasePydanticVectorStore) -> list[tuple[str, int]]:
-            from llama_index.core.vector_stores.types import (
-                FilterOperator,
-                MetadataFilter,
-                MetadataFilters,
-                VectorStoreQuery,
-            )
-
-            inside = MetadataFilters(filters=[MetadataFilter(key="ref_doc_id", value=ids, operator=FilterOperator.IN)])
-            asked = VectorStoreQuery(
-                query_embedding=list(vector), similarity_top_k=limit, filters=inside if collection else None
-            )
-            nodes = store.query(asked).nodes or ()
-            return [(node.ref_doc_id or "", int(node.metadata["ordinal"])) for node in nodes]
-
-        places = self._ask(work)
-        return self._search(lambda searcher, database: searcher.at(database, places))
+        documents = [row.id for row in self._searched(collection)] if collection else []
+        asked = limit
+        while True:
+            places = self._ask(partial(_nearest, vector, asked, documents))
+            hits = self._search(partial(Searcher.at, places=places))
+            if len(hits) >= limit or len(places) < asked or asked >= _MOST:
+                return hits[:limit]
+            asked *= 4
 
     def rebuild(self, *given: object, **more: object) -> NoReturn:
         raise WrongUse(
