@@ -35,9 +35,8 @@ def open_store(folder: Path, url: str = "") -> PassageStore:
     vectors = PGVectorStore.from_params(
         connection_string=url, async_connection_string=url, table_name="kept", embed_dim=DIMENSION
     )
-    return VectorStorePassages(
-        folder, embedder, _read_here, lambda work: work(vectors), recipe=Recipe(embedder.name), find_embedder=WordEmbedder
-    )
+    recipe, ask = Recipe(embedder.name), lambda work: work(vectors)
+    return VectorStorePassages(folder, embedder, _read_here, ask, recipe=recipe, find_embedder=WordEmbedder)
 
 
 def main(folder: Path, seed: int, url: str = "") -> None:

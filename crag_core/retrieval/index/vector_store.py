@@ -13,7 +13,7 @@ from crag_core.base.errors import StoreUnavailable, WrongUse
 from crag_core.base.protocols import Embedder
 from crag_core.retrieval.chunking.split import make_nodes
 from crag_core.retrieval.index.index_file import IndexFile
-from crag_core.retrieval.index.index_writer import Embedded, IndexWriter, Written, rows_where
+from crag_core.retrieval.index.index_writer import Embedded, IndexWriter, Written
 from crag_core.retrieval.index.ingest import Read
 from crag_core.retrieval.index.search import Hit, Searcher
 from crag_core.retrieval.index.store import FindEmbedder, PassageStore
@@ -110,7 +110,8 @@ def _nearest(
     inside = MetadataFilter(key="ref_doc_id", value=list(documents), operator=FilterOperator.IN)
     filters = MetadataFilters(filters=[inside]) if documents else None
     found = store.query(VectorStoreQuery(query_embedding=list(vector), similarity_top_k=limit, filters=filters))
-    return list(dict.fromkeys((node.ref_doc_id or "", int(node.metadata.get("ordinal", -1))) for node in found.nodes or ()))
+    places = ((node.ref_doc_id or "", int(node.metadata.get("ordinal", -1))) for node in found.nodes or ())
+    return list(dict.fromkeys(places))
 
 
 class VectorStorePassages(PassageStore):
