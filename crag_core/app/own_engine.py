@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import copy_context
@@ -26,6 +27,7 @@ _TO_BUILD = 10
 """So many times longer than for a reply the function may take, which may load a model."""
 _SECRET = re.compile(r"((?:password|passwd|pwd|secret|token|api_?key)['\"]?\s*[=:]\s*)\S+", re.IGNORECASE)
 _LONGEST = 300  # characters of an error
+_LATELY = 60.0  # seconds
 
 
 class OwnEngine:
@@ -40,6 +42,7 @@ class OwnEngine:
         self.where = f"{variable} ({target})"
         self._role = "retriever" if variable == RETRIEVER else "vector store"
         self.problem: str | None = None
+        self._failed_at = 0.0
         self._seconds = seconds
         self._made: Any = None
         self._lock = Lock()
@@ -66,7 +69,7 @@ class OwnEngine:
                 f"The {self._role} {self.kind} of {self.where} failed: {describe(error)}.",
                 hint="Look whether its server runs and can be reached from this machine, then ask again.",
             )
-            self.problem = str(failed)
+            self.problem, self._failed_at = str(failed), time.monotonic()
             raise failed from None  # its own words may quote a password
         self.problem = ""
         return found
@@ -84,9 +87,9 @@ class OwnEngine:
             return self._made
 
     def check(self) -> None:
-        """Raises what is wrong with it, as far as it is known: it is not asked."""
+        """Raises what was wrong with it lately: it is not asked, so that an older fault may be over."""
         self.open()
-        if self.problem:
+        if self.problem and time.monotonic() - self._failed_at < _LATELY:
             raise StoreUnavailable(self.problem)
 
     def _make(self) -> Any:
@@ -106,6 +109,12 @@ class OwnEngine:
             raise BadRecord(
                 f"{self.where}: expected a LlamaIndex {expected.__name__}, found {type(made).__name__}.",
                 hint=f"Return one, for instance {example}.",
+            )
+        if not getattr(made, "stores_text", True):
+            raise BadRecord(
+                f"{self.where}: expected a vector store that keeps texts, found {type(made).__name__}, which keeps "
+                "vectors alone.",
+                hint="Return one whose `stores_text` is true.",
             )
         return made
 

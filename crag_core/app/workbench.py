@@ -115,6 +115,9 @@ class Workbench:
         own = self.config.retriever
         self.own_engine = OwnEngine(RETRIEVER, own, self.config.engine_timeout) if own else None
         """In place of our own index, where the settings name one."""
+        own = self.config.vector_store
+        self.vector_store = OwnEngine(VECTOR_STORE, own, self.config.engine_timeout) if own else None
+        """In place of the vectors in memory, likewise."""
         self.store = self._open_store()
         self.retriever = HybridRetriever(self.store)
         self.places = Places(self.store, drawer().draw)
@@ -138,8 +141,8 @@ class Workbench:
             return EngineStore(self.config.home, embedder, self.own_engine)
         recipe = Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap)
         home, read, find = self.config.home, parser().cut, self.find_embedder
-        if own := self.config.vector_store:
-            ask = OwnEngine(VECTOR_STORE, own, self.config.engine_timeout).ask
+        if self.vector_store is not None:
+            ask = self.vector_store.ask
             return VectorStorePassages(home / "vector-store", embedder, read, ask, recipe=recipe, find_embedder=find)
         return PassageStore(home / "index", embedder, read, recipe=recipe, find_embedder=find)
 

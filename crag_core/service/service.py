@@ -181,14 +181,12 @@ class Service:
     def _look(self) -> schemas.HealthResponse:
         parts = {name: _part(problem) for name, problem in self.workbench.problems_of_parts().items()}
         counted: list[int] = []
-        engine = self.workbench.own_engine
-        count = lambda: counted.append(len(self.workbench.store.documents()))  # noqa: E731
-        parts |= {"index": _tried(engine.check if engine else count)}
+        parts |= {"index": _tried(lambda: self._try_index(counted))}
         parts |= {"evaluator": _tried(self._try_evaluator)}
         if self._loaded.is_set():
             # An index that holds nothing asks no model; where only /route is used, none is installed.
             model = _tried(self._load_embedder)
-            parts |= {"embedding model": model.model_copy(update={"needed": not engine and counted != [0]})}
+            parts |= {"embedding model": model.model_copy(update={"needed": counted != [0]})}
         if self.choice.model != EXTRACTIVE:
             problem = self._model_problem()
             parts |= {"language model": _part(problem, needed=known_card(self.choice.evaluator).calls_model)}
@@ -199,6 +197,12 @@ class Service:
         elif any(part.needed for part in broken):
             status = "failing"
         return schemas.HealthResponse(status=status, version=VERSION, parts=parts, runs_under_way=0, runs_waiting=0)
+
+    def _try_index(self, counted: list[int]) -> None:
+        for engine in (self.workbench.own_engine, self.workbench.vector_store):
+            if engine is not None:
+                engine.check()
+        counted.append(len(self.workbench.store.documents()))
 
     def _model_problem(self) -> str:
         choice, models = self.choice.model, self.workbench.servers.look()

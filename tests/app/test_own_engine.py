@@ -37,6 +37,7 @@ MODULE = f"""
 import time
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQueryResult
 
 TEXTS = {TEXTS!r}
 calls = []
@@ -61,8 +62,34 @@ class Strange(BaseRetriever):
     def _retrieve(self, query_bundle):
         return []
 
+class MyVectors(BasePydanticVectorStore):
+    stores_text: bool = True
+    kept: dict = {{}}
+
+    @property
+    def client(self):
+        return None
+
+    def add(self, nodes, **more):
+        self.kept.update({{node.id_: node for node in nodes}})
+        return [node.id_ for node in nodes]
+
+    def delete(self, ref_doc_id, **more):
+        for id_ in [id_ for id_, node in self.kept.items() if node.ref_doc_id == ref_doc_id]:
+            del self.kept[id_]
+
+    def query(self, query, **more):
+        likeness = lambda node: -sum(a * b for a, b in zip(node.embedding, query.query_embedding))
+        return VectorStoreQueryResult(sorted(self.kept.values(), key=likeness)[: query.similarity_top_k])
+
 def retriever():
     return MySearch()
+
+def vectors():
+    return MyVectors()
+
+def no_texts():
+    return MyVectors(stores_text=False)
 
 def index():
     return TEXTS
@@ -396,3 +423,90 @@ def test_an_index_in_qdrant_is_explored(
     trace = run(bench(tmp_path, "my_rag:in_qdrant"))
     assert trace.failure is None and trace.passages and trace.passages[0].source == "dues.md"
     client.close()
+
+
+def with_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str = "my_rag:vectors") -> tuple[Any, Any]:
+    """A workbench over a vector store, with the nodes that are in that by id."""
+    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
+    workbench = Workbench(Config(home=tmp_path / "home", cache="off", vector_store=target))
+    assert workbench.vector_store
+    return workbench, workbench.vector_store.open().kept
+
+
+def test_a_backup_of_a_vector_store_has_all_vectors(
+    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workbench, _ = with_vectors(tmp_path, monkeypatch)
+    workbench.store.ingest([(name, text.encode()) for name, text in TEXTS.items()])
+    monkeypatch.delenv("CRAG_RETRIEVER")
+    monkeypatch.setenv("CRAG_VECTOR_STORE", "my_rag:vectors")
+    assert main(["backup", str(tmp_path / "home.tar")]) == 0
+    said = capsys.readouterr().err
+    assert "3 documents" in said and "not in it: the vector store (my_rag:vectors, CRAG_VECTOR_STORE); all of" in said
+    monkeypatch.setenv("CRAG_HOME", str(tmp_path / "restored"))
+    assert main(["restore", str(tmp_path / "home.tar")]) == 0
+    assert "searched once CRAG_VECTOR_STORE is unset" in capsys.readouterr().out
+    restored = Workbench(Config(home=tmp_path / "restored", cache="off"))
+    assert restored.retriever.retrieve(QUESTION, 1, Engine.DENSE).passages[0].source == "dues.md"
+
+
+def test_what_stayed_in_a_vector_store_is_not_found_and_goes_at_the_next_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workbench, kept = with_vectors(tmp_path, monkeypatch)
+    store = workbench.store
+    copies = [(f"{at}.md", f"{TEXTS['dues.md']} {at}".encode()) for at in range(30)]
+    added = store.ingest([*copies, ("crane.md", TEXTS["crane.md"].encode())])
+    with monkeypatch.context() as patch:
+        patch.setattr(type(workbench.vector_store.open()), "delete", lambda *_, **__: 1 / 0)
+        with pytest.raises(StoreUnavailable, match=r"MyVectors of CRAG_VECTOR_STORE \(my_rag:vectors\) failed: Zero"):
+            store.delete_all([one.document_id for one in added[:30]])
+    assert len(kept) == 31
+    hits = store.search_dense(store.embedder.embed_question(QUESTION), 5)
+    assert [hit.passage.source for hit in hits] == ["crane.md"]
+    store.ingest([("ferry.md", TEXTS["ferry.md"].encode())])
+    assert len(kept) == 2
+
+
+def test_a_vector_store_that_keeps_no_texts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BadRecord, match="expected a vector store that keeps texts, found MyVectors"):
+        with_vectors(tmp_path, monkeypatch, "my_rag:no_texts")
+
+
+@pytest.mark.parametrize("finish", ["finish_interrupted", "discard_interrupted"])
+@pytest.mark.parametrize(
+    ("killed_in", "is_done", "now"),
+    [("add", False, 14), ("add", True, 14), ("delete", False, 15), ("delete", True, 15)],
+)
+def test_a_kill_at_a_call_of_the_vector_store(
+    killed_in: str, is_done: bool, now: int, finish: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a document is replaced: the old or the new one is found, and nothing of the other stays."""
+
+    def dues(pounds: int) -> tuple[str, bytes]:
+        return "dues.md", f"A yacht pays {pounds} pounds a night.".encode()
+
+    def found() -> list[str]:
+        return [hit.passage.text for hit in store.search_dense(store.embedder.embed_question(QUESTION), 5)]
+
+    workbench, kept = with_vectors(tmp_path, monkeypatch)
+    store, kind = workbench.store, type(workbench.vector_store.open())
+    store.ingest([dues(14)])
+    work = getattr(kind, killed_in)
+
+    def killed(*given: Any, **more: Any) -> None:
+        if is_done:
+            work(*given, **more)
+        raise SystemExit
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(kind, killed_in, killed)
+        store.ingest([dues(15)])
+    assert found() == [f"A yacht pays {now} pounds a night."]
+    waiting = store.interrupted()
+    assert bool(waiting) == (killed_in == "add")
+    assert len(getattr(store, finish)()) == len(waiting)
+    store.ingest([("ferry.md", TEXTS["ferry.md"].encode())])
+    if waiting and finish == "finish_interrupted":
+        now = 15
+    assert f"A yacht pays {now} pounds a night." in found() and len(found()) == len(kept) == 2

@@ -375,6 +375,8 @@ def _store() -> Health:
         if engine.problem is None:
             return Health("Store", None, f"{engine.where}, not asked yet")
         return Health("Store", not engine.problem, engine.problem or f"{engine.kind} of {engine.where}, read only")
+    if workbench.vector_store is not None and workbench.vector_store.problem:
+        return Health("Store", False, workbench.vector_store.problem)
     try:
         count = workbench.store.count()
     except CragError as error:
@@ -383,4 +385,5 @@ def _store() -> Health:
         return Health("Store", None, "the sample documents are on their way in")
     if not count:
         return Health("Store", False, "empty: add documents on the Documents page")
-    return Health("Store", True, f"{count} chunks")
+    where = f", vectors in {workbench.vector_store.where}" if workbench.vector_store else ""
+    return Health("Store", True, f"{count} chunks{where}")

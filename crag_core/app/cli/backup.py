@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from crag_core.app import config
 from crag_core.app.config import Config
+from crag_core.app.own_engine import RETRIEVER, VECTOR_STORE
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BackupFailed, CragError, WrongUse
 from crag_core.pipeline.run import VERSION, now
@@ -53,6 +54,8 @@ def restore(options: argparse.Namespace) -> int:
         _check_counts(folder, made, settings)
         put_in_place(folder, home)
     print(f"{home}: {made.counts}, as they were at {made.made_at} (version {made.program})")
+    if named := [name for name in (RETRIEVER, VECTOR_STORE) if settings.by_variable()[name]]:
+        print(f"note: the documents restored here, with their vectors, are searched once {named[0]} is unset")
     if not _is_here(settings.history):
         print("note: CRAG_HISTORY says that runs are kept elsewhere; those restored here are not looked at")
     return 0
@@ -60,17 +63,8 @@ def restore(options: argparse.Namespace) -> int:
 
 def count(home: Path, settings: Config) -> Counts:
     """What a home holds, which is read as the application does; nothing is deleted for its age."""
-    own = replace(
-        settings,
-        home=home,
-        retriever="",
-        vector_store="",
-        history="disk",
-        history_days=0.0,
-        cache="off",
-        audit="off",
-        metrics_port=0,
-    )
+    own = replace(settings, home=home, retriever="", vector_store="", history="disk", history_days=0.0, cache="off")
+    own = replace(own, audit="off", metrics_port=0)
     held = Workbench(own)
     documents = held.store.documents()
     return Counts(
@@ -110,7 +104,7 @@ def _not_in_it(settings: Config) -> list[str]:
     if settings.retriever:
         lines.append(f"the index of your own engine ({settings.retriever}, CRAG_RETRIEVER): back that up too")
     if settings.vector_store:
-        lines.append(f"the vector store ({settings.vector_store}, CRAG_VECTOR_STORE): unset it after a restore")
+        lines.append(f"the vector store ({settings.vector_store}, CRAG_VECTOR_STORE); all of its vectors are")
     if unknown := left_out(settings.home):
         lines.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
     return lines
