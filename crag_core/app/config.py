@@ -36,7 +36,7 @@ _NEAR = 0.85
 _OF_KUBERNETES = ("CRAG_SERVICE_HOST", "CRAG_SERVICE_PORT")
 """Set by Kubernetes in every container beside a service called crag."""
 # A URL may hold a password.
-_SECRET = ("_KEY", "_STORE", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL", "_ENDPOINT", "_TOKEN")
+_SECRET = ("_KEY", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL", "_ENDPOINT", "_TOKEN")
 
 
 def _setting(
