@@ -133,7 +133,14 @@ def measure(store: PassageStore) -> dict[str, Any]:
     }
 
 
+HNSW = (
+    "SET maintenance_work_mem = '1GB'; CREATE INDEX ON data_my_rag USING hnsw (embedding vector_cosine_ops);"
+    "ALTER DATABASE postgres SET hnsw.ef_search = 100; ALTER DATABASE postgres SET hnsw.iterative_scan = strict_order"
+)
+
+
 def measure_postgres(size: int) -> None:
+    """By comparing every vector, and after that by an approximate index."""
     from crag_core.app.config import Config
     from crag_core.app.workbench import Workbench
     from tests.stand_ins.postgres_server import PostgresServer
@@ -141,20 +148,27 @@ def measure_postgres(size: int) -> None:
     with PostgresServer() as server, tempfile.TemporaryDirectory() as home:
         os.environ["MY_RAG_DATABASE"] = server.url.replace("postgresql:", "postgresql+psycopg:")
         own = Config(home=Path(home), cache="off", vector_store="examples.own_engine:vectors")
-        kept = Workbench(own)
-        made = make(kept.store._writer, size)
-        found = measure(kept.store)
-        (there,) = server.execute("SELECT count(*), pg_total_relation_size('data_my_rag') / 1e6 FROM data_my_rag")
-        assert there[0] == size, there
-        print(line_of(size, made, found), f"and {there[1]:.0f} MB in PostgreSQL")
-        engine = Workbench(replace(own, vector_store="", retriever="examples.own_engine:retriever")).own_engine
-        assert engine is not None
-        for name, ask in {
-            "CRAG_VECTOR_STORE": lambda text: kept.retriever.retrieve(text, 6),
-            "CRAG_RETRIEVER": engine.retriever(6).retrieve,
-        }.items():
-            first, *others = [1000 * timed(lambda text=text, ask=ask: ask(text)) for text in make_questions()]
-            print(f"a question through {name}, ms: first {first:.0f}, then {told(others)}", flush=True)
+        made, exact = make(Workbench(own).store._writer, size), list[set[str]]()
+        vectors = make_vectors(read_stuff(), QUESTIONS, np.random.default_rng(SEED + 1)).tolist()
+        for name in ("exact", "HNSW"):
+            if name == "HNSW":
+                made = {"adding": timed(lambda: server.execute(HNSW))}
+            kept = Workbench(own)
+            engine = Workbench(replace(own, vector_store="", retriever="examples.own_engine:retriever")).own_engine
+            assert engine is not None
+            (room,) = server.execute("SELECT pg_total_relation_size('data_my_rag') / 1e6")[0]
+            print(line_of(size, made, measure(kept.store)), f"{name}, and {room:.0f} MB in PostgreSQL")
+            found = [{hit.passage.id for hit in kept.store.search_dense(one, LIMIT)} for one in vectors]
+            exact = exact or found
+            print(
+                f"of the nearest {LIMIT}: {np.mean([len(one & two) / LIMIT for one, two in zip(found, exact, strict=True)]):.0%}"
+            )
+            for way, ask in (
+                ("CRAG_VECTOR_STORE", lambda text, kept=kept: kept.retriever.retrieve(text, 6)),
+                ("CRAG_RETRIEVER", engine.retriever(6).retrieve),
+            ):
+                times = [1000 * timed(lambda text=text, ask=ask: ask(text)) for text in make_questions()]
+                print(f"a question through {way}, ms: {told(times[1:])}, first {times[0]:.0f}")
 
 
 def _memory() -> float:
