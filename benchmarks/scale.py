@@ -160,9 +160,8 @@ def measure_postgres(size: int) -> None:
             print(line_of(size, made, measure(kept.store)), f"{name}, and {room:.0f} MB in PostgreSQL")
             found = [{hit.passage.id for hit in kept.store.search_dense(one, LIMIT)} for one in vectors]
             exact = exact or found
-            print(
-                f"of the nearest {LIMIT}: {np.mean([len(one & two) / LIMIT for one, two in zip(found, exact, strict=True)]):.0%}"
-            )
+            same = [len(one & other) for one, other in zip(found, exact, strict=True)]
+            print(f"of the nearest {LIMIT}: {np.mean(same) / LIMIT:.0%}")
             for way, ask in (
                 ("CRAG_VECTOR_STORE", lambda text, kept=kept: kept.retriever.retrieve(text, 6)),
                 ("CRAG_RETRIEVER", engine.retriever(6).retrieve),
