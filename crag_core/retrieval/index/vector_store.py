@@ -110,8 +110,7 @@ def _nearest(
     inside = MetadataFilter(key="ref_doc_id", value=list(documents), operator=FilterOperator.IN)
     filters = MetadataFilters(filters=[inside]) if documents else None
     found = store.query(VectorStoreQuery(query_embedding=list(vector), similarity_top_k=limit, filters=filters))
-    places = ((node.ref_doc_id or "", int(node.metadata.get("ordinal", -1))) for node in found.nodes or ())
-    return list(dict.fromkeys(places))
+    return [(node.ref_doc_id or "", int(node.metadata.get("ordinal", -1))) for node in found.nodes or ()]
 
 
 class VectorStorePassages(PassageStore):
@@ -130,7 +129,7 @@ class VectorStorePassages(PassageStore):
         asked = limit
         while True:
             places = self._ask(partial(_nearest, vector, asked, documents))
-            hits = self._search(partial(Searcher.at, places=places))
+            hits = self._search(partial(Searcher.at, places=list(dict.fromkeys(places))))
             if len(hits) >= limit or len(places) < asked or asked >= _MOST:
                 return hits[:limit]
             asked *= 4
