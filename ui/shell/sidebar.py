@@ -332,14 +332,14 @@ def _model(models: Models) -> Health:
 
 
 def _embedding() -> Health:
-    workbench, warming = app_state.workbench(), app_state.warm_up()
-    if warming.error:
-        return Health("Embedding", False, warming.error.message, warming.error.hint)
+    workbench, warming, loading = app_state.workbench(), app_state.warm_up(), app_state.model_loading()
+    if error := warming.error or loading.error:
+        return Health("Embedding", False, error.message, error.hint)
     try:
         name = workbench.store.index_version.embedding
     except CragError:
         return Health("Embedding", None, "not known while the index cannot be read")
-    return Health("Embedding", None if warming.is_running else True, name)
+    return Health("Embedding", None if loading.is_running and not warming.error else True, name)
 
 
 def _web() -> Health:
