@@ -87,6 +87,15 @@ class ModelServers:
             self._remember(ollama.look(self.config.ollama_url))
         return version_of(name, self._seen[self.config.ollama_url])
 
+    def check(self, choice: str) -> None:
+        """Raises `UnknownName` for a model that the Ollama at hand has not, by the last look at it."""
+        server, _, name = choice.partition("/")
+        self.version_of(choice)
+        seen = self._seen.get(self.config.ollama_url)
+        known = [model for model, _ in seen.versions] if seen else []
+        if server == "ollama" and known and not {name, f"{name}:latest"} & set(known):
+            raise UnknownName.among("language model", choice, [f"ollama/{model}" for model in known])
+
     def is_busy(self, cancel: Cancel) -> bool:
         """Whether the run with this flag waits for a server that serves as many calls of others as it may."""
         return any(limit.is_waiting(cancel) for limit in tuple(self._limits.values()))

@@ -22,7 +22,7 @@ from crag_core.decision.policy import ContextJudge
 from crag_core.decision.steps import DOCUMENTS
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
-from crag_core.trace.grounding.quoted_answer import without_thoughts
+from crag_core.trace.grounding.quoted_answer import why_cut, without_thoughts
 from crag_core.trace.opinions import grades_under, with_opinion
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import RunSettings, Trace
@@ -98,7 +98,7 @@ def _answer_or_decline(
     text = without_thoughts(reply.text).strip()
     score = None if not text else float(not is_refusal(text))
     ids = tuple(passage.id for passage in passages)
-    cause = "" if text else "the reply was empty"
+    cause = why_cut(reply.usage) if text else "the reply was empty"
     judged = Sufficiency(ContextJudge.ANSWER, ids, len(ids), score, raw=reply.text, cause=cause)
     return judged, "answered" if score else "declined", reply.usage
 

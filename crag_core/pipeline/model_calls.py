@@ -11,6 +11,7 @@ from typing import Any
 from crag_core.base.errors import CragError, NoLogProbabilities
 from crag_core.base.protocols import Cancel, LanguageModel, Messages, Reply
 from crag_core.base.types.steps import ModelCall, StepName, Usage
+from crag_core.trace.grounding.quoted_answer import why_cut
 from crag_core.trace.trace import Trace
 
 MOST_CHARACTERS = 400_000
@@ -112,6 +113,7 @@ def _note(messages: Messages, came: Reply | Exception, broken: str = "") -> None
     if under_way is None:
         return
     step, calls = under_way
+    broken = broken or (why_cut(came.usage) if isinstance(came, Reply) else "")
     if isinstance(came, Exception):
         broken = came.message if isinstance(came, CragError) else type(came).__name__
         came = Reply("", Usage(calls=1))

@@ -428,14 +428,14 @@ def _changed(trace: Trace, result: Result) -> Trace:
 def _recorded(trace: Trace, name: StepName, result: Result, seconds: float) -> tuple[Trace, Step]:
     """The trace with a step at its end.
 
-    The broken or waiting attempt that this step completes gives way to it, with its time and its cost, unless that was
-    another run's; a stage that was skipped before is not recorded twice. Of second opinions each may be another
-    evaluator's, so all stay.
+    The attempt that this step completes, broken, waiting or cut, gives way to it, with its time and its cost, unless
+    that was another run's; a stage that was skipped before is not recorded twice. Of second opinions each may be
+    another evaluator's, so all stay.
     """
     summary = " ".join(filter(None, (result.summary, left_out(result.usage))))
     step = Step(name.value, summary, result.state, seconds, result.usage, result.hint, result.error, by=result.by)
     gives_way = () if name == StepName.SECOND_OPINION else (*_BROKEN, StepState.WAITING)
-    before = [old for old in trace.steps if old.name == name and old.state in gives_way]
+    before = [old for old in trace.steps if old.name == name and (old.state in gives_way or name == StepName.ANSWER)]
     for old in before:
         if not old.taken_over:
             step = replace(step, usage=old.usage + step.usage, seconds=old.seconds + step.seconds)

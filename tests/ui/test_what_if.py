@@ -216,6 +216,20 @@ def test_an_answer_that_is_there_can_be_generated_otherwise() -> None:
     assert button(app, "ask_carry_out").label == "Generate (0 LLM calls)"
 
 
+def test_the_rest_of_an_answer_that_was_cut_is_offered_and_the_ending_says_where() -> None:
+    run, chosen = a_taken_run()
+    card_of = replace(run.settings.evaluator, name="embedding")
+    run = replace(run, settings=replace(run.settings, writer="ollama/small", evaluator=card_of))
+    answer = answered(run, chosen).answer
+    assert answer is not None
+    run = replace(run, answer=replace(answer, state=AnswerState.CUT, message="Cut after 768 tokens."))
+    made = Choice(chosen, run.settings.evaluator.name, "ollama/small", WebMode.OFF, run.settings.top_k)
+    offered = offer(run, reroute(run, chosen), made, None)
+    app = drawn(card, run=run, policy=chosen, offered=offered)
+    assert "Cut after 768 tokens" in said(app) and "written until then, unchecked" in said(app)
+    assert button(app, "ask_carry_out").label == "Continue (about 1 LLM call)"
+
+
 def test_nothing_is_offered_where_the_record_holds_all() -> None:
     run, chosen = a_taken_run()
     app = drawn(card, run=answered(run, chosen), policy=chosen, offered=NOTHING)

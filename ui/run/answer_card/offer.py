@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import model_calls
+from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.web import WebOutcome
 from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.call_budget import calls_needed
@@ -19,6 +20,7 @@ from crag_core.trace.trace import RunSettings, Trace
 from crag_core.view.path.stages import FAILED, search_failed
 from crag_core.view.run_view import model_name
 
+REST = "the rest of the answer"
 _ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY)
 
 
@@ -111,7 +113,9 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         needs[Missing.WEB] = "another web search" if _tried(trace) else "web search"
     elif Missing.PAGES in routed.missing and choice.web is not WebMode.OFF:
         needs[Missing.PAGES] = "the pages found"
-    if needs or Missing.ANSWER in routed.missing:
+    if routed.answer and routed.answer.state is AnswerState.CUT and not needs and choice.model == made.writer:
+        needs[Missing.ANSWER] = REST
+    elif needs or Missing.ANSWER in routed.missing:
         needs[Missing.ANSWER] = "answer"
     elif choice.model != made.writer:
         by = "in quotations" if choice.model == EXTRACTIVE else f"by {model_name(choice.model)}"
