@@ -112,7 +112,7 @@ class ModelServers:
             there = self._loaded_by(url) if server == "ollama" else None
             if there is not None and not {model, f"{model}:latest"} & set(there):
                 return f"{model} is loading"
-            if limit.silent_model(cancel, _LONG_WAIT):
+            if limit.silent_model(cancel, _LONG_WAIT) and not limit.has_heard(cancel):
                 return f"{model} has not begun to answer: it loads, or serves others"
         return ""
 

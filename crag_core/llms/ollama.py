@@ -138,7 +138,7 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
     """A chat model of the server at `host`; `timeout` in seconds of silence in a reply; CPUs are slow."""
     import_llama_index()
     import httpx
-    from llama_index.llms.ollama import Ollama
+    from llama_index.llms import ollama as of_llama_index
     from ollama import AsyncClient
 
     from crag_core.base.network import http_guard
@@ -148,11 +148,16 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
     bounds["event_hooks"]["response"].append(note_reply)
     # How long a reply may be silent is watched where its pieces are read.
     server = AsyncClient(host=host, timeout=httpx.Timeout(timeout, read=None), **bounds)
+    capacity = capacity_of(host, name)
+
+    class Ollama(of_llama_index.Ollama):  # spans are called after it
+        def get_context_window(self) -> int:
+            return capacity.wanted
+
     llm = Ollama(
         model=name,
         base_url=host,
         request_timeout=timeout,
-        context_window=CONTEXT_WINDOW,
         temperature=0.0,
         thinking=False,
         async_client=server,
@@ -163,7 +168,7 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
         """By Ollama's own client, since LlamaIndex's drops what it does not know. Other options would load it anew."""
         return await server.chat(
             name, messages, think=False, logprobs=True, top_logprobs=TOP, keep_alive=llm.keep_alive,
-            options={"temperature": 0.0, "num_ctx": CONTEXT_WINDOW, "num_predict": 1},
+            options={"temperature": 0.0, "num_ctx": capacity.wanted, "num_predict": 1},
         )  # fmt: skip
 
     made = LlamaIndexClient(
@@ -180,12 +185,13 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
     )
 
     async def reads() -> int | None:
+        """As its Modelfile has it (`num_ctx`), as long as the model can."""
         about = await server.show(name)
         known = [value for key, value in (about.modelinfo or {}).items() if key.endswith(".context_length")]
         asked = re.search(r"^num_ctx\s+(\d{1,9})\s*$", about.parameters or "", re.MULTILINE)
-        return least(*known, int(asked[1]) if asked else None)
+        return least(*known, int(asked[1]) if asked else CONTEXT_WINDOW)
 
-    return ServerModel(made, limit, capacity_of(host, name), reads)
+    return ServerModel(made, limit, capacity, reads, asked_from=0)
 
 
 def explain(error: Exception, host: str, name: str) -> CragError | None:

@@ -131,6 +131,15 @@ class TooLong(Exception):
         self.hint = hint
 
 
+def never_sent(error: BaseException | None) -> bool:
+    """Whether a call failed before there was any connection to send it on."""
+    import httpx
+
+    while error is not None and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def explain_call(
     error: Exception,
     called: str,

@@ -170,6 +170,8 @@ class _Asking:
         """Grade `todo`, some at a time where that costs calls; nothing, once it has broken off."""
         size = max(self.card.batch, GRADED_TOGETHER) if self.card.calls_model else max(len(todo), 1)
         done = len(self.passages) - len(self.open_among(self.passages))
+        if self.card.calls_model and todo and not done:
+            run.listener.progressed(self.name, done, len(self.passages))
         for start in range(0, len(todo), size):
             if self.state is not StepState.DONE:
                 return

@@ -219,7 +219,7 @@ def test_a_bug_of_ours_while_a_reply_is_read_is_let_through(
     monkeypatch.setattr(http_guard._Bounded, "_check", eval("lambda self, left: [][1]", vars(http_guard)))
     with pytest.raises(IndexError):
         call(CLIENTS["ollama"](sound.url))
-    assert len(sound.paths) == 1
+    assert sound.paths.count("/api/chat") == 1
 
 
 @pytest.mark.parametrize("call", [ask, stream])
@@ -233,7 +233,7 @@ def test_a_bug_before_the_reply_is_let_through(
     monkeypatch.setitem(vars(model._client._llm), field, value)
     with pytest.raises((TypeError, ValueError)):
         call(model)
-    assert sound.paths == []
+    assert {"/api/chat", "/v1/chat/completions"}.isdisjoint(sound.paths)
 
 
 # --- the list of models ---------------------------------------------------------------------------------------------

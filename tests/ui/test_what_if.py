@@ -21,7 +21,7 @@ from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
 from crag_core.view.run_view import view_run
-from crag_core.view.verdict_lines import changes
+from crag_core.view.verdict_lines import changes, notes
 from tests.builders import passage, policy, searched, trace, web_page
 from tests.ui.drawn import SENTENCES, a_run, drawn, parts, popovers, said
 from ui.run.answer_card.card import draw_answer
@@ -291,6 +291,21 @@ def test_another_version_of_who_grades_is_offered_with_its_cost(
     before, after = offer(run, routed, choice, None), offer(run, routed, choice, now)
     assert after.reasons == ((reason,) if reason else ()) + before.reasons
     assert after.calls == before.calls + more
+
+
+def test_chunks_that_an_outage_left_ungraded_are_said_and_the_rest_is_offered() -> None:
+    run, chosen = a_run()
+    assert run.grades is not None
+    first, *others = run.grades
+    made = replace(run.settings, evaluator=known_card("llm"), writer="ollama/m")
+    lost = replace(first, score=None, parts=(), cause="Ollama went away.", retryable=True)
+    run = replace(run, settings=made, grades=(lost, *others))
+    routed = reroute(run, chosen)
+    found = offer(run, routed, Choice(chosen, "llm", "ollama/m", top_k=made.top_k), None)
+    assert found.reasons[0] == "grades of 1 chunk" and found.rest == "Grade the rest"
+    assert any(note.endswith("chunks not graded: Ollama went away.") for note in notes(view_run(run, chosen)))
+    unreadable = replace(run, grades=(replace(lost, retryable=False), *others))
+    assert offer(unreadable, routed, Choice(chosen, "llm", "ollama/m", top_k=made.top_k), None).rest == ""
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class ModelCall:
     """One request to a language model during the step of that name, and what came of it.
 
     `messages` are (role, text) pairs, () where the record had no room for them any more. `error` says why there is no
-    reply, or no whole one; "": there is.
+    reply, or no whole one; "": there is. One that never reached its server counts as no call in `usage`.
     """
 
     step: str

@@ -18,7 +18,7 @@ from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of
 from crag_core.view.answer.unanswered import Nearest, Unanswered, unanswered
 from crag_core.view.run_view import RunView, name_of
 from ui import PARTS
-from ui.run.answer_card.offer import REST, Offer, cost
+from ui.run.answer_card.offer import Offer, cost
 from ui.shell.text import plain
 
 _component = st.components.v2.component(
@@ -97,9 +97,8 @@ def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_gen
         st.markdown(f"#### :{colour}-badge[:material/{icon}: {plain(said)}]{more}", width="content")
         if offered and offered.reasons and on_generate:
             what = "Try again" if offered.tried else "Grade" if offered.grades else "Generate"
-            what = "Continue" if offered.reasons == (REST,) else what
             st.button(
-                f"{what} ({cost(offered)})",
+                f"{offered.rest or what} ({cost(offered)})",
                 "ask_carry_out",
                 on_click=on_generate,
                 args=(view,),
