@@ -38,6 +38,15 @@ PATIENCE = 10
 _WRITES: dict[tuple[str, str, str], bool | None] = {}
 """Whether a model, by server, name and digest, is one that writes; None: its server does not say so."""
 
+_CHATS: dict[tuple[str, str, str], bool] = {}
+"""Whether it has a template for chats, as base models do not."""
+_NO_CHAT = "{{ .Prompt }}"
+
+
+def chats(host: str, name: str) -> bool:
+    """Whether a model can chat, as far as the last look at its server told."""
+    return all(can for (of, model, _), can in _CHATS.items() if of == host and model in (name, f"{name}:latest"))
+
 
 def _bounds(host: str, limit: int, seconds: float) -> dict[str, Any]:
     """As always; and OLLAMA_API_KEY, which the client sends to anybody, only for the host of OLLAMA_HOST.
@@ -100,7 +109,9 @@ async def _look(host: str, timeout: float) -> tuple[Sequence[Any], tuple[str, ..
         async def show(item: Any, key: tuple[str, str, str]) -> None:
             with suppress(Exception):  # the list stands without it, and so does a reply of another shape
                 async with room:
-                    can = (await client.show(item.model)).capabilities
+                    about = await client.show(item.model)
+                can = about.capabilities
+                _CHATS[key] = (about.template or "").strip() != _NO_CHAT
                 _WRITES[key] = None if can is None else "completion" in can
 
         keys = [(host, item.model, item.digest or "") for item in listed]
@@ -108,7 +119,9 @@ async def _look(host: str, timeout: float) -> tuple[Sequence[Any], tuple[str, ..
         with suppress(TimeoutError):
             async with asyncio.timeout(SHOWING):
                 await asyncio.gather(*new)
-    return listed, tuple(item.model for item, key in zip(listed, keys, strict=True) if _writes(item, key))
+    writers = [(item.model, key) for item, key in zip(listed, keys, strict=True) if _writes(item, key)]
+    writers.sort(key=lambda pair: not _CHATS.get(pair[1], True))  # the first is the default
+    return listed, tuple(name for name, _ in writers)
 
 
 def _writes(item: Any, key: tuple[str, str, str]) -> bool:
@@ -160,7 +173,7 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
         request_timeout=timeout,
         temperature=0.0,
         thinking=False,
-        async_client=server,
+        async_client=server,  # type: ignore[call-arg]  # its base takes it
         additional_kwargs={"num_predict": ANSWER_TOKENS},
     )
 

@@ -59,6 +59,8 @@ class OllamaServer(ModelServer):
         self.version = version
         self.parameters = ""
         """Of the Modelfile of every model, as `/api/show` tells them."""
+        self.base_models: set[str] = set()
+        """Those without a template for chats, by their full names."""
         self.capabilities: dict[str, list[str] | None] = {}
         self.unlisted: set[str] = set()
         self.counts: Callable[[str], int] | None = None
@@ -99,7 +101,7 @@ class OllamaServer(ModelServer):
         shown = {
             "modelfile": f"FROM {name}\n",
             "parameters": self.parameters,
-            "template": "{{ .Prompt }}",
+            "template": "{{ .Prompt }}" if name in self.base_models else "{{ range .Messages }}{{ .Content }}{{ end }}",
             "details": DETAILS,
         }
         can = self.capabilities.get(name, ["completion"])
