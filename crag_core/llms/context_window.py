@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -42,6 +43,7 @@ class Capacity:
     def __init__(self) -> None:
         self.wanted = self.window = CONTEXT_WINDOW
         self.per_bound = 1.0
+        self.asking = asyncio.Lock()
         self.is_asked = False
         self.has_logprobs = False
 

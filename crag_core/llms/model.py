@@ -99,7 +99,7 @@ Piece = TypeVar("Piece", str, Reply)
 Ask = Callable[[Messages, OnBegin], AsyncGenerator[Piece | Usage, None]]
 """Sends messages that fit, and gives what comes, its usage last."""
 
-_LOOKING = 3.0  # seconds
+_LOOKING = 1.0  # seconds
 
 
 class ServerModel:
@@ -206,12 +206,13 @@ class ServerModel:
 
     async def _fit(self, messages: Messages) -> tuple[Messages, int]:
         capacity = self._capacity
-        if not capacity.is_asked and capacity.tokens(messages) > self._asked_from:
-            try:
-                async with asyncio.timeout(_LOOKING):
-                    capacity.set_context_length(await self._reads())
-            except Exception:  # who is away, or tells something else, fails at the call itself or not at all
-                pass
+        async with capacity.asking:
+            if not capacity.is_asked and capacity.tokens(messages) > self._asked_from:
+                try:
+                    async with asyncio.timeout(_LOOKING):
+                        capacity.set_context_length(await self._reads())
+                except Exception as error:  # it fails at the call itself or not at all
+                    capacity.is_asked = not never_sent(error)
         return capacity.fit(messages)
 
     def _counted(self, usage: Usage, sent: Messages, cut: int, again: int) -> Usage:

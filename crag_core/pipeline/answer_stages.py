@@ -210,7 +210,7 @@ def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: st
     """An answer of this model that was cut, stopped or broke off goes on from its last word."""
     excerpts = routed.knowledge.excerpts
     before = routed.answer if routed.answer and routed.answer.writer == model.name and routed.answer.text else None
-    begun = before.text if before else ""
+    begun = before.text if before and len(before.text) >= _ANEW else ""  # a few words are sooner written anew
     if begun:
         yield begun
         asked = (*asked, ("assistant", harmless(begun)))
@@ -233,6 +233,7 @@ def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: st
     total = replace(spent + usage, cut=usage.cut, ended=usage.ended)
     if state is not AnswerState.COMPLETE:
         text = "" if is_refusal(text) or begins_agreed(text) else text
+        text = text or (before.text if before else "")
     elif (usage.ended and not spoken.is_thought_only and not is_refusal(text)) or (begun and text == begun):
         state, message = AnswerState.CUT, why_cut(total) or "The model wrote nothing more after this."
         if heard := spoken.rest():
@@ -257,7 +258,7 @@ def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: st
 def _joined(begun: str, text: str) -> str:
     """`text`, which begins with `begun`; without that where the rest begins with the same words once more."""
     rest = text.removeprefix(begun).lstrip()
-    return rest if len(begun) >= _ANEW and rest.startswith(begun[:_ANEW]) else text
+    return rest if begun and rest.startswith(begun[:_ANEW]) else text
 
 
 def check(trace: Trace, parts: Parts, run: Run) -> Result | None:

@@ -266,7 +266,7 @@ class AtPiece(Listener):
 
 def test_stop_in_the_middle_of_the_answer_closes_the_connection(server: OllamaServer) -> None:
     bench = Bench(model=model_of(server))
-    run = Run(listener := AtPiece(5))
+    run = Run(listener := AtPiece(10))
     listener.what = run.cancel.set
     stopped = bench.pipeline.run(QUESTION, run)
     assert server.wait_for_disconnects()
