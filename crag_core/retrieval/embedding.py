@@ -180,6 +180,11 @@ class HuggingFaceEmbedder:
         return tokenizer
 
     def _find_source(self) -> str:
+        if self._name.startswith(("ollama/", "openai/")):
+            raise EmbeddingUnavailable(
+                f"Embedding models of a model server are not offered, found CRAG_EMBEDDING={self._name}.",
+                hint=f"Leave it empty for {DEFAULT_MODEL}, or name a folder or a model of the Hugging Face hub.",
+            )
         return str(find_default_model()) if self._name == DEFAULT_MODEL else self._name
 
     def _explain(self, error: Exception) -> EmbeddingUnavailable:

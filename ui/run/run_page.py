@@ -164,9 +164,8 @@ def draw_model_calls(trace: Trace) -> None:
     """What each model call sent and got, one at a time; folded at first, and drawn only when it is open."""
     if not trace.calls:
         return
-    drawer = st.expander(
-        f"Model calls ({len(trace.calls)})", key="calls_drawer", icon=":material/forum:", on_change="rerun"
-    )
+    count = sum(call.usage.calls for call in trace.calls)
+    drawer = st.expander(f"Model calls ({count})", key="calls_drawer", icon=":material/forum:", on_change="rerun")
     if not drawer.open:
         return
     with drawer:

@@ -230,6 +230,8 @@ def start_choices(models: Models) -> None:
     chosen.setdefault("strips", start.cutoff)
     chosen.setdefault(SENTENCES, start.refinement.top or NO_LIMIT)
     chosen.setdefault(DOUBTFUL, start.doubtful)
+    if "model" not in chosen and models.choices[0] == EXTRACTIVE:
+        chosen["began_without"] = True
     chosen.setdefault("model", wanted.model or models.choices[0])
     chosen.setdefault("web", WebMode(wanted.web))
 

@@ -236,6 +236,11 @@ def _draw_writer(models: Models) -> None:
     chosen = st.session_state["model"]
     if why := app_state.unavailable_reason(chosen, models):
         st.caption(f":orange[:material/warning: {plain(app_state.called(chosen))} ({why})]")
+    elif not app_state.workbench().servers.chats(chosen):
+        name = plain(app_state.called(chosen))
+        st.caption(f":orange[:material/warning: {name} has no chat template: it may not answer, and not stop.]")
+    elif chosen == EXTRACTIVE != models.choices[0] and not wanted and "began_without" in st.session_state:
+        st.caption(f":material/info: This session began without Ollama. {plain(models.choices[0])} is there now.")
 
 
 def _draw_web_mode() -> None:

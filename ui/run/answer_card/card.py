@@ -44,6 +44,7 @@ ENDINGS = {
     AnswerEnding.DOUBTFUL: ("orange", "help"),
     AnswerEnding.FROM_MEMORY: ("orange", "psychology"),
     AnswerEnding.UNANSWERED: ("gray", "do_not_disturb_on"),
+    AnswerEnding.CUT: ("orange", "content_cut"),
     AnswerEnding.STOPPED: ("orange", "stop_circle"),
     AnswerEnding.FAILED: ("orange", "error"),
     AnswerEnding.ASKS_BACK: ("violet", "contact_support"),
@@ -80,27 +81,29 @@ def draw_answer(view: RunView, offered: Offer | None = None, on_generate: OnGene
 
 
 def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_generate: OnGenerate | None) -> None:
-    colour, icon, said = *ENDINGS[ended], f"{ended}"
-    if offered and offered.is_outdated and view.routed.answer is not None:
-        colour, icon, said = "gray", "history", f"{ended} in the original run"
+    answer = view.routed.answer
+    said = view.routed.said if ended is view.routed.ending else ended
+    colour, icon = ENDINGS[ended]
+    if offered and offered.is_outdated and answer is not None:
+        colour, icon, said = "gray", "history", f"{said} in the original run"
     with st.container(
         horizontal=True,
         vertical_alignment="center",
         horizontal_alignment="distribute",
         key=f"answer_head_{view.trace.id}",
     ):
-        missing = offered.missing if offered and view.routed.answer is not None else ""
+        missing = offered.missing if offered and answer is not None else ""
         more = f" :small[:gray[{plain(missing)}]]" if missing else ""
-        st.markdown(f"#### :{colour}-badge[:material/{icon}: {said}]{more}", width="content")
+        st.markdown(f"#### :{colour}-badge[:material/{icon}: {plain(said)}]{more}", width="content")
         if offered and offered.reasons and on_generate:
             what = "Try again" if offered.tried else "Grade" if offered.grades else "Generate"
             st.button(
-                f"{what} ({cost(offered)})",
+                f"{offered.rest or what} ({cost(offered)})",
                 "ask_carry_out",
                 on_click=on_generate,
                 args=(view,),
                 icon=":material/play_arrow:",
-                type="primary" if view.routed.answer is None else "secondary",
+                type="primary" if answer is None else "secondary",
             )
 
 
