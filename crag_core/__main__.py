@@ -19,6 +19,7 @@ from typing import NoReturn
 
 from crag_core.app.cli import (
     ask,
+    audit,
     backup,
     calibrate,
     compare,
@@ -107,7 +108,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in (
-        start, service, documents, ask, report, tune, calibrate, compare, import_log, metrics, backup, settings,
+        start, service, documents, ask, report, tune, calibrate, compare, import_log, metrics, audit, backup,
+        settings,
     ):  # fmt: skip
         module.add_commands(commands)
     return parser
