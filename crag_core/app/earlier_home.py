@@ -26,7 +26,7 @@ def take_index(home: Path) -> None:
         if is_busy:
             raise OSError("another process has it open")
         os.rename(old, new)
-        sqlite_file.made(new).touch()
+        sqlite_file.made(new).touch(0o600)
         old.with_name("made").unlink(missing_ok=True)
     except (OSError, sqlite3.Error) as error:
         if old.exists():  # else another process was first

@@ -44,9 +44,11 @@ class Later(OSError):
 
 def is_there(path: Path) -> bool:
     """Raises `Gone`."""
-    if path.exists():
-        return True
-    if made(path).exists():
+    was_made = made(path).exists()  # before the file is looked for: it is named after the file is there
+    with suppress(FileNotFoundError):
+        if path.stat().st_size:
+            return True
+    if was_made:
         raise Gone(errno.ENOENT, "it was here and is not any more")
     return False
 
@@ -57,8 +59,8 @@ def make(path: Path) -> None:
     Under another name first: a file that is being turned to WAL is reported as locked, whatever the time-out.
     """
     if is_there(path):
-        if not made(path).exists():  # it came from a backup
-            made(path).touch()
+        if path.is_file() and not made(path).exists():  # it came from a backup
+            made(path).touch(0o600)
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     building = path.with_name(f".new-{uuid4().hex}")
@@ -68,13 +70,15 @@ def make(path: Path) -> None:
             database.executescript(f"PRAGMA journal_mode = WAL; PRAGMA user_version = {FORMAT}")
         try:
             os.link(building, path)
-        except FileExistsError:  # another process was first
-            return
+        except FileExistsError:
+            if path.stat().st_size:  # another process was first
+                return
+            os.replace(building, path)
         except OSError:  # a file system without links
             os.replace(building, path)
     finally:
         building.unlink(missing_ok=True)
-    made(path).touch()
+    made(path).touch(0o600)
 
 
 def connect(path: Path, writes: bool, busy: float = BUSY_S) -> tuple[sqlite3.Connection, bool]:

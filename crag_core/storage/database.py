@@ -169,7 +169,7 @@ def _postgres(url: URL, seconds: float) -> Engine:
 def _connect(url: URL, seconds: float) -> psycopg.Connection[TupleRow]:
     """A connection whose every reply has its limit, also those that SQLAlchemy asks for by itself."""
     positional, options = url.get_dialect()().create_connect_args(url)
-    known: dict[str, Any] = {**options, **driver_options(url, min(5, round(seconds)))}
+    known: dict[str, Any] = {**options, **driver_options(url, max(2, min(5, round(seconds))))}
     return _bounded(seconds).connect(*positional, **known)
 
 

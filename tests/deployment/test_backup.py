@@ -255,7 +255,7 @@ def test_what_is_kept_elsewhere_is_told_of(
     assert told in capsys.readouterr().err
     with tarfile.open(tmp_path / "home.tar") as archive:
         names = archive.getnames()
-    assert "index/index.db" in names
+    assert "index/crag.db" in names
     assert ("history.db" in names) == ("CRAG_HISTORY" not in settings)
     assert "laboratory/presets/careful.toml" in names
 

@@ -285,7 +285,7 @@ def test_a_list_of_absurd_values_is_refused(fields: dict[str, Any], home: Path, 
     refuse(write(tmp_path / "a.tar", listed(file("index/a"), **fields)), home, "error: ", capsys)
 
 
-DAMAGED = ("history.db", "index/index.db")
+DAMAGED = ("history.db", "index/crag.db")
 
 
 @pytest.mark.parametrize("name", DAMAGED)

@@ -23,12 +23,12 @@ def test_a_folder_that_is_taken_away_in_mid_run(open_bench: Open, server: Ollama
 
     def damage() -> None:
         shutil.copytree(folder, aside)
-        for path in folder.glob("index.db*"):
+        for path in folder.glob("crag.db*"):
             path.unlink()
 
     broken = pipeline.run(QUESTION, at("retrieve", damage))
     assert broken_at(broken) == "retrieve" and broken.failure is not None and heard(server) == {}
-    assert f"The index {folder / 'index.db'} was here and is not any more" in broken.failure.summary
+    assert f"The index {folder / 'crag.db'} was here and is not any more" in broken.failure.summary
     assert "Put a backup of it back" in broken.failure.hint
     workbench.history.save(broken)
     assert workbench.history.load(broken.id) == broken, "the history does not stand on the index"

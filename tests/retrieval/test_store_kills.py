@@ -41,7 +41,7 @@ def check(folder: Path) -> PassageStore:
     ids = {one.id for row in rows for one in store.passages_of(row.id)}
     assert {hit.passage.id for hit in store.search_dense(embed_words("sentence"), 10_000)} == ids
     assert bool(store.search_keyword("sentence", 1)) == bool(ids)
-    with closing(sqlite3.connect(folder / "index.db")) as database:
+    with closing(sqlite3.connect(folder / "crag.db")) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         version = store.index_version.id
         database.execute(f"INSERT INTO words_{version} (words_{version}) VALUES ('integrity-check')")
@@ -97,7 +97,7 @@ def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
     for seed in range(kills):
         with working(folder, seed, tmp_path / "told"):
             time.sleep(random.Random(seed).uniform(0, 0.6))
-        if not (folder / "index.db").exists():
+        if not (folder / "crag.db").exists():
             continue
         store = check(folder)
         known = expect(known, (tmp_path / "told").read_text().splitlines()[1:], store)

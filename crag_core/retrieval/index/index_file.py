@@ -50,7 +50,12 @@ class IndexFile(sqlite_file.Tables):
 
 def generation(database: sqlite3.Connection) -> int:
     """Grows with every write."""
-    return int(database.execute("SELECT value FROM state WHERE name = 'generation'").fetchone()[0])
+    found = database.execute("SELECT value FROM state WHERE name = 'generation'").fetchone()
+    if found is None:
+        damaged = sqlite3.DatabaseError("its state is not there")
+        damaged.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise damaged
+    return int(found[0])
 
 
 def make_passages(database: sqlite3.Connection, version: int) -> None:

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 SKEW_S = 60.0
-"""How much longer than a grade holds one may seem to: clocks are set back by a little now and then."""
+"""How far in the future a grade may seem to be kept: clocks are set back by a little now and then, and differ."""
 SWEEP_S = 600.0
 _LOST = ("08", "57P")  # SQLSTATE prefixes
 # `value` is JSON in ASCII: no text of a question or document can be one that a database refuses.
 _TABLES = (
-    "CREATE TABLE crag_kept_grades (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires DOUBLE PRECISION NOT NULL)",
-    "CREATE INDEX ix_crag_kept_grades_expires ON crag_kept_grades (expires)",
+    "CREATE TABLE crag_kept_grades (key TEXT PRIMARY KEY, value TEXT NOT NULL, kept_at DOUBLE PRECISION NOT NULL)",
+    "CREATE INDEX ix_crag_kept_grades_kept_at ON crag_kept_grades (kept_at)",
 )
-_READ = "SELECT key, value FROM crag_kept_grades WHERE key IN :keys AND expires > :now AND expires <= :latest"
-_PUT = "INSERT INTO crag_kept_grades VALUES (:key, :value, :expires) ON CONFLICT (key) DO"
-_REPLACE = f"{_PUT} UPDATE SET value = excluded.value, expires = excluded.expires"
+_READ = "SELECT key, value FROM crag_kept_grades WHERE key IN :keys AND kept_at > :since AND kept_at <= :until"
+_PUT = "INSERT INTO crag_kept_grades VALUES (:key, :value, :kept_at) ON CONFLICT (key) DO"
+_REPLACE = f"{_PUT} UPDATE SET value = excluded.value, kept_at = excluded.kept_at"
 _SWEEP = """
-DELETE FROM crag_kept_grades WHERE expires <= :now OR expires > :latest
-OR expires <= (SELECT expires FROM crag_kept_grades ORDER BY expires DESC LIMIT 1 OFFSET :most)
+DELETE FROM crag_kept_grades WHERE kept_at <= :since OR kept_at > :until
+OR kept_at <= (SELECT kept_at FROM crag_kept_grades ORDER BY kept_at DESC LIMIT 1 OFFSET :most)
 """
 
 
@@ -90,14 +90,15 @@ class TableCache(GradeCache):
         from sqlalchemy import text
 
         # In one order everywhere: two writers that lock the same rows crosswise would wait for each other.
-        values = [{"key": key, "value": value, "expires": at + self._seconds} for key, value, at in sorted(rows)]
+        values = [{"key": key, "value": value, "kept_at": at} for key, value, at in sorted(rows)]
         with self._database.writing() as connection:
             if values:
                 connection.execute(text(statement), values)
 
     def _times(self) -> dict[str, float]:
+        """Between which a grade that holds was kept."""
         now = self._clock()
-        return {"now": now, "latest": now + self._seconds + SKEW_S}
+        return {"since": now - self._seconds, "until": now + SKEW_S}
 
     def _fault(self, error: Exception) -> Fault | None:
         if not isinstance(error, _Unavailable | OSError):
