@@ -113,7 +113,9 @@ def test_the_file_of_a_document_that_cannot_be_read_any_more_stays(store: Passag
     (refused,) = (row for row in store.listing() if not row.is_whole)
     assert (refused.name, refused.message) == ("tides.txt", "tides.txt: no reader.")
     kept = Path(store.place) / "index" / "originals" / refused.id
-    assert name_content(kept.read_bytes()) == refused.id and not (Path(store.place) / "index" / "documents.lance").exists()
+    assert (
+        name_content(kept.read_bytes()) == refused.id and not (Path(store.place) / "index" / "documents.lance").exists()
+    )
 
 
 def test_a_backup_made_before_has_all_files(store: PassageStore, tmp_path: Path) -> None:
