@@ -131,7 +131,8 @@ class Workbench:
         self.history = open_history(self.config.history, home, self.config.history_days)
         self.experiments = ExperimentStore(home)
         self.audit = AuditLog(home, now) if self.config.audit == "on" else None
-        self.problems += self._take_earlier_files()
+        self.not_taken = self._take_earlier_files()
+        self.problems += self.not_taken
         self.metrics = Metrics(VERSION)
         self.run_log = RunLog()
         self.servers = ModelServers(self.config)

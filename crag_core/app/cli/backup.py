@@ -62,6 +62,8 @@ def count(home: Path, settings: Config) -> Counts:
     """What a home holds, which is read as the application does; nothing is deleted for its age."""
     own = replace(settings, home=home, history="disk", history_days=0.0, cache="off", audit="off", metrics_port=0)
     held = Workbench(own)
+    if held.not_taken:
+        raise BackupFailed("\n".join(held.not_taken), hint="Take another backup.")
     documents = held.store.documents()
     return Counts(
         documents=len(documents),

@@ -23,6 +23,7 @@ from crag_core.storage.history.runs import (
     EVERYTHING,
     KeptRun,
     Selection,
+    check_version,
     columns_of,
     columns_without_record,
     kept_run,
@@ -189,6 +190,7 @@ class HistoryStore:
         """Add the runs and labels of `file`, a history of its own by an earlier version, but those that are there."""
         with sqlite_file.earlier(file) as source:
             source.row_factory = sqlite3.Row
+            check_version(source.execute("SELECT max(version) FROM crag_history").fetchone()[0], 1)
             with _writing(self._used()) as rows:
                 runs = map(_completed_run, source.execute("SELECT * FROM crag_runs"))
                 rows.add_earlier(runs, map(_completed_label, source.execute("SELECT * FROM crag_labels")))

@@ -28,9 +28,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from crag_core.base.errors import HistoryUnavailable
 from crag_core.base.text.words import storable
-from crag_core.storage.history.runs import Feedback, Selection, folded
+from crag_core.storage.history.runs import VERSION, Feedback, Selection, check_version, folded
 from crag_core.trace.feedback import About, Mark
 
 
@@ -38,7 +37,6 @@ def _columns(kind: type[Any], *names: str, nullable: bool = False) -> Iterator[C
     return (Column(name, kind, nullable=nullable) for name in names)
 
 
-VERSION = 2
 _METADATA = MetaData()
 HISTORY = Table("crag_history", _METADATA, Column("version", Integer, nullable=False), Column("seen", Float))
 # `record` and `label` are JSON in ASCII: no text of a question or document can be one that a database refuses. The
@@ -95,12 +93,7 @@ class Rows:
     def __init__(self, connection: Connection) -> None:
         """Raises `HistoryUnavailable` for tables that another version of this program made."""
         self._connection = connection
-        found = max(connection.execute(select(HISTORY.c.version)).scalars(), default=0)
-        if found != VERSION:
-            raise HistoryUnavailable(
-                f"Another version of this program wrote the history: it has version {found}, expected {VERSION}.",
-                hint="Start that version, or set CRAG_HISTORY to another place.",
-            )
+        check_version(connection.execute(select(func.max(HISTORY.c.version))).scalar(), VERSION)
 
     def add_earlier(self, runs: Iterable[Mapping[str, Any]], labels: Iterable[Mapping[str, Any]]) -> None:
         """Rows of `RUNS` and `LABELS`, but those that are there."""
