@@ -18,7 +18,7 @@ _BESIDE = ("-wal", "-shm", "")
 def take_index(home: Path) -> None:
     """The file of an earlier index becomes that of the home, in one step. Raises `StoreUnavailable`."""
     old, new = home / "index" / "index.db", home / sqlite_file.NAME
-    if not old.exists() or new.exists():
+    if not os.path.exists(old) or new.exists():  # False too for a path that the system does not take
         return
     try:
         with closing(sqlite_file.connect(old, writes=True)[0]) as database:
@@ -42,7 +42,7 @@ def take_files(home: Path, takers: Mapping[str, Callable[[Path], object]]) -> tu
     problems = []
     for name, take in takers.items():
         path = home / name
-        if not path.exists():
+        if not os.path.exists(path):
             continue
         try:
             if path.is_dir() or path.stat().st_size:

@@ -78,10 +78,15 @@ class Database:
             else:
                 # Where writers do not wait for each other, two may make them at once: then one fails, and finds them
                 # made. Other faults come up at the next statement.
-                with suppress(DBAPIError), self._engine(True).begin() as connection:
-                    self._make_tables(connection)
+                with suppress(DBAPIError):
+                    with self._engine(True).connect() as connection:
+                        is_made = self._has_tables(connection)
+                    if not is_made:
+                        with self._engine(True).begin() as connection:
+                            self._part.create(connection)
             with self._engine(True).begin() as connection:
-                self._make_tables(connection)
+                if self.file is not None and not self._has_tables(connection):
+                    self._part.create(connection)
                 yield connection
 
     def close(self) -> None:
@@ -92,10 +97,6 @@ class Database:
         from sqlalchemy import inspect
 
         return inspect(connection).has_table(self._part.table)
-
-    def _make_tables(self, connection: Connection) -> None:
-        if not self._has_tables(connection):
-            self._part.create(connection)
 
     @cached_property
     def _engines(self) -> dict[bool, Engine]:
@@ -130,7 +131,10 @@ class Database:
         if self.file is not None:
             detail, hint = sqlite_file.explain(cause, self.file)
         else:
-            detail, hint = str(cause), "Check that the database runs, lets you in, lets you make a table and has room."
+            detail, hint = (
+                str(cause),
+                "Check that the database runs and lets you in. The first write makes a table.",
+            )
         if self._url is not None:
             detail = hide_password(detail, self._url)
         return " ".join(detail.split())[:200], hint

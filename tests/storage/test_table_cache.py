@@ -361,7 +361,7 @@ def test_a_user_who_may_not_make_the_table_is_told(postgres: PostgresServer, pos
     try:
         assert cache.get_many([key(1)]) == {}
         cache.put_many({key(1): grade()})
-        assert "cannot be written" in cache.problem and "make a table" in cache.problem
+        assert "cannot be written" in cache.problem and "makes a table" in cache.problem
     finally:
         cache.close()
         postgres.execute("DROP ROLE guest")

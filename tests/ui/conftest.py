@@ -49,7 +49,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
     The embedding model is loaded once for all tests, not once for each.
     """
-    from crag_core.app import workbench
+    from crag_core.experiments.store import ExperimentStore
+from crag_core.app import workbench
     from crag_core.app.config import Config
 
     folder = tmp_path_factory.mktemp("home")
@@ -103,7 +104,8 @@ def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...,
     st.cache_resource.clear()
     yield start_app
     st.cache_resource.clear()
-    assert not (home / "laboratory").exists(), "this test keeps grades in the home that all share: let it use `own`"
+    kept = ExperimentStore(home).tables.rows("SELECT 1 FROM crag_texts UNION SELECT 1 FROM crag_scored")
+    assert not kept, "this test keeps grades in the home that all share: let it use `own`"
 
 
 def _navigate_as_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
