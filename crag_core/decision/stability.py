@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 from crag_core.base.types.decisions import Action
@@ -87,6 +88,7 @@ def stability(
     the other one, or over 0..1 where each has a score of its own.
     """
 
+    @cache
     def look(lower: float, upper: float) -> DecisionPath:
         return replay_rounds(policy.with_thresholds(lower, upper), passages, grades, signals, rounds)
 

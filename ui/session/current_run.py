@@ -42,9 +42,13 @@ def view() -> View | None:
     taken: Trace | None = app_state.trace()
     if taken is None:
         return None
-    policy = app_state.asked_policy()
+    policy, last = app_state.asked_policy(), st.session_state.get("view")
     trace = replace(_decided_now(taken), edits=edits())
-    return view_of(taken, trace, policy)
+    if not (last and last[0] == policy and last[1].taken is taken and last[1].trace == trace):
+        last = policy, view_of(taken, trace, policy)
+        st.session_state["view"] = last
+    found: View = last[1]
+    return found
 
 
 def _decided_now(taken: Trace) -> Trace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import combinations
 
 JOINERS = "\u200c\u200d"  # between the letters of some scripts, and of some emoji
@@ -63,6 +64,7 @@ def readable(*numbers: float) -> tuple[str, ...]:
     return _told_apart(numbers, [3 if round(n, 3) == n != round(n, 2) else 2 for n in numbers])
 
 
+@lru_cache(maxsize=10_000)  # a moved threshold words each sentence again, most of them alike
 def against(score: float, *limits: float) -> tuple[str, ...]:
     """A score with two decimals, and the thresholds that it is shown beside; more only where two would mislead.
 
