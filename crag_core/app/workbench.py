@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,7 +16,7 @@ from crag_core.app.config import Config
 from crag_core.app.earlier_home import take_files, take_index
 from crag_core.app.model_servers import ModelServers
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
-from crag_core.base.errors import BadRecord, NotCalibrated, UnknownName
+from crag_core.base.errors import BadRecord, NotCalibrated, ScoresUnavailable, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.prompts.messages import Prompts, prompts_in
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
@@ -287,7 +288,10 @@ class Workbench:
 
     def cards(self) -> dict[str, EvaluatorCard]:
         """Of all evaluators that can be chosen here: ours, those of CRAG_EVALUATORS, and the calibrated ones."""
-        offered = (*self.config.named_evaluators, *self.experiments.evaluators())
+        kept: dict[str, KeptEvaluator] = {}
+        with suppress(ScoresUnavailable):  # a page is drawn though the file cannot be read, which the index tells
+            kept = self.experiments.evaluators()
+        offered = (*self.config.named_evaluators, *kept)
         return evaluators.cards() | {name: self.card(name) for name in offered}
 
     def card(self, name: str) -> EvaluatorCard:
