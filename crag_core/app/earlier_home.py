@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 
-from crag_core.base import sqlite_file
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import CragError, StoreUnavailable
 
 BEFORE = ".before"

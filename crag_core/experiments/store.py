@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from crag_core.base import sqlite_file
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.experiments.comparison.outcome import MEANING, Outcome

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crag_core.base import sqlite_file
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import AuditUnavailable
 from crag_core.base.text.words import storable
 from crag_core.base.types.decisions import CorrectionKind

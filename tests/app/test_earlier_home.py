@@ -112,7 +112,7 @@ def test_a_damaged_file_is_told_and_left_and_the_others_are_there(home: Path, na
 
 
 def test_an_index_that_another_process_has_open_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crag_core.base.sqlite_file.connect.__defaults__", (0.05,))
+    monkeypatch.setattr("crag_core.base.concurrency.sqlite_file.connect.__defaults__", (0.05,))
     with closing(sqlite3.connect(home / "index" / "index.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         other.execute("UPDATE state SET value = value + 1")

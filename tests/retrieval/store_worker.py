@@ -11,9 +11,9 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
+from crag_core.base.concurrency.sqlite_file import NAME
 from crag_core.base.documents import Recipe
 from crag_core.base.errors import StoreUnavailable
-from crag_core.base.sqlite_file import NAME
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.store import ExperimentStore
 from crag_core.retrieval.index import ingest

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from crag_core.base import sqlite_file
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import StoreUnavailable
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from crag_core.base.concurrency.sqlite_file import NAME
 from crag_core.base.documents import IngestOutcome
-from crag_core.base.sqlite_file import NAME
 from crag_core.experiments.store import ExperimentStore
 from crag_core.retrieval.index import ingest
 from crag_core.retrieval.index.index_writer import name_content

@@ -1080,7 +1080,7 @@ def test_the_name_of_an_earlier_result_is_shown_as_text(ran: AppTest, own: Path)
     app = ran
     ingest(own)
     with sqlite3.connect(own / "crag.db") as database:
-        for fingerprint, told in database.execute("SELECT fingerprint, told FROM conditions").fetchall():
+        for fingerprint, told in database.execute("SELECT fingerprint, told FROM crag_conditions").fetchall():
             told = json.dumps(json.loads(told) | {"name": HOSTILE[:50]})
             database.execute("UPDATE crag_conditions SET told = ? WHERE fingerprint = ?", (told, fingerprint))
     app.run()

@@ -10,7 +10,7 @@ from copy import copy
 from pathlib import Path
 from sqlite3 import Connection
 
-from crag_core.base import sqlite_file
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.documents import (
     MAIN,
     Document,

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol
 
-from crag_core.base import sqlite_file
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BackupFailed, BadRecord, CragError
 from crag_core.base.serialization import from_plain, to_plain
 

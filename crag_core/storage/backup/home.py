@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from crag_core.base import sqlite_file
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BackupFailed
 from crag_core.storage.backup.archive import BESIDE, FILES, FOLDERS, MARKER
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crag_core.base import sqlite_file
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import CragError
 from crag_core.base.protocols import Clock
 from crag_core.storage.cache.grade_cache import Fault, GradeCache

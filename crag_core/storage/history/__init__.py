@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crag_core.base import sqlite_file
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BadRecord
 from crag_core.storage.history.store import HistoryStore
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crag_core.base import sqlite_file
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BadRecord, CragError, HistoryUnavailable
 from crag_core.base.protocols import Clock
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
