@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING
 from crag_core import evaluators
 from crag_core.app import config
 from crag_core.app.config import Config
+from crag_core.app.earlier_home import take_files, take_index
 from crag_core.app.model_servers import ModelServers
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
-from crag_core.base.errors import BadRecord, NotCalibrated, UnknownName
+from crag_core.base.errors import BadRecord, NotCalibrated, ScoresUnavailable, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.prompts.messages import Prompts, prompts_in
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
@@ -45,7 +47,7 @@ from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.graded import Conditions, conditions_of
 from crag_core.experiments.labelled.questions import Gradable
 from crag_core.experiments.logs.record import logged_of, passages_of
-from crag_core.experiments.store import ExperimentFolder
+from crag_core.experiments.store import KINDS, OUTCOMES, SCORES, ExperimentStore
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.observability.audit_log import AuditLog
 from crag_core.observability.logs import RunLog
@@ -59,7 +61,7 @@ from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.sandbox.documents import DRAWING, PAGE, DocumentProcesses
-from crag_core.storage.cache import open_cache
+from crag_core.storage.cache import TableCache, open_cache
 from crag_core.storage.history import open_history
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -71,6 +73,9 @@ from crag_core.websearch.search_chain import CachedSearcher, SearchChain
 if TYPE_CHECKING:
     from crag_core.llamaindex.postprocessor import CRAGPostprocessor
     from crag_core.llamaindex.query_engine import CRAGQueryEngine
+
+
+_DISK = ("", "disk")
 
 
 @dataclass(frozen=True)
@@ -110,8 +115,10 @@ class Workbench:
         self.config = settings or config.load()
         _ = self.prompts  # what is of no use is refused here
         self._embedders: dict[str, HuggingFaceEmbedder] = {}
+        home = self.config.home
+        take_index(home)
         self.store = PassageStore(
-            self.config.home / "index",
+            home,
             self.find_embedder(self.config.embedding),
             parser().cut,
             recipe=Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap),
@@ -121,10 +128,12 @@ class Workbench:
         self.places = Places(self.store, drawer().draw)
         self.meter = signal_meter()
         self.policies, self.problems = load_policies(settings=self.config)
-        self.cache = open_cache(self.config.cache, self.config.home, self.config.cache_hours * 3600)
-        self.history = open_history(self.config.history, self.config.home, self.config.history_days)
-        self.experiments = ExperimentFolder(self.config.home / "laboratory")
-        self.audit = AuditLog(self.config.home / "audit.jsonl", now) if self.config.audit == "on" else None
+        self.cache = open_cache(self.config.cache, home, self.config.cache_hours * 3600)
+        self.history = open_history(self.config.history, home, self.config.history_days)
+        self.experiments = ExperimentStore(home)
+        self.audit = AuditLog(home, now) if self.config.audit == "on" else None
+        self.not_taken = self._take_earlier_files()
+        self.problems += self.not_taken
         self.metrics = Metrics(VERSION)
         self.run_log = RunLog()
         self.servers = ModelServers(self.config)
@@ -132,6 +141,19 @@ class Workbench:
         self.run_queue = RunQueue(self.config.runs_at_once, self.config.runs_waiting)
         """For those who run questions for many people; `engine` does not look at it."""
         self._watch()
+
+    def _take_earlier_files(self) -> tuple[str, ...]:
+        """What earlier versions kept in files of their own; what could not be taken over, in words."""
+        kept = self.experiments.take_over
+        takers: dict[str, Callable[[Path], None]] = {f"laboratory/{kind}": kept for kind in KINDS}
+        takers |= {f"laboratory/{log}.db": kept for log in (SCORES, OUTCOMES)}
+        if self.config.history in _DISK:
+            takers["history.db"] = self.history.take_over
+        if self.config.cache in _DISK and isinstance(self.cache, TableCache):
+            takers["grades.sqlite"] = self.cache.take_over
+        if self.audit:
+            takers["audit.jsonl"] = self.audit.take_over
+        return take_files(self.config.home, takers)
 
     def _watch(self) -> None:
         """What of this workbench is asked for at a scrape."""
@@ -266,7 +288,10 @@ class Workbench:
 
     def cards(self) -> dict[str, EvaluatorCard]:
         """Of all evaluators that can be chosen here: ours, those of CRAG_EVALUATORS, and the calibrated ones."""
-        offered = (*self.config.named_evaluators, *self.experiments.evaluators())
+        kept: dict[str, KeptEvaluator] = {}
+        with suppress(ScoresUnavailable):  # a page is drawn though the file cannot be read, which the index tells
+            kept = self.experiments.evaluators()
+        offered = (*self.config.named_evaluators, *kept)
         return evaluators.cards() | {name: self.card(name) for name in offered}
 
     def card(self, name: str) -> EvaluatorCard:

@@ -90,7 +90,7 @@ def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path
     told = capsys.readouterr().out
     assert "bread.md: indexed (1 chunks)" in told and "ferry.txt: indexed (1 chunks)" in told
     assert "hidden" not in told
-    assert (home / "index").is_dir()
+    assert (home / "crag.db").is_file()
 
     assert main(["ingest", str(folder / "ferry.txt")]) == 0
     assert "ferry.txt: already indexed" in capsys.readouterr().out

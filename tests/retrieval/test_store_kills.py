@@ -1,4 +1,5 @@
-"""Real processes, killed at random moments of adding, replacing, removing and re-indexing, and two at work at once.
+"""Real processes, killed at random moments of adding, replacing, removing, re-indexing, grading, keeping runs and sets
+and copying, and two at work at once.
 
 Nothing that was acknowledged is lost, nothing is torn, and no step of repair is needed before the index is used.
 """
@@ -16,13 +17,18 @@ from pathlib import Path
 
 import pytest
 
+from crag_core.base.concurrency.sqlite_file import NAME
 from crag_core.base.documents import IngestOutcome
+from crag_core.experiments.store import ExperimentStore
 from crag_core.retrieval.index import ingest
 from crag_core.retrieval.index.index_writer import name_content
 from crag_core.retrieval.index.store import PassageStore
+from crag_core.storage.cache import TableCache
+from crag_core.storage.history import HistoryStore
 from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
+from tests.storage.history_parts import whole_run
 
 
 def check(folder: Path) -> PassageStore:
@@ -41,7 +47,7 @@ def check(folder: Path) -> PassageStore:
     ids = {one.id for row in rows for one in store.passages_of(row.id)}
     assert {hit.passage.id for hit in store.search_dense(embed_words("sentence"), 10_000)} == ids
     assert bool(store.search_keyword("sentence", 1)) == bool(ids)
-    with closing(sqlite3.connect(folder / "index.db")) as database:
+    with closing(sqlite3.connect(folder / NAME)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         version = store.index_version.id
         database.execute(f"INSERT INTO words_{version} (words_{version}) VALUES ('integrity-check')")
@@ -71,6 +77,26 @@ def working(folder: Path, seed: int, told: Path) -> Iterator[subprocess.Popen[st
     assert process.returncode == -9, told.read_text()
 
 
+def keep(kept: dict[str, set[str]], told: list[str], folder: Path) -> None:
+    """All runs, grades and questions that were acknowledged are there, and whole copies that have those before them."""
+    for line in told:
+        match line.split():
+            case ["copied", mark]:
+                with closing(sqlite3.connect(folder / f"copy-{mark}.db")) as copy:
+                    assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+                    runs = copy.execute("SELECT id FROM crag_runs").fetchall() if kept["saved"] else []
+                assert {run for (run,) in runs} >= kept["saved"]
+                (folder / f"copy-{mark}.db").unlink()
+            case [("saved" | "graded" | "labelled") as what, mark]:
+                kept[what].add(mark)
+    history, grades = HistoryStore(folder / NAME), TableCache(folder / NAME, 3600.0)
+    assert all(history.load(run) == whole_run(run) for run in kept["saved"])
+    assert grades.get_many([*kept["graded"]]).keys() == kept["graded"] and not grades.problem
+    if kept["labelled"]:
+        read = ExperimentStore(folder).load_set("own")
+        assert {one.question for one in read.questions} >= {f"{mark}?" for mark in kept["labelled"]}
+
+
 def expect(known: dict[str, str], told: list[str], store: PassageStore) -> dict[str, str]:
     """What is there after a kill: all that was acknowledged; of the change under way either state."""
     under_way = ""
@@ -93,14 +119,17 @@ def expect(known: dict[str, str], told: list[str], store: PassageStore) -> dict[
 @pytest.mark.parametrize("kills", mostly(10, 100))
 def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
     known: dict[str, str] = {}
+    kept: dict[str, set[str]] = {"saved": set(), "graded": set(), "labelled": set()}
     folder = tmp_path / "index"
     for seed in range(kills):
         with working(folder, seed, tmp_path / "told"):
             time.sleep(random.Random(seed).uniform(0, 0.6))
-        if not (folder / "index.db").exists():
+        if not (folder / NAME).exists():
             continue
         store = check(folder)
-        known = expect(known, (tmp_path / "told").read_text().splitlines()[1:], store)
+        told = (tmp_path / "told").read_text().splitlines()[1:]
+        keep(kept, told, folder)
+        known = expect(known, told, store)
         assert store.interrupted_rebuild() is None or seed % 2 or store.finish_rebuild()
         if waiting := store.interrupted():
             assert not any(row.is_partial for row in store.listing())
@@ -108,7 +137,7 @@ def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
             assert {one.name for one in done} == {row.name for row in waiting} and store.interrupted() == ()
             check(folder)
         known = {row.name: row.id for row in store.documents()}
-    assert known
+    assert known and all(kept.values())
 
 
 def test_two_processes_at_work_and_a_reader_lose_and_tear_nothing(tmp_path: Path) -> None:

@@ -35,8 +35,7 @@ def add_commands(commands: Any) -> None:
 def backup(options: argparse.Namespace) -> int:
     workbench = Workbench()
     settings = workbench.config
-    copy_index = workbench.store.copy_to
-    with _target(options.file) as sink, collected(settings.home, copy_index, _is_here(settings.history)) as folder:
+    with _target(options.file) as sink, collected(settings.home, workbench.store.copy_to) as folder:
         made = write_archive(folder, count(folder, settings), VERSION, now(), sink)
     print(f"{options.file}: {made.counts}; {made.size / 1e6:.1f} MB in {len(made.entries)} files", file=sys.stderr)
     for line in _not_in_it(settings):
@@ -63,6 +62,8 @@ def count(home: Path, settings: Config) -> Counts:
     """What a home holds, which is read as the application does; nothing is deleted for its age."""
     own = replace(settings, home=home, history="disk", history_days=0.0, cache="off", audit="off", metrics_port=0)
     held = Workbench(own)
+    if held.not_taken:
+        raise BackupFailed("\n".join(held.not_taken), hint="Take another backup.")
     documents = held.store.documents()
     return Counts(
         documents=len(documents),
@@ -93,7 +94,7 @@ def _is_here(setting: str) -> bool:
 
 
 def _not_in_it(settings: Config) -> list[str]:
-    lines = ["grades in the cache, which fills again; .env and .streamlit/secrets.toml: keep them elsewhere"]
+    lines = [".env and .streamlit/secrets.toml: keep them elsewhere"]
     if settings.history.startswith("postgres"):
         lines.append("runs and labels, which are in PostgreSQL (CRAG_HISTORY): back it up with pg_dump")
     elif settings.history != "off" and not _is_here(settings.history):
