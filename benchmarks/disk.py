@@ -28,17 +28,18 @@ def measure(home: Path, questions: list[str]) -> None:
     workbench = Workbench(Config(home=home))
     workbench.store.ingest((path.name, path) for path in sorted((DATA / "sample").iterdir()))
     passages, files = workbench.store.count(), sum(row.size for row in workbench.store.documents())
-    print(f"{passages} passages: {(_size(home / 'index') - files) / passages / 1000:.1f} kB each, and the files once")
+    print(f"{passages} passages: {(_size(home) - files) / passages / 1000:.1f} kB each, and the files once")
     for name in POLICIES:
         policy = suit(find_policy(name, workbench.config), OWN_JUDGE)
         for question in questions:
             workbench.history.save(workbench.engine(Choice(policy, OWN_JUDGE)).run(question))
     runs = workbench.history.count()
-    for name in ("history.db", "grades.sqlite"):
-        with closing(sqlite3.connect(home / name)) as database:
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    for name in ("history.db", "grades.sqlite", "audit.jsonl"):
-        print(f"{name}: {(home / name).stat().st_size / runs / 1000:.1f} kB a run, of {runs} runs")
+    with closing(sqlite3.connect(home / "crag.db")) as database:
+        for name in ("crag_runs", "crag_kept_grades", "crag_audit"):
+            columns = [row[1] for row in database.execute(f"PRAGMA table_info({name})")]
+            held = " + ".join(f"length(CAST(coalesce({column}, '') AS BLOB))" for column in columns)
+            (size,) = database.execute(f"SELECT sum({held}) FROM {name}").fetchone()
+            print(f"{name}: {size / runs / 1000:.1f} kB a run, of {runs} runs")
 
 
 def _size(folder: Path) -> int:

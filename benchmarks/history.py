@@ -67,11 +67,11 @@ def main(runs: int, url: str) -> None:
     recorded = [Trace.from_json(path.read_text("utf-8")) for path in sorted((DATA / "runs").glob("*.json"))]
     ticks = count()
     with tempfile.TemporaryDirectory() as folder:
-        store = HistoryStore(url or Path(folder) / "history.db", clock=lambda: next(ticks) * MINUTE)
+        store = HistoryStore(url or Path(folder) / "crag.db", clock=lambda: next(ticks) * MINUTE)
         filling = seconds(lambda: fill(store, runs, recorded))
         print(f"{runs:,} runs kept, {1000 * filling / runs:.1f} ms each with every fifth label")
         if not url:
-            print(f"{(Path(folder) / 'history.db').stat().st_size / 2**20:.0f} MB of file")
+            print(f"{(Path(folder) / 'crag.db').stat().st_size / 2**20:.0f} MB of file")
         for name, use in uses(store, runs).items():
             print(f"{1000 * median(seconds(use) for _ in range(GOES)):8.1f} ms  {name}")
         half = Selection(until=runs * MINUTE / 2)

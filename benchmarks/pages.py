@@ -66,7 +66,7 @@ def fill(home: Path, runs: int) -> None:
     recorded = [Trace.from_json(path.read_text("utf-8")) for path in sorted((DATA / "runs").glob("*.json"))]
     policies, choose = list(load_policies()[0].values()), random.Random(1)
     times = iter(sorted(time.time() - 86_400 * DAYS * choose.random() for _ in range(runs)))
-    store = HistoryStore(home / "history.db", clock=lambda: next(times))
+    store = HistoryStore(home / "crag.db", clock=lambda: next(times))
     for number in range(runs):
         made = recorded[number % len(recorded)]
         policy = choose.choice(policies).with_thresholds_for(made.settings.evaluator, made.settings.strip_evaluator)

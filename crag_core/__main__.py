@@ -107,7 +107,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in (
-        start, service, documents, ask, report, tune, calibrate, compare, import_log, metrics, backup, settings,
+        start, service, documents, ask, report, tune, calibrate, compare, import_log, metrics, backup,
+        settings,
     ):  # fmt: skip
         module.add_commands(commands)
     return parser

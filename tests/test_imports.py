@@ -37,7 +37,7 @@ LAYERS = {
     "storage": ("base", "trace"),
     "evaluators": _RUN,
     "observability": (*_RUN, "pipeline", "llms"),
-    "experiments": (*_RUN, "pipeline", "storage"),
+    "experiments": (*_RUN, "pipeline"),
     "report": (*_RUN, "view", "experiments"),
     "llamaindex": (*_RUN, "llms", "websearch", "retrieval", "evaluators", "pipeline"),
     "app": (*_RUN, *_ADAPTERS, "pipeline", "observability", "experiments", "view", "report", "llamaindex"),

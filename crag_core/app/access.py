@@ -105,11 +105,15 @@ def address_in(claims: Mapping[str, object]) -> str:
     return address
 
 
+_CLOCKS_APART = 300.0  # seconds
+
+
 def check_age(claims: Mapping[str, object], now: float) -> None:
     """Raises `NotAllowed` for a sign-in older than `LONGEST_DAYS`; `now` in seconds since 1970, as the claim iat."""
     at = claims.get("iat")
-    if isinstance(at, bool) or not isinstance(at, int | float):
-        raise NotAllowed("Expected the time of the sign-in from its provider, found none.", hint="Sign in again.")
+    if isinstance(at, bool) or not isinstance(at, int | float) or not at <= now + _CLOCKS_APART:
+        found = "none" if not isinstance(at, int | float) or at != at else "one that is still to come"
+        raise NotAllowed(f"Expected the time of the sign-in from its provider, found {found}.", hint="Sign in again.")
     if now - at > LONGEST_DAYS * 86_400:
         raise NotAllowed(f"You signed in more than {LONGEST_DAYS} days ago.", hint="Sign in again.")
 

@@ -165,7 +165,7 @@ class Config:
     )
     audit: str = _setting(
         _KEPT, "CRAG_AUDIT", "on", "off",
-        "on: decisions and discarded evidence go to audit.jsonl in the home; or off", choices=("on", "off"),
+        "on: decisions and discarded evidence go to the audit log in the home; or off", choices=("on", "off"),
     )  # fmt: skip
     runs_at_once: int = _setting(
         _PEOPLE, "CRAG_RUNS_AT_ONCE", 4, "8", "runs under way at the same time; the others wait in line", limits=(1, 64)

@@ -87,6 +87,20 @@ class ModelServers:
             self._remember(ollama.look(self.config.ollama_url))
         return version_of(name, self._seen[self.config.ollama_url])
 
+    def chats(self, choice: str) -> bool:
+        """False for a model of Ollama that has no chat template."""
+        server, _, name = choice.partition("/")
+        return server != "ollama" or ollama.chats(self.config.ollama_url, name)
+
+    def check(self, choice: str) -> None:
+        """Raises `UnknownName` for a model that the Ollama at hand has not, by the last look at it."""
+        server, _, name = choice.partition("/")
+        self.version_of(choice)
+        seen = self._seen.get(self.config.ollama_url)
+        known = [model for model, _ in seen.versions] if seen else []
+        if server == "ollama" and known and not {name, f"{name}:latest"} & set(known):
+            raise UnknownName.among("language model", choice, [f"ollama/{model}" for model in known])
+
     def is_busy(self, cancel: Cancel) -> bool:
         """Whether the run with this flag waits for a server that serves as many calls of others as it may."""
         return any(limit.is_waiting(cancel) for limit in tuple(self._limits.values()))
@@ -103,7 +117,7 @@ class ModelServers:
             there = self._loaded_by(url) if server == "ollama" else None
             if there is not None and not {model, f"{model}:latest"} & set(there):
                 return f"{model} is loading"
-            if limit.silent_model(cancel, _LONG_WAIT):
+            if limit.silent_model(cancel, _LONG_WAIT) and not limit.has_heard(cancel):
                 return f"{model} has not begun to answer: it loads, or serves others"
         return ""
 

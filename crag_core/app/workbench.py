@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING
 from crag_core import evaluators
 from crag_core.app import config
 from crag_core.app.config import Config
+from crag_core.app.earlier_home import take_files, take_index
 from crag_core.app.model_servers import ModelServers
 from crag_core.app.own_engine import RETRIEVER, VECTOR_STORE, EngineStore, OwnEngine
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
-from crag_core.base.errors import BadRecord, NotCalibrated, UnknownName
+from crag_core.base.errors import BadRecord, NotCalibrated, ScoresUnavailable, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.prompts.messages import Prompts, prompts_in
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
@@ -46,7 +48,7 @@ from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.graded import Conditions, conditions_of
 from crag_core.experiments.labelled.questions import Gradable
 from crag_core.experiments.logs.record import logged_of, passages_of
-from crag_core.experiments.store import ExperimentFolder
+from crag_core.experiments.store import KINDS, OUTCOMES, SCORES, ExperimentStore
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.observability.audit_log import AuditLog
 from crag_core.observability.logs import RunLog
@@ -61,7 +63,7 @@ from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.index.vector_store import VectorStorePassages
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.sandbox.documents import DRAWING, PAGE, DocumentProcesses
-from crag_core.storage.cache import open_cache
+from crag_core.storage.cache import TableCache, open_cache
 from crag_core.storage.history import open_history
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -73,6 +75,9 @@ from crag_core.websearch.search_chain import CachedSearcher, SearchChain
 if TYPE_CHECKING:
     from crag_core.llamaindex.postprocessor import CRAGPostprocessor
     from crag_core.llamaindex.query_engine import CRAGQueryEngine
+
+
+_DISK = ("", "disk")
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,8 @@ class Workbench:
         self.config = settings or config.load()
         _ = self.prompts  # what is of no use is refused here
         self._embedders: dict[str, HuggingFaceEmbedder] = {}
+        home = self.config.home
+        take_index(home)
         own = self.config.retriever
         self.own_engine = OwnEngine(RETRIEVER, own, self.config.engine_timeout) if own else None
         """In place of our own index, where the settings name one."""
@@ -123,10 +130,12 @@ class Workbench:
         self.places = Places(self.store, drawer().draw)
         self.meter = signal_meter()
         self.policies, self.problems = load_policies(settings=self.config)
-        self.cache = open_cache(self.config.cache, self.config.home, self.config.cache_hours * 3600)
-        self.history = open_history(self.config.history, self.config.home, self.config.history_days)
-        self.experiments = ExperimentFolder(self.config.home / "laboratory")
-        self.audit = AuditLog(self.config.home / "audit.jsonl", now) if self.config.audit == "on" else None
+        self.cache = open_cache(self.config.cache, home, self.config.cache_hours * 3600)
+        self.history = open_history(self.config.history, home, self.config.history_days)
+        self.experiments = ExperimentStore(home)
+        self.audit = AuditLog(home, now) if self.config.audit == "on" else None
+        self.not_taken = self._take_earlier_files()
+        self.problems += self.not_taken
         self.metrics = Metrics(VERSION)
         self.run_log = RunLog()
         self.servers = ModelServers(self.config)
@@ -141,10 +150,22 @@ class Workbench:
             return EngineStore(self.config.home, embedder, self.own_engine)
         recipe = Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap)
         home, read, find = self.config.home, parser().cut, self.find_embedder
-        if self.vector_store is not None:
-            ask = self.vector_store.ask
-            return VectorStorePassages(home / "vector-store", embedder, read, ask, recipe=recipe, find_embedder=find)
-        return PassageStore(home / "index", embedder, read, recipe=recipe, find_embedder=find)
+        if (vectors := self.vector_store) is not None:
+            return VectorStorePassages(home, embedder, read, vectors.ask, vectors.target, recipe, find)
+        return PassageStore(home, embedder, read, recipe=recipe, find_embedder=find)
+
+    def _take_earlier_files(self) -> tuple[str, ...]:
+        """What earlier versions kept in files of their own; what could not be taken over, in words."""
+        kept = self.experiments.take_over
+        takers: dict[str, Callable[[Path], None]] = {f"laboratory/{kind}": kept for kind in KINDS}
+        takers |= {f"laboratory/{log}.db": kept for log in (SCORES, OUTCOMES)}
+        if self.config.history in _DISK:
+            takers["history.db"] = self.history.take_over
+        if self.config.cache in _DISK and isinstance(self.cache, TableCache):
+            takers["grades.sqlite"] = self.cache.take_over
+        if self.audit:
+            takers["audit.jsonl"] = self.audit.take_over
+        return take_files(self.config.home, takers)
 
     def _watch(self) -> None:
         """What of this workbench is asked for at a scrape."""
@@ -186,7 +207,7 @@ class Workbench:
 
     def rebuild(self, recipe: Recipe, on_progress: OnProgress, cancel: Cancel) -> Rebuilt:
         """Index all documents again; raises `BadRecord` for a length that the model does not read."""
-        if self.config.retriever or self.config.vector_store:
+        if self.config.retriever:
             return self.store.rebuild(recipe, on_progress, cancel)  # which says why not
         check_lengths(recipe)
         longest = self.find_embedder(recipe.embedding).longest()
@@ -280,7 +301,10 @@ class Workbench:
 
     def cards(self) -> dict[str, EvaluatorCard]:
         """Of all evaluators that can be chosen here: ours, those of CRAG_EVALUATORS, and the calibrated ones."""
-        offered = (*self.config.named_evaluators, *self.experiments.evaluators())
+        kept: dict[str, KeptEvaluator] = {}
+        with suppress(ScoresUnavailable):  # a page is drawn though the file cannot be read, which the index tells
+            kept = self.experiments.evaluators()
+        offered = (*self.config.named_evaluators, *kept)
         return evaluators.cards() | {name: self.card(name) for name in offered}
 
     def card(self, name: str) -> EvaluatorCard:

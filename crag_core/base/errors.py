@@ -71,6 +71,12 @@ class ScoresUnavailable(CragError):
     retryable = True
 
 
+class AuditUnavailable(CragError):
+    """The audit log cannot be read or written; everything else works without it."""
+
+    retryable = True
+
+
 class BackupFailed(CragError):
     """A home cannot be backed up there, or what is given cannot be restored; nothing was changed."""
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from crag_core.base.concurrency.cancellation import apart
 from crag_core.base.errors import CragError, NoLogProbabilities
 from crag_core.base.protocols import Cancel, Messages, Reply
-from crag_core.base.types.steps import Usage
+from crag_core.base.types.steps import NO_END, Usage
 from crag_core.llms.first_token import first_token
-from crag_core.llms.reply_errors import Reading, TooLong, WrongShape, counts, is_of_model
+from crag_core.llms.reply_errors import Reading, TooLong, WrongShape, counts, end_of, is_of_model, is_of_wire
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse
@@ -102,7 +102,7 @@ class LlamaIndexClient:
 
         `is_whole`: nobody reads a piece before all have come, so that they may come as one.
         """
-        is_reply, length = False, 0
+        is_reply, length, ended = False, 0, None
         last: ChatResponse | None = None
         options = self._structured(schema) if schema else {}
         chat = _chat(messages)
@@ -112,7 +112,7 @@ class LlamaIndexClient:
                 last = await waiting.wait(self._llm.achat(chat, **options))
                 on_begin()
                 yield last.message.content or ""
-                yield _usage(last)
+                yield _usage(last, end_of(last.raw) or "")
                 return
             stream = await waiting.wait(self._llm.astream_chat(chat, **self._streaming, **options))
             try:
@@ -122,6 +122,8 @@ class LlamaIndexClient:
                         waiting.is_begun = True
                         on_begin()
                     is_reply = is_reply or bool(last.delta) or is_of_model(last.raw)
+                    if (said := end_of(last.raw)) is not None:
+                        ended = ended or said
                     if last.delta:
                         length += len(last.delta)
                         if length > LONGEST_TEXT:
@@ -135,9 +137,11 @@ class LlamaIndexClient:
                 await reading.end()
             if not is_reply:
                 raise WrongShape("an end without a word")
+            if ended is None and last and is_of_wire(last.raw):
+                ended = NO_END
         except Exception as error:
             raise self._explained(error, reading) from error
-        yield _usage(last)
+        yield _usage(last, ended or "")
 
     async def first_token(self, messages: Messages, on_begin: OnBegin = ignore) -> AsyncGenerator[Reply | Usage, None]:
         """One reply of one token, then its usage; raises `NoLogProbabilities` where nothing says how probable it was.
@@ -221,6 +225,6 @@ def _sound(messages: Messages) -> list[tuple[str, str]]:
     return [(role, text.encode("utf-8", "replace").decode("utf-8")) for role, text in messages]
 
 
-def _usage(response: ChatResponse | None) -> Usage:
+def _usage(response: ChatResponse | None, ended: str) -> Usage:
     """One call, with the tokens that the server reported."""
-    return Usage(1, *counts(response.raw if response else None))
+    return Usage(1, *counts(response.raw if response else None), ended=ended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ CONTEXT_WINDOW = 8192
 
 ANSWER_TOKENS = 768
 ASKED_FROM = 1024
-"""A shorter prompt fits every model, so nobody asks the server for its length."""
+"""A shorter prompt fits every model, so nobody asks the server for its length, unless it is told what to read."""
 
 _TEMPLATE = 16  # tokens that a chat template puts around a message
 _RAISE, _MOST = 1.5, 4.0
@@ -34,13 +35,15 @@ _READS = re.compile(r"n_ctx\D{1,5}(\d{1,9})|(?:context (?:size|length|window)|le
 class Capacity:
     """Of one model at one server. Only the loop of the model calls changes it.
 
-    `per_bound`: its tokens by those of `token_bound`, 1 until it counts more. `has_logprobs`: it has once told how
-    probable the tokens of a reply are.
+    `wanted`: tokens that a server is asked to read at once, `window`: those that it is taken to read. `per_bound`: its
+    tokens by those of `token_bound`, 1 until it counts more. `has_logprobs`: it has once told how probable the tokens
+    of a reply are.
     """
 
     def __init__(self) -> None:
-        self.window = CONTEXT_WINDOW
+        self.wanted = self.window = CONTEXT_WINDOW
         self.per_bound = 1.0
+        self.asking = asyncio.Lock()
         self.is_asked = False
         self.has_logprobs = False
 
@@ -49,13 +52,13 @@ class Capacity:
         reply = min(ANSWER_TOKENS, self.window // 2)
         return fitted(messages, self.window - reply - _TEMPLATE * (len(messages) + 1), self._count)
 
-    def is_long(self, messages: Messages) -> bool:
-        return sum(self._count(text) for _, text in messages) > ASKED_FROM
+    def tokens(self, messages: Messages) -> int:
+        return sum(self._count(text) for _, text in messages)
 
     def set_context_length(self, tokens: int | None) -> None:
-        """What its server says that it reads at once; None: it does not say."""
+        """What its server says that it reads at once, or is to; None: it does not say."""
         self.is_asked = True
-        self.window = min(self.window, tokens or self.window)
+        self.wanted = self.window = tokens or self.window
 
     def record_usage(self, messages: Messages, tokens: int) -> None:
         """A count above the bound raises it for what is sent from then on, fourfold at most; 0: it did not say."""

@@ -8,13 +8,15 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+from weakref import WeakSet
 
-from crag_core.base.concurrency.cancellation import REPLIED, iterate, wait_for
+from crag_core.base.concurrency.cancellation import REPLIED, SENT, iterate, wait_for
 from crag_core.base.errors import ModelUnavailable, NoLogProbabilities, PromptTooLong, Stopped
 from crag_core.base.protocols import Cancel, Clock, Messages, Reply
 from crag_core.base.types.steps import Usage
 from crag_core.llms.client import LlamaIndexClient, OnBegin, ignore
-from crag_core.llms.context_window import Capacity
+from crag_core.llms.context_window import ASKED_FROM, Capacity
+from crag_core.llms.reply_errors import never_sent
 
 
 @dataclass(eq=False)
@@ -38,6 +40,7 @@ class CallLimit:
         self._free = asyncio.Semaphore(at_once)
         self._clock = clock
         self._calls: set[LimitedCall] = set()
+        self._heard: WeakSet[Cancel] = WeakSet()
 
     @property
     def under_way(self) -> int:
@@ -56,11 +59,17 @@ class CallLimit:
                 yield call
         finally:
             self._calls.discard(call)
+            if call.is_begun:
+                self._heard.add(call.run)
 
     def is_waiting(self, cancel: Cancel) -> bool:
         """Whether calls of this run wait while none is under way: those of others are."""
         own = self._calls_of(cancel)
         return bool(own) and not cancel.is_set() and all(call.since is None for call in own)
+
+    def has_heard(self, cancel: Cancel) -> bool:
+        """Whether this run has had a piece of any reply."""
+        return run_of(cancel) in self._heard
 
     def silent_model(self, cancel: Cancel, seconds: float) -> str:
         """The model that this run has asked for so many seconds while no piece has come of any of its calls; or ""."""
@@ -90,21 +99,27 @@ Piece = TypeVar("Piece", str, Reply)
 Ask = Callable[[Messages, OnBegin], AsyncGenerator[Piece | Usage, None]]
 """Sends messages that fit, and gives what comes, its usage last."""
 
-_LOOKING = 3.0  # seconds
+_LOOKING = 1.0  # seconds
 
 
 class ServerModel:
     """A `LanguageModel` that cuts evidence before each call and reports in its usage how much.
 
-    A prompt that the server still finds too long is sent once more, with less.
+    A prompt that the server still finds too long is sent once more, with less. `SENT` hears of both.
     """
 
-    def __init__(self, client: LlamaIndexClient, limit: CallLimit, capacity: Capacity, reads: Reads) -> None:
+    tells_sent = True
+
+    def __init__(
+        self, client: LlamaIndexClient, limit: CallLimit, capacity: Capacity, reads: Reads, asked_from: int = ASKED_FROM
+    ) -> None:
+        """`reads` is asked before the first prompt of more than `asked_from` tokens."""
         self.name = client.name
         self._client = client
         self._limit = limit
         self._capacity = capacity
         self._reads = reads
+        self._asked_from = asked_from
 
     async def _ask(self, messages: Messages, cancel: Cancel, ask: Ask[str], on_begin: OnBegin) -> Reply:
         texts: list[str] = []
@@ -171,31 +186,38 @@ class ServerModel:
                 call.is_begun = True
                 on_begin()
 
-            for is_last in (False, True):
+            for again in range(2):
                 short, cut = await self._fit(messages)
+                sent = [] if (told := SENT.get()) is None else told
+                sent.append(messages)
                 try:
                     async with aclosing(ask(short, begin)) as pieces:
                         async for piece in pieces:
-                            yield self._counted(piece, short, cut) if isinstance(piece, Usage) else piece
+                            yield self._counted(piece, short, cut, again) if isinstance(piece, Usage) else piece
                     return
                 except PromptTooLong as error:
                     self._capacity.has_refused(short, error.said)
-                    if call.is_begun or is_last:
+                    if call.is_begun or again:
                         raise
+                except ModelUnavailable as error:
+                    if never_sent(error):
+                        sent.remove(messages)
+                    raise
 
     async def _fit(self, messages: Messages) -> tuple[Messages, int]:
         capacity = self._capacity
-        if not capacity.is_asked and capacity.is_long(messages):
-            try:
-                async with asyncio.timeout(_LOOKING):
-                    capacity.set_context_length(await self._reads())
-            except Exception:  # who is away, or tells something else, fails at the call itself or not at all
-                pass
+        async with capacity.asking:
+            if not capacity.is_asked and capacity.tokens(messages) > self._asked_from:
+                try:
+                    async with asyncio.timeout(_LOOKING):
+                        capacity.set_context_length(await self._reads())
+                except Exception as error:  # it fails at the call itself or not at all
+                    capacity.is_asked = not never_sent(error)
         return capacity.fit(messages)
 
-    def _counted(self, usage: Usage, sent: Messages, cut: int) -> Usage:
+    def _counted(self, usage: Usage, sent: Messages, cut: int, again: int) -> Usage:
         self._capacity.record_usage(sent, usage.prompt_tokens)
-        return replace(usage, cut=cut)
+        return replace(usage, cut=cut, calls=usage.calls + again)
 
 
 async def _together(

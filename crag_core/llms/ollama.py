@@ -38,6 +38,15 @@ PATIENCE = 10
 _WRITES: dict[tuple[str, str, str], bool | None] = {}
 """Whether a model, by server, name and digest, is one that writes; None: its server does not say so."""
 
+_CHATS: dict[tuple[str, str, str], bool] = {}
+"""Whether it has a template for chats, as base models do not."""
+_NO_CHAT = "{{ .Prompt }}"
+
+
+def chats(host: str, name: str) -> bool:
+    """Whether a model can chat, as far as the last look at its server told."""
+    return all(can for (of, model, _), can in _CHATS.items() if of == host and model in (name, f"{name}:latest"))
+
 
 def _bounds(host: str, limit: int, seconds: float) -> dict[str, Any]:
     """As always; and OLLAMA_API_KEY, which the client sends to anybody, only for the host of OLLAMA_HOST.
@@ -100,7 +109,9 @@ async def _look(host: str, timeout: float) -> tuple[Sequence[Any], tuple[str, ..
         async def show(item: Any, key: tuple[str, str, str]) -> None:
             with suppress(Exception):  # the list stands without it, and so does a reply of another shape
                 async with room:
-                    can = (await client.show(item.model)).capabilities
+                    about = await client.show(item.model)
+                can = about.capabilities
+                _CHATS[key] = (about.template or "").strip() != _NO_CHAT
                 _WRITES[key] = None if can is None else "completion" in can
 
         keys = [(host, item.model, item.digest or "") for item in listed]
@@ -108,7 +119,9 @@ async def _look(host: str, timeout: float) -> tuple[Sequence[Any], tuple[str, ..
         with suppress(TimeoutError):
             async with asyncio.timeout(SHOWING):
                 await asyncio.gather(*new)
-    return listed, tuple(item.model for item, key in zip(listed, keys, strict=True) if _writes(item, key))
+    writers = [(item.model, key) for item, key in zip(listed, keys, strict=True) if _writes(item, key)]
+    writers.sort(key=lambda pair: not _CHATS.get(pair[1], True))  # the first is the default
+    return listed, tuple(name for name, _ in writers)
 
 
 def _writes(item: Any, key: tuple[str, str, str]) -> bool:
@@ -138,7 +151,7 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
     """A chat model of the server at `host`; `timeout` in seconds of silence in a reply; CPUs are slow."""
     import_llama_index()
     import httpx
-    from llama_index.llms.ollama import Ollama
+    from llama_index.llms import ollama as of_llama_index
     from ollama import AsyncClient
 
     from crag_core.base.network import http_guard
@@ -148,14 +161,19 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
     bounds["event_hooks"]["response"].append(note_reply)
     # How long a reply may be silent is watched where its pieces are read.
     server = AsyncClient(host=host, timeout=httpx.Timeout(timeout, read=None), **bounds)
+    capacity = capacity_of(host, name)
+
+    class Ollama(of_llama_index.Ollama):  # spans are called after it
+        def get_context_window(self) -> int:
+            return capacity.wanted
+
     llm = Ollama(
         model=name,
         base_url=host,
         request_timeout=timeout,
-        context_window=CONTEXT_WINDOW,
         temperature=0.0,
         thinking=False,
-        async_client=server,
+        async_client=server,  # type: ignore[call-arg]  # its base takes it
         additional_kwargs={"num_predict": ANSWER_TOKENS},
     )
 
@@ -163,7 +181,7 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
         """By Ollama's own client, since LlamaIndex's drops what it does not know. Other options would load it anew."""
         return await server.chat(
             name, messages, think=False, logprobs=True, top_logprobs=TOP, keep_alive=llm.keep_alive,
-            options={"temperature": 0.0, "num_ctx": CONTEXT_WINDOW, "num_predict": 1},
+            options={"temperature": 0.0, "num_ctx": capacity.wanted, "num_predict": 1},
         )  # fmt: skip
 
     made = LlamaIndexClient(
@@ -180,12 +198,13 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
     )
 
     async def reads() -> int | None:
+        """As its Modelfile has it (`num_ctx`), as long as the model can."""
         about = await server.show(name)
         known = [value for key, value in (about.modelinfo or {}).items() if key.endswith(".context_length")]
         asked = re.search(r"^num_ctx\s+(\d{1,9})\s*$", about.parameters or "", re.MULTILINE)
-        return least(*known, int(asked[1]) if asked else None)
+        return least(*known, int(asked[1]) if asked else CONTEXT_WINDOW)
 
-    return ServerModel(made, limit, capacity_of(host, name), reads)
+    return ServerModel(made, limit, capacity, reads, asked_from=0)
 
 
 def explain(error: Exception, host: str, name: str) -> CragError | None:

@@ -144,7 +144,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
     )
 
     async def reads() -> int | None:
-        return reads_at_once((await _list(url, key, LOOKING)).json(), name)
+        return least(reads_at_once((await _list(url, key, LOOKING)).json(), name), CONTEXT_WINDOW)
 
     return ServerModel(made, limit, capacity_of(url, name), reads)
 

@@ -71,12 +71,27 @@ def counts(raw: object) -> tuple[int, int]:
     return _count(part(usage, "prompt_tokens")), _count(part(usage, "completion_tokens"))
 
 
-def is_of_model(raw: object) -> bool:
-    """Whether a piece of a stream tells of a model at work: then a reply without a word is a reply, too."""
+_WHOLE = ("", "stop", "eos", "eos_token", "end_turn", "stop_sequence", "tool_calls", "function_call")
+_LONGEST_REASON = 40  # characters
+
+
+def end_of(raw: object) -> str | None:
+    """Why a reply is over, as this piece or the whole of it says: "" where it is whole; None: it is not said here."""
     choices = part(raw, "choices")
     reasons = [part(choice, "finish_reason") for choice in choices] if isinstance(choices, list) else []
-    is_finished = part(raw, "done") is True or any(isinstance(reason, str) for reason in reasons)
-    return is_finished or counts(raw)[0] > 0
+    reasons += [part(raw, "done_reason") or ""] if part(raw, "done") is True else []
+    said = next((reason for reason in reasons if isinstance(reason, str)), None)
+    return "" if said in _WHOLE else said and said[:_LONGEST_REASON]
+
+
+def is_of_wire(raw: object) -> bool:
+    """Whether a piece is of a protocol whose streams tell their end."""
+    return isinstance(part(raw, "choices"), list) or isinstance(part(raw, "done"), bool)
+
+
+def is_of_model(raw: object) -> bool:
+    """Whether a piece of a stream tells of a model at work: then a reply without a word is a reply, too."""
+    return end_of(raw) is not None or counts(raw)[0] > 0
 
 
 def part(of: object, name: str) -> Any:
@@ -114,6 +129,15 @@ class TooLong(Exception):
         super().__init__(summary)
         self.summary = summary
         self.hint = hint
+
+
+def never_sent(error: BaseException | None) -> bool:
+    """Whether a call failed before there was any connection to send it on."""
+    import httpx
+
+    while error is not None and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def explain_call(

@@ -1,17 +1,17 @@
-"""The audit log: decisions, discarded and ungraded evidence, one JSON object a line, append-only."""
+"""The audit log: decisions, discarded and ungraded evidence, one JSON object a line, in the file of a home."""
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
-import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from crag_core.base.concurrency import sqlite_file
+from crag_core.base.errors import AuditUnavailable
+from crag_core.base.text.words import storable
 from crag_core.base.types.decisions import CorrectionKind
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import Step, StepName, StepState
@@ -21,55 +21,52 @@ from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
 
 _LOG = logging.getLogger("crag.audit")
-_A_WRITE_S = 0.05  # longer than a write takes
+_LAYOUT = "CREATE TABLE crag_audit (number INTEGER PRIMARY KEY AUTOINCREMENT, line TEXT NOT NULL)"
+_ADD = "INSERT INTO crag_audit (line) VALUES (?)"
 
 
 class AuditLog(Listener):
-    """Writes the events of every finished step to `path`, for any number of runs and processes at once.
+    """Keeps the events of every finished step in the file of `home`, for any number of runs and processes at once.
 
     A log that cannot be written never stops a run: `problem` says what is wrong. `now` gives the time in ISO 8601.
     """
 
-    def __init__(self, path: Path, now: Callable[[], str]) -> None:
-        self.path = path
+    def __init__(self, home: Path, now: Callable[[], str]) -> None:
+        self._tables = sqlite_file.Tables(home / sqlite_file.NAME, "The audit log in", _LAYOUT, AuditUnavailable)
         self.problem = ""
         self._now = now
-        self._may_be_torn = True  # what a full disk or a kill left at the end of the file
 
     def finished(self, step: Step, trace: Trace) -> None:
         head = {"time": self._now(), "run": trace.id, "policy": trace.settings.policy.name}
         lines = [json.dumps(head | event, ensure_ascii=False) for event in find_events(step, trace)]
-        if lines:
-            self._append("".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
-
-    def _append(self, data: bytes) -> None:
-        """One write in append mode, so that lines of several writers do not mix."""
+        if not lines:
+            return
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                if self._may_be_torn and _ends_in_mid_line(file):
-                    data = b"\n" + data
-                self._may_be_torn = True
-                if os.write(file, data) < len(data):  # the disk took a part
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                self._may_be_torn = False
-            finally:
-                os.close(file)
+            with self._tables.writing() as database:
+                database.executemany(_ADD, [(storable(line),) for line in lines])
             self.problem = ""
-        except OSError as error:
+        except AuditUnavailable as error:
             if not self.problem:
-                _LOG.warning("The audit log %s cannot be written: %s", self.path, error)
-            self.problem = f"The audit log {self.path.name} cannot be written: {error.strerror or error}."
+                _LOG.warning("%s", error)
+            self.problem = str(error)
 
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Oldest first, one JSON object each, with a number that grows. Raises `AuditUnavailable`."""
+        with self._tables.reading() as database:
+            yield from database.execute("SELECT number, line FROM crag_audit ORDER BY number") if database else ()
 
-def _ends_in_mid_line(file: int) -> bool:
-    """What is added to such a line would be lost with it. A line that another process is writing now is none."""
-    size = os.fstat(file).st_size
-    if not size or os.pread(file, 1, size - 1) == b"\n":
-        return False
-    time.sleep(_A_WRITE_S)
-    return os.fstat(file).st_size == size
+    def forget(self, last: int) -> None:
+        """Delete the lines up to this number. Raises `AuditUnavailable`."""
+        with self._tables.writing() as database:
+            database.execute("DELETE FROM crag_audit WHERE number <= ?", (last,))
+
+    def take_over(self, file: Path) -> None:
+        """Add the lines of `file`, of an earlier version, once."""
+        with file.open(encoding="utf-8", errors="replace", newline="\n") as lines, self._tables.writing() as database:
+            first = lines.readline().rstrip("\n")
+            if not database.execute("SELECT 1 FROM crag_audit WHERE line = ? LIMIT 1", (first,)).fetchone():
+                database.executemany(_ADD, [(first,)] if first else [])
+                database.executemany(_ADD, ((one.rstrip("\n"),) for one in lines if one != "\n"))
 
 
 def find_events(step: Step, trace: Trace) -> list[dict[str, Any]]:

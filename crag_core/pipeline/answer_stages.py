@@ -10,6 +10,7 @@ from typing import Any
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.prompts import replies
+from crag_core.base.prompts.delimiters import harmless
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.protocols import LanguageModel, Messages
 from crag_core.base.text.refusals import begins_agreed, is_refusal
@@ -27,12 +28,15 @@ from crag_core.trace.grounding.quoted_answer import (
     StreamedReply,
     cited_in,
     left_out,
+    why_cut,
     without_thoughts,
 )
 from crag_core.trace.reroute import Reroute, key_of, quoted, reroute, withheld
 from crag_core.trace.trace import Trace, context_ids
 
 _FINAL = (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
+_ANEW = 40
+"""Characters by which a reply is recognised that does not go on from what was written, but begins anew."""
 _STEP_STATES = {AnswerState.STOPPED: StepState.STOPPED, AnswerState.FAILED: StepState.FAILED}
 
 
@@ -159,7 +163,7 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
 
 
 def _attempt(trace: Trace, routed: Reroute) -> str:
-    """What a model answered when it was asked whether these very chunks are enough; "" where it was not, or declined.
+    """What a model answered when it was asked whether these very chunks are enough; "" where it did not, or was cut.
 
     Self-Route (arXiv 2407.16881) asks for the answer and for its absence in one request.
     """
@@ -168,7 +172,7 @@ def _attempt(trace: Trace, routed: Reroute) -> str:
     chunks = tuple((one.id, one.text) for one in trace.passages or ())
     seen = tuple((one.passage.id, one.text) for one in routed.knowledge.excerpts)
     is_answer = judged is not None and policy.context_judge is ContextJudge.ANSWER and judged.score is not None
-    return without_thoughts(judged.raw).strip() if judged and is_answer and seen == chunks else ""
+    return without_thoughts(judged.raw).strip() if judged and is_answer and seen == chunks and not judged.cause else ""
 
 
 def refuses(trace: Trace) -> bool:
@@ -203,8 +207,14 @@ def _declined(text: str, writer: str, key: str, count: int) -> Result:
 
 
 def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: str, run: Run) -> Iterator[str | Result]:
+    """An answer of this model that was cut, stopped or broke off goes on from its last word."""
     excerpts = routed.knowledge.excerpts
-    spoken = StreamedReply()
+    before = routed.answer if routed.answer and routed.answer.writer == model.name and routed.answer.text else None
+    begun = before.text if before and len(before.text) >= _ANEW else ""  # a few words are sooner written anew
+    if begun:
+        yield begun
+        asked = (*asked, ("assistant", harmless(begun)))
+    spoken = StreamedReply(begun)
     usage = Usage(calls=1)
     state, message, hint, broken = AnswerState.COMPLETE, "", "", ""
     try:
@@ -219,9 +229,15 @@ def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: st
     except CragError as error:
         state, message, hint = AnswerState.FAILED, error.message, error.hint
         broken = type(error).__name__
-    text = spoken.text.strip()
+    text, spent = spoken.text.strip(), before.usage if before else Usage()
+    total = replace(spent + usage, cut=usage.cut, ended=usage.ended)
     if state is not AnswerState.COMPLETE:
         text = "" if is_refusal(text) or begins_agreed(text) else text
+        text = text or (before.text if before else "")
+    elif (usage.ended and not spoken.is_thought_only and not is_refusal(text)) or (begun and text == begun):
+        state, message = AnswerState.CUT, why_cut(total) or "The model wrote nothing more after this."
+        if heard := spoken.rest():
+            yield heard
     elif not text or is_refusal(text):
         state = AnswerState.CANNOT_ANSWER
         message = f"{model.name} found no answer in the {len(excerpts)} excerpts that it was given."
@@ -232,11 +248,17 @@ def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: st
         message = " ".join(filter(None, (message, left_out(usage))))
     elif heard := spoken.rest():
         yield heard
-    answer = Answer(text, state, model.name, key, message, usage)
+    answer = Answer(_joined(begun, text), state, model.name, key, message, total)
     step_state = _STEP_STATES.get(state, StepState.DONE)
     # The step says itself what was left out.
     summary = message.removesuffix(left_out(usage)).rstrip()
     yield Result({"answer": answer}, summary or f"written by {model.name}", usage, step_state, hint, broken)
+
+
+def _joined(begun: str, text: str) -> str:
+    """`text`, which begins with `begun`; without that where the rest begins with the same words once more."""
+    rest = text.removeprefix(begun).lstrip()
+    return rest if begun and rest.startswith(begun[:_ANEW]) else text
 
 
 def check(trace: Trace, parts: Parts, run: Run) -> Result | None:

@@ -56,10 +56,14 @@ def calls_needed(
     judge: EvaluatorCard,
     *,
     writer: bool,
+    ungraded: int = 0,
 ) -> int:
-    """Model calls to supply what is missing from a recorded run, one more round of retrieval at most."""
+    """Model calls to supply what is missing from a recorded run, one more round of retrieval at most.
+
+    `ungraded`: so many of the passages are to be graded; 0: all.
+    """
     costs = {
-        Missing.GRADES: _grading(judge, min(passages, policy.top or passages)),
+        Missing.GRADES: _grading(judge, ungraded or min(passages, policy.top or passages)),
         Missing.QUESTION_CLASS: int(writer),
         Missing.SUFFICIENCY: int(writer),
         Missing.CONSOLIDATION: max(map(_consolidating, policy.routes.values())) * writer,

@@ -22,7 +22,7 @@ from crag_core.decision.policy import ContextJudge
 from crag_core.decision.steps import DOCUMENTS
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
-from crag_core.trace.grounding.quoted_answer import without_thoughts
+from crag_core.trace.grounding.quoted_answer import why_cut, without_thoughts
 from crag_core.trace.opinions import grades_under, with_opinion
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import RunSettings, Trace
@@ -98,7 +98,7 @@ def _answer_or_decline(
     text = without_thoughts(reply.text).strip()
     score = None if not text else float(not is_refusal(text))
     ids = tuple(passage.id for passage in passages)
-    cause = "" if text else "the reply was empty"
+    cause = why_cut(reply.usage) if text else "the reply was empty"
     judged = Sufficiency(ContextJudge.ANSWER, ids, len(ids), score, raw=reply.text, cause=cause)
     return judged, "answered" if score else "declined", reply.usage
 
@@ -170,6 +170,8 @@ class _Asking:
         """Grade `todo`, some at a time where that costs calls; nothing, once it has broken off."""
         size = max(self.card.batch, GRADED_TOGETHER) if self.card.calls_model else max(len(todo), 1)
         done = len(self.passages) - len(self.open_among(self.passages))
+        if self.card.calls_model and todo and not done:
+            run.listener.progressed(self.name, done, len(self.passages))
         for start in range(0, len(todo), size):
             if self.state is not StepState.DONE:
                 return

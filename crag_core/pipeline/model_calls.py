@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+from crag_core.base.concurrency.cancellation import SENT
 from crag_core.base.errors import CragError, NoLogProbabilities
 from crag_core.base.protocols import Cancel, LanguageModel, Messages, Reply
 from crag_core.base.types.steps import ModelCall, StepName, Usage
+from crag_core.trace.grounding.quoted_answer import why_cut
 from crag_core.trace.trace import Trace
 
 MOST_CHARACTERS = 400_000
@@ -46,7 +49,7 @@ def _size(call: ModelCall) -> int:
 
 
 class NotedModel:
-    """Asks `model`, and notes each call for the step under way, if there is one.
+    """Asks `model`, and notes each call for the step under way, if there is one; one that was never sent costs none.
 
     The messages are those that were asked for. A server's model may send less of their evidence, so that it fits: then
     the usage tells how much was cut.
@@ -57,43 +60,30 @@ class NotedModel:
         self.name = model.name
 
     def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
-        try:
-            reply = self._model.complete(messages, cancel, schema)
-        except CragError as error:
-            _note(messages, error)
-            raise
-        _note(messages, reply)
-        return reply
+        with self._noting((messages,)) as came:
+            came.append(self._model.complete(messages, cancel, schema))
+        return cast(Reply, came[0])
 
     def complete_all(
         self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None = None
     ) -> list[Reply | Exception]:
-        try:
-            replies = self._model.complete_all(chats, cancel, schema)
-        except CragError as error:
-            for messages in chats:
-                _note(messages, error)
-            raise
-        for messages, reply in zip(chats, replies, strict=True):
-            _note(messages, reply)
-        return replies
+        with self._noting(chats) as came:
+            came += self._model.complete_all(chats, cancel, schema)
+        return came
 
     def first_tokens(self, chats: Sequence[Messages], cancel: Cancel) -> list[Reply | Exception]:
-        try:
-            replies = self._model.first_tokens(chats, cancel)
-        except CragError as error:
-            for messages in chats[:1] if isinstance(error, NoLogProbabilities) else chats:
-                _note(messages, error)
-            raise
-        for messages, reply in zip(chats, replies, strict=True):
-            _note(messages, reply)
-        return replies
+        with self._noting(chats) as came:
+            came += self._model.first_tokens(chats, cancel)
+        return came
 
     def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
         pieces: list[str] = []
-        usage, broken = Usage(calls=1), ""
+        usage, broken, sent = Usage(), "", self._sent()
+        replies = self._model.stream(messages, cancel)
         try:
-            for piece in self._model.stream(messages, cancel):
+            with sent:
+                first = next(replies, "")
+            for piece in itertools.chain((first,), replies):
                 if isinstance(piece, Usage):
                     usage = piece
                 else:
@@ -103,17 +93,55 @@ class NotedModel:
             broken = error.message
             raise
         finally:
+            usage = replace(usage, calls=usage.calls or sent.count(messages))
             _note(messages, Reply("".join(pieces), usage), broken)
 
+    @contextmanager
+    def _noting(self, chats: Sequence[Messages]) -> Iterator[list[Reply | Exception]]:
+        """Notes what is put into the list that it gives, one a chat, or the error that came instead of all."""
+        came: list[Reply | Exception] = []
+        sent = self._sent()
+        try:
+            with sent:
+                yield came
+        except CragError as error:
+            told = chats[:1] if isinstance(error, NoLogProbabilities) else chats
+            came = [error] * len(told)
+            raise
+        finally:
+            for messages, one in zip(chats, came, strict=False):
+                _note(messages, one, count=sent.count(messages))
 
-def _note(messages: Messages, came: Reply | Exception, broken: str = "") -> None:
-    """`broken` says why a reply is not whole."""
+    def _sent(self) -> _Sent:
+        return _Sent(getattr(self._model, "tells_sent", False))
+
+
+class _Sent:
+    """How often each chat is sent inside; a model that does not tell it sends each once."""
+
+    def __init__(self, is_told: bool) -> None:
+        self._chats: list[Messages] = []
+        self._is_told = is_told
+
+    def count(self, messages: Messages) -> int:
+        return sum(one is messages for one in self._chats) if self._is_told else 1
+
+    def __enter__(self) -> None:
+        self._token = SENT.set(self._chats)
+
+    def __exit__(self, *error: object) -> None:
+        SENT.reset(self._token)
+
+
+def _note(messages: Messages, came: Reply | Exception, broken: str = "", count: int = 1) -> None:
+    """`broken` says why a reply is not whole, `count` how often one that failed was sent."""
     under_way = _NOTE.get()
     if under_way is None:
         return
     step, calls = under_way
+    broken = broken or (why_cut(came.usage) if isinstance(came, Reply) else "")
     if isinstance(came, Exception):
         broken = came.message if isinstance(came, CragError) else type(came).__name__
-        came = Reply("", Usage(calls=1))
+        came = Reply("", Usage(count))
     asked = tuple((role, text) for role, text in messages)
     calls.append(ModelCall(step.value, asked, came.text, came.usage, broken))

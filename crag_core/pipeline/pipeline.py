@@ -15,7 +15,7 @@ little (`web = "when-few"`). Nothing is retrieved before a question of a convers
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -29,7 +29,7 @@ from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Clock, RetrievalResult, Retriever
 from crag_core.base.types.passages import Logged, Passage
 from crag_core.base.types.questions import FollowUp
-from crag_core.base.types.steps import Step, StepName, StepState
+from crag_core.base.types.steps import ModelCall, Step, StepName, StepState, Usage
 from crag_core.pipeline import answer_stages, condense, grading, page_stages, stages, web_stages
 from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.model_calls import noted, with_calls
@@ -176,7 +176,8 @@ class Pipeline:
                     yield piece
                     continue
                 changed = with_calls(_changed(trace, piece), calls)
-                record.trace, step = _recorded(changed, StepName.ANSWER, piece, self._clock() - start)
+                made = _costed(piece, calls)
+                record.trace, step = _recorded(changed, StepName.ANSWER, made, self._clock() - start)
                 self._tell(step, record.trace)
                 if step.state not in _BROKEN:
                     record.check()
@@ -266,7 +267,7 @@ class Pipeline:
             if result is None:
                 record.trace = _without_break(record.trace, name)
                 return True
-            changed = with_calls(_changed(record.trace, result), calls)
+            result, changed = _costed(result, calls), with_calls(_changed(record.trace, result), calls)
             record.trace, step = _recorded(changed, name, result, self._clock() - start)
             run.listener.finished(step, record.trace)
             self._tell(step, record.trace)
@@ -425,17 +426,22 @@ def _changed(trace: Trace, result: Result) -> Trace:
     return with_suspicions(replace(trace, **changes), trace)
 
 
+def _costed(result: Result, calls: Sequence[ModelCall]) -> Result:
+    """A result costs what its calls did, those that failed or were stopped among them."""
+    return replace(result, usage=sum((call.usage for call in calls), Usage())) if calls else result
+
+
 def _recorded(trace: Trace, name: StepName, result: Result, seconds: float) -> tuple[Trace, Step]:
     """The trace with a step at its end.
 
-    The broken or waiting attempt that this step completes gives way to it, with its time and its cost, unless that was
-    another run's; a stage that was skipped before is not recorded twice. Of second opinions each may be another
-    evaluator's, so all stay.
+    The attempt that this step completes, broken, waiting or cut, gives way to it, with its time and its cost, unless
+    that was another run's; a stage that was skipped before is not recorded twice. Of second opinions each may be
+    another evaluator's, so all stay.
     """
     summary = " ".join(filter(None, (result.summary, left_out(result.usage))))
     step = Step(name.value, summary, result.state, seconds, result.usage, result.hint, result.error, by=result.by)
     gives_way = () if name == StepName.SECOND_OPINION else (*_BROKEN, StepState.WAITING)
-    before = [old for old in trace.steps if old.name == name and old.state in gives_way]
+    before = [old for old in trace.steps if old.name == name and (old.state in gives_way or name == StepName.ANSWER)]
     for old in before:
         if not old.taken_over:
             step = replace(step, usage=old.usage + step.usage, seconds=old.seconds + step.seconds)

@@ -17,6 +17,7 @@ from crag_core.base.concurrency.loading import TRANSFORMERS
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.retrieval.packed_layers import pack_linear_layers
+from crag_core.retrieval.sample_vectors import find_vector
 
 if TYPE_CHECKING:
     from llama_index.embeddings.huggingface import HuggingFaceEmbedding
@@ -78,6 +79,8 @@ class HuggingFaceEmbedder:
         return length - _FRAME
 
     def embed_question(self, text: str) -> Sequence[float]:
+        if known := self._known(text):
+            return known
         with self._lock:
             if text in self._questions:
                 self._questions.move_to_end(text)
@@ -90,11 +93,17 @@ class HuggingFaceEmbedder:
             return vector
 
     def embed_texts(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        vectors: list[list[float]] = []
-        for start in range(0, len(texts), BATCH):
+        known = [self._known(text) for text in texts]
+        unknown = [text for text, vector in zip(texts, known, strict=True) if vector is None]
+        made: list[list[float]] = []
+        for start in range(0, len(unknown), BATCH):
             with self._lock:
-                vectors += self._load().get_text_embedding_batch(list(texts[start : start + BATCH]))
-        return vectors
+                made += self._load().get_text_embedding_batch(unknown[start : start + BATCH])
+        rest = iter(made)
+        return [next(rest) if vector is None else vector for vector in known]
+
+    def _known(self, text: str) -> Sequence[float] | None:
+        return find_vector(text) if self._name == DEFAULT_MODEL else None
 
     def tokenize(self, text: str) -> list[str]:
         """The model's own word pieces, without special tokens."""
@@ -106,6 +115,8 @@ class HuggingFaceEmbedder:
 
     def find_tokenizer(self) -> str:
         """A file of the same tokenizer for the package `tokenizers`; "": this model has none."""
+        if self._name == DEFAULT_MODEL:
+            return str(find_default_model() / "tokenizer.json")
         self.tokenize("")  # loads it
         try:
             from transformers.utils.hub import cached_file
@@ -169,6 +180,11 @@ class HuggingFaceEmbedder:
         return tokenizer
 
     def _find_source(self) -> str:
+        if self._name.startswith(("ollama/", "openai/")):
+            raise EmbeddingUnavailable(
+                f"Embedding models of a model server are not offered, found CRAG_EMBEDDING={self._name}.",
+                hint=f"Leave it empty for {DEFAULT_MODEL}, or name a folder or a model of the Hugging Face hub.",
+            )
         return str(find_default_model()) if self._name == DEFAULT_MODEL else self._name
 
     def _explain(self, error: Exception) -> EmbeddingUnavailable:

@@ -120,6 +120,8 @@ class Guard:
             return 403, "A page of another site may not call this service.", "Name it in CRAG_SERVICE_ORIGINS."
         if scope["path"] not in OPEN and not rules.tokens.lets_in(headers.get("authorization", "")):
             return 401, "Expected a token, found none that is known.", "Send Authorization: Bearer TOKEN."
+        if "content-length" in headers and "transfer-encoding" in headers:
+            return 400, "Expected one length of the body, found Content-Length and Transfer-Encoding.", "Send either."
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > _most(scope):
             return _too_large(scope)

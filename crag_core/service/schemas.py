@@ -306,6 +306,7 @@ class QueryResponse(Decided):
     """As the page heads the answer. Only Answered and From the web have evidence behind them."""
     doubtful: bool
     message: str
+    """Why there is no answer, or no whole one: of one that is "cut", where; `resume` asks for the rest."""
     sources: list[Excerpt]
     consolidation: Consolidation | None
     """Null where the policy sets nothing beside the model's own knowledge, or that could not be done."""

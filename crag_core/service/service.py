@@ -89,7 +89,8 @@ class Service:
             return engine.begin(question, follow_up=before), engine.resume
         found = self._kept_run(asked.resume)
         if not found.is_unfinished:
-            raise WrongUse("Expected a run that broke off or was stopped; this one is finished.", hint="Ask anew.")
+            words = "Expected a run that broke off, was stopped or cut; this one is finished."
+            raise WrongUse(words, hint="Ask anew.")
         if found.logged is not None:
             engine = engine.over(found.passages or (), found.logged)
         kept = self.workbench.history.find(found.id)

@@ -37,6 +37,7 @@ DEPENDS: dict[str, Callable[[RunSettings], Hashable]] = {
     "question_class": _model,
     "sufficiency": _model,
     "consolidations": _model,
+    "answer": _model,  # one that is not whole, which goes on from its last word
     "strips": _scorer,
     "web.query_waits": lambda settings: (settings.web_mode, settings.writer, query_form(settings.policy)),
     "web.pages_wait": lambda settings: settings.web_mode,
@@ -57,6 +58,7 @@ _OF_STEPS = {
     StepName.GRADE_WEB: "web.scores",
     StepName.GRADE: "grades",
     StepName.SECOND_OPINION: "opinions",
+    StepName.ANSWER: "answer",
 }
 """The fact that a step makes; steps that are not here only derive something from facts."""
 
@@ -81,6 +83,8 @@ def still_holding(trace: Trace, now: RunSettings) -> Trace | None:
     graded = with_grades_of(trace, now)
     of_grades = {"grades", "web.scores"}
     facts = (facts - of_grades) | (held(graded.settings, now) & of_grades) | {"passages"}
+    answer = trace.answer if "answer" in facts and trace.answer and trace.answer.state.is_unfinished else None
+    facts -= set() if answer else {"answer"}
     web = _web(graded.web, facts)
     made = facts | ({"web"} if web else set()) | ({"opinions"} if graded.opinions else set())
     made |= {"web.pages"} if web and web.pages is not None else set()
@@ -104,7 +108,7 @@ def still_holding(trace: Trace, now: RunSettings) -> Trace | None:
         earlier=(),
         context=None,
         corrections=None,
-        answer=None,
+        answer=answer,
         support=None,
     )
 

@@ -84,6 +84,11 @@ class Reroute:
         return ending_of(self.decision, self.knowledge, self.answer, self.asks_back)
 
     @property
+    def said(self) -> str:
+        """The ending in words; of an answer that was cut, where it was."""
+        return self.answer.message.rstrip(".") if self.answer and self.ending is AnswerEnding.CUT else self.ending
+
+    @property
     def is_doubtful(self) -> bool:
         """Whether nothing here is called an answer, written, withheld or not yet there."""
         return self._stands is AnswerEnding.DOUBTFUL

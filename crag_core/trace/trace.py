@@ -244,8 +244,8 @@ class Trace:
 
     @property
     def is_unfinished(self) -> bool:
-        """It broke off, was stopped, waits, or was never to come to an answer."""
-        return self.failure is not None or self.answer is None
+        """It broke off, was stopped, waits, was never to come to an answer, or to no whole one."""
+        return self.failure is not None or self.answer is None or self.answer.state.is_unfinished
 
     def to_dict(self) -> dict[str, Any]:
         return dict(serialization.to_plain(self))

@@ -98,14 +98,17 @@ def call_rows(trace: Trace) -> tuple[CallRow, ...]:
 
 def calls_by_step(trace: Trace) -> str:
     """ "3 for grade, 1 for answer"."""
-    counts = Counter(clean(call.step) for call in trace.calls)
+    counts: Counter[str] = Counter()
+    for call in trace.calls:
+        counts[clean(call.step)] += call.usage.calls
     return ", ".join(f"{count} for {step}" for step, count in counts.items())
 
 
 def _titled(call: ModelCall) -> str:
     sent, came = call.usage.prompt_tokens, call.usage.completion_tokens
     cost = f" · {sent:,} tokens in, {came:,} out" if sent or came else ""
-    return f"{clean(call.step)}{cost}{' · broken off' if call.error else ''}"
+    broken = " · broken off" if call.usage.calls else " · not sent"
+    return f"{clean(call.step)}{cost}{broken if call.error else ''}"
 
 
 def _remark(call: ModelCall) -> str:

@@ -130,10 +130,17 @@ def no_flip(view: RunView) -> str:
     return "No threshold changes this." if settled else "Change both thresholds to flip this."
 
 
+def not_graded(view: RunView) -> str:
+    """ "2 of 6 chunks not graded: Ollama went away", of those that were asked about; "" where all are graded."""
+    looked_at = view.routed.decision_path.looked_at
+    missed = [one for chunk in looked_at if (one := view.changed.grade_of(chunk.id)) and one.score is None]
+    return f"{len(missed)} of {counted(len(looked_at), 'chunk')} not graded: {missed[0].cause}" if missed else ""
+
+
 def notes(view: RunView) -> tuple[str, ...]:
     one = (ONE_FOR_BOTH,) if is_one_for_both(view.policy, view.routed.decision) else ()
     said = view.routed.decision.is_from_memory  # the line says that no document was read
-    return *one, *(() if said else view.routed.knowledge.notes)
+    return *one, *filter(None, [not_graded(view)]), *(() if said else view.routed.knowledge.notes)
 
 
 def is_one_for_both(policy: Policy, decision: Decision) -> bool:

@@ -165,13 +165,15 @@ def test_calibrations_of_before_are_read_and_those_of_interfaces_that_are_gone_a
 ) -> None:
     name = f"hf:{folder}"
     assert main(["calibrate", name, "--set", str(labelled)]) == 0
-    (kept,) = (Workbench().config.home / "laboratory" / "evaluators").glob("*.json")
-    now, plain = Workbench().experiments.evaluators(), json.loads(kept.read_text("utf-8"))
+    tables = Workbench().experiments.tables
+    ((title, text),) = tables.rows("SELECT name, text FROM crag_texts WHERE kind = 'evaluators'")
+    now, plain = Workbench().experiments.evaluators(), json.loads(text)
     for interface, called, read in (("one-logit", name, now), ("span", name, {}), ("yes-no", f"{name}?as=yes-no", {})):
-        kept.write_text(json.dumps(plain | {"interface": interface, "strip_cutoff": 0.05, "name": called}), "utf-8")
+        told = plain | {"interface": interface, "strip_cutoff": 0.05, "name": called}
+        Workbench().experiments._save("evaluators", title, json.dumps(told))
         assert Workbench().experiments.evaluators() == read
     for broken in ("[]", "{}", '"x"'):
-        kept.write_text(broken, "utf-8")
+        Workbench().experiments._save("evaluators", title, broken)
         assert Workbench().experiments.evaluators() == {}
 
 

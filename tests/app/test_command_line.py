@@ -90,7 +90,7 @@ def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path
     told = capsys.readouterr().out
     assert "bread.md: indexed (1 chunks)" in told and "ferry.txt: indexed (1 chunks)" in told
     assert "hidden" not in told
-    assert (home / "index").is_dir()
+    assert (home / "crag.db").is_file()
 
     assert main(["ingest", str(folder / "ferry.txt")]) == 0
     assert "ferry.txt: already indexed" in capsys.readouterr().out
@@ -368,7 +368,8 @@ def test_a_model_that_the_server_has_not_is_an_unknown_name(
     with OllamaServer(ScriptedModel(lambda messages: "At nine [1].")) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         assert main(["ask", QUESTION, "--model", "ollama/nobody", *GOOD_ENOUGH]) == 2
-    assert "nobody" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "Unknown language model 'ollama/nobody'" in told.err and "grade" not in told.err
 
 
 def test_help_tells_the_exit_codes(capsys: Output) -> None:
@@ -777,6 +778,10 @@ def test_model_writes_the_answer_and_an_outage_is_exit_code_1(
         capsys.readouterr()
         assert main(["ask", QUESTION, "--evaluator", "embedding", "--upper", "0", "--lower", "0"]) == 0
         assert "\nAt nine [1].\n" in capsys.readouterr().out
+        server.engine = ScriptedModel(lambda messages: "At nine [1]. " * 500, piece_chars=1)
+        assert main(["ask", QUESTION, "--evaluator", "embedding", "--upper", "0", "--lower", "0"]) == 0
+        told = capsys.readouterr().out
+        assert "Ending: Cut after 768 tokens\n" in told and told.count("Cut after") == 2
         server.stop()
         assert main(["ask", QUESTION, "--evaluator", "embedding", "--upper", "0", "--lower", "0"]) == 1
         told = capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import fields
@@ -103,31 +103,33 @@ def test_no_damaged_file_is_a_traceback(tmp_path: Path, monkeypatch: pytest.Monk
     grading = ["evaluate", "--set", known, "--evaluator", "embedding", "--policy", "paper"]
     run(capsys, *grading)
     run(capsys, "compare", "--set", known, "--with", "paper,evaluator=embedding")
-    laboratory = home / "laboratory"
+    (home / "laboratory" / "sets").mkdir(parents=True)
     ask = ["ask", QUESTION, "--evaluator", "embedding"]
     reads: dict[Path, tuple[list[str], ...]] = {
-        laboratory / "presets" / f"{preset}.toml": (
-            ["ask", QUESTION, "--preset", preset], ["tune", "--set", known, "--preset", preset],
+        home / "crag.db": (
+            ask, grading, ["compare", "--set", known, "--earlier"], ["ask", QUESTION, "--preset", preset],
+            ["tune", "--set", known, "--preset", preset], ["backup", str(tmp_path / "b.tar")],
         ),
-        laboratory / "sets" / f"{known}.jsonl": (grading, ["compare", "--set", known, "--earlier"]),
-        laboratory / "scores.db": (grading,),
-        laboratory / "outcomes.db": (["compare", "--set", known, "--earlier"],),
-        home / "history.db": (ask, ["backup", str(tmp_path / "b.tar")]),
-        home / "audit.jsonl": (ask,),
-        home / "grades.sqlite": (ask,),
+        home / "laboratory" / "sets" / "old.jsonl": (["evaluate", "--set", "old"],),
+        home / "history.db": (ask,),
+        home / "audit.jsonl": (["audit"],),
         folder / "mine.toml": ([*ask, "--policy", "mine"], [*ask, "--policy", "paper"]),
         record: (["report", str(record), "-o", str(tmp_path / "page.html")],),
     }  # fmt: skip
     for file, commands in reads.items():
         whole = file.read_bytes() if file.is_file() else b""
         for damage in DAMAGE.values():
+            file.parent.mkdir(parents=True, exist_ok=True)  # what was taken over has another name
             file.write_bytes(damage(whole))
             for command in commands:
                 run(capsys, *command)
             (tmp_path / "b.tar").unlink(missing_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.unlink(missing_ok=True)
         file.mkdir()
         for command in commands:
             run(capsys, *command)
-        os.rmdir(file)
-        file.write_bytes(whole)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(file, ignore_errors=True)
+        if whole:
+            file.write_bytes(whole)

@@ -104,7 +104,7 @@ def test_wrong_use_is_told_and_nothing_is_kept(
 ) -> None:
     assert main(["import-log", str(log), *more]) == code
     assert told in capsys.readouterr().err
-    assert not (log.parent / "home" / "laboratory" / "logs").exists()
+    assert not (log.parent / "home" / "crag.db").exists()
 
 
 def test_a_file_that_is_not_there_is_wrong_use(log: Path, capsys: Output) -> None:

@@ -15,6 +15,7 @@ from crag_core.base.errors import BadRecord, EmbeddingUnavailable
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.preset import parse_preset
+from crag_core.observability.audit_log import AuditLog
 from tests.word_embedder import WordEmbedder
 
 Output = pytest.CaptureFixture[str]
@@ -155,12 +156,15 @@ def test_questions_that_could_not_be_graded_are_no_result(
     assert main(arguments) == 0
 
 
-def test_a_graded_set_leaves_no_trace_in_the_audit_log(labelled: Path) -> None:
-    log = labelled.parent / "home" / "audit.jsonl"
+def test_a_graded_set_leaves_no_trace_in_the_audit_log(labelled: Path, capsys: Output) -> None:
+    log = AuditLog(labelled.parent / "home", str)
     assert main(["evaluate", "--set", str(labelled), "--evaluator", "embedding"]) == 0
-    assert not log.exists()
+    assert not [*log.lines()]
     assert main(["ask", "When does the ferry to Orrin leave?"]) == 0
-    assert log.exists()
+    lines = [line for _, line in log.lines()]
+    capsys.readouterr()
+    assert main(["audit", "--delete"]) == 0
+    assert capsys.readouterr().out.splitlines() == lines and lines and not [*log.lines()]
 
 
 def test_confidence_goes_with_a_limit(labelled: Path, capsys: Output) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from crag_core.base.types.steps import StepName
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import DEFAULT, find_policy, known_card, load_policies, suit
 from crag_core.pipeline.call_budget import budget
+from crag_core.storage.cache import TableCache
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
@@ -350,12 +353,17 @@ def test_grades_of_signals_are_made_anew_because_they_depend_on_their_neighbours
         assert trace.grades is not None and {grade.from_cache for grade in trace.grades} == {kept}
 
 
+def has_grades(home: Path) -> bool:
+    with closing(sqlite3.connect(home / "crag.db")) as database:
+        return bool(database.execute("SELECT 1 FROM sqlite_master WHERE name = 'crag_kept_grades'").fetchall())
+
+
 def test_cache_that_is_off_asks_again_and_leaves_no_file(home: Path, server: OllamaServer) -> None:
     for _ in range(2):
         trace = ask(home, server, cache="off")
     assert heard(server)["judge"] == 6
     assert trace.grades is not None and not any(grade.from_cache for grade in trace.grades)
-    assert list(home.glob("grades.sqlite*")) == []
+    assert not has_grades(home)
 
 
 def test_unreadable_grades_are_asked_for_again(home: Path, server: OllamaServer) -> None:
@@ -369,11 +377,11 @@ def test_unreadable_grades_are_asked_for_again(home: Path, server: OllamaServer)
 
 
 def test_cache_that_cannot_be_used_costs_calls_and_nothing_else(home: Path, server: OllamaServer) -> None:
-    (home / "grades.sqlite").mkdir()
     workbench = Workbench(Config(home=home, ollama_host=server.url))
+    workbench.cache = TableCache(home, 3600.0)  # a folder in the place of the file
     trace = workbench.engine(suited(workbench, "worst-chunk", "llm")).run(QUESTION)
     assert trace.failure is None and heard(server)["judge"] == 3
-    assert workbench.cache is not None and "grades.sqlite" in workbench.cache.problem
+    assert workbench.cache is not None and str(home) in workbench.cache.problem
 
 
 @pytest.mark.exhaustive  # tests/storage/test_cache_processes.py looks at two processes, tests/deployment at the setting
@@ -388,7 +396,7 @@ def test_grades_in_a_redis_serve_a_second_process(home: Path, server: OllamaServ
     trace = Trace.from_json(process.stdout)
     assert heard(server) == {"judge": 3, "answer": 2}
     assert trace.grades is not None and [grade.from_cache for grade in trace.grades] == [True] * 3
-    assert list(home.glob("grades.sqlite*")) == []
+    assert not has_grades(home)
 
 
 # --- prompts in other words -------------------------------------------------------------------------------------------

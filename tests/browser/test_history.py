@@ -49,7 +49,7 @@ def history(home: Path) -> HistoryStore:
     import time
 
     days = iter(range(29, -1, -1))
-    store = HistoryStore(home / "history.db", clock=lambda: time.time() - next(days) * DAY)
+    store = HistoryStore(home / "crag.db", clock=lambda: time.time() - next(days) * DAY)
     made = recorded()
     for number in range(30):
         one = made[number % len(made)]

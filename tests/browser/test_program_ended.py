@@ -42,7 +42,7 @@ def server() -> Iterator[OllamaServer]:
 def test_a_run_under_way_is_kept_as_stopped_and_goes_on_after_the_next_start(
     page: Page, home: Path, server: OllamaServer
 ) -> None:
-    history = HistoryStore(home / "history.db")
+    history = HistoryStore(home / "crag.db")
     chosen = {"OLLAMA_HOST": server.url, "CRAG_WEB": "off"}
     with serve(home, **chosen) as url:
         page.goto(url)

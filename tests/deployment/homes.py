@@ -41,7 +41,7 @@ class Held:
     labels: tuple[Any, ...]
     sets: tuple[Any, ...]
     presets: tuple[Any, ...]
-    audit: str
+    audit: tuple[str, ...]
 
 
 def open_home(home: Path, **settings: Any) -> Workbench:
@@ -69,7 +69,7 @@ def fill(home: Path) -> Workbench:
 
 def held_in(workbench: Workbench) -> Held:
     store, history, laboratory = workbench.store, workbench.history, workbench.experiments
-    documents, log = store.documents(), workbench.config.home / "audit.jsonl"
+    documents = store.documents()
     return Held(
         documents,
         tuple(store.read_original(one.id) for one in documents),
@@ -80,7 +80,7 @@ def held_in(workbench: Workbench) -> Held:
         history.all_labels(),
         tuple(laboratory.load_set(name) for name in laboratory.set_names()),
         tuple(laboratory.load_preset(name) for name in laboratory.preset_names()),
-        log.read_text("utf-8") if log.is_file() else "",
+        tuple(line for _, line in workbench.audit.lines()) if workbench.audit else (),
     )
 
 

@@ -6,8 +6,10 @@ import hashlib
 import io
 import json
 import os
+import sqlite3
 import tarfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -205,17 +207,15 @@ def test_other_counts_than_it_says_are_refused(home: Path, tmp_path: Path, whole
     refuse(write(tmp_path / "a.tar", one_more), home, "The backup holds 2 documents", capsys)
 
 
-def test_a_history_of_a_later_version_is_refused(home: Path, tmp_path: Path, capsys: Output) -> None:
-    import sqlite3
-
+@pytest.mark.parametrize("name", ["crag.db", "history.db"])
+def test_a_history_of_a_later_version_is_refused(name: str, home: Path, tmp_path: Path, capsys: Output) -> None:
     fill(tmp_path / "later")
-    with sqlite3.connect(tmp_path / "later" / "history.db") as database:
+    with closing(sqlite3.connect(tmp_path / "later" / "crag.db")) as database:
         database.execute("UPDATE crag_history SET version = 99")
-    database.close()
-    later = (tmp_path / "later" / "history.db").read_bytes()
-    refuse(
-        write(tmp_path / "a.tar", listed(file("history.db", later))), home, "by a later version of this program", capsys
-    )
+        database.commit()
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    later = (tmp_path / "later" / "crag.db").read_bytes()
+    refuse(write(tmp_path / "a.tar", listed(file(name, later))), home, "it has version 99", capsys)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.7, 0.99, 0.9999])
@@ -285,7 +285,7 @@ def test_a_list_of_absurd_values_is_refused(fields: dict[str, Any], home: Path, 
     refuse(write(tmp_path / "a.tar", listed(file("index/a"), **fields)), home, "error: ", capsys)
 
 
-DAMAGED = ("history.db", "index/index.db")
+DAMAGED = ("history.db", "index/index.db", "crag.db")
 
 
 @pytest.mark.parametrize("name", DAMAGED)

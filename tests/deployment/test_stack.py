@@ -156,7 +156,7 @@ def test_documents_go_into_the_home_and_the_user_of_the_application_is_no_admini
     added = stack.run("ingest", "data/sample/staff-handbook-leave.md", "data/sample/fares-2025.csv")
     assert added.returncode == 0 and "refused" not in added.stdout, added.stdout + added.stderr
     assert stack.rows("SELECT rolsuper, rolcreatedb FROM pg_roles WHERE rolname = 'crag'") == [(False, False)]
-    assert (stack.folder / "home" / "index" / "index.db").exists()
+    assert (stack.folder / "home" / "crag.db").exists()
     asked = stack.run("ask", QUESTION)
     assert asked.returncode == 0 and asked.stdout.startswith("Retrieval: CORRECT") and REPLY in asked.stdout, (
         asked.stderr

@@ -28,7 +28,7 @@ from crag_core.experiments.comparison.run_configurations import Contender, run_e
 from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.store import OutcomeLog
+from crag_core.experiments.store import ExperimentStore, OutcomeLog
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Cooldown, Run
 from crag_core.trace.trace import Trace
@@ -493,8 +493,7 @@ def setup_of(pipeline: Pipeline, corpus: str = "corpus") -> Setup:
 
 def books_in(folder: Path, field: Field, corpus: str = "corpus") -> tuple[OutcomeLog[Outcome], ...]:
     return tuple(
-        OutcomeLog(folder / "outcomes.db", setup_of(pipeline, corpus), Outcome)
-        for pipeline in (field.plain, field.paper)
+        ExperimentStore(folder).outcomes(setup_of(pipeline, corpus)) for pipeline in (field.plain, field.paper)
     )
 
 
@@ -507,7 +506,7 @@ def test_outcomes_are_kept_for_the_setup_that_they_were_run_under(tmp_path: Path
     assert plain.keys() == paper.keys() == {asked.key for asked in questions(3)}
     assert {one.run_id for one in plain.values()}.isdisjoint(one.run_id for one in paper.values())
     stricter = field.bench.under(policy=builders.policy("paper").with_thresholds(upper=0.95))
-    assert OutcomeLog(tmp_path / "outcomes.db", setup_of(stricter), Outcome).keys() == set()
+    assert ExperimentStore(tmp_path).outcomes(setup_of(stricter)).keys() == set()
     assert all(book.keys() == set() for book in books_in(tmp_path, field, "other documents"))
 
 
@@ -516,9 +515,9 @@ def test_a_row_that_cannot_be_read_any_more_is_run_again(tmp_path: Path) -> None
     books = books_in(tmp_path, field)
     contenders = [Contender(one, book) for one, book in zip((field.plain, field.paper), books, strict=True)]
     run_set(questions(2), contenders, field.bench.clock)
-    with sqlite3.connect(tmp_path / "outcomes.db") as database:
+    with sqlite3.connect(tmp_path / "crag.db") as database:
         key = questions(2)[0].key
-        database.execute('UPDATE scored SET facts = \'{"of": "tomorrow"}\' WHERE key = ?', (key,))
+        database.execute('UPDATE crag_scored SET facts = \'{"of": "tomorrow"}\' WHERE key = ?', (key,))
     assert all(len(book.load()) == 1 for book in books)
     field.bench.forget_counts()
     assert run_set(questions(2), contenders, field.bench.clock).done == 2

@@ -16,7 +16,7 @@ from crag_core.base.errors import BadRecord, ScoresUnavailable
 from crag_core.base.types.decisions import Action
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.setups import KeptSetup, Setup, read_setup
-from crag_core.experiments.store import ExperimentFolder
+from crag_core.experiments.store import ExperimentStore
 from crag_core.trace.trace import Trace
 from tests import builders
 from tests.fakes import Bench
@@ -27,8 +27,8 @@ THIRD = replace(FIRST, corpus="most", created="2026-02-01T00:00:00+00:00")
 
 
 @pytest.fixture
-def laboratory(tmp_path: Path) -> ExperimentFolder:
-    return ExperimentFolder(tmp_path / "laboratory")
+def laboratory(tmp_path: Path) -> ExperimentStore:
+    return ExperimentStore(tmp_path / "laboratory")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def trace() -> Trace:
 
 
 @pytest.fixture
-def run(laboratory: ExperimentFolder, trace: Trace) -> Callable[..., None]:
+def run(laboratory: ExperimentStore, trace: Trace) -> Callable[..., None]:
     def keep(setup: Setup, *keys: str) -> None:
         for key in keys:
             laboratory.outcomes(setup).add(Outcome(key, f"run of {key}", Action.CORRECT), trace)
@@ -46,16 +46,16 @@ def run(laboratory: ExperimentFolder, trace: Trace) -> Callable[..., None]:
 
 
 def change(tmp_path: Path, statement: str, *values: Any) -> None:
-    with sqlite3.connect(tmp_path / "laboratory" / "outcomes.db") as database:
+    with sqlite3.connect(tmp_path / "laboratory" / "crag.db") as database:
         database.execute(statement, values)
 
 
-def test_looking_makes_no_file(laboratory: ExperimentFolder, tmp_path: Path) -> None:
+def test_looking_makes_no_file(laboratory: ExperimentStore, tmp_path: Path) -> None:
     assert laboratory.setups() == () and list(tmp_path.iterdir()) == []
 
 
 def test_every_setup_comes_back_with_its_keys_the_newest_first(
-    laboratory: ExperimentFolder, run: Callable[..., None]
+    laboratory: ExperimentStore, run: Callable[..., None]
 ) -> None:
     run(FIRST, "a", "b")
     run(SECOND, "b")
@@ -68,7 +68,7 @@ def test_every_setup_comes_back_with_its_keys_the_newest_first(
 
 
 def test_the_outcomes_of_a_kept_setup_are_read_by_what_was_found(
-    laboratory: ExperimentFolder, run: Callable[..., None]
+    laboratory: ExperimentStore, run: Callable[..., None]
 ) -> None:
     run(FIRST, "a")
     run(SECOND, "a", "b")
@@ -91,26 +91,26 @@ def test_the_outcomes_of_a_kept_setup_are_read_by_what_was_found(
     ids=range(7),
 )
 def test_a_setup_that_this_version_cannot_read_is_left_out(
-    told: str, laboratory: ExperimentFolder, run: Callable[..., None], tmp_path: Path
+    told: str, laboratory: ExperimentStore, run: Callable[..., None], tmp_path: Path
 ) -> None:
     run(FIRST, "a")
     run(SECOND, "b")
-    change(tmp_path, "UPDATE conditions SET told = ? WHERE fingerprint = ?", told, FIRST.fingerprint)
+    change(tmp_path, "UPDATE crag_conditions SET told = ? WHERE fingerprint = ?", told, FIRST.fingerprint)
     assert [one.setup for one in laboratory.setups()] == [SECOND]
     assert laboratory.outcomes(FIRST).keys() == {"a"}, "the outcomes are there all the same"
 
 
 def test_a_setup_of_an_older_version_is_found_under_the_fingerprint_of_then(
-    laboratory: ExperimentFolder, run: Callable[..., None], tmp_path: Path
+    laboratory: ExperimentStore, run: Callable[..., None], tmp_path: Path
 ) -> None:
     """It had no word for a setting that has its default now, and so another fingerprint."""
     run(FIRST, "a", "b")
-    with sqlite3.connect(tmp_path / "laboratory" / "outcomes.db") as database:
-        ((written,),) = database.execute("SELECT told FROM conditions").fetchall()
+    with sqlite3.connect(tmp_path / "laboratory" / "crag.db") as database:
+        ((written,),) = database.execute("SELECT told FROM crag_conditions").fetchall()
     older = json.loads(written)
     del older["settings"]["search_too"], older["settings"]["policy"]["expansion"]
-    change(tmp_path, "UPDATE conditions SET fingerprint = 'of-then', told = ?", json.dumps(older))
-    change(tmp_path, "UPDATE scored SET conditions = 'of-then'")
+    change(tmp_path, "UPDATE crag_conditions SET fingerprint = 'of-then', told = ?", json.dumps(older))
+    change(tmp_path, "UPDATE crag_scored SET conditions = 'of-then'")
     (found,) = laboratory.setups()
     assert found == KeptSetup(FIRST, "of-then", frozenset("ab")) and found.id == "of-then"
     assert laboratory.outcomes(found).load().keys() == {"a", "b"} and laboratory.outcomes(FIRST).keys() == set()
@@ -133,14 +133,14 @@ OLD_PAPER = {
 
 
 def test_a_setup_of_before_policies_were_lists_of_steps_is_read(
-    laboratory: ExperimentFolder, run: Callable[..., None], tmp_path: Path
+    laboratory: ExperimentStore, run: Callable[..., None], tmp_path: Path
 ) -> None:
     run(FIRST, "a")
     older = serialization.to_plain(FIRST)
     now = older["settings"]["policy"]
     told = ("name", "title", "summary", "source", "evaluator", "lower", "upper", "presets")
     older["settings"]["policy"] = {key: now[key] for key in told} | OLD_PAPER
-    change(tmp_path, "UPDATE conditions SET told = ?", json.dumps(older))
+    change(tmp_path, "UPDATE crag_conditions SET told = ?", json.dumps(older))
     assert read_setup(older) == FIRST
     assert [one.setup for one in laboratory.setups()] == [FIRST]
 
@@ -152,15 +152,15 @@ def test_what_is_no_setup_is_refused(plain: Any) -> None:
 
 
 def test_rows_without_their_setup_are_nobodys(
-    laboratory: ExperimentFolder, run: Callable[..., None], tmp_path: Path
+    laboratory: ExperimentStore, run: Callable[..., None], tmp_path: Path
 ) -> None:
     run(FIRST, "a")
     run(SECOND, "b")
-    change(tmp_path, "DELETE FROM conditions WHERE fingerprint = ?", FIRST.fingerprint)
+    change(tmp_path, "DELETE FROM crag_conditions WHERE fingerprint = ?", FIRST.fingerprint)
     assert [one.setup for one in laboratory.setups()] == [SECOND]
 
 
-def test_what_is_forgotten_is_gone_and_nothing_else(laboratory: ExperimentFolder, run: Callable[..., None]) -> None:
+def test_what_is_forgotten_is_gone_and_nothing_else(laboratory: ExperimentStore, run: Callable[..., None]) -> None:
     run(FIRST, "a", "b")
     run(SECOND, "a", "b")
     newest, oldest = laboratory.setups()
@@ -171,7 +171,7 @@ def test_what_is_forgotten_is_gone_and_nothing_else(laboratory: ExperimentFolder
 
 
 def test_questions_of_other_sets_stay_where_those_of_one_are_forgotten(
-    laboratory: ExperimentFolder, run: Callable[..., None]
+    laboratory: ExperimentStore, run: Callable[..., None]
 ) -> None:
     run(FIRST, "a", "b", "c")
     laboratory.outcomes(FIRST).clear({"a", "c", "x"})
@@ -182,7 +182,7 @@ def test_questions_of_other_sets_stay_where_those_of_one_are_forgotten(
 
 
 def test_after_it_was_forgotten_it_has_a_new_name_and_day(
-    laboratory: ExperimentFolder, run: Callable[..., None]
+    laboratory: ExperimentStore, run: Callable[..., None]
 ) -> None:
     run(FIRST, "a")
     again = replace(FIRST, name="Again", created="2027-01-01T00:00:00+00:00")
@@ -193,8 +193,8 @@ def test_after_it_was_forgotten_it_has_a_new_name_and_day(
     assert laboratory.setups()[0].setup == again
 
 
-def test_a_damaged_file_is_told_with_what_to_do(laboratory: ExperimentFolder, tmp_path: Path) -> None:
+def test_a_damaged_file_is_told_with_what_to_do(laboratory: ExperimentStore, tmp_path: Path) -> None:
     (tmp_path / "laboratory").mkdir()
-    (tmp_path / "laboratory" / "outcomes.db").write_bytes(b"not a database" * 100)
-    with pytest.raises(ScoresUnavailable, match="damaged file can be deleted"):
+    (tmp_path / "laboratory" / "crag.db").write_bytes(b"not a database" * 100)
+    with pytest.raises(ScoresUnavailable, match="not a database"):
         laboratory.setups()

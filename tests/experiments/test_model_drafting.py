@@ -97,6 +97,7 @@ def test_a_usable_reply_is_read_whatever_stands_around_it(reply: str) -> None:
         '{"question": "The swimming pool of Larchmoor was opened on ___ by Dana Whitlock.", "answer": "4 May 1987"}',
         f'{{"question": "{SENTENCE}", "answer": "4 May 1987"}}',
         f'{JSON} or {{"question": "Who opened the pool?", "answer": "Dana Whitlock"}}',
+        f'{{"question": "What happened?", "answer": "{SENTENCE}"}}',
         "{" * 3000,
         '{"question": ' * 500,
     ],

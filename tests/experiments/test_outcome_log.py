@@ -20,7 +20,7 @@ from crag_core.experiments.comparison.run_configurations import Contender, run_s
 from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.labelled.graded import conditions_of, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.store import ExperimentFolder, OutcomeLog, ScoreLog
+from crag_core.experiments.store import OUTCOMES, ExperimentStore, OutcomeLog
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.trace import RunSettings, Trace
 from tests import builders
@@ -54,7 +54,7 @@ FULL = Outcome(
 
 @pytest.fixture
 def book(tmp_path: Path) -> OutcomeLog[Outcome]:
-    return OutcomeLog(tmp_path / "deep" / "outcomes.db", SETUP, Outcome)
+    return ExperimentStore(tmp_path / "deep").outcomes(SETUP)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def trace() -> Trace:
 
 
 def again(book: OutcomeLog[Outcome], setup: Setup = SETUP) -> OutcomeLog[Outcome]:
-    return OutcomeLog(book._path, setup, Outcome)
+    return ExperimentStore(book._tables.path.parent).outcomes(setup)
 
 
 def test_looking_makes_no_file(book: OutcomeLog[Outcome], tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ shares = st.none() | st.floats(0, 1)
     )
 )
 def test_any_outcome_comes_back_bit_for_bit(tmp_path: Path, trace: Trace, made: Outcome) -> None:
-    book = OutcomeLog(tmp_path / "outcomes.db", SETUP, Outcome)
+    book = ExperimentStore(tmp_path).outcomes(SETUP)
     book.add(made, trace)
     assert book.load() == {ASKED.key: made}
 
@@ -173,19 +173,19 @@ def test_another_setup_has_rows_of_its_own(other: Setup, book: OutcomeLog[Outcom
 def test_the_name_and_the_day_are_for_people_and_change_nothing(book: OutcomeLog[Outcome], trace: Trace) -> None:
     book.add(FULL, trace)
     assert again(book, replace(SETUP, name="strict", created="2027-01-01")).load() == {FULL.key: FULL}
-    with sqlite3.connect(book._path) as database:
-        ((told,),) = database.execute("SELECT told FROM conditions").fetchall()
+    with sqlite3.connect(book._tables.path) as database:
+        ((told,),) = database.execute("SELECT told FROM crag_conditions").fetchall()
     assert '"name": "paper"' in told and '"corpus": "corpus"' in told and '"writer": "extractive"' in told
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
-        """UPDATE scored SET facts = '{"unknown": 1}', record = X'00'""",
-        "UPDATE scored SET facts = 'no JSON', record = X'789c'",
-        """UPDATE scored SET facts = '{"key": 7, "run_id": "r", "action": null}', record = X''""",
-        """UPDATE scored SET facts = '{"key": "k", "run_id": "r", "action": "PERHAPS"}', record = X'00'""",
-        "UPDATE scored SET facts = '[]', record = X'00'",
+        """UPDATE crag_scored SET facts = '{"unknown": 1}', record = X'00'""",
+        "UPDATE crag_scored SET facts = 'no JSON', record = X'789c'",
+        """UPDATE crag_scored SET facts = '{"key": 7, "run_id": "r", "action": null}', record = X''""",
+        """UPDATE crag_scored SET facts = '{"key": "k", "run_id": "r", "action": "PERHAPS"}', record = X'00'""",
+        "UPDATE crag_scored SET facts = '[]', record = X'00'",
     ],
 )
 def test_a_row_that_this_version_cannot_read_counts_as_not_there(
@@ -193,7 +193,7 @@ def test_a_row_that_this_version_cannot_read_counts_as_not_there(
 ) -> None:
     book.add(FULL, trace)
     book.add(replace(FULL, key="good"), trace)
-    with sqlite3.connect(book._path) as database:
+    with sqlite3.connect(book._tables.path) as database:
         database.execute(f"{spoil} WHERE key = ?", (FULL.key,))
     assert book.load() == {"good": replace(FULL, key="good")}
     with pytest.raises(BadRecord, match="cannot be read any more"):
@@ -208,8 +208,8 @@ def test_outcomes_of_before_doubtful_endings_counted_as_unanswered_are_run_again
     folder = tmp_path / "laboratory"
     trace = bench.pipeline.run(ASKED.question)
     old = replace(outcome_of(trace, ASKED), is_answered=True)
-    OutcomeLog(folder / "outcomes.db", setup, Outcome).add(old, trace)
-    kept = ExperimentFolder(folder).outcomes(setup)
+    OutcomeLog(ExperimentStore(folder).tables, OUTCOMES, setup, Outcome).add(old, trace)
+    kept = ExperimentStore(folder).outcomes(setup)
     assert kept.keys() == {ASKED.key} and kept.load() == {}
     run_set((ASKED,), [Contender(bench.pipeline, kept)], bench.clock)
     assert not kept.load()[ASKED.key].is_answered
@@ -221,8 +221,8 @@ def test_outcomes_of_before_doubtful_endings_counted_as_unanswered_are_run_again
 def test_a_record_of_another_shape_is_refused_as_such(book: OutcomeLog[Outcome], trace: Trace) -> None:
     book.add(FULL, trace)
     for content in (b"{}", b"[]", b"nonsense"):
-        with sqlite3.connect(book._path) as database:
-            database.execute("UPDATE scored SET record = ?", (zlib.compress(content),))
+        with sqlite3.connect(book._tables.path) as database:
+            database.execute("UPDATE crag_scored SET record = ?", (zlib.compress(content),))
         with pytest.raises(BadRecord):
             book.record(FULL.key)
         assert book.load() == {FULL.key: FULL}, "the facts are read without it"
@@ -242,32 +242,31 @@ def test_a_record_of_another_shape_is_refused_as_such(book: OutcomeLog[Outcome],
 def test_a_damaged_file_is_told_with_what_to_do(
     tmp_path: Path, trace: Trace, content: bytes, use: Callable[[OutcomeLog[Outcome], Trace], object]
 ) -> None:
-    (tmp_path / "outcomes.db").write_bytes(content)
-    with pytest.raises(ScoresUnavailable, match="damaged file can be deleted"):
-        use(OutcomeLog(tmp_path / "outcomes.db", SETUP, Outcome), trace)
+    (tmp_path / "crag.db").write_bytes(content)
+    with pytest.raises(ScoresUnavailable, match="cannot be"):
+        use(ExperimentStore(tmp_path).outcomes(SETUP), trace)
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, trace: Trace) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ScoresUnavailable):
-        OutcomeLog(tmp_path / "file" / "outcomes.db", SETUP, Outcome).add(FULL, trace)
+        ExperimentStore(tmp_path / "file").outcomes(SETUP).add(FULL, trace)
 
 
 def test_the_laboratory_keeps_outcomes_apart_from_what_was_graded(tmp_path: Path, trace: Trace) -> None:
-    laboratory = ExperimentFolder(tmp_path / "laboratory")
+    laboratory = ExperimentStore(tmp_path / "laboratory")
     book = laboratory.outcomes(SETUP)
     assert isinstance(book, OutcomeLog) and book.conditions == SETUP and not (tmp_path / "laboratory").exists()
     book.add(FULL, trace)
-    assert [path.name for path in (tmp_path / "laboratory").glob("*.db")] == ["outcomes.db"]
     made: RunSettings = trace.settings
     scores = laboratory.scores(conditions_of(made, "corpus"))
-    assert isinstance(scores, ScoreLog) and scores.keys() == set()
+    assert scores.keys() == set()
     scores.add(scored_from(Bench().pipeline.grade(ASKED.question), ASKED), trace)
     assert laboratory.outcomes(SETUP).load() == {FULL.key: FULL} and scores.keys() == {ASKED.key}
 
 
 def test_a_run_takes_little_room(tmp_path: Path, trace: Trace) -> None:
-    book = OutcomeLog(tmp_path / "outcomes.db", SETUP, Outcome)
+    book = ExperimentStore(tmp_path).outcomes(SETUP)
     for number in range(100):
         book.add(replace(FULL, key=str(number)), trace)
-    assert (tmp_path / "outcomes.db").stat().st_size < 100 * 10_000
+    assert (tmp_path / "crag.db").stat().st_size < 100 * 10_000

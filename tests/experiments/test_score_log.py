@@ -16,11 +16,10 @@ from pathlib import Path
 import pytest
 
 from crag_core.base.errors import BadRecord, ScoresUnavailable
-from crag_core.experiments import store
 from crag_core.experiments.batch import score
 from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.store import ScoreLog
+from crag_core.experiments.store import ExperimentStore, OutcomeLog
 from tests.fakes import Bench
 
 CONDITIONS = Conditions("judge", "1", "", "", "none", 6, "corpus")
@@ -32,51 +31,51 @@ def asked(number: int) -> LabelledQuestion:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> ScoreLog:
-    return ScoreLog(tmp_path / "deep" / "scores.db", CONDITIONS)
+def book(tmp_path: Path) -> OutcomeLog[ScoredQuestion]:
+    return ExperimentStore(tmp_path / "deep").scores(CONDITIONS)
 
 
-def test_looking_makes_no_file(book: ScoreLog, tmp_path: Path) -> None:
+def test_looking_makes_no_file(book: OutcomeLog[ScoredQuestion], tmp_path: Path) -> None:
     assert book.keys() == set() and book.load() == {} and book.record("none") is None
     book.clear()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_graded_comes_back_as_it_was(book: ScoreLog) -> None:
+def test_what_was_graded_comes_back_as_it_was(book: OutcomeLog[ScoredQuestion]) -> None:
     bench = Bench()
     trace = bench.pipeline.grade("Question 1?")
     scored = scored_from(trace, asked(1))
     book.add(scored, trace)
-    again = ScoreLog(book._path, CONDITIONS)
+    again = ExperimentStore(book._tables.path.parent).scores(CONDITIONS)
     assert again.keys() == {scored.key} and again.load() == {scored.key: scored}
     assert again.record(scored.key) == trace
 
 
-def test_other_conditions_have_rows_of_their_own(book: ScoreLog) -> None:
+def test_other_conditions_have_rows_of_their_own(book: OutcomeLog[ScoredQuestion]) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     book.add(scored_from(trace, asked(1)), trace)
-    other = ScoreLog(book._path, replace(CONDITIONS, corpus="another"))
+    other = ExperimentStore(book._tables.path.parent).scores(replace(CONDITIONS, corpus="another"))
     assert other.keys() == set()
     other.add(scored_from(trace, asked(1)), trace)
     other.clear()
     assert other.keys() == set() and len(book.keys()) == 1
 
 
-def test_grades_of_the_version_before_are_read_without_their_second_readings(book: ScoreLog) -> None:
+def test_grades_of_the_version_before_are_read_without_their_second_readings(book: OutcomeLog[ScoredQuestion]) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     scored = scored_from(trace, asked(1))
     book.add(scored, trace)
-    with sqlite3.connect(book._path) as database:
-        database.execute("UPDATE scored SET facts = json_set(facts, '$.grades[0].second', NULL)")
-        database.execute("""UPDATE scored SET facts = json_set(facts, '$.grades[1].second', '{"score": 0.9}')""")
+    with sqlite3.connect(book._tables.path) as database:
+        database.execute("UPDATE crag_scored SET facts = json_set(facts, '$.grades[0].second', NULL)")
+        database.execute("""UPDATE crag_scored SET facts = json_set(facts, '$.grades[1].second', '{"score": 0.9}')""")
     assert book.load() == {scored.key: scored}
 
 
-def test_a_row_of_another_version_counts_as_not_graded_and_is_written_anew(book: ScoreLog) -> None:
+def test_a_row_of_another_version_counts_as_not_graded_and_is_written_anew(book: OutcomeLog[ScoredQuestion]) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     book.add(scored_from(trace, asked(1)), trace)
-    with sqlite3.connect(book._path) as database:
-        database.execute("""UPDATE scored SET facts = '{"unknown": 1}', record = X'00'""")
+    with sqlite3.connect(book._tables.path) as database:
+        database.execute("""UPDATE crag_scored SET facts = '{"unknown": 1}', record = X'00'""")
     assert book.load() == {}
     with pytest.raises(BadRecord, match="cannot be read any more"):
         book.record(asked(1).key)
@@ -84,26 +83,28 @@ def test_a_row_of_another_version_counts_as_not_graded_and_is_written_anew(book:
 
 @pytest.mark.parametrize("content", [b"not a database" * 100, b"\x00" * 4096])
 def test_a_damaged_file_is_told_with_what_to_do(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "scores.db").write_bytes(content)
-    with pytest.raises(ScoresUnavailable, match="damaged file can be deleted"):
-        ScoreLog(tmp_path / "scores.db", CONDITIONS).keys()
+    (tmp_path / "crag.db").write_bytes(content)
+    with pytest.raises(ScoresUnavailable, match="not a database"):
+        ExperimentStore(tmp_path).scores(CONDITIONS).keys()
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     trace = Bench().pipeline.grade("Question 1?")
     with pytest.raises(ScoresUnavailable):
-        ScoreLog(tmp_path / "file" / "scores.db", CONDITIONS).add(scored_from(trace, asked(1)), trace)
+        ExperimentStore(tmp_path / "file").scores(CONDITIONS).add(scored_from(trace, asked(1)), trace)
 
 
 def test_those_who_write_first_at_the_same_moment_are_all_kept(tmp_path: Path) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     scored = [replace(scored_from(trace, asked(1)), key=f"{number}") for number in range(4)]
     for number in range(40):
-        book = ScoreLog(tmp_path / f"{number}" / "scores.db", CONDITIONS)
+        book = ExperimentStore(tmp_path / f"{number}").scores(CONDITIONS)
         together = threading.Barrier(len(scored))
 
-        def add(one: ScoredQuestion, book: ScoreLog = book, together: threading.Barrier = together) -> None:
+        def add(
+            one: ScoredQuestion, book: OutcomeLog[ScoredQuestion] = book, together: threading.Barrier = together
+        ) -> None:
             together.wait(10)
             book.add(one, trace)
 
@@ -112,17 +113,16 @@ def test_those_who_write_first_at_the_same_moment_are_all_kept(tmp_path: Path) -
         assert book.keys() == {one.key for one in scored}
 
 
-def test_a_file_that_another_process_keeps_locked_is_told_as_that(
-    book: ScoreLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_another_process_keeps_locked_is_told_as_that(book: OutcomeLog[ScoredQuestion]) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     book.add(scored_from(trace, asked(1)), trace)
-    monkeypatch.setattr(store, "BUSY_S", 0.05)
-    with closing(sqlite3.connect(book._path, isolation_level=None)) as other:
+    book = ExperimentStore(book._tables.path.parent).scores(CONDITIONS)
+    book._tables._busy = 0.05
+    with closing(sqlite3.connect(book._tables.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(ScoresUnavailable, match=r"locked") as told:
             book.add(scored_from(trace, asked(2)), trace)
-    assert told.value.hint.startswith("Another process keeps it locked")
+    assert told.value.hint.startswith("Another process is writing to it")
     book.add(scored_from(trace, asked(2)), trace)
     assert len(book.keys()) == 2
 
@@ -130,7 +130,7 @@ def test_a_file_that_another_process_keeps_locked_is_told_as_that(
 WORKER = """
 import sys, time
 from pathlib import Path
-from crag_core.experiments.store import ScoreLog
+from crag_core.experiments.store import ExperimentStore
 from crag_core.experiments.batch import score
 from tests.fakes import Bench
 from tests.experiments.test_score_log import CONDITIONS, asked
@@ -138,7 +138,7 @@ from tests.experiments.test_score_log import CONDITIONS, asked
 bench = Bench()
 bench.evaluator.before = lambda: time.sleep(0.01)
 print("ready", flush=True)
-questions, book = [asked(n) for n in range(int(sys.argv[2]))], ScoreLog(Path(sys.argv[1]), CONDITIONS)
+questions, book = [asked(n) for n in range(int(sys.argv[2]))], ExperimentStore(Path(sys.argv[1])).scores(CONDITIONS)
 score(questions, bench.pipeline, book, bench.clock, workers=2)
 print(len(bench.retriever.asked))
 """
@@ -151,34 +151,34 @@ def start(path: Path, count: int) -> subprocess.Popen[str]:
 
 @pytest.mark.exhaustive
 def test_killed_again_and_again_nothing_is_lost_and_nothing_graded_twice(tmp_path: Path) -> None:
-    path, before, count = tmp_path / "scores.db", 0, 600
+    path, before, count = tmp_path, 0, 600
     for _ in range(2):
         worker = start(path, count)
         assert worker.stdout and worker.stdout.readline() == "ready\n"
-        while len(ScoreLog(path, CONDITIONS).keys()) < before + 20:
+        while len(ExperimentStore(path).scores(CONDITIONS).keys()) < before + 20:
             assert worker.poll() is None, "it ended before it could be killed"
             time.sleep(0.01)
         worker.send_signal(signal.SIGKILL)
         worker.wait(10)
-        kept = ScoreLog(path, CONDITIONS)
+        kept = ExperimentStore(path).scores(CONDITIONS)
         assert len(kept.load()) == len(kept.keys()) >= before + 20
         before = len(kept.keys())
     last = start(path, count)
     told, _ = last.communicate(timeout=60)
     assert last.returncode == 0
     assert int(told.split()[-1]) == count - before  # only what was missing was retrieved
-    assert len(ScoreLog(path, CONDITIONS).load()) == count
+    assert len(ExperimentStore(path).scores(CONDITIONS).load()) == count
 
 
 @pytest.mark.exhaustive
 def test_two_processes_grade_one_set(tmp_path: Path) -> None:
-    path = tmp_path / "scores.db"
+    path = tmp_path
     workers = [start(path, 100) for _ in range(2)]
     assert [worker.wait(60) for worker in workers] == [0, 0]
-    assert len(ScoreLog(path, CONDITIONS).load()) == 100
+    assert len(ExperimentStore(path).scores(CONDITIONS).load()) == 100
 
 
 def test_a_whole_set_of_traces_takes_little_room(tmp_path: Path) -> None:
-    bench, book = Bench(), ScoreLog(tmp_path / "scores.db", CONDITIONS)
+    bench, book = Bench(), ExperimentStore(tmp_path).scores(CONDITIONS)
     score([asked(n) for n in range(100)], bench.pipeline, book, bench.clock)
-    assert (tmp_path / "scores.db").stat().st_size < 100 * 10_000
+    assert (tmp_path / "crag.db").stat().st_size < 100 * 10_000

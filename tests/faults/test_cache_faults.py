@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 
 from crag_core.app.workbench import Workbench
 from crag_core.storage.cache import grade_cache
-from crag_core.storage.cache import postgres as postgres_server
+from crag_core.storage.cache import tables as cache_tables
 from crag_core.trace.trace import Trace
 from tests.faults.conftest import Open
 from tests.faults.parts import QUESTION, Wire, at, broken_at, judged
@@ -94,7 +95,7 @@ def test_postgresql_killed_and_frozen_in_mid_run_and_back(
     open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grade_cache, "AWAY_S", 0.0)
-    monkeypatch.setattr(postgres_server, "REPLY_S", 0.3)
+    monkeypatch.setattr(cache_tables, "PART", replace(cache_tables.PART, reply_s=0.3))
     with PostgresServer() as postgres:
         workbench = open_bench(ollama_host=server.url, cache=postgres.url)
         run(workbench)
@@ -107,13 +108,3 @@ def test_postgresql_killed_and_frozen_in_mid_run_and_back(
         assert from_cache(stuck) == 0
         assert from_cache(run(workbench)) == 3 and problem(workbench) == ""
         assert heard(server)["judge"] == 9
-
-
-def test_a_file_that_is_damaged_in_mid_run_is_put_aside(open_bench: Open, server: OllamaServer) -> None:
-    workbench = open_bench(ollama_host=server.url)
-    run(workbench)
-    file = workbench.config.home / "grades.sqlite"
-    assert from_cache(run(workbench, grade=lambda: file.write_bytes(b"no longer a database" * 500))) == 0
-    assert "was damaged; it was moved to" in problem(workbench)
-    assert from_cache(run(workbench)) == 3 and len(list(file.parent.glob("grades.sqlite.broken-*"))) >= 1
-    assert heard(server)["judge"] == 6

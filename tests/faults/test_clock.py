@@ -14,7 +14,7 @@ from crag_core.base.documents import IngestOutcome, Recipe
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.web import WebOutcome
 from crag_core.pipeline.run import Cooldown
-from crag_core.storage.cache import DiskCache
+from crag_core.storage.cache import TableCache
 from crag_core.storage.history import HistoryStore
 from tests.faults.conftest import Open
 from tests.faults.parts import QUESTION, at, broken_at, no_time_runs_backwards, quoting, searching
@@ -72,7 +72,7 @@ def test_a_run_in_which_the_clock_jumps(
 def test_kept_grades_are_made_anew_and_none_is_immortal(tmp_path: Path, jump: float) -> None:
     clock = HandClock()
     clock.now = 2e9
-    cache = DiskCache(tmp_path / "grades.sqlite", HOUR, clock=clock)
+    cache = TableCache(tmp_path / "crag.db", HOUR, clock=clock)
     cache.put_many({key(1): Grade("p", 0.5)})
     clock.now += jump
     assert cache.get_many([key(1)]) == {}, "a year old, or from the future: it is not trusted"

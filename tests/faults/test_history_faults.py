@@ -13,7 +13,7 @@ from sqlalchemy import event
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.errors import HistoryUnavailable
-from crag_core.storage.history import database
+from crag_core.storage.history import store as history_store
 from tests.faults.conftest import Open, Start
 from tests.faults.parts import QUESTION, Wire, at, broken_at, fill, quoting
 from tests.stand_ins.local_server import HOST
@@ -63,7 +63,7 @@ def test_killed_in_mid_run_and_back_the_next_run_is_kept(open_bench: Open) -> No
 def test_a_server_that_accepts_and_is_silent_is_waited_for_once_a_run(
     open_bench: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "CONNECT_S", 2)
+    monkeypatch.setattr(history_store, "PART", replace(history_store.PART, reply_s=2.0))
     with Wire() as silent:
         workbench = open_bench(history=f"postgresql://me@{HOST}:{silent.port}/runs")
         trace = workbench.engine(quoting(workbench)).run(QUESTION)
@@ -76,8 +76,7 @@ def test_a_server_that_accepts_and_is_silent_is_waited_for_once_a_run(
 def test_a_server_that_freezes_once_connected_is_waited_for_as_long_as_one_reply_may_take(
     open_bench: Open, postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "REPLY_S", 0.5)
-    monkeypatch.setattr(database, "CONNECT_S", 2)
+    monkeypatch.setattr(history_store, "PART", replace(history_store.PART, reply_s=0.5))
     workbench = open_bench(history=postgres_url)
     pipeline = workbench.engine(quoting(workbench))
     first, second = pipeline.run(QUESTION), pipeline.run(QUESTION)
@@ -102,7 +101,7 @@ def test_a_server_that_freezes_in_the_middle_of_keeping_has_kept_all_or_nothing(
     word: str,
 ) -> None:
     """Frozen when that statement is about to be sent, over the line that was in use."""
-    monkeypatch.setattr(database, "REPLY_S", 0.5)
+    monkeypatch.setattr(history_store, "PART", replace(history_store.PART, reply_s=0.5))
     workbench = open_bench(history=postgres_url)
     trace = workbench.engine(quoting(workbench)).run(QUESTION)
     workbench.history.count()
@@ -118,17 +117,11 @@ def test_a_server_that_freezes_in_the_middle_of_keeping_has_kept_all_or_nothing(
         seen: list[str] = []
         assert workbench.history._database is not None
         name = "commit" if word == "COMMIT" else "before_cursor_execute"
-        event.listen(workbench.history._database._engine, name, freeze)
+        event.listen(workbench.history._database._engine(True), name, freeze)
         with pytest.raises(HistoryUnavailable, match=r"no reply within 0\.5 s"):
             workbench.history.save(trace)
     workbench.history.save(trace)
     assert {kept.id for kept in workbench.history.search()} == {"before", trace.id}
-
-
-def test_a_damaged_file_costs_no_answer(start: Start, home: Path) -> None:
-    (home / "history.db").write_bytes(b"no longer a database " * 400)
-    app = ask(start(), QUESTION)
-    assert answered(app) and "move it away" in shown(app.run())
 
 
 def test_the_index_can_be_filled_without_it(open_bench: Open, tmp_path: Path) -> None:

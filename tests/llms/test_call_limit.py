@@ -192,6 +192,7 @@ def test_the_model_that_has_said_nothing_is_told_after_its_time_until_its_first_
                 assert limit.silent_model(flag, 1.5) == "", "the run hears something"
             first.is_begun = True
             assert limit.silent_model(flag, 0.0) == ""
+        assert limit.has_heard(flag) and not limit.has_heard(threading.Event()), "it has begun for this run"
 
     run(work())
 

@@ -18,6 +18,8 @@ from crag_core.llms.client import OnBegin, ignore
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, describe_length, least, words_of
 from crag_core.llms.model import CallLimit, ServerModel
 from tests.builders import passage
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
 
 PROMPTS = shipped()
 
@@ -78,6 +80,20 @@ def test_prompt_and_reply_fit_and_what_is_cut_is_told(reads: int | None) -> None
     assert model.complete(ASKED, Event()).usage.cut > 1000
     short = PROMPTS.judge("What?", "Dogs pay.")
     assert model.complete(short, Event()).usage.cut == 0
+
+
+@pytest.mark.parametrize(("parameters", "asked"), [("", 8192), ("stop x\nnum_ctx 2048", 2048), ("num_ctx 32768", 8192)])
+def test_ollama_is_asked_to_read_what_its_modelfile_says_and_the_prompt_is_cut_to_that(
+    parameters: str, asked: int
+) -> None:
+    with OllamaServer(ScriptedModel(lambda messages: "Nine."), context_length=8192) as server:
+        server.parameters = parameters
+        model = ollama.model(server.url, MODEL, 5.0, CallLimit(1))
+        short = model.complete(PROMPTS.judge("What?", "Dogs pay."), Event())
+        long = model.complete(ASKED, Event())
+        told = [body["options"]["num_ctx"] for path, body in server.requests if path == "/api/chat"]
+    assert told == [asked, asked], "another number would load the model anew"
+    assert short.usage.cut == 0 and (long.usage.cut > 35_000) is (asked == 2048)
 
 
 def test_a_server_that_refuses_a_prompt_is_asked_once_more_with_less() -> None:

@@ -248,6 +248,14 @@ def test_a_model_that_cannot_write_is_not_offered_whatever_the_list_says(ollama_
     assert nobody.reachable and nobody.models == () and "no model that writes" in nobody.message
 
 
+def test_a_model_that_can_chat_is_offered_before_one_that_cannot(ollama_server: OllamaServer) -> None:
+    ollama_server.base_models = {ollama.look(ollama_server.url).models[0]}
+    ollama._WRITES.clear()
+    assert ollama.look(ollama_server.url).models == ("qwen:7b", "llama3.2:latest")
+    can = [ollama.chats(ollama_server.url, name) for name in ("qwen:7b", "llama3.2")]
+    assert can == [True, False]
+
+
 def test_an_older_server_that_tells_no_capabilities_offers_all(ollama_server: OllamaServer) -> None:
     ollama_server.capabilities = dict.fromkeys(ollama_server.models)
     assert ollama.look(ollama_server.url).models == ("llama3.2:latest", "qwen:7b")

@@ -203,17 +203,16 @@ def test_a_step_that_was_not_done_reports_nothing(name: str, state: StepState) -
 ROUTED = Step("route", "")
 
 
-def log_at(path: Path) -> AuditLog:
-    return AuditLog(path, lambda: "2025-01-01T00:00:00+00:00")
+def log_at(home: Path) -> AuditLog:
+    return AuditLog(home, lambda: "2025-01-01T00:00:00+00:00")
 
 
-def lines(path: Path) -> list[Event]:
-    # Beside a writer that was slow in mid line, the next one begins a line of its own: one may be empty.
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line]
+def lines(home: Path) -> list[Event]:
+    return [json.loads(line) for _, line in log_at(home).lines()]
 
 
 def test_each_event_is_one_line_with_time_run_and_policy(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "home" / "audit.jsonl"
+    path = tmp_path / "new" / "home"
     log_at(path).finished(ROUTED, graded_run("agentic", 0.9, 0.1, 0.8))
     removed, decision = lines(path)
     head = {"time": "2025-01-01T00:00:00+00:00", "run": "run-1", "policy": "agentic"}
@@ -222,37 +221,41 @@ def test_each_event_is_one_line_with_time_run_and_policy(tmp_path: Path) -> None
 
 
 def test_the_log_is_only_ever_added_to(tmp_path: Path) -> None:
-    path = tmp_path / "audit.jsonl"
-    path.write_text('{"event": "an old one"}\n', "utf-8")
+    earlier = tmp_path / "audit.jsonl"
+    earlier.write_text('{"event": "an old one"}\n{"event": "cut sho', "utf-8")
     for _ in range(2):  # another process, or another day
-        log_at(path).finished(ROUTED, graded_run("paper", 0.9))
-    assert [line["event"] for line in lines(path)] == ["an old one", "decision", "decision"]
+        log_at(tmp_path).take_over(earlier)
+        log_at(tmp_path).finished(ROUTED, graded_run("paper", 0.9))
+    there = [*log_at(tmp_path).lines()]
+    assert [line for _, line in there][:2] == earlier.read_text("utf-8").split("\n") and len(there) == 4
+    log_at(tmp_path).forget(there[2][0])
+    assert [*log_at(tmp_path).lines()] == there[3:]
 
 
 def test_a_step_without_events_writes_nothing(tmp_path: Path) -> None:
-    log_at(tmp_path / "audit.jsonl").finished(Step("retrieve", ""), graded_run("paper", 0.9))
+    log_at(tmp_path).finished(Step("retrieve", ""), graded_run("paper", 0.9))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_log_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
-    log_at(tmp_path / "audit.jsonl").finished(ROUTED, graded_run("paper", 0.9))
-    assert stat.S_IMODE((tmp_path / "audit.jsonl").stat().st_mode) == 0o600
+    log_at(tmp_path).finished(ROUTED, graded_run("paper", 0.9))
+    assert stat.S_IMODE((tmp_path / "crag.db").stat().st_mode) == 0o600
 
 
 def test_replies_of_any_script_and_any_mark_stay_on_their_line(tmp_path: Path) -> None:
     reply = 'no\nscore \u2028 {"event": "forged"} 東京 \x00'
     found, grades = graded(None)
     run = trace(policy("paper"), passages=found, grades=(replace(grades[0], raw=reply),))
-    log_at(tmp_path / "audit.jsonl").finished(Step("grade", ""), run)
-    (line,) = (tmp_path / "audit.jsonl").read_bytes().split(b"\n")[:-1]
-    assert json.loads(line)["reply"] == reply
+    log_at(tmp_path).finished(Step("grade", ""), run)
+    (event,) = lines(tmp_path)
+    assert event["reply"] == reply
 
 
 def test_half_a_character_does_not_stop_the_log(tmp_path: Path) -> None:
     run = graded_run("paper", 0.1, web=WebSearch(WebOutcome.EMPTY, "fares \ud800", "you"))
-    log = log_at(tmp_path / "audit.jsonl")
+    log = log_at(tmp_path)
     log.finished(Step("search", ""), run)
-    assert (lines(tmp_path / "audit.jsonl")[0]["query"], log.problem) == ("fares ?", "")
+    assert (lines(tmp_path)[0]["query"], log.problem) == ("fares \ufffd", "")
 
 
 def write_many(path: str, run: str) -> None:
@@ -267,7 +270,7 @@ def write_many(path: str, run: str) -> None:
 
 
 def test_two_processes_at_once_keep_their_lines_apart(tmp_path: Path) -> None:
-    path = tmp_path / "audit.jsonl"
+    path = tmp_path
     begin = "import sys; from tests.observability.test_observers import write_many; write_many(*sys.argv[1:])"
     writers = [
         subprocess.Popen(
@@ -295,25 +298,25 @@ def test_two_processes_at_once_keep_their_lines_apart(tmp_path: Path) -> None:
     assert len(written) == 400
 
 
-@pytest.mark.parametrize("path", ["file/audit.jsonl", "folder"])
+@pytest.mark.parametrize("path", ["file", "file/home", "folder"])
 def test_a_log_that_cannot_be_written_says_so_once_and_stops_nothing(
     tmp_path: Path, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("in the way of a folder", "utf-8")
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "crag.db").mkdir(parents=True)
     log = log_at(tmp_path / path)
     for _ in range(3):
         log.finished(ROUTED, graded_run("paper", 0.9))
-    assert log.problem.startswith(f"The audit log {Path(path).name} cannot be written: ")
+    assert log.problem.startswith(f"The audit log in {tmp_path / path / 'crag.db'} cannot be written (")
     assert [record.name for record in caplog.records] == ["crag.audit"]
 
 
 def test_a_log_that_can_be_written_again_has_no_problem_any_more(tmp_path: Path) -> None:
     log = log_at(tmp_path / "folder")
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "crag.db").mkdir(parents=True)
     log.finished(ROUTED, graded_run("paper", 0.9))
     assert log.problem
-    (tmp_path / "folder").rmdir()
+    (tmp_path / "folder" / "crag.db").rmdir()
     log.finished(ROUTED, graded_run("paper", 0.9))
     assert (log.problem, len(lines(tmp_path / "folder"))) == ("", 1)
 

@@ -51,9 +51,7 @@ def test_whole_run_with_a_real_model() -> None:
         assert trace.usage.completion_tokens > 0
         assert {step.state for step in trace.steps} <= {StepState.DONE}
         assert step_names(trace)[:2] == ["retrieve", "grade"] and step_names(trace)[-1] == "answer"
-        assert [request["format"] is not None for path, request in server.requests[:2] if path == "/api/chat"] == [
-            True
-        ] * 2
+        assert all(request["format"] for request in [one for path, one in server.requests if path == "/api/chat"][:2])
         assert Trace.from_json(trace.to_json()) == trace
 
 

@@ -16,12 +16,16 @@ from crag_core.base.types.steps import ModelCall, StepName, Usage
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.evaluators.support.by_model import ModelSupport
+from crag_core.llms import ollama
+from crag_core.llms.model import CallLimit
 from crag_core.pipeline.model_calls import MOST_CHARACTERS, NotedModel, noted, with_calls
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run
 from crag_core.storage.cache import open_cache
 from crag_core.trace.trace import Trace
-from tests.fakes import ANSWER, QUESTION, WEB_QUERY, Bench, Diary, FakeModel, passages
+from tests.fakes import ANSWER, QUESTION, WEB_QUERY, Bench, Diary, FakeModel, passages, set_when
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
 
 JUDGED = '{"score": 0.5, "reasoning": "some of it"}'
 AWAY = ModelUnavailable("Ollama does not answer.", hint="Start it with: ollama serve")
@@ -127,6 +131,26 @@ def test_one_of_several_calls_that_fails_is_told_from_the_others() -> None:
     errors = {call.error for call in trace.calls if call.step == "grade" and "document" in call.messages[1][1]}
     assert errors == {AWAY.message}
     assert [call.reply for call in trace.calls if call.step == "grade" and not call.error] == [JUDGED]
+
+
+@pytest.mark.parametrize("fault", ["stopped", "failed", "away"])
+def test_the_calls_of_a_run_are_those_that_its_server_got(fault: str) -> None:
+    with OllamaServer(ScriptedModel(lambda messages: "{}")) as server:
+        noting = NotedModel(ollama.model(server.url, MODEL, 10.0, CallLimit(2)))
+        bench = Bench("worst-chunk", model=noting, judge=LLMEvaluator.card, found=passages(6))
+        run = Run()
+        if fault == "stopped":
+            server.faults.delay_s = 60.0
+            set_when(lambda: server.active == 2, run.cancel)
+        elif fault == "failed":
+            server.faults.status = 500
+        else:
+            server.stop()
+        trace = bench.under(parts={"evaluator": LLMEvaluator(noting)}).run(QUESTION, run)
+        sent = {"stopped": 2, "failed": 4, "away": 0}[fault]
+        noted = sum(call.usage.calls for call in trace.calls)
+        assert (server.chat_calls, noted, trace.usage.calls) == (sent, sent, sent)
+        assert all(call.error for call in trace.calls)
 
 
 def test_a_reply_that_is_asked_for_again_is_two_calls_the_second_with_the_complaint() -> None:

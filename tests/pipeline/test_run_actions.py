@@ -283,7 +283,7 @@ def test_rank_weighted_has_a_model_grade_only_the_top_five(calls_model: bool, ca
 def test_judge_that_calls_a_model_reports_progress_in_fours() -> None:
     bench, diary = Bench(judge=card(calls_model=True), found=passages(10)), Diary()
     trace = bench.pipeline.run(QUESTION, Run(diary))
-    assert diary.progress == [("grade", 4, 10), ("grade", 8, 10), ("grade", 10, 10)]
+    assert diary.progress == [("grade", 0, 10), ("grade", 4, 10), ("grade", 8, 10), ("grade", 10, 10)]
     assert trace.steps[1].usage == Usage(10, 100, 20)
 
 

@@ -269,7 +269,7 @@ def test_a_second_opinion_grades_what_was_looked_at_and_what_the_web_gave() -> N
     assert (step.name, step.state, step.usage.calls) == (SECOND_OPINION, StepState.DONE, 5)
     assert step.summary == f"5 of 5 chunks graded by {JUDGE.title.lower()}"
     assert (diary.begun, diary.done) == ([SECOND_OPINION], [step])
-    assert diary.progress == [(SECOND_OPINION, 3, 5), (SECOND_OPINION, 5, 5)]
+    assert diary.progress == [(SECOND_OPINION, 0, 5), (SECOND_OPINION, 3, 5), (SECOND_OPINION, 5, 5)]
 
 
 def test_an_evaluator_without_a_model_does_not_change_whose_answer_it_is() -> None:

@@ -21,10 +21,11 @@ from crag_core.base.types.passages import Engine, Passage
 from crag_core.base.types.steps import Step, StepState, Usage
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit, ServerModel
+from crag_core.pipeline.model_calls import NotedModel
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.trace import Trace
-from tests.fakes import ANSWER, QUESTION, Bench, Diary, FakeModel, card, lanes, passages, set_when, step_names
+from tests.fakes import QUESTION, Bench, Diary, FakeModel, card, lanes, passages, set_when, step_names
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -265,7 +266,7 @@ class AtPiece(Listener):
 
 def test_stop_in_the_middle_of_the_answer_closes_the_connection(server: OllamaServer) -> None:
     bench = Bench(model=model_of(server))
-    run = Run(listener := AtPiece(5))
+    run = Run(listener := AtPiece(10))
     listener.what = run.cancel.set
     stopped = bench.pipeline.run(QUESTION, run)
     assert server.wait_for_disconnects()
@@ -278,11 +279,14 @@ def test_stop_in_the_middle_of_the_answer_closes_the_connection(server: OllamaSe
     assert (stopped.failure.name, stopped.failure.state) == ("answer", StepState.STOPPED)
     assert stopped.failure.usage.calls == 1
 
-    server.engine = ScriptedModel([ANSWER])
+    server.engine = ScriptedModel([" by nine."])
     bench.forget_counts()
-    done = bench.pipeline.resume(stopped)
+    adopted = bench.pipeline.adopt(stopped)
+    assert (adopted.id, adopted.answer) == (stopped.id, stopped.answer)
+    done = bench.pipeline.resume(adopted)
     assert done.answer is not None
-    assert (done.answer.text, done.answer.state) == (ANSWER, AnswerState.COMPLETE)
+    assert (done.answer.text, done.answer.state) == (f"{stopped.answer.text} by nine.", AnswerState.COMPLETE)
+    assert server.engine.asks[0].messages[-1] == {"role": "assistant", "content": stopped.answer.text}
     assert bench.counts["grade"] == bench.counts["retrieve"] == 0
     assert (server.chat_calls, server.disconnects) == (2, 1)
     assert step_names(done).count("answer") == 1
@@ -302,7 +306,7 @@ def test_stop_before_the_first_piece_of_the_answer_closes_the_connection(server:
 
 def test_ollama_stopped_in_the_middle_of_the_answer_keeps_the_text_and_says_what_to_do(server: OllamaServer) -> None:
     bench = Bench(model=model_of(server))
-    run = Run(listener := AtPiece(5))
+    run = Run(listener := AtPiece(10))
     listener.what = server.stop
     broken = bench.pipeline.run(QUESTION, run)
     assert broken.answer is not None and broken.failure is not None
@@ -311,11 +315,14 @@ def test_ollama_stopped_in_the_middle_of_the_answer_keeps_the_text_and_says_what
     assert (broken.failure.state, broken.failure.hint) == (StepState.FAILED, "Start it with: ollama serve")
     assert server.url in broken.failure.summary
 
+    again = bench.pipeline.resume(bench.pipeline.adopt(broken))
+    assert again.answer is not None
+    assert (again.answer.text, again.answer.state) == (broken.answer.text, AnswerState.FAILED), "its words stay"
     server.start()
-    server.engine = ScriptedModel([ANSWER])
-    done = bench.pipeline.resume(broken)
+    done = bench.pipeline.resume(again)
     assert done.answer is not None and done.failure is None
-    assert (done.answer.text, done.answer.state) == (ANSWER, AnswerState.COMPLETE)
+    whole = (SLOW_ANSWER.strip(), AnswerState.COMPLETE)
+    assert (done.answer.text, done.answer.state) == whole, "this server does not go on, but begins anew"
     assert bench.counts["grade"] == 3, "graded once, before the outage"
 
 
@@ -325,6 +332,25 @@ def test_reader_who_leaves_a_streamed_answer_closes_the_connection(server: Ollam
     assert isinstance(next(pieces), str)
     pieces.close()  # type: ignore[attr-defined]
     assert server.wait_for_disconnects()
+
+
+def test_an_answer_that_the_server_cut_is_no_whole_one_and_goes_on_from_its_words(server: OllamaServer) -> None:
+    text = "It leaves at nine [1], " * 200
+    server.engine = ScriptedModel([text], piece_chars=1)
+    bench = Bench(model=NotedModel(model_of(server)))
+    cut = bench.pipeline.run(QUESTION)
+    assert cut.answer is not None and cut.failure is None and cut.support is None
+    assert (cut.answer.state, cut.answer.message) == (AnswerState.CUT, "Cut after 768 tokens.")
+    assert cut.answer.text == text[:768] and cut.calls[-1].error == "Cut after 768 tokens."
+    assert Trace.from_json(cut.to_json()) == cut and cut.is_unfinished
+    server.engine = ScriptedModel([text[768:1000]], piece_chars=1)
+    done = bench.pipeline.resume(bench.pipeline.adopt(cut))
+    assert done.answer is not None and done.id == cut.id
+    assert (done.answer.text, done.answer.state) == (text[:1000].strip(), AnswerState.COMPLETE)
+    assert (done.usage.calls, step_names(done).count("answer")) == (2, 1)
+    server.engine = ScriptedModel([""])
+    same = bench.pipeline.resume(bench.pipeline.adopt(cut))
+    assert same.answer is not None and (same.answer.text, same.answer.state) == (cut.answer.text, AnswerState.CUT)
 
 
 def test_broken_off_answer_is_never_shown_for_the_finished_one(server: OllamaServer) -> None:

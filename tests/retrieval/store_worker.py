@@ -1,4 +1,4 @@
-"""A process that changes an index until it is killed: `python -m tests.retrieval.store_worker FOLDER SEED [URL]`.
+"""A process that changes a home until it is killed: `python -m tests.retrieval.store_worker FOLDER SEED [URL]`.
 
 It prints a line before each change, and one when it was acknowledged. `URL` is of a database for the vectors.
 """
@@ -8,17 +8,25 @@ from __future__ import annotations
 import random
 import sys
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
+from crag_core.base.concurrency.sqlite_file import NAME
 from crag_core.base.documents import Recipe
 from crag_core.base.errors import StoreUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.store import ExperimentStore
 from crag_core.retrieval.index import ingest
 from crag_core.retrieval.index.store import PassageStore, _read_here
 from crag_core.retrieval.index.vector_store import VectorStorePassages
+from crag_core.storage.cache import TableCache
+from crag_core.storage.history import HistoryStore
 from tests.retrieval.fakes import DIMENSION, WordEmbedder, write_prose
+from tests.storage.cache_parts import grade
+from tests.storage.history_parts import whole_run
 
-NAMES = [f"{topic}.txt" for topic in ("seals", "gulls", "buoys", "ropes", "tides")]
+DOCUMENTS = [f"{topic}.txt" for topic in ("seals", "gulls", "buoys", "ropes", "tides")]
 
 
 def say(*words: object) -> None:
@@ -36,19 +44,21 @@ def open_store(folder: Path, url: str = "") -> PassageStore:
         connection_string=url, async_connection_string=url, table_name="kept", embed_dim=DIMENSION
     )
     recipe, ask = Recipe(embedder.name), lambda work: work(vectors)
-    return VectorStorePassages(folder, embedder, _read_here, ask, recipe=recipe, find_embedder=WordEmbedder)
+    return VectorStorePassages(folder, embedder, _read_here, ask, "kept", recipe, WordEmbedder)
 
 
 def main(folder: Path, seed: int, url: str = "") -> None:
     draw, ingest.PART = random.Random(seed), 2
-    store = open_store(folder, url)
+    store, history, laboratory = open_store(folder, url), HistoryStore(folder / NAME), ExperimentStore(folder)
+    grades = TableCache(folder / NAME, 3600.0)
     if url:
         import_llama_index()
     say("ready")
-    while True:
-        name, recipe = draw.choice(NAMES), Recipe("words-64", draw.choice((60, 220)), 10)
+    for number in count():
+        mark = f"{seed}-{number}"
+        name, recipe = draw.choice(DOCUMENTS), Recipe("words-64", draw.choice((60, 220)), 10)
         there = {row.name: row.id for row in store.documents()}
-        match draw.choices(("add", "remove", "rebuild"), (6, 2, 1))[0]:
+        match draw.choices(("add", "remove", "rebuild", "run", "grade", "set", "copy"), (6, 2, 1, 4, 4, 4, 2))[0]:
             case "add":
                 content = write_prose(f"{name} {draw.random()}", draw.randint(1, 200))
                 say("adding", name)
@@ -58,11 +68,24 @@ def main(folder: Path, seed: int, url: str = "") -> None:
                 say("removing", name)
                 store.delete_all([there[name]])
                 say("removed", name)
-            case "rebuild" if not url:
+            case "rebuild":
                 say("rebuilding", recipe.tokens)
                 with suppress(StoreUnavailable):  # another worker has one under way
                     store.rebuild(recipe)
                 say("rebuilt", recipe.tokens)
+            case "run":
+                history.save(whole_run(mark))
+                say("saved", mark)
+            case "grade":
+                grades.put_many({mark: grade()})
+                if not grades.problem:
+                    say("graded", mark)
+            case "set":
+                laboratory.change_set("own", lambda own: own.having(LabelledQuestion(f"{mark}?", Expected.CORRECT)))  # noqa: B023
+                say("labelled", mark)
+            case "copy":
+                store.copy_to(folder / f"copy-{mark}.db")
+                say("copied", mark)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def unpacked(folder: Path, name: str) -> Path:
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PassageStore:
     monkeypatch.setitem(sys.modules, "lancedb", None)
-    return PassageStore(unpacked(tmp_path, "small"), WordEmbedder())
+    return PassageStore(unpacked(tmp_path, "small").parent, WordEmbedder())
 
 
 def check_whole(store: PassageStore) -> None:
@@ -47,7 +47,7 @@ def test_all_documents_are_read_once_more_with_progress_and_the_earlier_index_go
     done = store.take_over(told.append)
     assert {one.outcome for one in done} == {IngestOutcome.INDEXED} and told[-1].total == len(done) == len(NAMES)
     check_whole(store)
-    assert {path.name.partition("-")[0] for path in Path(store.place).iterdir()} == {"index.db", "made"}
+    assert not list((Path(store.place) / "index").iterdir())
     assert store.take_over() == ()
 
 
@@ -112,20 +112,22 @@ def test_the_file_of_a_document_that_cannot_be_read_any_more_stays(store: Passag
     store.take_over()
     (refused,) = (row for row in store.listing() if not row.is_whole)
     assert (refused.name, refused.message) == ("tides.txt", "tides.txt: no reader.")
-    kept = Path(store.place) / "originals" / refused.id
-    assert name_content(kept.read_bytes()) == refused.id and not (Path(store.place) / "documents.lance").exists()
+    kept = Path(store.place) / "index" / "originals" / refused.id
+    assert (
+        name_content(kept.read_bytes()) == refused.id and not (Path(store.place) / "index" / "documents.lance").exists()
+    )
 
 
 def test_a_backup_made_before_has_all_files(store: PassageStore, tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
-    store.copy_to(tmp_path / "copy" / "index.db")
+    store.copy_to(tmp_path / "copy" / "crag.db")
     copy = PassageStore(tmp_path / "copy", WordEmbedder())
     copy.take_over()
     check_whole(copy)
 
 
 def test_without_a_readable_table_documents_have_names_made_of_their_ids(store: PassageStore) -> None:
-    for path in (Path(store.place) / "documents.lance" / "_versions").iterdir():
+    for path in (Path(store.place) / "index" / "documents.lance" / "_versions").iterdir():
         path.write_bytes(b"garbage" * 9)
     store.take_over()
     assert {row.name for row in store.documents()} == {f"document-{row.id[:8]}.txt" for row in store.documents()}

@@ -8,11 +8,12 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import StoreUnavailable
-from crag_core.retrieval.index import index_file
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
@@ -28,16 +29,16 @@ def filled(tmp_path: Path) -> PassageStore:
 
 
 def replace_with(folder: Path, content: bytes) -> None:
-    for path in folder.glob("index.db*"):
+    for path in [path for path in folder.glob("crag.db*") if path.suffix != ".made"]:
         path.unlink()
-    (folder / "index.db").write_bytes(content)
+    (folder / "crag.db").write_bytes(content)
 
 
 @pytest.mark.parametrize(
     ("content", "why"),
     [
         (b"This is a text." * 300, "not a database"),
-        (b"", "no such table"),
+        (b"", "not any more"),
         (b"SQLite format 3\0" + b"\0" * 5000, ""),
     ],
 )
@@ -45,21 +46,21 @@ def test_a_file_that_is_no_index_is_told(tmp_path: Path, filled: PassageStore, c
     replace_with(tmp_path, content)
     for use in (filled, PassageStore(tmp_path, WordEmbedder())):
         for work in (use.documents, lambda use=use: use.ingest([OTHER]), lambda use=use: use.search_keyword("a", 1)):
-            with pytest.raises(StoreUnavailable, match=rf"index\.db cannot be (read|written) \(.*{why}") as fault:
+            with pytest.raises(StoreUnavailable, match=rf"crag\.db cannot be (read|written) \(.*{why}") as fault:
                 work()
-            assert "put a backup back, or move it away" in fault.value.hint
-    assert (tmp_path / "index.db").read_bytes()[: len(content)] == content
+            assert "ut a backup" in fault.value.hint
+    assert (tmp_path / "crag.db").read_bytes()[: len(content)] == content
 
 
 def test_an_index_that_has_gone_is_told_and_not_begun_anew(tmp_path: Path, filled: PassageStore) -> None:
-    for path in tmp_path.glob("index.db*"):
+    for path in [path for path in tmp_path.glob("crag.db*") if path.suffix != ".made"]:
         path.unlink()
     for use in (filled, PassageStore(tmp_path, WordEmbedder())):
         for work in (use.count, lambda use=use: use.ingest([OTHER]), lambda use=use: use.search_keyword("a", 1)):
             with pytest.raises(StoreUnavailable, match="was here and is not any more") as fault:
                 work()
             assert "backup" in fault.value.hint
-    (tmp_path / "made").unlink()
+    (tmp_path / "crag.db.made").unlink()
     filled.ingest([GUIDE])
     assert filled.search_keyword("tides", 1)
 
@@ -67,9 +68,9 @@ def test_an_index_that_has_gone_is_told_and_not_begun_anew(tmp_path: Path, fille
 def test_an_index_that_is_replaced_by_a_backup_is_read_at_once(tmp_path: Path, filled: PassageStore) -> None:
     filled.copy_to(tmp_path / "backup.db")
     filled.ingest([("guide.txt", write_prose("ropes"))])
-    for path in tmp_path.glob("index.db*"):
+    for path in tmp_path.glob("crag.db*"):
         path.unlink()
-    os.replace(tmp_path / "backup.db", tmp_path / "index.db")
+    os.replace(tmp_path / "backup.db", tmp_path / "crag.db")
     assert filled.search_keyword("tides", 1) and not filled.search_keyword("ropes", 1)
 
 
@@ -87,24 +88,24 @@ def test_a_damaged_file_is_an_error_and_no_more(tmp_path: Path, filled: PassageS
 
 
 def test_an_index_of_a_later_version_is_refused(tmp_path: Path, filled: PassageStore) -> None:
-    with closing(sqlite3.connect(tmp_path / "index.db")) as database:
-        database.execute(f"PRAGMA user_version = {index_file.FORMAT + 1}")
-    with pytest.raises(StoreUnavailable, match="made by a later version") as fault:
+    with closing(sqlite3.connect(tmp_path / "crag.db")) as database:
+        database.execute(f"PRAGMA user_version = {sqlite_file.FORMAT + 1}")
+    with pytest.raises(StoreUnavailable, match="a later version of this program made it") as fault:
         PassageStore(tmp_path, WordEmbedder()).documents()
     assert "CRAG_HOME" in fault.value.hint
 
 
-def test_a_full_disk_says_so_and_leaves_what_was_there(tmp_path: Path, filled: PassageStore) -> None:
-    connect = filled._file._connect
+def test_a_full_disk_says_so_and_leaves_what_was_there(filled: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = sqlite_file.connect
 
-    def small(options: str) -> sqlite3.Connection:
-        database = connect(options)
+    def small(*values: Any) -> tuple[sqlite3.Connection, bool]:
+        database, is_shared = connect(*values)
         (pages,) = database.execute("PRAGMA page_count").fetchone()
         database.execute(f"PRAGMA max_page_count = {pages + 20}")
-        return database
+        return database, is_shared
 
     filled._file._idle.clear()
-    filled._file._connect = small  # type: ignore[method-assign]
+    monkeypatch.setattr(sqlite_file, "connect", small)
     with pytest.raises(StoreUnavailable, match="full") as fault:
         filled.ingest([OTHER])
     assert "Free some disk space" in fault.value.hint and "is safe" in fault.value.hint
@@ -137,7 +138,7 @@ def test_a_folder_that_cannot_be_written_to_is_searched_and_told(tmp_path: Path)
     for _, database in store._file._idle:  # the last one to close brings all into the file
         database.close()
     store._file._idle.clear()
-    (folder / "index.db").chmod(0o444)
+    (folder / "crag.db").chmod(0o444)
     for path in (folder, tmp_path, *list(tmp_path.parents)[:3]):
         path.chmod(path.stat().st_mode | 0o555)
     folder.chmod(0o555)
@@ -151,19 +152,17 @@ def test_a_folder_that_cannot_be_written_to_is_searched_and_told(tmp_path: Path)
 def test_a_place_that_is_no_folder_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     store = PassageStore(tmp_path / "file" / "index", WordEmbedder())
-    assert store.count() == 0
-    with pytest.raises(StoreUnavailable) as fault:
-        store.ingest([GUIDE])
-    assert fault.value.hint
+    for work in (store.count, lambda: store.ingest([GUIDE])):
+        with pytest.raises(StoreUnavailable) as fault:
+            work()
+        assert fault.value.hint
 
 
-def test_a_writer_that_never_ends_is_told_and_hinders_no_reader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(index_file, "BUSY_S", 0.05)
+def test_a_writer_that_never_ends_is_told_and_hinders_no_reader(tmp_path: Path) -> None:
     store = PassageStore(tmp_path, WordEmbedder())
+    store._file._busy = 0.05
     store.ingest([GUIDE])
-    with closing(sqlite3.connect(tmp_path / "index.db", isolation_level=None)) as other:
+    with closing(sqlite3.connect(tmp_path / "crag.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert store.search_keyword("tides", 1) and store.search_dense(embed_words("tides"), 1)
         with pytest.raises(StoreUnavailable, match="locked") as fault:
@@ -176,19 +175,20 @@ def test_a_writer_that_never_ends_is_told_and_hinders_no_reader(
 def test_nobody_else_can_read_it(tmp_path: Path) -> None:
     store = PassageStore(tmp_path / "index", WordEmbedder())
     store.ingest([GUIDE])
-    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "index").glob("index.db*")}
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "index").glob("crag.db*")}
     assert set(modes.values()) == {0o600} and (tmp_path / "index").stat().st_mode & 0o777 == 0o700
 
 
-def test_two_that_make_the_file_at_once_make_one(tmp_path: Path) -> None:
+def test_two_that_make_the_file_at_once_make_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = PassageStore(tmp_path, WordEmbedder()), PassageStore(tmp_path, WordEmbedder())
-    make = first._file._make
+    link = os.link
 
-    def late() -> None:
+    def late(building: Path, path: Path) -> None:
+        monkeypatch.undo()
         second.ingest([GUIDE])
-        make()
+        link(building, path)
 
-    first._file._make = late  # type: ignore[method-assign]
+    monkeypatch.setattr(os, "link", late)
     first.ingest([("ropes.txt", write_prose("ropes"))])
     assert [row.name for row in second.documents()] == ["guide.txt", "ropes.txt"]
     assert not list(tmp_path.glob(".new-*"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers import READERS, packages, read_document
+from crag_core.retrieval.readers import READERS, load_content, packages, read_document
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 64
 
@@ -117,7 +118,15 @@ def test_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
 def test_missing_file_and_folder_in_place_of_a_file(tmp_path: Path) -> None:
     assert "cannot be read" in refuse(tmp_path / "gone.txt", "gone.txt")
     (tmp_path / "folder.txt").mkdir()
-    assert "cannot be read" in refuse(tmp_path / "folder.txt", "folder.txt")
+    assert "a folder, a device" in refuse(tmp_path / "folder.txt", "folder.txt")
+
+
+def test_a_device_and_a_pipe_are_refused_before_anything_is_read_of_them(tmp_path: Path) -> None:
+    (device := tmp_path / "zero.txt").symlink_to("/dev/zero")
+    os.mkfifo(pipe := tmp_path / "pipe.txt")
+    for path in (device, pipe):
+        with pytest.raises(DocumentRefused, match="a device or a pipe"):
+            load_content(path, path.name)
 
 
 def test_zip_bomb_in_a_word_file(monkeypatch: pytest.MonkeyPatch) -> None:

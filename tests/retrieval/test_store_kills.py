@@ -1,4 +1,5 @@
-"""Real processes, killed at random moments of adding, replacing, removing and re-indexing, and two at work at once.
+"""Real processes, killed at random moments of adding, replacing, removing, re-indexing, grading, keeping runs and sets
+and copying, and two at work at once.
 
 Nothing that was acknowledged is lost, nothing is torn, and no step of repair is needed before the index is used.
 """
@@ -16,15 +17,20 @@ from pathlib import Path
 
 import pytest
 
+from crag_core.base.concurrency.sqlite_file import NAME
 from crag_core.base.documents import IngestOutcome
+from crag_core.experiments.store import ExperimentStore
 from crag_core.retrieval.index import ingest
 from crag_core.retrieval.index.index_writer import name_content
 from crag_core.retrieval.index.store import PassageStore
+from crag_core.storage.cache import TableCache
+from crag_core.storage.history import HistoryStore
 from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 from tests.retrieval.store_worker import open_store
 from tests.stand_ins.postgres_server import PostgresServer
+from tests.storage.history_parts import whole_run
 
 
 def check(folder: Path, url: str = "") -> PassageStore:
@@ -40,10 +46,10 @@ def check(folder: Path, url: str = "") -> PassageStore:
             assert name_content(store.read_original(row.id)) == row.id
     names = [row.name for row in rows if row.is_whole]
     assert len(names) == len({*names}), "a name has one content"
-    ids = {one.id for row in rows for one in store.passages_of(row.id)}
+    ids = {one.id for row in rows if row.is_whole or not url for one in store.passages_of(row.id)}
     assert {hit.passage.id for hit in store.search_dense(embed_words("sentence"), 10_000)} == ids
     assert bool(store.search_keyword("sentence", 1)) == bool(ids)
-    with closing(sqlite3.connect(folder / "index.db")) as database:
+    with closing(sqlite3.connect(folder / NAME)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         version = store.index_version.id
         database.execute(f"INSERT INTO words_{version} (words_{version}) VALUES ('integrity-check')")
@@ -73,6 +79,26 @@ def working(folder: Path, seed: int, told: Path, *url: str) -> Iterator[subproce
     assert process.returncode == -9, told.read_text()
 
 
+def keep(kept: dict[str, set[str]], told: list[str], folder: Path) -> None:
+    """All runs, grades and questions that were acknowledged are there, and whole copies that have those before them."""
+    for line in told:
+        match line.split():
+            case ["copied", mark]:
+                with closing(sqlite3.connect(folder / f"copy-{mark}.db")) as copy:
+                    assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+                    runs = copy.execute("SELECT id FROM crag_runs").fetchall() if kept["saved"] else []
+                assert {run for (run,) in runs} >= kept["saved"]
+                (folder / f"copy-{mark}.db").unlink()
+            case [("saved" | "graded" | "labelled") as what, mark]:
+                kept[what].add(mark)
+    history, grades = HistoryStore(folder / NAME), TableCache(folder / NAME, 3600.0)
+    assert all(history.load(run) == whole_run(run) for run in kept["saved"])
+    assert grades.get_many([*kept["graded"]]).keys() == kept["graded"] and not grades.problem
+    if kept["labelled"]:
+        read = ExperimentStore(folder).load_set("own")
+        assert {one.question for one in read.questions} >= {f"{mark}?" for mark in kept["labelled"]}
+
+
 def expect(known: dict[str, str], told: list[str], store: PassageStore) -> dict[str, str]:
     """What is there after a kill: all that was acknowledged; of the change under way either state."""
     under_way = ""
@@ -95,14 +121,17 @@ def expect(known: dict[str, str], told: list[str], store: PassageStore) -> dict[
 @pytest.mark.parametrize("kills", mostly(10, 100))
 def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
     known: dict[str, str] = {}
+    kept: dict[str, set[str]] = {"saved": set(), "graded": set(), "labelled": set()}
     folder = tmp_path / "index"
     for seed in range(kills):
         with working(folder, seed, tmp_path / "told"):
             time.sleep(random.Random(seed).uniform(0, 0.6))
-        if not (folder / "index.db").exists():
+        if not (folder / NAME).exists():
             continue
         store = check(folder)
-        known = expect(known, (tmp_path / "told").read_text().splitlines()[1:], store)
+        told = (tmp_path / "told").read_text().splitlines()[1:]
+        keep(kept, told, folder)
+        known = expect(known, told, store)
         assert store.interrupted_rebuild() is None or seed % 2 or store.finish_rebuild()
         if waiting := store.interrupted():
             assert not any(row.is_partial for row in store.listing())
@@ -110,21 +139,23 @@ def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
             assert {one.name for one in done} == {row.name for row in waiting} and store.interrupted() == ()
             check(folder)
         known = {row.name: row.id for row in store.documents()}
-    assert known
+    assert known and all(kept.values())
 
 
 @pytest.mark.parametrize("kills", mostly(4, 100))
 def test_killed_at_random_moments_with_the_vectors_in_postgres(
     tmp_path: Path, kills: int, postgres: PostgresServer, postgres_url: str
 ) -> None:
-    """What was half put in or half taken out is not found, and goes at the next change."""
+    """What was half put in or half taken out is so at the next start."""
     known: dict[str, str] = {}
     folder, url = tmp_path / "index", postgres_url.replace("postgresql://", "postgresql+psycopg://")
     for seed in range(kills):
         with working(folder, seed, tmp_path / "told", url):
             time.sleep(random.Random(seed).uniform(0.1, 0.8))
+        open_store(folder, url).take_over()  # as every start does
         store = check(folder, url)
         known = expect(known, (tmp_path / "told").read_text().splitlines()[1:], store)
+        assert store.interrupted_rebuild() is None or seed % 2 or store.finish_rebuild()
         waiting = store.interrupted()
         done = store.finish_interrupted() if seed % 2 else store.discard_interrupted()
         assert {one.name for one in done} == {row.name for row in waiting} and store.interrupted() == ()

@@ -134,6 +134,13 @@ def test_too_much_is_refused_before_it_is_read(guarded: httpx.Client, monkeypatc
     assert guarded.post("/route", json=ROUTE, headers=headers(TOKEN)).status_code == 200
 
 
+def test_a_body_of_two_lengths_is_refused(guarded: httpx.Client) -> None:
+    with socket.create_connection((guarded.base_url.host, guarded.base_url.port)) as connection:  # type: ignore[arg-type]
+        head = f"POST /route HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 4\r\n"
+        connection.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n".encode())
+        assert connection.recv(4000).startswith(b"HTTP/1.1 400")
+
+
 def test_what_all_clients_send_together_has_an_end_and_is_given_back(
     guarded: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

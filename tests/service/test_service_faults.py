@@ -151,7 +151,7 @@ def test_an_index_that_is_away_keeps_no_decision_from_being_made(
 ) -> None:
     monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
     (tmp_path / "index").mkdir()
-    (tmp_path / "index" / "index.db").write_bytes(b"no database" * 900)
+    (tmp_path / "crag.db").write_bytes(b"no database" * 900)
     contexts = [{"text": "A yacht of up to ten metres pays 14 pounds a night."}]
     with serving(tmp_path, Rules()) as url, httpx.Client(base_url=url, timeout=60, **PLAIN) as client:
         told = client.post("/route", json={"question": QUESTION, "contexts": contexts})

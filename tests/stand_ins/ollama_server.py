@@ -57,6 +57,10 @@ class OllamaServer(ModelServer):
         super().__init__(engine, [with_tag(model) for model in models], handlers)
         self.context_length = context_length
         self.version = version
+        self.parameters = ""
+        """Of the Modelfile of every model, as `/api/show` tells them."""
+        self.base_models: set[str] = set()
+        """Those without a template for chats, by their full names."""
         self.capabilities: dict[str, list[str] | None] = {}
         self.unlisted: set[str] = set()
         self.counts: Callable[[str], int] | None = None
@@ -94,7 +98,12 @@ class OllamaServer(ModelServer):
             "general.parameter_count": 134_515_008,
             "llama.context_length": self.context_length,
         }
-        shown = {"modelfile": f"FROM {name}\n", "parameters": "", "template": "{{ .Prompt }}", "details": DETAILS}
+        shown = {
+            "modelfile": f"FROM {name}\n",
+            "parameters": self.parameters,
+            "template": "{{ .Prompt }}" if name in self.base_models else "{{ range .Messages }}{{ .Content }}{{ end }}",
+            "details": DETAILS,
+        }
         can = self.capabilities.get(name, ["completion"])
         said = {} if can is None else {"capabilities": can}
         return JSONResponse(shown | {"model_info": info, "modified_at": now()} | said)

@@ -100,12 +100,3 @@ def test_question_that_another_process_asked_costs_no_call(setting: str, tmp_pat
     assert [one["asked"] for one in said] == [[["p1", "p2", "p3"]], []]
     assert said[0]["scores"] == said[1]["scores"] == [0.8] * 3
     assert [one["problem"] for one in said] == ["", ""]
-
-
-def test_damaged_file_found_by_two_processes_at_once_is_moved_once(tmp_path: Path) -> None:
-    (tmp_path / "grades.sqlite").write_bytes(b"this was never a database " * 400)
-    for one in run_together("disk", tmp_path, "hammer"):
-        assert (one["lost"], one["torn"]) == (0, 0)
-        assert one["problem"] == "" or "damaged" in one["problem"]
-    (aside,) = tmp_path.glob("*.broken-*")
-    assert aside.read_bytes().startswith(b"this was never")

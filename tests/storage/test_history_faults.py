@@ -5,13 +5,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import event
 
 from crag_core.base.errors import HistoryUnavailable
-from crag_core.storage.history import HistoryStore, database, tables
+from crag_core.storage.history import HistoryStore
+from crag_core.storage.history import store as history_store
 from crag_core.storage.history.runs import EVERYTHING
 from crag_core.trace.feedback import Mark
 from tests.storage.history_parts import route_label, run, whole_run
@@ -25,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(file: Path, monkeypatch: pytest.MonkeyPatch) -> HistoryStore:
     """With one run in it, and little patience."""
-    monkeypatch.setattr(database, "BUSY_S", 0.05)
+    monkeypatch.setattr(history_store, "PART", replace(history_store.PART, busy_s=0.05))
     made = HistoryStore(file)
     made.save(whole_run())
     return made
@@ -71,7 +73,7 @@ def test_while_another_keeps_it_locked_nothing_is_written_and_the_reason_is_told
 ) -> None:
     with locked(file):
         told = refused(store, name)
-        assert f"The history {file} cannot be written" in told and "try again in a moment" in told
+        assert f"The history {file} cannot be written" in told and "Another process" in told
         assert store.load("run-1") == whole_run(), "it can be read meanwhile"
     USES[name](store)
     assert store.problem == ""
@@ -94,7 +96,7 @@ def test_a_file_damaged_in_the_middle_is_told(store: HistoryStore, file: Path) -
     whole = file.read_bytes()
     file.write_bytes(whole[:8192] + b"\x00\xff" * ((len(whole) - 8192) // 2))
     told = refused(store, "search")
-    assert "cannot be read" in told and "put a copy of it back" in told
+    assert "cannot be read" in told and "put a backup back" in told
     file.write_bytes(whole)
     assert len(store.search(limit=100)) == 50 and store.problem == ""
 
@@ -103,28 +105,23 @@ def test_a_damaged_file_that_is_moved_away_makes_room_for_a_new_one(store: Histo
     file.write_bytes(b"no longer a database " * 400)
     refused(store, "save")
     file.rename(file.with_name("broken"))
+    assert "was here and is not any more" in refused(store, "save")
+    file.with_name("history.db.made").unlink()
     store.save(run("run-2"))
     assert [kept.id for kept in store.search()] == ["run-2"] and store.problem == ""
-
-
-@pytest.mark.parametrize("name", WRITING)
-def test_a_read_only_file_is_read_and_not_written(store: HistoryStore, file: Path, name: str) -> None:
-    only = HistoryStore(f"sqlite:///file:{file}?mode=ro&uri=true")
-    assert "Make the file and its folder writable" in refused(only, name)
-    assert only.load("run-1") == whole_run() and len(only.search()) == 1 and only.problem == ""
 
 
 @pytest.mark.parametrize("name", USES)
 def test_a_home_that_is_no_folder_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "home").write_text("a file")
     told = refused(HistoryStore(tmp_path / "home" / "history.db"), name)
-    assert f"Check that {tmp_path / 'home'} is a folder that can be written to." in told
+    assert f"Check that {tmp_path / 'home'} is a folder that this user may write to." in told
 
 
 @pytest.mark.parametrize("name", USES)
 def test_a_folder_in_the_place_of_the_file_is_told(tmp_path: Path, name: str) -> None:
     (tmp_path / "history.db").mkdir()
-    assert "is a folder that can be written to" in refused(HistoryStore(tmp_path / "history.db"), name)
+    assert "is a folder that this user may write to" in refused(HistoryStore(tmp_path / "history.db"), name)
 
 
 def test_a_server_that_is_away_is_told_without_its_password(tmp_path: Path) -> None:
@@ -136,7 +133,7 @@ def test_a_server_that_is_away_is_told_without_its_password(tmp_path: Path) -> N
 def test_a_disk_that_is_full_leaves_what_was_there(store: HistoryStore, file: Path) -> None:
     with closing(sqlite3.connect(file)) as other:
         pages = other.execute("PRAGMA page_count").fetchone()[0]
-    engine = store._database._engine  # type: ignore[union-attr]
+    engine = store._database._engine(True)  # type: ignore[union-attr]
     event.listen(engine, "connect", lambda raw, _: raw.execute(f"PRAGMA max_page_count = {pages + 2}"))
     with pytest.raises(HistoryUnavailable, match="Free some disk space"):
         store.save(run("large", question="why " * 20_000))
@@ -146,47 +143,15 @@ def test_a_disk_that_is_full_leaves_what_was_there(store: HistoryStore, file: Pa
 # --- versions -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("version", [1, 99])
 @pytest.mark.parametrize("name", USES)
-def test_a_history_of_a_later_version_is_left_alone(store: HistoryStore, file: Path, name: str) -> None:
+def test_a_history_of_another_version_is_left_alone(store: HistoryStore, file: Path, name: str, version: int) -> None:
     with sqlite3.connect(file) as other:
-        other.execute("UPDATE crag_history SET version = 99")
+        other.execute("UPDATE crag_history SET version = ?", (version,))
     told = refused(store, name)
-    assert "later version" in told and f"it has version 99, expected at most {len(tables.STEPS)}" in told
+    assert "Another version" in told and f"it has version {version}, expected 2" in told
     with sqlite3.connect(file) as other:
         assert other.execute("SELECT count(*) FROM crag_runs").fetchone() == (1,)
-
-
-def add_stars(connection: Connection) -> None:
-    connection.exec_driver_sql("ALTER TABLE crag_labels ADD COLUMN stars INTEGER")
-    connection.exec_driver_sql("UPDATE crag_runs SET created = 'upgraded'")
-
-
-@pytest.mark.parametrize("name", USES)
-def test_a_history_of_an_earlier_version_is_upgraded_by_whatever_comes_first(
-    store: HistoryStore, file: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tables, "STEPS", (*tables.STEPS, add_stars))
-    USES[name](store)
-    with sqlite3.connect(file) as other:
-        assert other.execute("SELECT version FROM crag_history").fetchall() == [(len(tables.STEPS),)]
-    assert name == "delete_all" or store.search()[-1].created == "upgraded"
-    USES[name](store)
-
-
-def test_an_upgrade_that_breaks_off_changes_nothing(
-    store: HistoryStore, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def break_off(connection: Connection) -> None:
-        add_stars(connection)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(tables, "STEPS", (*tables.STEPS, break_off))
-    with pytest.raises(KeyboardInterrupt):
-        store.save(run("run-2"))
-    monkeypatch.undo()
-    assert store.search()[0].created == "2025-01-01T00:00:00Z" and store.load("run-1") == whole_run()
-    with sqlite3.connect(file) as other:
-        assert "stars" not in [column[1] for column in other.execute("PRAGMA table_info(crag_labels)")]
 
 
 def test_a_save_that_breaks_off_changes_nothing(store: HistoryStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ AS_IN_A_FILE: list[Callable[[HistoryStore], None]] = [
 
 def close(store: HistoryStore) -> None:
     assert store._database is not None
-    store._database._engine.dispose()
+    store._database.close()
 
 
 @pytest.fixture

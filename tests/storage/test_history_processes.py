@@ -104,9 +104,8 @@ def test_a_process_that_is_killed_in_the_middle_of_a_save_leaves_the_history_who
 
 
 def test_a_process_that_is_killed_while_it_makes_the_file_leaves_none_in_the_way(tmp_path: Path) -> None:
-    (tmp_path / "history.db.new").write_bytes(b"half a database")
-    (tmp_path / "history.db.lock").touch()
+    (tmp_path / ".new-1").write_bytes(b"half a database")
     store = HistoryStore(tmp_path / "history.db")
     store.save(run())
     assert store.load("run-1") == run()
-    assert {path.name for path in tmp_path.iterdir()} == {"history.db", "history.db.lock"}
+    assert {path.name for path in tmp_path.iterdir()} == {"history.db", "history.db.made", ".new-1"}

@@ -110,7 +110,7 @@ def test_it_is_done_at_the_first_use_and_then_when_an_hour_has_passed(tmp_path: 
 def test_for_ever_is_for_ever(tmp_path: Path, times: Times) -> None:
     store = open_history("disk", tmp_path)
     assert store.days == 0.0
-    daily(open_at(tmp_path / "history.db", times), times, 3)
+    daily(open_at(tmp_path / "crag.db", times), times, 3)
     store.save(run("now"))
     assert len(kept(store)) == 4
 

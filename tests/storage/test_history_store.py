@@ -281,12 +281,12 @@ def test_a_history_that_is_off_says_so_and_touches_nothing(tmp_path: Path) -> No
 def test_on_disk_it_lies_in_the_home(tmp_path: Path, setting: str) -> None:
     store = open_history(setting, tmp_path / "home ?%20#")
     store.save(run())
-    assert store.is_on and (tmp_path / "home ?%20#" / "history.db").is_file()
+    assert store.is_on and (tmp_path / "home ?%20#" / "crag.db").is_file()
 
 
 def test_a_url_leads_to_the_same_file(tmp_path: Path) -> None:
     open_history("disk", tmp_path).save(run())
-    again = open_history(f"sqlite:///{tmp_path}/history.db", tmp_path / "elsewhere")
+    again = open_history(f"sqlite:///{tmp_path}/crag.db", tmp_path / "elsewhere")
     assert again.load("run-1") == run()
 
 
@@ -298,6 +298,7 @@ def test_a_url_leads_to_the_same_file(tmp_path: Path) -> None:
         ("://s3cret", "expected postgresql://"),
         ("postgresql://scott:s3cr@s3cret@box/db", "expected postgresql://"),
         ("sqlite://", "a database that keeps what is written"),
+        ("sqlite:///file:s3cret?mode=ro&uri=true", "a database that keeps what is written"),
         ("sqlite:///:memory:", "a database that keeps what is written"),
         ("postgresql+pg8000://scott:s3cret@box/db", "expected postgresql://"),
         ("sqlite+aiosqlite:////s3cret", "a database that keeps what is written"),

@@ -1,69 +1,52 @@
-"""A history that the first version of the tables wrote: taken over whole, once, or not at all."""
+"""A history in a file of its own, by earlier versions: taken over whole, once, or not at all."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
-from sqlalchemy import Connection
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.types.decisions import Action
-from crag_core.storage.history import HistoryStore, tables
+from crag_core.storage.history import HistoryStore
+from crag_core.storage.history import store as history_store
 from crag_core.storage.history.runs import Feedback, Selection
 from crag_core.trace.feedback import Mark
 from crag_core.trace.summary import Ending, measure
 from tests.storage.first_version import write
 from tests.storage.history_parts import golden_runs, passage_label, route_label, run, whole_run
-from tests.storage.test_history_processes import run_together
 
 OLD = [whole_run("whole"), run("empty"), *golden_runs()[:8]]
 LABELS = [passage_label(OLD[0], "p1"), route_label(OLD[0], Mark.WRONG, Action.INCORRECT)]
 
 
-def _in_a_file(file: Path) -> Callable[..., Any]:
+@pytest.fixture(params=[1, 2])
+def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A file that the first version of the tables wrote, or the second in a file of its own."""
+    file = tmp_path / "history.db"
+
     def execute(statement: str, *values: Any) -> list[Any]:
         with closing(sqlite3.connect(file)) as database, database:
             return database.execute(statement, values).fetchall()
 
-    return execute
-
-
-def _in_postgres(url: str) -> Callable[..., Any]:
-    def execute(statement: str, *values: Any) -> list[Any]:
-        with psycopg.connect(url) as database:
-            done = database.execute(statement, values)
-            return done.fetchall() if done.description else []
-
-    return execute
-
-
-@pytest.fixture(params=["file", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path | str, Callable[..., Any]]:
-    """A history of version 1, and a way to look into it."""
-    if request.param == "file":
-        file = tmp_path / "history.db"
-        execute = _in_a_file(file)
-        write(execute, "?", OLD, LABELS, broken="broken")
-        execute("PRAGMA journal_mode = WAL")
-        return file, execute
-    url = request.getfixturevalue("postgres_url")
-    execute = _in_postgres(url)
-    write(execute, "%s", OLD, LABELS, broken="broken")
-    return url, execute
+    write(execute, "?", OLD, LABELS, broken="broken")
+    execute("PRAGMA journal_mode = WAL")
+    if request.param == 2:
+        second = HistoryStore(tmp_path / "second.db")
+        second.take_over(file)
+        os.replace(tmp_path / "second.db", file)
+    return file
 
 
 @pytest.fixture
-def store(place: tuple[Path | str, Callable[..., Any]]) -> Iterator[HistoryStore]:
-    made = HistoryStore(place[0])
-    yield made
-    assert made._database is not None
-    made._database._engine.dispose()
+def store(earlier: Path, tmp_path: Path) -> HistoryStore:
+    store = HistoryStore(tmp_path / "crag.db")
+    store.take_over(earlier)
+    return store
 
 
 def test_every_run_and_label_is_there_as_it_was(store: HistoryStore) -> None:
@@ -96,27 +79,26 @@ def test_a_record_that_cannot_be_read_stays_with_neutral_figures(store: HistoryS
     assert "broken" not in [trace.id for trace in store.export()] and len(list(store.export())) == len(OLD)
 
 
-def test_an_upgrade_that_is_killed_half_way_leaves_version_1(
-    place: tuple[Path | str, Callable[..., Any]], store: HistoryStore, monkeypatch: pytest.MonkeyPatch
+def test_once_more_changes_nothing_and_what_is_there_stays(store: HistoryStore, earlier: Path) -> None:
+    newer = route_label(OLD[0], Mark.RIGHT)
+    store.add_label(newer)
+    store.delete_all(Selection(ids=("empty",)))
+    store.take_over(earlier)
+    assert newer in store.all_labels() and len(store.all_labels()) == len(LABELS)
+    assert [store.load(trace.id) for trace in OLD] == OLD
+
+
+def test_what_breaks_off_half_way_leaves_nothing(
+    earlier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def break_off(connection: Connection) -> None:
-        tables.select_and_count(connection)
+    def break_off(row: object) -> dict[str, Any]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tables, "STEPS", (tables.create_first, break_off))
+    monkeypatch.setattr(history_store, "_completed_label", break_off)
+    store = HistoryStore(tmp_path / "crag.db")
     with pytest.raises(KeyboardInterrupt):
-        store.search()
+        store.take_over(earlier)
     monkeypatch.undo()
-    execute = place[1]
-    assert execute("SELECT version FROM crag_history") == [(1,)]
-    assert execute("SELECT count(*) FROM crag_runs") == [(len(OLD) + 1,)]
-    assert [store.load(trace.id) for trace in OLD] == OLD
-    assert execute("SELECT version FROM crag_history") == [(2,)]
-
-
-def test_two_processes_that_upgrade_at_once_lose_nothing(
-    place: tuple[Path | str, Callable[..., Any]], store: HistoryStore
-) -> None:
-    assert run_together(place[0], "upgrade") == [{"count": len(OLD) + 1, "problem": ""}] * 2
-    assert [store.load(trace.id) for trace in OLD] == OLD and set(store.all_labels()) == set(LABELS)
-    assert place[1]("SELECT version FROM crag_history") == [(2,)]
+    assert store.count() == 0
+    store.take_over(earlier)
+    assert store.count() == len(OLD) + 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from crag_core.base.errors import BadRecord
-from crag_core.storage.cache import DiskCache, PostgresCache, RedisCache, open_cache
+from crag_core.storage.cache import RedisCache, TableCache, open_cache
 from tests.storage.cache_parts import grade, key
 
 HOUR = 3600.0
@@ -18,9 +18,9 @@ HOUR = 3600.0
 @pytest.mark.parametrize("setting", ["", "disk", " disk\n"])
 def test_disk_is_the_default(setting: str, tmp_path: Path) -> None:
     cache = open_cache(setting, tmp_path, HOUR)
-    assert isinstance(cache, DiskCache) and cache.name == "disk"
+    assert isinstance(cache, TableCache) and cache.name == "disk"
     cache.put_many({key(1): grade()})
-    assert (tmp_path / "grades.sqlite").is_file()
+    assert (tmp_path / "crag.db").is_file()
 
 
 def test_off_is_none(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_url_is_a_redis_and_its_name(url: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
 def test_url_is_a_postgresql_and_its_name(scheme: str, tmp_path: Path) -> None:
     cache = open_cache(f" {scheme}://me:secret@box:5433/crag ", tmp_path, HOUR)
-    assert isinstance(cache, PostgresCache) and cache.name == "postgresql://box:5433/crag"
+    assert isinstance(cache, TableCache) and cache.name == "postgresql://box:5433/crag"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -23,7 +23,7 @@ from crag_core.storage.cache.redis import PREFIX
 from tests.stand_ins.local_server import HOST
 from tests.stand_ins.valkey_server import ValkeyServer
 from tests.storage.cache_parts import IDENTITY, CountingEvaluator, HandClock, ask, grade, key, passages
-from tests.storage.test_disk_cache import POISON
+from tests.storage.test_table_cache import POISON
 
 HOUR = 3600.0
 

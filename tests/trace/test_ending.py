@@ -95,6 +95,7 @@ def test_what_is_no_whole_answer_is_called_so_whatever_it_is_from(action: Action
     decided = Decision(action, "", 0.5, "as made up", ())
     for state, expected in (
         (AnswerState.CANNOT_ANSWER, AnswerEnding.UNANSWERED),
+        (AnswerState.CUT, AnswerEnding.CUT),
         (AnswerState.STOPPED, AnswerEnding.STOPPED),
         (AnswerState.FAILED, AnswerEnding.FAILED),
     ):

@@ -357,7 +357,11 @@ def test_why_it_was_not_measured_is_said() -> None:
 
 @pytest.mark.parametrize(
     ("state", "told"),
-    [(AnswerState.STOPPED, "Stopped."), (AnswerState.FAILED, "The answer broke off here")],
+    [
+        (AnswerState.STOPPED, "Stopped."),
+        (AnswerState.CUT, "written until then"),
+        (AnswerState.FAILED, "The answer broke off here"),
+    ],
 )
 def test_an_unfinished_answer_is_said_to_be_unchecked(meter: WordSupport, state: AnswerState, told: str) -> None:
     app = shown(answered(meter, "Dogs travel free of", state=state))

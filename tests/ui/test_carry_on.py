@@ -23,7 +23,7 @@ CHESS = "Who won the chess championship of 1972?"
 
 @pytest.fixture
 def history(home: Path) -> HistoryStore:
-    return HistoryStore(home / "history.db")
+    return HistoryStore(home / "crag.db")
 
 
 @pytest.fixture

@@ -689,8 +689,8 @@ def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own:
 
 @pytest.mark.usefixtures("ran")
 def test_a_row_that_cannot_be_read_any_more_is_run_again(start: Start, own: Path) -> None:
-    with sqlite3.connect(own / "laboratory" / "outcomes.db") as database:
-        database.execute("UPDATE scored SET facts = '{}' WHERE key = ?", (QUESTIONS[0].key,))
+    with sqlite3.connect(own / "crag.db") as database:
+        database.execute("UPDATE crag_scored SET facts = '{}' WHERE key = ?", (QUESTIONS[0].key,))
     app = with_set(start, own)
     assert "4 questions, 95%" in shown(app)
     run_set(app, 1)
@@ -1039,9 +1039,9 @@ def test_questions_of_other_sets_are_not_deleted(ran: AppTest, own: Path) -> Non
 def test_what_cannot_be_read_any_more_is_left_out_of_earlier_results(ran: AppTest, own: Path) -> None:
     app = ran
     ingest(own)
-    with sqlite3.connect(own / "laboratory" / "outcomes.db") as database:
-        database.execute("UPDATE scored SET facts = '{}' WHERE key = ?", (QUESTIONS[0].key,))
-        database.execute("UPDATE conditions SET told = '{}' WHERE told LIKE '%Plain RAG%'")
+    with sqlite3.connect(own / "crag.db") as database:
+        database.execute("UPDATE crag_scored SET facts = '{}' WHERE key = ?", (QUESTIONS[0].key,))
+        database.execute("UPDATE crag_conditions SET told = '{}' WHERE told LIKE '%Plain RAG%'")
     app.run()
     assert set(ticks(app)) == {"Paper"} and "4 of 5 questions. Unlike" in shown(app)
     tick(app, "Paper")
@@ -1079,10 +1079,10 @@ def test_files_have_earlier_results_too_and_say_what_differs(
 def test_the_name_of_an_earlier_result_is_shown_as_text(ran: AppTest, own: Path) -> None:
     app = ran
     ingest(own)
-    with sqlite3.connect(own / "laboratory" / "outcomes.db") as database:
-        for fingerprint, told in database.execute("SELECT fingerprint, told FROM conditions").fetchall():
+    with sqlite3.connect(own / "crag.db") as database:
+        for fingerprint, told in database.execute("SELECT fingerprint, told FROM crag_conditions").fetchall():
             told = json.dumps(json.loads(told) | {"name": HOSTILE[:50]})
-            database.execute("UPDATE conditions SET told = ? WHERE fingerprint = ?", (told, fingerprint))
+            database.execute("UPDATE crag_conditions SET told = ? WHERE fingerprint = ?", (told, fingerprint))
     app.run()
     for one in list(app.checkbox):
         app.checkbox(key=one.key).check().run()

@@ -284,7 +284,7 @@ def test_long_documents_are_paged_and_searched(tmp_path: Path) -> None:
 
 def test_the_home_page_does_not_mind_a_broken_index(start: Start, home: Path) -> None:
     (home / "index").mkdir(parents=True)
-    (home / "index" / "index.db").write_bytes(b"garbage" * 900)
+    (home / "crag.db").write_bytes(b"garbage" * 900)
     app = start(CRAG_HOME=str(home))
     assert not app.exception
     app = start("pages/documents.py", CRAG_HOME=str(home))

@@ -20,7 +20,7 @@ from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.labelled.graded import Conditions, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
-from crag_core.experiments.store import ExperimentFolder
+from crag_core.experiments.store import ExperimentStore
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.trace.feedback import Mark, of_route
 from tests import builders
@@ -52,7 +52,7 @@ _MADE = Conditions(EVALUATOR, "1", "", "", "all-MiniLM-L6-v2", 6, "corpus")
 def keep_sound(home: Path) -> None:
     """Presets that equal what the sliders start from, for every policy; a set, grades, outcomes, runs and labels."""
     policies, _ = load_policies()
-    laboratory = ExperimentFolder(home / "laboratory")
+    laboratory = ExperimentStore(home)
     for policy in (suit(one, EVALUATOR) for one in policies.values()):
         preset = TunedPreset(f"same as {policy.name}", policy.name, policy.lower, policy.upper, policy.cutoff, _MADE)
         laboratory.save_preset(preset)
@@ -71,8 +71,8 @@ def keep_sound(home: Path) -> None:
 def keep_stale(home: Path) -> None:
     """What an older or newer version, or other policy files, left: names, columns and keys that are not known here."""
     keep_sound(home)
-    presets = home / "laboratory" / "presets"
-    known = (presets / f"same as {DEFAULT}.toml").read_text("utf-8")
+    laboratory = ExperimentStore(home)
+    known = laboratory._load("presets", f"same as {DEFAULT}")[1].decode()
     for name, old, new in (
         ("of another policy", f'policy = "{DEFAULT}"', 'policy = "gone"'),
         ("of another evaluator", f'evaluator = "{EVALUATOR}"', 'evaluator = "gone"'),
@@ -80,25 +80,20 @@ def keep_stale(home: Path) -> None:
         ("of no date", 'created = ""', 'created = "yesterday"'),
     ):
         assert old in known
-        (presets / f"{name}.toml").write_text(known.replace(old, new), "utf-8")
-    (home / "laboratory" / "sets" / "later.jsonl").write_text('{"question": "When?", "expected": "later", "x": 1}\n')
-    with closing(sqlite3.connect(home / "history.db")) as database, database:
+        laboratory._save("presets", name, known.replace(old, new))
+    laboratory._save("sets", "later", '{"question": "When?", "expected": "later", "x": 1}\n')
+    with closing(sqlite3.connect(home / "crag.db")) as database, database:
         database.execute("UPDATE crag_runs SET policy = 'gone', evaluator = 'gone', writer = 'gone' WHERE rowid % 2")
-    for name in ("scores.db", "outcomes.db"):
-        with closing(sqlite3.connect(home / "laboratory" / name)) as database, database:
-            database.execute("UPDATE scored SET facts = '{\"later\": 1}'")
+        database.execute("UPDATE crag_scored SET facts = '{\"later\": 1}'")
 
 
 def keep_damaged(home: Path) -> None:
-    """Files and rows that are no such thing, and folders in their places."""
+    """Rows that are no such thing."""
     keep_stale(home)
-    for kind, ending in (("presets", "toml"), ("sets", "jsonl")):
-        folder = home / "laboratory" / kind
-        for number, content in enumerate(NO_FILES):
-            (folder / f"damaged {number}.{ending}").write_bytes(content)
-        (folder / f"folder.{ending}").mkdir()
-        (folder / f"nowhere.{ending}").symlink_to(folder / "missing")
-    with closing(sqlite3.connect(home / "history.db")) as database, database:
+    with closing(sqlite3.connect(home / "crag.db")) as database, database:
+        for kind in ("presets", "sets"):
+            rows = [(kind, f"damaged {number}", content) for number, content in enumerate(NO_FILES)]
+            database.executemany("INSERT INTO crag_texts (kind, name, text) VALUES (?, ?, ?)", rows)
         tables = {
             name: [row[1] for row in database.execute(f"PRAGMA table_info({name})")]
             for (name,) in database.execute(
@@ -111,10 +106,8 @@ def keep_damaged(home: Path) -> None:
             "UPDATE crag_runs SET kept_at = 1e300, total_ms = -1e300, calls = -1, score = 7 WHERE rowid % 2"
         )
         database.execute("UPDATE crag_labels SET label = '[]', mark = 'perhaps'")
-    for name in ("scores.db", "outcomes.db"):
-        with closing(sqlite3.connect(home / "laboratory" / name)) as database, database:
-            database.execute("UPDATE conditions SET told = '[1, 2'")
-            database.execute("UPDATE scored SET facts = 'no facts', record = x'00'")
+        database.execute("UPDATE crag_conditions SET told = '[1, 2'")
+        database.execute("UPDATE crag_scored SET facts = 'no facts', record = x'00'")
 
 
 def put_folder(place: Path) -> None:
@@ -126,9 +119,10 @@ def put_folder(place: Path) -> None:
 def keep_no_databases(home: Path) -> None:
     """Every file of a database is something else; some are folders."""
     keep_sound(home)
+    (home / "laboratory").mkdir(exist_ok=True)
     for file in home.rglob("*.db*"):
         file.unlink()
-    for name in ("history.db", "laboratory/scores.db", "laboratory/outcomes.db", "grades.sqlite"):
+    for name in ("crag.db", "history.db", "laboratory/scores.db", "laboratory/outcomes.db", "grades.sqlite"):
         (home / name).write_bytes(b"no database at all, but long enough to look like one" * 100)
     put_folder(home / "audit.jsonl")
 

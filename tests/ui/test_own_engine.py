@@ -80,8 +80,7 @@ def test_documents_and_sidebar_name_a_vector_store(start: Start, tmp_path: Path)
     shared_workbench().store.ingest([("ferry.md", b"The ferry to Vennick sails at nine.")])
     app.run()
     assert not app.exception and app.file_uploader
-    assert "Search by vectors: `my_pages:vectors` (`CRAG_VECTOR_STORE`). There, nothing is re-indexed." in shown(app)
-    assert "Re-index all documents" not in [button.label for button in app.button]
+    assert "Search: by `my_pages:vectors` (`CRAG_VECTOR_STORE`)." in shown(app)
     assert "**Store** 1 chunks, vectors in CRAG_VECTOR_STORE (my_pages:vectors)" in shown(app)
 
 

@@ -163,7 +163,7 @@ def test_a_page_number_that_the_document_lacks_is_told(store: PassageStore) -> N
 @pytest.mark.parametrize("name", ["guide.pdf", "guide.txt"])
 def test_an_index_that_cannot_be_read_says_so(store: PassageStore, tmp_path: Path, name: str) -> None:
     (passage,) = index(store, name, print_pages(TEXT) if name == "guide.pdf" else TEXT.encode())
-    for path in (tmp_path / "index").glob("index.db*"):
+    for path in (tmp_path / "index").glob("crag.db*"):
         path.write_bytes(b"garbage" * 900)
     app = shown(store, passage, judged(passage))
     (told,) = (info.value.replace("\\", "") for info in app.info)

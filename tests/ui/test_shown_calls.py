@@ -60,7 +60,7 @@ def test_the_messages_of_a_fake_model_and_its_replies_appear_exactly() -> None:
 
 def test_nothing_is_drawn_without_a_call_and_no_message_before_it_is_opened() -> None:
     assert len(drawn(page, run=run_with()).expander) == 0
-    folded = drawn(page, run=run_with(ModelCall("answer", (("user", "Why?"),), "So.")))
+    folded = drawn(page, run=run_with(ModelCall("answer", (("user", "Why?"),), "So.", Usage(1))))
     assert folded.expander[0].label == "Model calls (1)"
     assert len(folded.code) == len(folded.selectbox) == 0
 

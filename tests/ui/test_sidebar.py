@@ -13,6 +13,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.evaluators.policies import known_card
+from crag_core.observability import audit_log
+from crag_core.observability.audit_log import AuditLog
 from tests.builders import policy_file
 from tests.judge import judging
 from tests.policy_files import PAPER, paper_with, use_folder
@@ -237,12 +239,14 @@ def test_nothing_is_said_of_cache_audit_log_and_metrics_that_work(start: Start, 
     (tmp_path / "sample-indexed").touch()
     app = ask(start(CRAG_HOME=str(tmp_path), CRAG_CACHE="disk"), PRICE)
     assert set(health(app)) == {"Model", "Embedding", "Web", "Store"}
-    assert (tmp_path / "audit.jsonl").read_text("utf-8")
+    assert [*AuditLog(tmp_path, str).lines()]
 
 
-def test_audit_log_that_cannot_be_written_is_told_and_the_run_goes_on(start: Start, tmp_path: Path) -> None:
+def test_audit_log_that_cannot_be_written_is_told_and_the_run_goes_on(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "sample-indexed").touch()
-    (tmp_path / "audit.jsonl").mkdir()
+    monkeypatch.setattr(audit_log, "_ADD", "INSERT INTO nowhere VALUES (?)")
     app = ask(start(CRAG_HOME=str(tmp_path)), PRICE)
     assert "cannot be written" in health(app)["Audit log"]
     assert not app.error and "INCORRECT" in header(app)
@@ -251,7 +255,7 @@ def test_audit_log_that_cannot_be_written_is_told_and_the_run_goes_on(start: Sta
 def test_audit_log_that_is_off_writes_nothing(start: Start, tmp_path: Path) -> None:
     (tmp_path / "sample-indexed").touch()
     ask(start(CRAG_HOME=str(tmp_path), CRAG_AUDIT="off"), PRICE)
-    assert not (tmp_path / "audit.jsonl").exists()
+    assert not [*AuditLog(tmp_path, str).lines()]
 
 
 def test_grade_cache_that_is_away_is_told_and_the_run_goes_on(start: Start) -> None:

@@ -21,7 +21,7 @@ from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
 from crag_core.view.run_view import view_run
-from crag_core.view.verdict_lines import changes
+from crag_core.view.verdict_lines import changes, notes
 from tests.builders import passage, policy, searched, trace, web_page
 from tests.ui.drawn import SENTENCES, a_run, drawn, parts, popovers, said
 from ui.run.answer_card.card import draw_answer
@@ -216,6 +216,20 @@ def test_an_answer_that_is_there_can_be_generated_otherwise() -> None:
     assert button(app, "ask_carry_out").label == "Generate (0 LLM calls)"
 
 
+def test_the_rest_of_an_answer_that_was_cut_is_offered_and_the_ending_says_where() -> None:
+    run, chosen = a_taken_run()
+    card_of = replace(run.settings.evaluator, name="embedding")
+    run = replace(run, settings=replace(run.settings, writer="ollama/small", evaluator=card_of))
+    answer = answered(run, chosen).answer
+    assert answer is not None
+    run = replace(run, answer=replace(answer, state=AnswerState.CUT, message="Cut after 768 tokens."))
+    made = Choice(chosen, run.settings.evaluator.name, "ollama/small", WebMode.OFF, run.settings.top_k)
+    offered = offer(run, reroute(run, chosen), made, None)
+    app = drawn(card, run=run, policy=chosen, offered=offered)
+    assert "Cut after 768 tokens" in said(app) and "written until then, unchecked" in said(app)
+    assert button(app, "ask_carry_out").label == "Continue (about 1 LLM call)"
+
+
 def test_nothing_is_offered_where_the_record_holds_all() -> None:
     run, chosen = a_taken_run()
     app = drawn(card, run=answered(run, chosen), policy=chosen, offered=NOTHING)
@@ -277,6 +291,21 @@ def test_another_version_of_who_grades_is_offered_with_its_cost(
     before, after = offer(run, routed, choice, None), offer(run, routed, choice, now)
     assert after.reasons == ((reason,) if reason else ()) + before.reasons
     assert after.calls == before.calls + more
+
+
+def test_chunks_that_an_outage_left_ungraded_are_said_and_the_rest_is_offered() -> None:
+    run, chosen = a_run()
+    assert run.grades is not None
+    first, *others = run.grades
+    made = replace(run.settings, evaluator=known_card("llm"), writer="ollama/m")
+    lost = replace(first, score=None, parts=(), cause="Ollama went away.", retryable=True)
+    run = replace(run, settings=made, grades=(lost, *others))
+    routed = reroute(run, chosen)
+    found = offer(run, routed, Choice(chosen, "llm", "ollama/m", top_k=made.top_k), None)
+    assert found.reasons[0] == "grades of 1 chunk" and found.rest == "Grade the rest"
+    assert any(note.endswith("chunks not graded: Ollama went away.") for note in notes(view_run(run, chosen)))
+    unreadable = replace(run, grades=(replace(lost, retryable=False), *others))
+    assert offer(unreadable, routed, Choice(chosen, "llm", "ollama/m", top_k=made.top_k), None).rest == ""
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ _LEFT = '<td class="mark left"><span role="img" aria-label="not given">–</span
 def draw_answer(trace: Trace) -> bool:
     """The answer, or why there is none; returns whether there is one."""
     answer = trace.answer
-    if answer is None or answer.state is not AnswerState.COMPLETE:
+    if answer is None or answer.state not in (AnswerState.COMPLETE, AnswerState.CUT):
         st.markdown(f":material/block: {plain(answer.message if answer else 'No answer.')}")
         return False
     view = view_run(trace)
@@ -36,6 +36,8 @@ def draw_answer(trace: Trace) -> bool:
     if why:
         st.caption(plain(why) if title else f":orange[:material/psychology: {plain(why)}]")
     st.markdown(paragraphs(view.cited(answer.text)))
+    if answer.state is AnswerState.CUT:
+        st.caption(f":orange[:material/content_cut: {plain(answer.message)}]")
     return True
 
 

@@ -84,22 +84,20 @@ class Warmed:
 
 @st.cache_resource(show_spinner=False)
 def warm_up() -> Job[Progress | None, Warmed]:
-    """Loads the embedding model, takes back parts of documents that a kill left, reads the documents of an index of an
-    earlier release once more, and indexes the samples at the very first start, where no other documents are. What a
+    """Takes back parts of documents that a kill left, reads the documents of an index of an earlier release once more,
+    and indexes the samples at the very first start, where no other documents are; then `model_loading` starts. What a
     kill interrupted waits for somebody to continue or discard it, on the Documents page.
 
-    The caller starts this, when the first page is drawn: importing PyTorch would keep that page waiting.
+    The caller starts this, when the first page is drawn.
     """
-    workbench = shared_workbench()
+    workbench, loading = shared_workbench(), model_loading()
     marker = workbench.config.home / SAMPLE_MARKER
 
     def work(job: Job[Progress | None, Warmed]) -> Warmed:
-        job.can_be_left = True
         if workbench.own_engine is not None:
+            job.can_be_left = True
             workbench.own_engine.open()
             return Warmed()
-        workbench.find_embedder(workbench.embedder.name).load()
-        job.can_be_left = False
         done = Warmed()
         files = [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
         workbench.store.take_over(job.tell, job.cancel)
@@ -110,7 +108,24 @@ def warm_up() -> Job[Progress | None, Warmed]:
             if len(done.indexed) == len(files) and all(one.document_id for one in done.indexed):
                 marker.touch()
         workbench.store.interrupted()
+        loading.start()
         return done
+
+    return Job(work, None)
+
+
+@st.cache_resource(show_spinner=False)
+def model_loading() -> Job[None, None]:
+    """Loads the embedding model. A question that was asked before goes first: importing PyTorch would slow it down,
+    and one about the samples needs no model.
+    """
+    workbench = shared_workbench()
+
+    def work(job: Job[None, None]) -> None:
+        while workbench.run_queue.under_way and not job.cancel.wait(0.1):
+            pass
+        job.can_be_left = True
+        workbench.find_embedder(workbench.embedder.name).load()
 
     return Job(work, None)
 
@@ -220,6 +235,8 @@ def start_choices(models: Models) -> None:
     chosen.setdefault("strips", start.cutoff)
     chosen.setdefault(SENTENCES, start.refinement.top or NO_LIMIT)
     chosen.setdefault(DOUBTFUL, start.doubtful)
+    if "model" not in chosen and models.choices[0] == EXTRACTIVE:
+        chosen["began_without"] = True
     chosen.setdefault("model", wanted.model or models.choices[0])
     chosen.setdefault("web", WebMode(wanted.web))
 

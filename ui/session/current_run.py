@@ -42,13 +42,8 @@ def view() -> View | None:
     taken: Trace | None = app_state.trace()
     if taken is None:
         return None
-    policy, last = app_state.asked_policy(), st.session_state.get("view")
-    trace = replace(_decided_now(taken), edits=edits())
-    if not (last and last[0] == policy and last[1].taken is taken and last[1].trace == trace):
-        last = policy, view_of(taken, trace, policy)
-        st.session_state["view"] = last
-    found: View = last[1]
-    return found
+    policy, trace = app_state.asked_policy(), replace(_decided_now(taken), edits=edits())
+    return app_state.remembered("view", (taken, trace, policy), lambda: view_of(taken, trace, policy))
 
 
 def _decided_now(taken: Trace) -> Trace:

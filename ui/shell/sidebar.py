@@ -236,6 +236,11 @@ def _draw_writer(models: Models) -> None:
     chosen = st.session_state["model"]
     if why := app_state.unavailable_reason(chosen, models):
         st.caption(f":orange[:material/warning: {plain(app_state.called(chosen))} ({why})]")
+    elif not app_state.workbench().servers.chats(chosen):
+        name = plain(app_state.called(chosen))
+        st.caption(f":orange[:material/warning: {name} has no chat template: it may not answer, and not stop.]")
+    elif chosen == EXTRACTIVE != models.choices[0] and not wanted and "began_without" in st.session_state:
+        st.caption(f":material/info: This session began without Ollama. {plain(models.choices[0])} is there now.")
 
 
 def _draw_web_mode() -> None:
@@ -332,16 +337,16 @@ def _model(models: Models) -> Health:
 
 
 def _embedding() -> Health:
-    workbench, warming = app_state.workbench(), app_state.warm_up()
-    if warming.error:
-        return Health("Embedding", False, warming.error.message, warming.error.hint)
+    workbench, warming, loading = app_state.workbench(), app_state.warm_up(), app_state.model_loading()
+    if error := warming.error or loading.error:
+        return Health("Embedding", False, error.message, error.hint)
     if workbench.own_engine is not None:
         return Health("Embedding", None, "that of your own engine")
     try:
         name = workbench.store.index_version.embedding
     except CragError:
         return Health("Embedding", None, "not known while the index cannot be read")
-    return Health("Embedding", None if warming.is_running else True, name)
+    return Health("Embedding", None if loading.is_running and not warming.error else True, name)
 
 
 def _web() -> Health:

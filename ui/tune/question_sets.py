@@ -54,7 +54,11 @@ def draft(count: int, ask_model: bool) -> tuple[LabelledQuestion, ...]:
     passages = [passage for document in documents for passage in store.passages_of(document.id)[:each]][:MOST_PASSAGES]
     found = tune_state.speaking_of(collection or ALL, draft_questions(passages, _everyday(), count, seed=0))
     model = app_state.workbench().servers.model(st.session_state["model"]) if ask_model else None
-    return reword(found, passages, model, Event()) if model else found
+    if model is None:
+        return found
+    bar = st.progress(0.0)
+    tell = lambda done, total: bar.progress(done / max(total, 1), f"{done} of {counted(total, 'question')} worded")  # noqa: E731
+    return reword(found, passages, model, Event(), tell)
 
 
 def model_name() -> str:

@@ -14,7 +14,7 @@ from crag_core.app.cli.documents import take_over
 from crag_core.app.cli.options import STREAM, add_choice, check_collection, with_thresholds
 from crag_core.app.configuration_text import choose, plain_choice
 from crag_core.app.workbench import Choice, Workbench
-from crag_core.base.errors import ModelMissing, UnknownName, WrongUse, as_typed
+from crag_core.base.errors import UnknownName, WrongUse, as_typed
 from crag_core.base.text.display import clean
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
@@ -74,15 +74,16 @@ def ask(options: argparse.Namespace) -> int:
     )
     if not options.json:
         print(_cost(choice, workbench.config.support), file=sys.stderr)
+    workbench.servers.check(choice.model)
     pipeline = workbench.engine(choice)
     run = Run(Listener() if options.json else _Progress())
     trace = pipeline.run(question, run, after=_run_before(options.after, workbench) if options.after else None)
     while is_waiting(trace):
         trace = pipeline.resume(_approval(trace, workbench.searcher.name), run)
+    while trace.answer and trace.answer.state is AnswerState.CUT and _goes_on(trace.answer.message):
+        trace = pipeline.resume(trace, run)
     print(_record(trace) if options.json else _describe(trace))
-    if trace.failure is None:
-        return 0
-    return 2 if trace.failure.error == ModelMissing.__name__ else 1
+    return 0 if trace.failure is None else 1
 
 
 def _run_before(run_id: str, workbench: Workbench) -> Trace:
@@ -187,6 +188,14 @@ def _approval(trace: Trace, who: str) -> Trace:
     return approve(trace, trace.web.query if reply.lower() in ("y", "yes") else reply)
 
 
+def _goes_on(why: str) -> bool:
+    """Whether somebody at the terminal wants the rest of an answer; without one, what there is is printed."""
+    if not sys.stdin.isatty():
+        return False
+    print(f"{clean(why)} Continue? [y = yes, n = print what there is] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def _approval_of_pages(trace: Trace, pages: Sequence[WebPage]) -> Trace:
     if not sys.stdin.isatty():
         return refuse_pages(trace)
@@ -210,12 +219,12 @@ def _describe(trace: Trace) -> str:
     view, why = view_run(trace), ""
     routed = view.routed
     if trace.answer:
-        lines.append(f"Ending: {routed.ending}")
+        lines.append(f"Ending: {clean(routed.said)}")
         if trace.answer.state is AnswerState.COMPLETE:
             title, why = caution(trace, routed)
             lines += ["", *filter(None, (title, why))] if why else []
         lines += ["", view.cited(trace.answer.shown)]
-        if trace.answer.state in (AnswerState.STOPPED, AnswerState.FAILED) and trace.answer.text:
+        if trace.answer.state.is_unfinished and trace.answer.text:
             lines += ["", trace.answer.message]
         if not trace.answer.text and routed.is_doubtful:
             nearest = quote(routed.knowledge, trace.all_strips, nearest=True)

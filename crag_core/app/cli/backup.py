@@ -14,7 +14,6 @@ from typing import Any, BinaryIO
 
 from crag_core.app import config
 from crag_core.app.config import Config
-from crag_core.app.own_engine import RETRIEVER, VECTOR_STORE
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BackupFailed, CragError, WrongUse
 from crag_core.pipeline.run import VERSION, now
@@ -35,8 +34,8 @@ def add_commands(commands: Any) -> None:
 
 def backup(options: argparse.Namespace) -> int:
     settings = config.load()
-    copy_index = Workbench(replace(settings, retriever="")).store.copy_to
-    with _target(options.file) as sink, collected(settings.home, copy_index, _is_here(settings.history)) as folder:
+    copy_file = Workbench(replace(settings, retriever="")).store.copy_to
+    with _target(options.file) as sink, collected(settings.home, copy_file) as folder:
         made = write_archive(folder, count(folder, settings), VERSION, now(), sink)
     print(f"{options.file}: {made.counts}; {made.size / 1e6:.1f} MB in {len(made.entries)} files", file=sys.stderr)
     for line in _not_in_it(settings):
@@ -54,8 +53,10 @@ def restore(options: argparse.Namespace) -> int:
         _check_counts(folder, made, settings)
         put_in_place(folder, home)
     print(f"{home}: {made.counts}, as they were at {made.made_at} (version {made.program})")
-    if named := [name for name in (RETRIEVER, VECTOR_STORE) if settings.by_variable()[name]]:
-        print(f"note: the documents restored here, with their vectors, are searched once {named[0]} is unset")
+    if settings.retriever:
+        print("note: CRAG_RETRIEVER is set; the documents restored here are searched once it is unset")
+    if settings.vector_store:
+        print("note: CRAG_VECTOR_STORE is set; it should name an empty one, which is filled at the next start")
     if not _is_here(settings.history):
         print("note: CRAG_HISTORY says that runs are kept elsewhere; those restored here are not looked at")
     return 0
@@ -66,6 +67,8 @@ def count(home: Path, settings: Config) -> Counts:
     own = replace(settings, home=home, retriever="", vector_store="", history="disk", history_days=0.0, cache="off")
     own = replace(own, audit="off", metrics_port=0)
     held = Workbench(own)
+    if held.not_taken:
+        raise BackupFailed("\n".join(held.not_taken), hint="Take another backup.")
     documents = held.store.documents()
     return Counts(
         documents=len(documents),
@@ -96,7 +99,7 @@ def _is_here(setting: str) -> bool:
 
 
 def _not_in_it(settings: Config) -> list[str]:
-    lines = ["grades in the cache, which fills again; .env and .streamlit/secrets.toml: keep them elsewhere"]
+    lines = [".env and .streamlit/secrets.toml: keep them elsewhere"]
     if settings.history.startswith("postgres"):
         lines.append("runs and labels, which are in PostgreSQL (CRAG_HISTORY): back it up with pg_dump")
     elif settings.history != "off" and not _is_here(settings.history):
@@ -104,7 +107,7 @@ def _not_in_it(settings: Config) -> list[str]:
     if settings.retriever:
         lines.append(f"the index of your own engine ({settings.retriever}, CRAG_RETRIEVER): back that up too")
     if settings.vector_store:
-        lines.append(f"the vector store ({settings.vector_store}, CRAG_VECTOR_STORE); all of its vectors are")
+        lines.append(f"the vector store ({settings.vector_store}, CRAG_VECTOR_STORE), which is filled from the backup")
     if unknown := left_out(settings.home):
         lines.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
     return lines

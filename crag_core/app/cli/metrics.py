@@ -1,4 +1,4 @@
-"""The command `serve-metrics`: Prometheus figures of the shared history."""
+"""The commands `serve-metrics`, Prometheus figures of the shared history, and `audit`, the lines of the audit log."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ def add_commands(commands: Any) -> None:
     command.add_argument("--port", type=int, metavar="N", help="default: CRAG_METRICS_PORT")
     command.add_argument("--address", help="default: CRAG_METRICS_ADDRESS")
     command.set_defaults(command=serve_metrics)
+    lines = commands.add_parser("audit", help="print the audit log, one JSON object a line, oldest first")
+    lines.add_argument("--delete", action="store_true", help="forget what was printed, once all of it is")
+    lines.set_defaults(command=audit)
 
 
 def serve_metrics(options: argparse.Namespace) -> int:
@@ -42,4 +45,18 @@ def serve_metrics(options: argparse.Namespace) -> int:
         ended.wait()
     except KeyboardInterrupt:
         print(file=sys.stderr)
+    return 0
+
+
+def audit(options: argparse.Namespace) -> int:
+    log = Workbench().audit
+    if log is None:
+        raise WrongUse("There is no audit log: CRAG_AUDIT is off.", hint="Set CRAG_AUDIT=on.")
+    last = 0
+    for number, line in log.lines():
+        print(line)
+        last = number
+    sys.stdout.flush()
+    if options.delete and last:
+        log.forget(last)
     return 0

@@ -132,7 +132,8 @@ def tune(options: argparse.Namespace) -> int:
     if options.out:
         write_file(options.out, preset.to_toml(), "preset")
     if options.save:
-        print(f"kept as {graded.opened.workbench.experiments.save_preset(preset)}")
+        graded.opened.workbench.experiments.save_preset(preset)
+        print(f"kept as the preset {preset.name!r}")
     return 0
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from crag_core.base.errors import Stopped
-from crag_core.base.protocols import Cancel
+from crag_core.base.protocols import Cancel, Messages
 
 Value = TypeVar("Value")
 
@@ -29,6 +29,10 @@ def _nobody() -> None:
 
 REPLIED: ContextVar[Callable[[], object]] = ContextVar("crag_replied", default=_nobody)
 """Hears of each reply, or failure, of the model calls that are made together here, before all of them are back."""
+
+
+SENT: ContextVar[list[Messages] | None] = ContextVar("crag_sent", default=None)
+"""Gets each chat that a model call sends, as often as it is sent."""
 
 
 def wait_for(work: Future[Value] | Coroutine[Any, Any, Value], cancel: Cancel) -> Value:

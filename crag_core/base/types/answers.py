@@ -11,14 +11,23 @@ from crag_core.base.types.steps import Usage
 
 class AnswerState(StrEnum):
     COMPLETE = "complete"
+    CUT = "cut"
     STOPPED = "stopped"
     FAILED = "failed"
     CANNOT_ANSWER = "cannot answer"
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it can go on from its last word."""
+        return self in (AnswerState.CUT, AnswerState.STOPPED, AnswerState.FAILED)
+
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer, tied by `context_key` to the action and the excerpts it was written from."""
+    """An answer, tied by `context_key` to the action and the excerpts it was written from.
+
+    CUT: the server ended the reply before its end; `message` says where.
+    """
 
     text: str
     state: AnswerState

@@ -53,8 +53,8 @@ class Sufficiency:
     """What a language model said of `passages` (ids, in their order), read together: enough to answer from?
 
     `by` says how it was asked, one of `decision.policy.ContextJudge`. `score` is 1.0 for enough, 0.0 for not enough,
-    None where that could not be read; then `cause` says why. `raw` is the reply as it came. `shown`: so many of the
-    passages had room in the request, the first ones.
+    None where that could not be read; then `cause` says why, as where its reply was cut. `raw` is the reply as it
+    came. `shown`: so many of the passages had room in the request, the first ones.
     """
 
     by: str

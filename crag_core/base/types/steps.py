@@ -5,18 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+NO_END = "no end"
+"""A stream broke off without the server's word that the reply is over."""
+
 
 @dataclass(frozen=True)
 class Usage:
     """What a step cost: model calls and tokens (0 where the model did not say).
 
     `cut`: about so many tokens of evidence were left out, so that the prompts fit into what the model reads at once.
+    `ended`: why one reply is not whole, as its server named it ("length", "content_filter"), or `NO_END`; "": it is, or
+    its server does not say. A sum has none.
     """
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cut: int = 0
+    ended: str = ""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -32,7 +38,7 @@ class ModelCall:
     """One request to a language model during the step of that name, and what came of it.
 
     `messages` are (role, text) pairs, () where the record had no room for them any more. `error` says why there is no
-    reply, or no whole one; "": there is.
+    reply, or no whole one; "": there is. One that never reached its server counts as no call in `usage`.
     """
 
     step: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from crag_core.base.errors import CragError
+from crag_core.base.errors import CragError, Stopped
 from crag_core.base.prompts.delimiters import harmless
 from crag_core.base.protocols import Cancel, LanguageModel, Messages
 from crag_core.base.reply_parsing import parse_records, without_thoughts
@@ -29,6 +29,7 @@ QUESTION_SCHEMA: dict[str, Any] = {
     "required": ["question", "answer"],
 }
 
+_LONGEST_ANSWER = 12  # words
 _SHOWN = 2000  # characters of a passage
 _LABELLED = re.compile(
     r"^[^\w\n]*question[^\w\n]*?:[\s*_`]*(?P<question>\S.*?)^[^\w\n]*answer[^\w\n]*?:[\s*_`]*(?P<answer>\S.*)",
@@ -38,20 +39,30 @@ _AROUND = " \t\r\n\"'“”„«»‘’`*_.,;。"
 
 
 def reword(
-    drafted: Sequence[LabelledQuestion], passages: Sequence[Passage], model: LanguageModel, cancel: Cancel
+    drafted: Sequence[LabelledQuestion],
+    passages: Sequence[Passage],
+    model: LanguageModel,
+    cancel: Cancel,
+    on_progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> tuple[LabelledQuestion, ...]:
     """Each question that was made from a sentence, as `model` asks for it; the others as they are.
 
-    A reply that cannot be used leaves the question as it was. Raises `CragError` where the model is away.
+    A reply that cannot be used leaves the question as it was, and so does a stop. `on_progress` hears how many of them
+    have been asked about, and of how many. Raises `CragError` where the model is away.
     """
     folded = [(fold(passage.text), passage.text) for passage in passages]
     found = {place: sentence for place, one in enumerate(drafted) if (sentence := sentence_of(one))}
     reworded = dict(enumerate(drafted))
     places = list(found)
     for start in range(0, len(places), _AT_ONCE):
+        on_progress(start, len(places))
         some = places[start : start + _AT_ONCE]
         chats = [ask_for_question(found[place], _around(found[place], folded)) for place in some]
-        for place, reply in zip(some, model.complete_all(chats, cancel, QUESTION_SCHEMA), strict=True):
+        try:
+            replies = model.complete_all(chats, cancel, QUESTION_SCHEMA)
+        except Stopped:
+            break
+        for place, reply in zip(some, replies, strict=True):
             if isinstance(reply, CragError):
                 raise reply
             if isinstance(reply, Exception):
@@ -88,8 +99,9 @@ def ask_for_question(sentence: str, passage: str) -> Messages:
 def read_draft(reply: str, sentence: str) -> tuple[str, str] | None:
     """(question, answer) of a reply, the answer as it stands in `sentence`; None where they cannot be used.
 
-    Refused are an answer that does not stand in the sentence, a question that holds the answer, is empty, longer than
-    `LONGEST_QUESTION` or a repetition of the sentence, and replies with several drafts that differ.
+    Refused are an answer that does not stand in the sentence, is all of it, or is longer than a few words; a question
+    that holds the answer, is empty, longer than `LONGEST_QUESTION` or a repetition of the sentence; and replies with
+    several drafts that differ.
     """
     records = parse_records(reply, "question")
     if not records and (labelled := _LABELLED.search(without_thoughts(reply))):
@@ -107,7 +119,9 @@ def _checked(record: dict[str, Any], sentence: str) -> tuple[str, str] | None:
     question = " ".join(question.split())
     answer = _standing_in(sentence, said)
     is_asked = any(sign.isalnum() for sign in question) and len(question) <= LONGEST_QUESTION
-    if not is_asked or not answer or fold(answer) in fold(question) or _repeats(question, answer, sentence):
+    if not is_asked or not answer or words(answer) == words(sentence) or len(words(answer)) > _LONGEST_ANSWER:
+        return None
+    if fold(answer) in fold(question) or _repeats(question, answer, sentence):
         return None
     return question, answer
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from copy import copy
 from pathlib import Path
 from sqlite3 import Connection
 
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.documents import (
     MAIN,
     Document,
@@ -83,6 +85,7 @@ class PassageStore:
         self._find_embedder = find_embedder
         self._read = read
         self._file = IndexFile(Path(folder))
+        self._earlier = Path(folder) / "index"
         self._writer = IndexWriter(self._file, recipe or Recipe(embedder.name))
         self._pinned: IndexVersion | None = None
         self._searchers: dict[int, Searcher] = {}
@@ -181,20 +184,20 @@ class PassageStore:
         index is deleted afterwards, but for the files of documents that cannot be read any more.
         """
         self._register_earlier()
-        if not earlier_index.is_there(self._file.folder) and not self._waiting_earlier():
+        if not earlier_index.is_there(self._earlier) and not self._waiting_earlier():
             return ()
         outcomes = self._indexer(on_progress, cancel).finish_earlier()
         if not self._waiting_earlier():
             refused = {row.id for row in self.listing() if row.state == State.REFUSED}
             with suppress(FileNotFoundError):  # another process was faster
-                earlier_index.remove(self._file.folder, refused)
+                earlier_index.remove(self._earlier, refused)
         return outcomes
 
     def _register_earlier(self) -> None:
-        if not earlier_index.is_there(self._file.folder) or not self._writer.is_earlier_due():
+        if not earlier_index.is_there(self._earlier) or not self._writer.is_earlier_due():
             return
         there = {row.id for row in self.listing()}
-        for one in earlier_index.documents(self._file.folder):
+        for one in earlier_index.documents(self._earlier):
             content = one.path.read_bytes()
             if one.id not in there and name_content(content) == one.id:
                 row = Document(
@@ -207,9 +210,13 @@ class PassageStore:
         return any(row.owner == EARLIER for row in self.listing())
 
     def copy_to(self, file: Path) -> None:
-        """All that is committed now, as one file; others may write meanwhile. Nothing where nothing was ever put in."""
+        """The whole file, with all that is committed now; others may write meanwhile. Nothing where there is none."""
         self._register_earlier()
-        self._file.copy_to(file)
+        with self._file.explained("copied"):
+            sqlite_file.copy(self._file.path, file)
+            if file.exists():
+                with closing(sqlite3.connect(file)) as made:  # whoever restores it fills a vector store again
+                    made.execute("DROP TABLE IF EXISTS placed")
 
     def documents(self) -> tuple[Document, ...]:
         """The indexed ones, by name."""

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_OID, uuid5
 
-from crag_core.base.documents import Document, IndexVersion, Recipe, State
-from crag_core.base.errors import StoreUnavailable, WrongUse
-from crag_core.base.protocols import Embedder
-from crag_core.retrieval.chunking.split import make_nodes
+from crag_core.base.documents import Document, IndexVersion, Ingested, OnProgress, Progress, Recipe, State
+from crag_core.base.errors import StoreUnavailable
+from crag_core.base.protocols import Cancel, Embedder
+from crag_core.retrieval.chunking.split import Chunk, make_nodes
 from crag_core.retrieval.index.index_file import IndexFile
-from crag_core.retrieval.index.index_writer import Embedded, IndexWriter, Written
+from crag_core.retrieval.index.index_writer import Embedded, IndexWriter, Written, rows_where
 from crag_core.retrieval.index.ingest import Read
 from crag_core.retrieval.index.search import Hit, Searcher
-from crag_core.retrieval.index.store import FindEmbedder, PassageStore
+from crag_core.retrieval.index.store import FindEmbedder, PassageStore, _ignore
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
@@ -30,65 +34,99 @@ _MOST = 4096
 
 
 class VectorStoreWriter(IndexWriter):
-    """Changes the vector store inside transactions of the file, so that all who change it take turns.
+    """Brings the vector store in line with the file after each change of that, and so whatever a kill, a fault or
+    another setting has left undone."""
 
-    The nodes of a document are put in by the transaction that commits it; those of a removed one are taken out by the
-    next. The table `placed` names the documents that may have nodes there, so that what a kill or a failure leaves is
-    taken out before the next document is put in. Until then it is not found.
-    """
-
-    def __init__(self, file: IndexFile, recipe: Recipe, ask: Ask) -> None:
+    def __init__(self, file: IndexFile, recipe: Recipe, ask: Ask, name: str) -> None:
+        """`name` is that of the vector store."""
         super().__init__(file, recipe)
         self._ask = ask
-
-    def write_part(self, row: Document, embedded: Embedded, version: IndexVersion) -> bool:
-        return False
+        self._name = name
 
     def write(self, row: Document, embedded: Embedded = (), version: IndexVersion | None = None) -> Written:
-        if embedded:
-            self._take_out(placing=row.id)
         written = super().write(row, embedded, version)
-        if written.has_replaced:
-            self._take_out()
+        self.sync()
         return written
-
-    def put(self, row: Document, embedded: Embedded) -> None:
-        nodes = make_nodes([chunk for chunk, _ in embedded], row)
-        for node, (_, vector) in zip(nodes, embedded, strict=True):
-            node.id_ = str(uuid5(NAMESPACE_OID, node.id_))  # some stores take no other ids
-            node.embedding = list(vector)
-        for start in range(0, len(nodes), _AT_ONCE):
-            self._ask(partial(_add, nodes[start : start + _AT_ONCE]))
 
     def remove(self, ids: Iterable[str]) -> set[str]:
         removed = super().remove(ids)
-        self._take_out()
+        self.sync()
         return removed
 
-    def withdraw(self, owner: str) -> None:
-        super().withdraw(owner)
-        self._take_out()
+    def make_current(self, building: IndexVersion) -> list[Document]:
+        missing = super().make_current(building)
+        if not missing:
+            self.sync()
+        return missing
 
-    def discard(self) -> list[Document]:
-        gone = super().discard()
-        self._take_out()
-        return gone
+    def sync(self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> None:
+        """Take out what is not indexed any more, and put in what is; those who do so take turns.
 
-    def _take_out(self, placing: str = "") -> None:
-        """All nodes of documents that are not indexed; `placing` is a document whose nodes are put in next."""
+        The table `placed` says, by `key_of`, what may be in which vector store, and whether it is there as a whole.
+        """
+        from filelock import FileLock
+
+        if not any(self._differences()):
+            return
+        with FileLock(self.file.folder / "vector-store.lock"):
+            gone, new = self._differences()
+            for position, row in enumerate(new, 1):
+                if cancel and cancel.is_set():
+                    return
+                on_progress(Progress(row.name, position, len(new)))
+                self._put(row)
+            for key in gone:
+                self._take_out(key)
+
+    def _put(self, row: Document) -> None:
+        with self._noted() as database:
+            version = self.current(database).id
+            row = replace(row, id=key_of(row.id, version))
+            of_it = "document = (SELECT number FROM documents WHERE id || '-' || ? = ?) ORDER BY ordinal"
+            query = f"SELECT text, page, section, vector FROM passages_{version} WHERE {of_it}"
+            found = database.execute(query, (version, row.id)).fetchall()
+            note = database.execute("INSERT OR IGNORE INTO placed VALUES (?, ?, 0)", (row.id, self._name))
+            is_begun = not note.rowcount
+        if is_begun:
+            self._take_out(row.id)
+        nodes = make_nodes([Chunk(text, page, section) for text, page, section, _ in found], row)
+        for node, (*_, vector) in zip(nodes, found, strict=True):
+            node.id_ = str(uuid5(NAMESPACE_OID, node.id_))  # some stores take no other ids
+            node.embedding = array("f", vector).tolist()
+        for start in range(0, len(nodes), _AT_ONCE):
+            self._ask(partial(_add, nodes[start : start + _AT_ONCE]))
+        with self._noted() as database:
+            database.execute("REPLACE INTO placed VALUES (?, ?, 1)", (row.id, self._name))
+
+    def _take_out(self, key: str) -> None:
+        try:
+            self._ask(partial(_delete, key))
+        except StoreUnavailable:  # some have no collection before the first document
+            with self._noted() as database:
+                if database.execute("SELECT 1 FROM placed WHERE store = ? AND whole", (self._name,)).fetchone():
+                    raise
+        with self._noted() as database:
+            database.execute("DELETE FROM placed WHERE key = ? AND store = ?", (key, self._name))
+
+    def _differences(self) -> tuple[list[str], list[Document]]:
+        """Keys of what is to be taken out, and what is to be put in."""
+        with self._noted() as database:
+            version = self.current(database).id
+            rows = {key_of(row.id, version): row for row in rows_where(database, "state = ?", (State.INDEXED,))}
+            placed = dict(database.execute("SELECT key, whole FROM placed WHERE store = ?", (self._name,)).fetchall())
+        return [key for key in placed if key not in rows], [row for key, row in rows.items() if not placed.get(key)]
+
+    @contextmanager
+    def _noted(self) -> Iterator[Connection]:
         with self.file.writing() as database:
-            database.execute("CREATE TABLE IF NOT EXISTS placed (id TEXT PRIMARY KEY)")
-            whole = f"SELECT id FROM documents WHERE state = '{State.INDEXED}'"
-            for (one,) in database.execute(f"SELECT id FROM placed WHERE id NOT IN ({whole})").fetchall():
-                try:
-                    self._ask(partial(_delete, one))
-                except StoreUnavailable:
-                    if database.execute(f"{whole} LIMIT 1").fetchone():
-                        raise
-                    continue  # some have no collection before the first document; one that is away says so next
-                database.execute("DELETE FROM placed WHERE id = ? AND id NOT IN (SELECT id FROM documents)", (one,))
-            if placing:
-                database.execute("INSERT OR IGNORE INTO placed VALUES (?)", (placing,))
+            layout = "(key TEXT, store TEXT, whole INTEGER, PRIMARY KEY (key, store))"
+            database.execute(f"CREATE TABLE IF NOT EXISTS placed {layout}")
+            yield database
+
+
+def key_of(document_id: str, version: int) -> str:
+    """The `ref_doc_id` of the nodes of a document, in one version of its passages."""
+    return f"{document_id}-{version}"
 
 
 def _add(nodes: Sequence[BaseNode], store: BasePydanticVectorStore) -> None:
@@ -97,45 +135,45 @@ def _add(nodes: Sequence[BaseNode], store: BasePydanticVectorStore) -> None:
     IngestionPipeline(transformations=[], vector_store=store).run(nodes=nodes)
 
 
-def _delete(document_id: str, store: BasePydanticVectorStore) -> None:
-    store.delete(document_id)
+def _delete(key: str, store: BasePydanticVectorStore) -> None:
+    store.delete(key)
 
 
 def _nearest(
-    vector: Sequence[float], limit: int, documents: Sequence[str], store: BasePydanticVectorStore
+    vector: Sequence[float], limit: int, keys: Sequence[str], store: BasePydanticVectorStore
 ) -> list[tuple[str, int]]:
-    """Document and ordinal of each; without `documents` of all."""
+    """Key and ordinal of each; without `keys` of all."""
     from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters, VectorStoreQuery
 
-    inside = MetadataFilter(key="ref_doc_id", value=list(documents), operator=FilterOperator.IN)
-    filters = MetadataFilters(filters=[inside]) if documents else None
+    inside = MetadataFilter(key="ref_doc_id", value=list(keys), operator=FilterOperator.IN)
+    filters = MetadataFilters(filters=[inside]) if keys else None
     found = store.query(VectorStoreQuery(query_embedding=list(vector), similarity_top_k=limit, filters=filters))
     return [(node.ref_doc_id or "", int(node.metadata.get("ordinal", -1))) for node in found.nodes or ()]
 
 
 class VectorStorePassages(PassageStore):
-    """A `PassageStore` whose vectors are searched by `ask`; words, documents and chunks are those of its file."""
+    """A `PassageStore` whose vectors are searched by `ask`, in the vector store `name`."""
 
     def __init__(
-        self, folder: Path, embedder: Embedder, read: Read, ask: Ask, *, recipe: Recipe, find_embedder: FindEmbedder
+        self, folder: Path, embedder: Embedder, read: Read, ask: Ask, name: str, recipe: Recipe, find: FindEmbedder
     ) -> None:
-        super().__init__(folder, embedder, read, recipe=recipe, find_embedder=find_embedder)
-        self._writer = VectorStoreWriter(self._file, recipe, ask)
+        super().__init__(folder, embedder, read, recipe=recipe, find_embedder=find)
+        self._vectors = self._writer = VectorStoreWriter(self._file, recipe, ask, name)
         self._ask = ask
+
+    def take_over(self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> tuple[Ingested, ...]:
+        outcomes = super().take_over(on_progress, cancel)
+        self._vectors.sync(on_progress, cancel)
+        return outcomes
 
     def search_dense(self, vector: Sequence[float], limit: int, collection: str = "") -> list[Hit]:
         """Nearest first, as far as the vector store finds them."""
-        documents = [row.id for row in self._searched(collection)] if collection else []
-        asked = limit
+        version, asked = self.index_version.id, limit
+        keys = [key_of(row.id, version) for row in self._searched(collection)] if collection else []
         while True:
-            places = self._ask(partial(_nearest, vector, asked, documents))
-            hits = self._search(partial(Searcher.at, places=list(dict.fromkeys(places))))
+            places = self._ask(partial(_nearest, vector, asked, keys))
+            there = list(dict.fromkeys((key.removesuffix(f"-{version}"), ordinal) for key, ordinal in places))
+            hits = self._search(partial(Searcher.at, places=there))
             if len(hits) >= limit or len(places) < asked or asked >= _MOST:
                 return hits[:limit]
             asked *= 4
-
-    def rebuild(self, *given: object, **more: object) -> NoReturn:
-        raise WrongUse(
-            "Documents in a vector store are not re-indexed.",
-            hint="Name an empty one in CRAG_VECTOR_STORE, with an empty CRAG_HOME, and add the documents there.",
-        )

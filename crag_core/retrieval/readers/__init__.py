@@ -7,6 +7,7 @@ line of `READERS`.
 from __future__ import annotations
 
 import logging
+import stat
 from collections.abc import Callable
 from pathlib import Path, PurePath
 
@@ -87,8 +88,12 @@ def load_content(path_or_bytes: Path | str | bytes, name: str, max_bytes: int = 
     content = path_or_bytes
     if not isinstance(content, bytes):
         try:
-            check_size(Path(content).stat().st_size, name, max_bytes)
-            content = Path(content).read_bytes()
+            status = Path(content).stat()
+            if not stat.S_ISREG(status.st_mode):
+                raise DocumentRefused(f"{name}: is no file but a folder, a device or a pipe.", hint="Add files only.")
+            check_size(status.st_size, name, max_bytes)
+            with Path(content).open("rb") as file:
+                content = file.read(max_bytes + 1)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise DocumentRefused(

@@ -14,21 +14,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol
 
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BackupFailed, BadRecord, CragError
 from crag_core.base.serialization import from_plain, to_plain
 
 _MOST = 256 * 2**20
 """Bytes of a manifest: that of a home of a million files."""
 _PIECE = 2**20
-BESIDE = ("-wal", "-shm", ".lock")
+BESIDE = ("-wal", "-shm", ".lock", ".made")
 """How files end that are no part of a home."""
 FORMAT = 1
 NAME = "crag-backup.json"
 """The last file of an archive: one that was cut short lacks it."""
 
+MARKER = "sample-indexed"
 FOLDERS = ("index", "laboratory")
-FILES = ("history.db", "audit.jsonl", "sample-indexed")
-"""What of a home is backed up; nothing else is ever restored."""
+FILES = (sqlite_file.NAME, MARKER, "history.db", "audit.jsonl")
+"""What is ever restored; folders, and the last two files, are in backups of earlier versions."""
 
 
 class Sink(Protocol):

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BackupFailed
-from crag_core.storage.backup.archive import BESIDE, FILES, FOLDERS
+from crag_core.storage.backup.archive import BESIDE, FILES, FOLDERS, MARKER
 
 _PREFIX = ".backup-"
-_KNOWN = {*FOLDERS, *FILES, "grades.sqlite", "history.db.new", "backup.lock", "vector-store"}
+_KNOWN = {*FOLDERS, *FILES, "grades.sqlite", "history.db.new", "backup.lock"}
+_BEFORE = ".before"
+"""In names of what an earlier version kept, which is in the one file now."""
 
 
 @contextmanager
-def collected(home: Path, copy_index: Callable[[Path], None], has_history: bool) -> Iterator[Path]:
+def collected(home: Path, copy_file: Callable[[Path], None]) -> Iterator[Path]:
     """A folder that has the files of `home` which are backed up; it is gone afterwards.
 
-    `copy_index` makes a copy of the index as a file of that name. Without `has_history` the history is kept elsewhere.
-    Each part is of one moment, and nobody waits for it. Raises `BackupFailed`, and what `copy_index` raises.
+    `copy_file` makes a copy of the file of the home, of one moment, as a file of that name; nobody waits for it. Raises
+    `BackupFailed`, and what `copy_file` raises.
     """
     from filelock import FileLock, Timeout
 
@@ -35,7 +37,9 @@ def collected(home: Path, copy_index: Callable[[Path], None], has_history: bool)
                 shutil.rmtree(left, ignore_errors=True)
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=home))
             try:
-                _collect(home, folder, copy_index, has_history)
+                copy_file(folder / sqlite_file.NAME)
+                if (home / MARKER).is_file():
+                    shutil.copy2(home / MARKER, folder / MARKER)
                 yield folder
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -45,57 +49,9 @@ def collected(home: Path, copy_index: Callable[[Path], None], has_history: bool)
 
 def left_out(home: Path) -> tuple[str, ...]:
     """Names in `home` that no backup has and this program does not know."""
-    names = [path.name for path in home.iterdir() if not path.name.startswith(_PREFIX)]
-    return tuple(sorted(name for name in names if name not in _KNOWN and not name.endswith(BESIDE)))
-
-
-def _collect(home: Path, folder: Path, copy_index: Callable[[Path], None], has_history: bool) -> None:
-    if has_history:
-        _copy_database(home / "history.db", folder)
-    for database in sorted((home / "laboratory").glob("*.db")):
-        _copy_database(database, folder / "laboratory")
-    for kind in ("sets/*.jsonl", "presets/*.toml"):
-        for file in sorted((home / "laboratory").glob(kind)):
-            if not file.name.startswith("."):  # one that is being written
-                _copy(file, folder / file.relative_to(home))
-    _copy_lines(home / "audit.jsonl", folder)
-    (folder / "index").mkdir()
-    copy_index(folder / "index" / "index.db")
-    _copy(home / "sample-indexed", folder / "sample-indexed")
-
-
-def _copy(file: Path, target: Path) -> None:
-    if file.is_file():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(file, target)
-
-
-def _copy_lines(log: Path, folder: Path) -> None:
-    """Up to the last whole line: somebody may be adding one."""
-    if log.is_file():
-        _copy(log, folder / log.name)
-        with (folder / log.name).open("rb+") as copy:
-            whole = sum(len(line) for line in copy if line.endswith(b"\n"))
-            copy.truncate(whole)
-
-
-def _copy_database(database: Path, folder: Path) -> None:
-    """With SQLite's own way of copying what others are writing to; a damaged one is an error."""
-    if not database.is_file() or not database.stat().st_size:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    copy = folder / database.name
-    try:
-        with closing(sqlite3.connect(database, timeout=30)) as source, closing(sqlite3.connect(copy)) as target:
-            source.backup(target)
-            problems = [row[0] for row in target.execute("PRAGMA quick_check(1)")]
-    except sqlite3.Error as error:
-        raise BackupFailed(
-            f"{database.name} cannot be copied ({error}).",
-            hint=f"If the disk of {database.parent} is full, free some space; if the file is damaged, put a copy back.",
-        ) from error
-    if problems != ["ok"]:
-        raise BackupFailed(f"{database.name} is damaged ({problems[0][:200]}).", hint="Put a copy of it back.")
+    names = [path.name for path in home.iterdir() if not path.name.startswith((_PREFIX, ".new-"))]
+    known = (name for name in names if name in _KNOWN or name.endswith(BESIDE) or _BEFORE in name)
+    return tuple(sorted({*names} - {*known}))
 
 
 @contextmanager

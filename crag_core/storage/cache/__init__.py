@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BadRecord
 from crag_core.base.network.database import show_place
-from crag_core.storage.cache.disk import DiskCache
 from crag_core.storage.cache.grade_cache import GradeCache
-from crag_core.storage.cache.postgres import PostgresCache
 from crag_core.storage.cache.redis import RedisCache
+from crag_core.storage.cache.tables import TableCache
 
-__all__ = ["DiskCache", "GradeCache", "PostgresCache", "RedisCache", "open_cache"]
+__all__ = ["GradeCache", "RedisCache", "TableCache", "open_cache"]
 
 _REDIS = ("redis://", "rediss://", "unix://")
 _POSTGRES = ("postgresql://", "postgres://")
@@ -20,16 +20,16 @@ _POSTGRES = ("postgresql://", "postgres://")
 def open_cache(setting: str, folder: Path, seconds: float) -> GradeCache | None:
     """The cache that CRAG_CACHE asks for, keeping a grade for `seconds`; touches neither disk nor network yet.
 
-    "" and "disk" give a file in `folder`, "off" gives None, the URL of a Redis or a PostgreSQL that server.
+    "" and "disk" give the file of the home `folder`, "off" gives None, the URL of a Redis or a PostgreSQL that server.
     """
     setting = setting.strip()
     if setting in ("", "disk"):
-        return DiskCache(folder / "grades.sqlite", seconds)
+        return TableCache(folder / sqlite_file.NAME, seconds)
     if setting == "off":
         return None
     if setting.startswith(_REDIS):
         return RedisCache(setting, seconds)
     if setting.startswith(_POSTGRES):
-        return PostgresCache(setting, seconds)
+        return TableCache(setting, seconds)
     known = ", ".join((*_REDIS, *_POSTGRES))
     raise BadRecord(f"CRAG_CACHE: expected disk, off, or a URL that starts with {known}; found {show_place(setting)}.")

@@ -9,13 +9,15 @@ from enum import StrEnum
 from typing import Any
 from unicodedata import normalize
 
-from crag_core.base.errors import BadRecord
+from crag_core.base.errors import BadRecord, HistoryUnavailable
 from crag_core.base.text.words import storable
 from crag_core.base.types.decisions import Action
 from crag_core.trace.feedback import Mark
 from crag_core.trace.summary import Ending, Measured, ending_of, measure
 from crag_core.trace.trace import Trace
 
+VERSION = 2
+"""Of the tables."""
 LONGEST_TEXT = 500
 _LONGEST = 300  # characters of a question, or of a name; the record has all
 _LONGEST_SEARCHED = 20_000
@@ -107,6 +109,15 @@ class KeptRun:
     answer: Mark | None = None
     labelled: int = 0
     is_readable: bool = True
+
+
+def check_version(found: int | None, earliest: int) -> None:
+    """Raises `HistoryUnavailable` for tables that another version of this program made."""
+    if found is None or not earliest <= found <= VERSION:
+        raise HistoryUnavailable(
+            f"Another version of this program wrote the history: it has version {found}, expected {VERSION}.",
+            hint="Start that version, or set CRAG_HISTORY to another place.",
+        )
 
 
 def columns_of(trace: Trace) -> dict[str, Any]:

@@ -5,24 +5,37 @@ from __future__ import annotations
 import json
 import math
 import re
+import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crag_core.base.errors import BadRecord, HistoryUnavailable
+from crag_core.base.concurrency import sqlite_file
+from crag_core.base.errors import BadRecord, CragError, HistoryUnavailable
 from crag_core.base.protocols import Clock
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
 from crag_core.base.text.words import storable
-from crag_core.storage.history.database import Database
-from crag_core.storage.history.runs import EVERYTHING, KeptRun, Selection, columns_of, kept_run, measured_of
+from crag_core.storage.database import Database, Part
+from crag_core.storage.history.runs import (
+    EVERYTHING,
+    KeptRun,
+    Selection,
+    check_version,
+    columns_of,
+    columns_without_record,
+    kept_run,
+    measured_of,
+)
 from crag_core.trace.feedback import About, Label, Mark
 from crag_core.trace.summary import Measured
 from crag_core.trace.trace import Trace
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from crag_core.storage.history.tables import Rows
 
 T = TypeVar("T")
@@ -30,6 +43,16 @@ Empty = TypeVar("Empty")
 
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _HOUR, _DAY = 3600.0, 86400.0
+_REPLY_S = 15.0
+
+
+def _create(connection: Connection) -> None:
+    from crag_core.storage.history import tables
+
+    tables.create(connection)
+
+
+PART = Part("The history", "CRAG_HISTORY", "crag_history", _create, HistoryUnavailable, _REPLY_S)
 
 
 class HistoryStore:
@@ -43,7 +66,7 @@ class HistoryStore:
         self, place: Path | str | None, clock: Clock = time.time, days: float = 0.0, elapsed: Clock = time.monotonic
     ) -> None:
         """`days` is how long a run is kept, 0: for ever. `elapsed` only grows, whatever is done to the clock."""
-        self._database = None if place is None else Database(place)
+        self._database = None if place is None else Database(place, PART)
         self._clock = clock
         self.days = days
         self._elapsed = elapsed
@@ -128,9 +151,9 @@ class HistoryStore:
         """
         if older_than_days <= 0:
             return 0
-        if not self._used().read(lambda rows: True, False):
+        if not self._used().read(lambda connection: True, False):
             return 0
-        with self._used().writing() as rows:
+        with _writing(self._used()) as rows:
             last = rows.newest() if (until := rows.pruned_until()) is None else until
             if last is None:
                 return 0
@@ -163,6 +186,15 @@ class HistoryStore:
         """Of all runs, oldest first."""
         return tuple(map(_read_label, self._read(lambda rows: rows.labels(), ())))
 
+    def take_over(self, file: Path) -> None:
+        """Add the runs and labels of `file`, a history of its own by an earlier version, but those that are there."""
+        with sqlite_file.earlier(file) as source:
+            source.row_factory = sqlite3.Row
+            check_version(source.execute("SELECT max(version) FROM crag_history").fetchone()[0], 1)
+            with _writing(self._used()) as rows:
+                runs = map(_completed_run, source.execute("SELECT * FROM crag_runs"))
+                rows.add_earlier(runs, map(_completed_label, source.execute("SELECT * FROM crag_labels")))
+
     def _put(self, rows: Rows, key: str, trace: Trace, asked_by: str, imported: bool) -> None:
         at_first = {"kept_at": self._clock(), "imported": imported, "asked_by": storable(asked_by)}
         # In ASCII, where every text can be written that a record can hold.
@@ -171,11 +203,11 @@ class HistoryStore:
 
     def _read(self, work: Callable[[Rows], T], empty: Empty) -> T | Empty:
         self._prune_when_due(every=math.inf)
-        return self._used().read(work, empty)
+        return self._used().read(lambda connection: work(_rows(connection)), empty)
 
     def _writing(self) -> AbstractContextManager[Rows]:
         self._prune_when_due(every=_HOUR)
-        return self._used().writing()
+        return _writing(self._used())
 
     def _prune_when_due(self, every: float) -> None:
         """At the first use, and then when something is written and the last time is so many seconds ago.
@@ -194,6 +226,39 @@ class HistoryStore:
                 "Runs and labels are not kept: CRAG_HISTORY is off.", hint="Set CRAG_HISTORY=disk and start again."
             )
         return self._database
+
+
+def _rows(connection: Connection) -> Rows:
+    from crag_core.storage.history import tables
+
+    return tables.Rows(connection)
+
+
+@contextmanager
+def _writing(database: Database) -> Iterator[Rows]:
+    with database.writing() as connection:
+        yield _rows(connection)
+
+
+def _completed_run(row: sqlite3.Row) -> dict[str, Any]:
+    """The first version had fewer columns. A record that this version cannot read is kept as it is."""
+    kept = dict(row)
+    if "searched_text" in kept:
+        return kept
+    try:
+        columns = columns_of(Trace.from_json(kept["record"]))
+    except CragError:
+        columns = columns_without_record(kept["question"])
+    return columns | kept | {"asked_by": ""}
+
+
+def _completed_label(row: sqlite3.Row) -> dict[str, Any]:
+    kept = {"about": "", "mark": ""} | dict(row)
+    if not kept["about"]:
+        with suppress(CragError):
+            label = _read_label(kept["label"])
+            kept |= {"about": label.about.value, "mark": label.mark.value}
+    return kept
 
 
 def _is_record_of(record: str, trace: Trace) -> bool:

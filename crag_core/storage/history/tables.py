@@ -1,10 +1,8 @@
-"""The tables of the history, the migration from every earlier version, and reads and writes; loads SQLAlchemy."""
+"""The tables of the history, and reads and writes; loads SQLAlchemy."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -20,38 +18,32 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    column,
     delete,
     exists,
     func,
     insert,
-    inspect,
     or_,
     select,
-    table,
-    text,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from crag_core.base.errors import CragError, HistoryUnavailable
-from crag_core.base.serialization import from_plain
 from crag_core.base.text.words import storable
-from crag_core.storage.history.runs import Feedback, Selection, columns_of, columns_without_record, folded
-from crag_core.trace.feedback import About, Label, Mark
-from crag_core.trace.trace import Trace
+from crag_core.storage.history.runs import VERSION, Feedback, Selection, check_version, folded
+from crag_core.trace.feedback import About, Mark
 
 
 def _columns(kind: type[Any], *names: str, nullable: bool = False) -> Iterator[Column[Any]]:
     return (Column(name, kind, nullable=nullable) for name in names)
 
 
-HISTORY = Table("crag_history", MetaData(), Column("version", Integer, nullable=False), Column("seen", Float))
+_METADATA = MetaData()
+HISTORY = Table("crag_history", _METADATA, Column("version", Integer, nullable=False), Column("seen", Float))
 # `record` and `label` are JSON in ASCII: no text of a question or document can be one that a database refuses. The
 # record is large, and the last column, so that whoever reads the others need not read over it.
 RUNS = Table(
     "crag_runs",
-    MetaData(),
+    _METADATA,
     Column("id", String(64), primary_key=True),
     *_columns(Float, "kept_at"),
     *_columns(Boolean, "imported", "readable"),
@@ -69,115 +61,24 @@ RUNS = Table(
 )
 LABELS = Table(
     "crag_labels",
-    MetaData(),
+    _METADATA,
     Column("key", String(64), primary_key=True),
     Column("run_id", String(64), nullable=False, index=True),
     Column("kept_at", Float, nullable=False, index=True),
     *_columns(Text, "about", "mark", "label"),
 )
-_FIRST = """
-    CREATE TABLE crag_history (version INTEGER NOT NULL);
-    CREATE TABLE crag_runs (id VARCHAR(64) NOT NULL, kept_at FLOAT NOT NULL, created TEXT NOT NULL,
-        question TEXT NOT NULL, action TEXT NOT NULL, policy TEXT NOT NULL, evaluator TEXT NOT NULL,
-        imported BOOLEAN NOT NULL, record TEXT NOT NULL, PRIMARY KEY (id));
-    CREATE INDEX ix_crag_runs_kept_at ON crag_runs (kept_at);
-    CREATE TABLE crag_labels ("key" VARCHAR(64) NOT NULL, run_id VARCHAR(64) NOT NULL, kept_at FLOAT NOT NULL,
-        label TEXT NOT NULL, PRIMARY KEY ("key"));
-    CREATE INDEX ix_crag_labels_run_id ON crag_labels (run_id);
-    CREATE INDEX ix_crag_labels_kept_at ON crag_labels (kept_at);
-    INSERT INTO crag_history (version) VALUES (0)"""
 _SUMMARY = [column for column in RUNS.c if column.name not in ("record", "searched_text")]
-_OLD = "crag_runs_1"
-_MOVED_AT_A_TIME = 50  # records in memory
 _INSERT: Mapping[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 _AT_A_TIME = 500  # values in one statement
-
-
-def create_first(connection: Connection) -> None:
-    """The step to version 1."""
-    for statement in _FIRST.split(";"):
-        connection.execute(text(statement))
-
-
-def select_and_count(connection: Connection) -> None:
-    """The step to version 2: the runs move into a table with more columns, which their records fill.
-
-    A record that this version cannot read is kept as it is, without figures.
-    """
-    connection.execute(text("DROP INDEX ix_crag_runs_kept_at"))
-    connection.execute(text(f"ALTER TABLE crag_runs RENAME TO {_OLD}"))
-    RUNS.create(connection)
-    old = table(_OLD, column("id"))
-    ids = connection.execute(select(old.c.id)).scalars().all()
-    for some in portions(ids, _MOVED_AT_A_TIME):  # never all records in memory
-        rows = connection.execute(select(text("*")).select_from(old).where(old.c.id.in_(some))).all()
-        connection.execute(insert(RUNS), [_moved(row._asdict()) for row in rows])
-    connection.execute(text(f"DROP TABLE {_OLD}"))
-    for name in ("about", "mark"):
-        connection.execute(text(f"ALTER TABLE crag_labels ADD COLUMN {name} TEXT NOT NULL DEFAULT ''"))
-    _fill_labels(connection)
-    # Up to where old runs were deleted, see `Rows.pruned_until`.
-    connection.execute(text("ALTER TABLE crag_history ADD COLUMN seen FLOAT"))
-
-
-def _moved(row: dict[str, Any]) -> dict[str, Any]:
-    try:
-        columns = columns_of(Trace.from_json(row["record"]))
-    except CragError:
-        columns = columns_without_record(row["question"])
-    return columns | row | {"asked_by": ""}
-
-
-def _fill_labels(connection: Connection) -> None:
-    keys = connection.execute(select(LABELS.c.key)).scalars().all()
-    for some in portions(keys, _MOVED_AT_A_TIME):
-        rows = connection.execute(select(LABELS.c.key, LABELS.c.label).where(LABELS.c.key.in_(some)))
-        for key, kept in rows.all():
-            with suppress(CragError, ValueError, RecursionError):
-                label = from_plain(Label, json.loads(kept), "label")
-                change = update(LABELS).where(LABELS.c.key == key)
-                connection.execute(change.values(about=label.about.value, mark=label.mark.value))
 
 
 def portions(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     return (keys[start : start + size] for start in range(0, len(keys), size))
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (create_first, select_and_count)
-"""The n-th brings a history of version n - 1 to version n. What was released is never changed, only added to: before
-RUNS or LABELS get another column, the step that made them needs a copy of them as they are now."""
-
-
-def upgrade(connection: Connection) -> None:
-    """Bring the history to the present version, in the transaction that is under way and has read nothing of it yet.
-
-    Where writers do not wait for each other, others wait here. Who had read the version before would hold a lock that
-    the first step of another waits for.
-    """
-    if connection.dialect.name == "postgresql" and inspect(connection).has_table(HISTORY.name):
-        connection.execute(text(f"LOCK TABLE {HISTORY.name} IN ACCESS EXCLUSIVE MODE"))
-    before = version(connection)
-    for number, step in enumerate(STEPS[before:], start=before + 1):
-        step(connection)
-        connection.execute(update(HISTORY).values(version=number))
-
-
-def is_current(connection: Connection) -> bool:
-    return version(connection) == len(STEPS)
-
-
-def version(connection: Connection) -> int:
-    """0 where there is no history yet; raises `HistoryUnavailable` for one that a later version wrote."""
-    if not inspect(connection).has_table(HISTORY.name):
-        return 0
-    found = max(connection.execute(select(HISTORY.c.version)).scalars(), default=0)
-    if found > len(STEPS):
-        raise HistoryUnavailable(
-            f"The history was written by a later version of this program: it has version {found}, expected at most "
-            f"{len(STEPS)}.",
-            hint="Start that version, or set CRAG_HISTORY to another place.",
-        )
-    return int(found)
+def create(connection: Connection) -> None:
+    HISTORY.metadata.create_all(connection)
+    connection.execute(insert(HISTORY).values(version=VERSION))
 
 
 _SAID = {
@@ -190,7 +91,16 @@ _SAID = {
 
 class Rows:
     def __init__(self, connection: Connection) -> None:
+        """Raises `HistoryUnavailable` for tables that another version of this program made."""
         self._connection = connection
+        check_version(connection.execute(select(func.max(HISTORY.c.version))).scalar(), VERSION)
+
+    def add_earlier(self, runs: Iterable[Mapping[str, Any]], labels: Iterable[Mapping[str, Any]]) -> None:
+        """Rows of `RUNS` and `LABELS`, but those that are there."""
+        for table, given in ((RUNS, runs), (LABELS, labels)):
+            for row in given:
+                add = _INSERT[self._connection.dialect.name](table).values({one.name: row[one.name] for one in table.c})
+                self._connection.execute(add.on_conflict_do_nothing())
 
     def put_run(self, id: str, values: Mapping[str, Any], at_first: Mapping[str, Any]) -> None:
         """`at_first`: what is set when the run is new, and then stays."""

@@ -26,6 +26,7 @@ class AnswerEnding(StrEnum):
     DOUBTFUL = "Doubtful"
     FROM_MEMORY = "From the model's memory"
     UNANSWERED = "Cannot be answered"
+    CUT = "Cut short"
     STOPPED = "Stopped"
     FAILED = "Broke off"
     ASKS_BACK = "Asks back"
@@ -39,6 +40,7 @@ class AnswerEnding(StrEnum):
 
 _UNFINISHED = {
     AnswerState.CANNOT_ANSWER: AnswerEnding.UNANSWERED,
+    AnswerState.CUT: AnswerEnding.CUT,
     AnswerState.STOPPED: AnswerEnding.STOPPED,
     AnswerState.FAILED: AnswerEnding.FAILED,
 }

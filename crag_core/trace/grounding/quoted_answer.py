@@ -10,7 +10,7 @@ from crag_core.base.text.refusals import is_refusal, may_become_refusal
 from crag_core.base.types.decisions import Action, Decision
 from crag_core.base.types.knowledge import Knowledge, Strip
 from crag_core.base.types.passages import Passage
-from crag_core.base.types.steps import Usage
+from crag_core.base.types.steps import NO_END, Usage
 from crag_core.base.types.web import WebOutcome, WebSearch
 
 EXTRACTIVE = "extractive"
@@ -107,9 +107,10 @@ class StreamedReply:
     `add` takes each piece and gives what can be shown by now. `text` is the whole reply without its thoughts.
     """
 
-    def __init__(self) -> None:
-        self._raw = ""
-        self._shown = ""
+    def __init__(self, before: str = "") -> None:
+        """`before` is what was written already, which this reply goes on from."""
+        self._raw = before
+        self._shown = before
 
     @property
     def text(self) -> str:
@@ -170,6 +171,18 @@ def left_out(usage: Usage) -> str:
     """That evidence was cut for the model, in a sentence; "" where none was."""
     message = f"About {usage.cut:,} tokens of the evidence were left out, since the model cannot read them all at once."
     return message if usage.cut else ""
+
+
+def why_cut(usage: Usage) -> str:
+    """Where a reply ended that is not whole, in a sentence; "" where it is."""
+    tokens = f"after {usage.completion_tokens:,} tokens" if usage.completion_tokens else "at the limit of its length"
+    words = {
+        "": "",
+        "length": f"Cut {tokens}.",
+        "content_filter": "Stopped by the server's content filter.",
+        NO_END: "The stream ended early.",
+    }
+    return words.get(usage.ended, f"Ended by the server: {usage.ended}.")
 
 
 def quotable(text: str) -> str:

@@ -210,7 +210,7 @@ class AnswerBlocks:
         is_from_memory = self.view.routed.is_from_memory
         if why := self._caution[1]:
             yield "doubtful", why
-        if answer.state is AnswerState.STOPPED:
+        if answer.state in (AnswerState.STOPPED, AnswerState.CUT):
             yield "stopped", f"{answer.message or 'Stopped.'} This is what was written until then, unchecked."
         elif answer.state is AnswerState.FAILED:
             message = "The answer broke off here; this is what was written until then, unchecked."

@@ -154,6 +154,7 @@ def _answer(trace: Trace, routed: Reroute) -> Stage:
     by = {AnswerEnding.DOUBTFUL: "doubtful, ", AnswerEnding.FROM_MEMORY: "from memory, "}.get(routed.ending, "") + by
     return {
         AnswerState.COMPLETE: stage("answer", StageState.TAKEN, by),
+        AnswerState.CUT: stage("answer", StageState.STOPPED, "cut short", answer.message),
         AnswerState.STOPPED: stage("answer", StageState.STOPPED, "stopped", answer.message),
         AnswerState.FAILED: stage("answer", StageState.FAILED, "broke off", answer.message),
         AnswerState.CANNOT_ANSWER: stage("answer", StageState.TAKEN, "not answered by this evidence", answer.message),

@@ -265,7 +265,8 @@ def answer_caption(view: RunView, cited: tuple[str, ...], from_web: bool) -> str
     if view.routed.ending is AnswerEnding.DOUBTFUL:
         return "Nothing found is certain enough to be called an answer. These sentences come nearest."
     if answer.state is not AnswerState.COMPLETE:
-        return "The answer broke off. This is what was written until then."
+        why = clean(answer.message) if answer.state is AnswerState.CUT else "The answer broke off."
+        return f"{why} This is what was written until then."
     place = "the web" if from_web else "the documents"
     if answer.writer == EXTRACTIVE:
         return f"The answer is quoted from {place}, word for word. No language model wrote it."

@@ -132,11 +132,9 @@ def test_the_same_log_again_is_the_same_one_and_another_gets_a_number(bench: Wor
     assert bench.experiments.load_log("mine") is bench.experiments.load_log("mine")
 
 
-def test_a_damaged_log_is_told(bench: Workbench, tmp_path: Path) -> None:
-    folder = tmp_path / "home" / "laboratory" / LOGS
-    folder.mkdir(parents=True)
+def test_a_damaged_log_is_told(bench: Workbench) -> None:
     for name, text in {"a": "", "b": '{"shape": "table"}\n{"id": 7}\n', "c": "\ufffd{"}.items():
-        (folder / f"{name}.jsonl").write_text(text)
+        bench.experiments._save(LOGS, name, text)
         with pytest.raises(BadRecord, match="cannot be read"):
             bench.experiments.load_log(name)
 

@@ -13,9 +13,9 @@ from crag_core.base.text.display import counted, shortened
 from crag_core.base.text.refusals import says_more
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.trace.grounding.ending import AnswerEnding
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote, why_doubtful
 from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of
-from crag_core.view.answer.unanswered import Nearest, Unanswered, unanswered
+from crag_core.view.answer.unanswered import Nearest, Unanswered, nearest_sentences, unanswered
 from crag_core.view.run_view import RunView, name_of
 from ui import PARTS
 from ui.run.answer_card.offer import Offer, cost
@@ -44,6 +44,7 @@ ENDINGS = {
     AnswerEnding.DOUBTFUL: ("orange", "help"),
     AnswerEnding.FROM_MEMORY: ("orange", "psychology"),
     AnswerEnding.UNANSWERED: ("gray", "do_not_disturb_on"),
+    AnswerEnding.CUT: ("orange", "content_cut"),
     AnswerEnding.STOPPED: ("orange", "stop_circle"),
     AnswerEnding.FAILED: ("orange", "error"),
     AnswerEnding.ASKS_BACK: ("violet", "contact_support"),
@@ -80,27 +81,29 @@ def draw_answer(view: RunView, offered: Offer | None = None, on_generate: OnGene
 
 
 def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_generate: OnGenerate | None) -> None:
-    colour, icon, said = *ENDINGS[ended], f"{ended}"
-    if offered and offered.is_outdated and view.routed.answer is not None:
-        colour, icon, said = "gray", "history", f"{ended} in the original run"
+    answer = view.routed.answer
+    said = view.routed.said if ended is view.routed.ending else ended
+    colour, icon = ENDINGS[ended]
+    if offered and offered.is_outdated and answer is not None:
+        colour, icon, said = "gray", "history", f"{said} in the original run"
     with st.container(
         horizontal=True,
         vertical_alignment="center",
         horizontal_alignment="distribute",
         key=f"answer_head_{view.trace.id}",
     ):
-        missing = offered.missing if offered and view.routed.answer is not None else ""
+        missing = offered.missing if offered and answer is not None else ""
         more = f" :small[:gray[{plain(missing)}]]" if missing else ""
-        st.markdown(f"#### :{colour}-badge[:material/{icon}: {said}]{more}", width="content")
+        st.markdown(f"#### :{colour}-badge[:material/{icon}: {plain(said)}]{more}", width="content")
         if offered and offered.reasons and on_generate:
             what = "Try again" if offered.tried else "Grade" if offered.grades else "Generate"
             st.button(
-                f"{what} ({cost(offered)})",
+                f"{offered.rest or what} ({cost(offered)})",
                 "ask_carry_out",
                 on_click=on_generate,
                 args=(view,),
                 icon=":material/play_arrow:",
-                type="primary" if view.routed.answer is None else "secondary",
+                type="primary" if answer is None else "secondary",
             )
 
 
@@ -147,6 +150,22 @@ def _listed(shown: Sequence[Source]) -> str:
     )
 
 
+# --- before the web is searched ---------------------------------------------------------------------------------------
+
+
+def draw_nearest(view: RunView) -> None:
+    """What the documents say, where a search of the web waits for the user's word."""
+    found = nearest_sentences(view)
+    if not found:
+        return
+    colour, icon = ENDINGS[AnswerEnding.DOUBTFUL]
+    with st.container(border=True, gap="small", key=f"nearest_{view.trace.id}"):
+        st.markdown(f"#### :{colour}-badge[:material/{icon}: Nearest sentences]")
+        places = ((one, view.labels[one.passage.id]) for one in found)
+        st.markdown("  \n".join(f"[\\[{label.number}\\]](#{label.anchor}) {_quoted(one)}" for one, label in places))
+        st.caption(plain(why_doubtful(view.routed.decision, view.trace.web)))
+
+
 # --- no answer ------------------------------------------------------------------------------------------------------
 
 
@@ -188,9 +207,13 @@ def _draw_searched(found: Unanswered) -> None:
 
 
 def _nearest(nearest: Nearest) -> str:
-    score = f"score {nearest.score:.2f}"
-    why = nearest.why if nearest.why.startswith("score ") else f"{score}: {nearest.why}"
+    why = nearest.why if nearest.why.startswith("score ") else f"score {nearest.score:.2f}: {nearest.why}"
+    return _quoted(nearest, why)
+
+
+def _quoted(nearest: Nearest, why: str = "") -> str:
     quoted = plain(shortened(quotable(nearest.text) or nearest.text, _LONGEST))
+    why = why or f"score {nearest.score:.2f}"
     return f"“{quoted}” :gray[{plain(str(name_of(nearest.passage)))} · {plain(why)}]"
 
 

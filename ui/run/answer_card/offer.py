@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crag_core.app.workbench import Choice
-from crag_core.base.text.display import model_calls
+from crag_core.base.text.display import counted, model_calls
+from crag_core.base.types.answers import AnswerState
+from crag_core.base.types.grades import Grade
 from crag_core.base.types.web import WebOutcome
 from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.call_budget import calls_needed
@@ -19,6 +21,7 @@ from crag_core.trace.trace import RunSettings, Trace
 from crag_core.view.path.stages import FAILED, search_failed
 from crag_core.view.run_view import model_name
 
+_REST = "the rest of the answer"
 _ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY)
 
 
@@ -29,7 +32,8 @@ class Offer:
     `calls` is what it costs in model calls, if no reply must be asked for twice; and one a sentence of the answer comes
     to them where a model `judges` it. `tried` says what became of the search that is all that is missing; "": it was
     not made, or more is missing. `is_outdated`: other chunks or grades would come of it than the recorded answer has.
-    `grades`: the chunks are graded, and nothing else is done before that is seen.
+    `grades`: the chunks are graded, and nothing else is done before that is seen. `rest` is what it is called where the
+    record holds a part of the answer or of the grades.
     """
 
     reasons: tuple[str, ...]
@@ -39,6 +43,7 @@ class Offer:
     tried: str = ""
     is_outdated: bool = False
     grades: bool = False
+    rest: str = ""
 
     @property
     def missing(self) -> str:
@@ -48,7 +53,9 @@ class Offer:
 
 def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None, support: str = WORDS) -> Offer:
     """`now` is what `choice` runs under, None: it cannot run; `support` who checks the sentences of the answer."""
+    missed = to_ask_again(trace, routed)
     needs = _needs(trace, routed, choice, now)
+    is_rest = needs.get(Missing.GRADES) == _rest(missed)
     judge = known_card(choice.evaluator)
     passages = len(routed.decision_path.evidence)
     return Offer(
@@ -59,11 +66,13 @@ def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None
             passages,
             judge,
             writer=choice.model != EXTRACTIVE,
+            ungraded=len(missed) if is_rest else 0,
         ),
         searches=Missing.WEB in needs,
         judges=asks_language_model(support),
         tried=_tried(trace) if set(needs) <= {Missing.WEB, Missing.ANSWER} and Missing.WEB in needs else "",
         is_outdated=Missing.GRADES in needs,
+        rest="Grade the rest" if is_rest else "Continue" if tuple(needs.values()) == (_REST,) else "",
     )
 
 
@@ -88,6 +97,8 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         needs[Missing.GRADES] = f"grades by {model_name(choice.model)} instead of {model_name(made.writer)}"
     elif not is_plain and now is not None and not same_judge(made, now):
         needs[Missing.GRADES] = f"grades by {card.title.lower()} in another version"
+    elif not is_plain and (missed := to_ask_again(trace, routed)):
+        needs[Missing.GRADES] = _rest(missed)
     for item in (
         Missing.QUESTION_CLASS,
         Missing.CHUNKS,
@@ -111,12 +122,24 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         needs[Missing.WEB] = "another web search" if _tried(trace) else "web search"
     elif Missing.PAGES in routed.missing and choice.web is not WebMode.OFF:
         needs[Missing.PAGES] = "the pages found"
-    if needs or Missing.ANSWER in routed.missing:
+    if routed.answer and routed.answer.state is AnswerState.CUT and not needs and choice.model == made.writer:
+        needs[Missing.ANSWER] = _REST
+    elif needs or Missing.ANSWER in routed.missing:
         needs[Missing.ANSWER] = "answer"
     elif choice.model != made.writer:
         by = "in quotations" if choice.model == EXTRACTIVE else f"by {model_name(choice.model)}"
         needs[Missing.ANSWER] = f"answer {by}"
     return needs
+
+
+def to_ask_again(trace: Trace, routed: Reroute) -> list[Grade]:
+    """The grades that an outage cost, of the chunks that are looked at."""
+    grades = (trace.grade_of(chunk.id) for chunk in routed.decision_path.looked_at)
+    return [one for one in grades if one and one.retryable]
+
+
+def _rest(missed: list[Grade]) -> str:
+    return f"grades of {counted(len(missed), 'chunk')}"
 
 
 def other_chunks(trace: Trace, choice: Choice) -> str:
