@@ -81,22 +81,26 @@ class VectorStoreWriter(IndexWriter):
     def _put(self, row: Document) -> None:
         with self._noted() as database:
             version = self.current(database).id
-            row = replace(row, id=key_of(row.id, version))
-            of_it = "document = (SELECT number FROM documents WHERE id || '-' || ? = ?) ORDER BY ordinal"
+            of_it = "document = (SELECT number FROM documents WHERE id = ?) ORDER BY ordinal"
             query = f"SELECT text, page, section, vector FROM passages_{version} WHERE {of_it}"
-            found = database.execute(query, (version, row.id)).fetchall()
-            note = database.execute("INSERT OR IGNORE INTO placed VALUES (?, ?, 0)", (row.id, self._name))
-            is_begun = not note.rowcount
+            found = database.execute(query, (row.id,)).fetchall()
+            row = replace(row, id=key_of(row.id, version))
+            noted = "SELECT 1 FROM placed WHERE key = ? AND store = ?"
+            is_begun = database.execute(noted, (row.id, self._name)).fetchone()
         if is_begun:
             self._take_out(row.id)
+        self._note(row.id, is_whole=False)
         nodes = make_nodes([Chunk(text, page, section) for text, page, section, _ in found], row)
         for node, (*_, vector) in zip(nodes, found, strict=True):
             node.id_ = str(uuid5(NAMESPACE_OID, node.id_))  # some stores take no other ids
             node.embedding = array("f", vector).tolist()
         for start in range(0, len(nodes), _AT_ONCE):
             self._ask(partial(_add, nodes[start : start + _AT_ONCE]))
+        self._note(row.id, is_whole=True)
+
+    def _note(self, key: str, is_whole: bool) -> None:
         with self._noted() as database:
-            database.execute("REPLACE INTO placed VALUES (?, ?, 1)", (row.id, self._name))
+            database.execute("REPLACE INTO placed VALUES (?, ?, ?)", (key, self._name, is_whole))
 
     def _take_out(self, key: str) -> None:
         try:
