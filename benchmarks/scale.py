@@ -4,21 +4,26 @@ Texts are sentences of the sample documents in new mixtures; vectors lie between
 each other, with some noise. So the figures are about size, not about quality: for that see docs/quality.md. Each size
 is made once, in build/scale, and measured by a process of its own, so that its memory is that of searching alone.
 
-Run: python benchmarks/scale.py [--sizes 1000,100000,200000]
+With --postgres the vectors are in the pgvector of a PostgreSQL that is started for it, through CRAG_VECTOR_STORE, and
+questions are also asked through CRAG_RETRIEVER; all in one process, so that its memory is not told.
+
+Run: python benchmarks/scale.py [--sizes 1000,100000,200000] [--postgres]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +84,9 @@ def make_vectors(stuff: Stuff, count: int, rng: np.random.Generator) -> np.ndarr
     return unit.astype(np.float32)
 
 
-def make(folder: Path, size: int) -> dict[str, float]:
+def make(writer: IndexWriter, size: int) -> dict[str, float]:
     """Fill an index with `size` passages; seconds that it took."""
-    writer, stuff = IndexWriter(IndexFile(folder), Recipe("benchmark")), read_stuff()
+    stuff = read_stuff()
     rng, draw = np.random.default_rng(SEED), random.Random(SEED)
     adding = 0.0
     for start in range(0, size, _PER_DOCUMENT):
@@ -104,12 +109,17 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def measure(folder: Path) -> dict[str, Any]:
+def make_questions() -> list[str]:
+    stuff, draw = read_stuff(), random.Random(SEED + 1)
+    return [
+        " ".join([*draw.sample(draw.choice(stuff.sentences).split(), 3), "harbour", "the"]) for _ in range(QUESTIONS)
+    ]
+
+
+def measure(store: PassageStore) -> dict[str, Any]:
     """Milliseconds of every search, and the largest memory of this process, in MB."""
-    store, stuff = PassageStore(folder, HuggingFaceEmbedder("benchmark")), read_stuff()
-    rng, draw = np.random.default_rng(SEED + 1), random.Random(SEED + 1)
-    asked = make_vectors(stuff, QUESTIONS, rng).tolist()
-    words = [" ".join([*draw.sample(draw.choice(stuff.sentences).split(), 3), "harbour", "the"]) for _ in asked]
+    asked = make_vectors(read_stuff(), QUESTIONS, np.random.default_rng(SEED + 1)).tolist()
+    words = make_questions()
     empty = _memory()
     first = timed(lambda: store.search_dense(asked[0], LIMIT))
     store.search_keyword(words[0], LIMIT)
@@ -119,8 +129,45 @@ def measure(folder: Path) -> dict[str, Any]:
         "keyword": [1000 * timed(lambda text=text: store.search_keyword(text, LIMIT)) for text in words],
         "memory": _memory(),
         "of which before": empty,
-        "disk": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6,
+        "disk": sum(path.stat().st_size for path in Path(store.place).rglob("*") if path.is_file()) / 1e6,
     }
+
+
+HNSW = (
+    "SET maintenance_work_mem = '1GB'; CREATE INDEX ON data_my_rag USING hnsw (embedding vector_cosine_ops);"
+    "ALTER DATABASE postgres SET hnsw.ef_search = 100; ALTER DATABASE postgres SET hnsw.iterative_scan = strict_order"
+)
+
+
+def measure_postgres(size: int) -> None:
+    """By comparing every vector, and after that by an approximate index."""
+    from crag_core.app.config import Config
+    from crag_core.app.workbench import Workbench
+    from tests.stand_ins.postgres_server import PostgresServer
+
+    with PostgresServer() as server, tempfile.TemporaryDirectory() as home:
+        os.environ["MY_RAG_DATABASE"] = server.url.replace("postgresql:", "postgresql+psycopg:")
+        own = Config(home=Path(home), cache="off", vector_store="examples.own_engine:vectors")
+        made, exact = make(Workbench(own).store._writer, size), list[set[str]]()
+        vectors = make_vectors(read_stuff(), QUESTIONS, np.random.default_rng(SEED + 1)).tolist()
+        for name in ("exact", "HNSW"):
+            if name == "HNSW":
+                made = {"adding": timed(lambda: server.execute(HNSW))}
+            kept = Workbench(own)
+            engine = Workbench(replace(own, vector_store="", retriever="examples.own_engine:retriever")).own_engine
+            assert engine is not None
+            (room,) = server.execute("SELECT pg_total_relation_size('data_my_rag') / 1e6")[0]
+            print(line_of(size, made, measure(kept.store)), f"{name}, and {room:.0f} MB in PostgreSQL")
+            found = [{hit.passage.id for hit in kept.store.search_dense(one, LIMIT)} for one in vectors]
+            exact = exact or found
+            same = [len(one & other) for one, other in zip(found, exact, strict=True)]
+            print(f"of the nearest {LIMIT}: {np.mean(same) / LIMIT:.0%}")
+            for way, ask in (
+                ("CRAG_VECTOR_STORE", lambda text, kept=kept: kept.retriever.retrieve(text, 6)),
+                ("CRAG_RETRIEVER", engine.retriever(6).retrieve),
+            ):
+                times = [1000 * timed(lambda text=text, ask=ask: ask(text)) for text in make_questions()]
+                print(f"a question through {way}, ms: {told(times[1:])}, first {times[0]:.0f}")
 
 
 def _memory() -> float:
@@ -129,10 +176,11 @@ def _memory() -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1000
 
 
-def line_of(size: int, made: dict[str, float], found: dict[str, Any]) -> str:
-    def told(times: Sequence[float]) -> str:
-        return f"{np.percentile(times, 50):.1f} / {np.percentile(times, 95):.1f}"
+def told(times: Sequence[float]) -> str:
+    return f"{np.percentile(times, 50):.1f} / {np.percentile(times, 95):.1f}"
 
+
+def line_of(size: int, made: dict[str, float], found: dict[str, Any]) -> str:
     memory = f"{found['memory']:.0f} ({found['of which before']:.0f})"
     cells = [f"{size:,}", told(found["exact"]), told(found["keyword"]), f"{found['first']:.1f}", memory]
     return "| " + " | ".join([*cells, f"{found['disk']:.0f}", f"{made['adding']:.0f}"]) + " |"
@@ -141,23 +189,27 @@ def line_of(size: int, made: dict[str, float], found: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--postgres", action="store_true", help="vectors in a PostgreSQL with pgvector")
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        print(json.dumps(measure(options.measure)))
+        print(json.dumps(measure(PassageStore(options.measure, HuggingFaceEmbedder("benchmark")))))
         return
     print("| chunks | by vectors, ms p50 / p95 | by words | first, s | MB (before) | disk, MB | s to make |")
     print("|---|---|---|---|---|---|---|")
     for size in map(int, options.sizes.split(",")):
+        if options.postgres:
+            measure_postgres(size)
+            continue
         folder = FOLDER / str(size)
-        told = folder / "made.json"
-        if not told.exists():
+        made = folder / "made.json"
+        if not made.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-            told.write_text(json.dumps(make(folder / "index", size)))
+            made.write_text(json.dumps(make(IndexWriter(IndexFile(folder / "index"), Recipe("benchmark")), size)))
         command = [sys.executable, __file__, "--measure", str(folder / "index")]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-        print(line_of(size, json.loads(told.read_text()), json.loads(done.stdout)), flush=True)
+        print(line_of(size, json.loads(made.read_text()), json.loads(done.stdout)), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from crag_core.app.own_engine import OwnEngine
 from crag_core.base.documents import LARGEST_FILE_MB, MAIN
 from crag_core.base.text.display import clean, counted
 from ui.documents.document_list import (
@@ -40,6 +41,15 @@ def add() -> None:
         uploads.forget(files)
 
 
+def draw_engine(engine: OwnEngine) -> None:
+    """In place of the list: what the retriever tells of itself."""
+    engine.check()
+    st.markdown(
+        f":material/database: Questions are asked of **{plain(engine.kind)}**, which `{engine.target}` returns "
+        "(`CRAG_RETRIEVER`). It is read only and lists no documents: add, change and remove them in that engine."
+    )
+
+
 def draw_adding(busy: bool) -> None:
     with st.container(border=True):
         what = st.segmented_control("Add", [FILES, FOLDER], default=FILES, required=True, key="documents_what")
@@ -60,6 +70,11 @@ def draw_adding(busy: bool) -> None:
 
 page.enter("pages/documents.py")
 st.title("Documents", anchor=False)
+if (engine := app_state.workbench().own_engine) is not None:
+    draw_report()
+    with errors_drawn("The engine cannot be used"):
+        draw_engine(engine)
+    st.stop()
 st.markdown(
     f"{SUPPORTED}. Copies stay on this server until you remove them; chunks are sent only to the model that you choose."
 )

@@ -83,6 +83,8 @@ def draw_question(busy: bool) -> None:
 
 
 def _draw_suggestions() -> None:
+    if app_state.workbench().own_engine is not None:
+        st.caption("The sample documents are not in your own engine: these find nothing there.")
     st.caption("About the sample documents")
     with st.container(horizontal=True, gap="xsmall"):
         for number, question in enumerate(app_state.suggested_questions()):
@@ -118,7 +120,9 @@ def _ask(question: str, after: Trace | None = None) -> None:
 
 
 def _draw_pins(busy: bool) -> None:
-    """Chooses whole files as evidence."""
+    """Chooses whole files as evidence; an engine of the user's own lists none."""
+    if app_state.workbench().own_engine is not None:
+        return
     try:
         names = {document.id: document.name for document in app_state.workbench().store.documents()}
     except CragError:  # the Documents page and the sidebar tell

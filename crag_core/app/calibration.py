@@ -35,7 +35,7 @@ def sample_questions() -> LabelledSet:
 def apart(workbench: Workbench, name: str) -> Workbench:
     """For the documents of a set: their own index, and all else as `workbench` has it."""
     home = workbench.config.home / "laboratory" / CORPORA / name
-    own = Workbench(replace(workbench.config, home=home))
+    own = Workbench(replace(workbench.config, home=home, retriever="", vector_store=""))
     own.experiments, own.cache = workbench.experiments, workbench.cache
     return own
 

@@ -30,12 +30,13 @@ SHORTEST_TOKEN = 16
 _TOKEN = re.compile(rf"[!-~]{{{SHORTEST_TOKEN},}}")
 _HOST_NAME = re.compile(r"[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\]")
 _ORIGIN = re.compile(r"https?://[^/\s?#@]+")
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _NEAR = 0.85
 """How alike an unknown CRAG_ name is to a known one that is meant; others may be of another program."""
 _OF_KUBERNETES = ("CRAG_SERVICE_HOST", "CRAG_SERVICE_PORT")
 """Set by Kubernetes in every container beside a service called crag."""
 # A URL may hold a password.
-_SECRET = ("_KEY", "_STORE", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL", "_ENDPOINT", "_TOKEN")
+_SECRET = ("_KEY", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL", "_ENDPOINT", "_TOKEN")
 
 
 def _setting(
@@ -75,6 +76,20 @@ class Config:
         "tokens at most that a chunk repeats of the one before; for an index that is empty",
     )  # fmt: skip
     top_k: int = _setting(_DOCUMENTS, "CRAG_TOP_K", 6, "8", "chunks retrieved for a question, 1 to 20", limits=(1, 20))
+    retriever: str = _setting(
+        _DOCUMENTS, "CRAG_RETRIEVER", "", "my_rag.search:retriever",
+        "an engine of your own in place of the index in CRAG_HOME, read only: package.module:function, where the "
+        "function returns a LlamaIndex retriever",
+    )  # fmt: skip
+    vector_store: str = _setting(
+        _DOCUMENTS, "CRAG_VECTOR_STORE", "", "my_rag.store:vectors",
+        "where the vectors of documents are searched, in place of memory: package.module:function, where the function "
+        "returns a LlamaIndex vector store",
+    )  # fmt: skip
+    engine_timeout: float = _setting(
+        _DOCUMENTS, "CRAG_ENGINE_TIMEOUT", 30.0, "5",
+        "seconds to wait for a reply of either; ten times as long for its function", limits=(1, 600),
+    )  # fmt: skip
     ollama_host: str = _setting(
         _MODELS, "OLLAMA_HOST", "", "http://one:11434", "where Ollama answers; empty: http://127.0.0.1:11434"
     )
@@ -226,6 +241,17 @@ class Config:
         if not 0 <= self.chunk_overlap <= self.chunk_tokens // 2:
             found = f"expected 0 to {self.chunk_tokens // 2}, found {self.chunk_overlap}"
             raise BadRecord(f"CRAG_CHUNK_OVERLAP: {found}.")
+        for variable, kind in (("CRAG_RETRIEVER", "retriever"), ("CRAG_VECTOR_STORE", "vector store")):
+            if (named := self.by_variable()[variable]) and not _FUNCTION.fullmatch(named):
+                raise BadRecord(
+                    f"{variable}: expected package.module:function, found {show_place(named)}.",
+                    hint=f"The function takes no arguments and returns a LlamaIndex {kind}: see docs/scaling.md.",
+                )
+        if self.retriever and self.vector_store:
+            raise BadRecord(
+                "CRAG_RETRIEVER and CRAG_VECTOR_STORE exclude each other: the first adds no documents.",
+                hint="Unset one of them.",
+            )
         servers.check_openai_url(self.openai_url)
         _ = self.ollama_url  # what is of no use is refused here
         for variable in ("CRAG_PEOPLE", "CRAG_ADMINISTRATORS"):

@@ -15,6 +15,7 @@ from crag_core.app import config
 from crag_core.app.config import Config
 from crag_core.app.earlier_home import take_files, take_index
 from crag_core.app.model_servers import ModelServers
+from crag_core.app.own_engine import RETRIEVER, VECTOR_STORE, EngineStore, OwnEngine
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, NotCalibrated, ScoresUnavailable, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
@@ -59,8 +60,10 @@ from crag_core.retrieval.chunking.split import Cut
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
+from crag_core.retrieval.index.vector_store import VectorStorePassages
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.sandbox.documents import DRAWING, PAGE, DocumentProcesses
+from crag_core.storage.backup.archive import VECTORS
 from crag_core.storage.cache import TableCache, open_cache
 from crag_core.storage.history import open_history
 from crag_core.trace.grounding.citation_check import WORDS
@@ -117,13 +120,13 @@ class Workbench:
         self._embedders: dict[str, HuggingFaceEmbedder] = {}
         home = self.config.home
         take_index(home)
-        self.store = PassageStore(
-            home,
-            self.find_embedder(self.config.embedding),
-            parser().cut,
-            recipe=Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap),
-            find_embedder=self.find_embedder,
-        )
+        own = self.config.retriever
+        self.own_engine = OwnEngine(RETRIEVER, own, self.config.engine_timeout) if own else None
+        """In place of our own index, where the settings name one."""
+        own = self.config.vector_store
+        self.vector_store = OwnEngine(VECTOR_STORE, own, self.config.engine_timeout) if own else None
+        """In place of the vectors in memory, likewise."""
+        self.store = self._open_store()
         self.retriever = HybridRetriever(self.store)
         self.places = Places(self.store, drawer().draw)
         self.meter = signal_meter()
@@ -155,6 +158,17 @@ class Workbench:
             takers["audit.jsonl"] = self.audit.take_over
         return take_files(self.config.home, takers)
 
+    def _open_store(self) -> PassageStore:
+        embedder = self.find_embedder(self.config.embedding)
+        if self.own_engine is not None:
+            return EngineStore(self.config.home, embedder, self.own_engine)
+        recipe = Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap)
+        home, read, find = self.config.home, parser().cut, self.find_embedder
+        if self.vector_store is not None:
+            ask = self.vector_store.ask
+            return VectorStorePassages(home / VECTORS, embedder, read, ask, recipe=recipe, find_embedder=find)
+        return PassageStore(home, embedder, read, recipe=recipe, find_embedder=find)
+
     def _watch(self) -> None:
         """What of this workbench is asked for at a scrape."""
 
@@ -176,8 +190,7 @@ class Workbench:
 
     def using(self, settings: Config) -> Workbench:
         """A workbench with other settings that shares index, caches and embedding model with this one."""
-        now = self.config
-        if (settings.home, settings.embedding) != (now.home, now.embedding):
+        if _index_of(settings) != _index_of(self.config):
             return Workbench(settings)
         other = copy(self)
         other.config = settings
@@ -196,6 +209,8 @@ class Workbench:
 
     def rebuild(self, recipe: Recipe, on_progress: OnProgress, cancel: Cancel) -> Rebuilt:
         """Index all documents again; raises `BadRecord` for a length that the model does not read."""
+        if self.config.retriever or self.config.vector_store:
+            return self.store.rebuild(recipe, on_progress, cancel)  # which says why not
         check_lengths(recipe)
         longest = self.find_embedder(recipe.embedding).longest()
         if recipe.tokens > longest:
@@ -385,6 +400,8 @@ class Workbench:
         from crag_core.llamaindex.query_engine import CRAGQueryEngine
         from crag_core.llamaindex.retriever import CRAGRetriever
 
+        if self.own_engine is not None:
+            return CRAGQueryEngine(self.own_engine.retriever(choice.top_k), postprocessor)
         source = self.retriever.within(choice.collection)
         retriever = CRAGRetriever(source, choice.top_k, embedding=self.embedder.name, collection=choice.collection)
         return CRAGQueryEngine(retriever, postprocessor)
@@ -438,6 +455,12 @@ class Workbench:
                 "search_too": choice.search_too,
             },
         )
+
+
+def _index_of(settings: Config) -> tuple[object, ...]:
+    """What is searched by these settings."""
+    own = (settings.retriever, settings.vector_store, settings.engine_timeout)
+    return settings.home, settings.embedding, *own
 
 
 def _logs_of(questions: Sequence[Gradable]) -> tuple[str, ...]:

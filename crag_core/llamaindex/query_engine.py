@@ -25,6 +25,7 @@ from crag_core.base.types.questions import FollowUp
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import plain_rag
 from crag_core.llamaindex.nodes import is_text, to_node
+from crag_core.llamaindex.own_retriever import kind_of
 from crag_core.llamaindex.postprocessor import CRAGPostprocessor
 from crag_core.llamaindex.retriever import CRAGRetriever, NodeRetriever, RecordedRetriever
 from crag_core.llamaindex.run_query import RunQuery
@@ -288,4 +289,4 @@ def _said_by(retriever: BaseRetriever) -> dict[str, Any]:
             "collection": retriever.collection,
         }
     top_k = getattr(retriever, "similarity_top_k", None) or getattr(retriever, "_similarity_top_k", None)
-    return {"embedding": type(retriever).__name__, "top_k": top_k if isinstance(top_k, int) else 20}
+    return {"embedding": kind_of(retriever), "top_k": top_k if isinstance(top_k, int) else 20}

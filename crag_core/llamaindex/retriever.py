@@ -14,6 +14,7 @@ from crag_core.base.protocols import RetrievalResult, Retriever
 from crag_core.base.text.words import fold
 from crag_core.base.types.passages import Engine, Passage
 from crag_core.llamaindex.nodes import found_in, to_node
+from crag_core.llamaindex.own_retriever import kind_of
 from crag_core.llamaindex.run_query import CorpusQuery
 
 TOP_K = 6
@@ -108,24 +109,31 @@ class NodeRetriever:
         is_as_asked = asked is not None and (question, engine) == (asked.query_str, Engine.HYBRID)
         query = CorpusQuery(question, limit, engine, asked if is_as_asked else None)
         by = searched_with(query)
+        by = f"asked with {by}" if by else self._other_way(engine)
         try:
             nodes = self._retriever.retrieve(query)
         except Exception as error:
             if isinstance(error, CragError) or isinstance(self._retriever, CRAGRetriever):
                 raise
-            kind = type(self._retriever).__name__
+            kind = kind_of(self._retriever)
             raise StoreUnavailable(f"The retriever {kind} failed: {type(error).__name__}: {error}") from error
         shown = [one for one in nodes if not self._hidden or self._hidden not in fold(one.node.get_content())]
         self.given += shown
         found = found_in(shown, self._score_name, limit)
         agreement = found.agreement if query.agreement is None else query.agreement
-        return RetrievalResult(found.passages, agreement, f"asked with {by}" if by else "")
+        return RetrievalResult(found.passages, agreement, by)
+
+    def _other_way(self, engine: Engine) -> str:
+        """What is said where a search by words or by meaning alone was asked for, which only our index can make."""
+        if engine is Engine.HYBRID or isinstance(self._retriever, CRAGRetriever):
+            return ""
+        return f"{kind_of(self._retriever)} was asked in its own way: it cannot be asked for {engine.value} search"
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
         if isinstance(self._retriever, CRAGRetriever):
             return self._retriever.source.read_files(document_ids)
         raise BadRecord(
-            f"{type(self._retriever).__name__} cannot read whole files.",
+            f"{kind_of(self._retriever)} cannot read whole files.",
             hint="Pin files only where the index of this project is searched.",
         )
 

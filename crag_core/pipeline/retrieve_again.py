@@ -56,9 +56,11 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
     asked, limit = [(query.text, query.engine)], trace.settings.top_k
     if decision_path.wanted[-1] == EXPAND:
         asked, limit = [(trace.question, Engine.HYBRID), *asked], policy.expansion.max_chunks
+    made = _retrieve_all(parts.retriever, asked, limit)
+    query = replace(query, by=", ".join(dict.fromkeys((query.by, *(by for _, by in made if by)))))
     retrievals = tuple(
         replace(one, passages=tuple(p for p in one.passages if p.document_id not in trace.settings.pinned))
-        for one in _retrieve_all(parts.retriever, asked, limit)
+        for one, _ in made
     )
     found = Round(decision_path.wanted, retrievals, query.by, query.added)
     everything = gather(policy, decision_path.decision, decision_path.evidence, found)
@@ -110,13 +112,17 @@ def _read_documents(trace: Trace, decision_path: DecisionPath, retriever: Retrie
     return Result({"rounds": (*trace.rounds, found)}, f"documents: {told}")
 
 
-def _retrieve_all(retriever: Retriever, asked: Sequence[tuple[str, Engine]], limit: int) -> tuple[Retrieval, ...]:
-    """All at once, in the order asked."""
+def _retrieve_all(
+    retriever: Retriever, asked: Sequence[tuple[str, Engine]], limit: int
+) -> tuple[tuple[Retrieval, str], ...]:
+    """All at once, in the order asked, each with what the retriever says of how it searched."""
     with ThreadPoolExecutor(max_workers=len(asked)) as threads:
         contexts = [copy_context() for _ in asked]  # of the run: spans below it know where they belong
         search = lambda context, one: context.run(retriever.retrieve, one[0], limit, one[1])  # noqa: E731
         found = threads.map(search, contexts, asked)
-        return tuple(Retrieval(text, engine, one.passages) for (text, engine), one in zip(asked, found, strict=True))
+        return tuple(
+            (Retrieval(text, engine, one.passages), one.by) for (text, engine), one in zip(asked, found, strict=True)
+        )
 
 
 def _expanded(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) -> _Query:

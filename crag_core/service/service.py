@@ -182,7 +182,7 @@ class Service:
     def _look(self) -> schemas.HealthResponse:
         parts = {name: _part(problem) for name, problem in self.workbench.problems_of_parts().items()}
         counted: list[int] = []
-        parts |= {"index": _tried(lambda: counted.append(len(self.workbench.store.documents())))}
+        parts |= {"index": _tried(lambda: self._try_index(counted))}
         parts |= {"evaluator": _tried(self._try_evaluator)}
         if self._loaded.is_set():
             # An index that holds nothing asks no model; where only /route is used, none is installed.
@@ -198,6 +198,12 @@ class Service:
         elif any(part.needed for part in broken):
             status = "failing"
         return schemas.HealthResponse(status=status, version=VERSION, parts=parts, runs_under_way=0, runs_waiting=0)
+
+    def _try_index(self, counted: list[int]) -> None:
+        for engine in (self.workbench.own_engine, self.workbench.vector_store):
+            if engine is not None:
+                engine.check()
+        counted.append(len(self.workbench.store.documents()))
 
     def _model_problem(self) -> str:
         choice, models = self.choice.model, self.workbench.servers.look()

@@ -29,6 +29,9 @@ def draw_recipe(store: DocumentStore) -> None:
             st.success(_describe(job.result), icon=":material/published_with_changes:")
     now = store.index_version
     with st.expander(f"Chunking: {_line(now.recipe)}", icon=":material/content_cut:"):
+        if (vectors := app_state.workbench().vector_store) is not None:
+            st.markdown(f"Search by vectors: `{vectors.target}` (`CRAG_VECTOR_STORE`). There, nothing is re-indexed.")
+            return
         st.markdown("Search: **exact** (a question is compared with every chunk).")
         if not access.is_administrator():
             return

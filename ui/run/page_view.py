@@ -35,6 +35,7 @@ _ALONE = (
     "The index does not hold this document any more, or not in this version: here is the chunk alone, as the run "
     "recorded it. Add the document on the Documents page to see it in its place."
 )
+_OF_ENGINE = "Your own engine gives chunks, and no documents to show them in: here is the chunk alone."
 
 Verdicts = Sequence[StripVerdict]
 
@@ -56,7 +57,7 @@ def draw_place(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: 
     verdicts = sorted(verdicts, key=lambda verdict: verdict.strip.start)
     if passage.origin is Origin.WEB:
         _draw_web(passage, verdicts, key)
-    elif workbench.places.has_pages(passage):
+    elif workbench.own_engine is None and workbench.places.has_pages(passage):
         try:
             _draw_page(passage, verdicts, workbench, key)
         except CragError as error:
@@ -107,7 +108,7 @@ def _draw_page(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: 
 
 def _draw_text(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: str, no_page: str = "") -> None:
     """`no_page` says why this stands in for the picture of a page."""
-    around, why = None, _ALONE
+    around, why = None, _OF_ENGINE if workbench.own_engine else _ALONE
     try:
         with st.spinner("Looking it up"):
             around = workbench.places.surroundings(passage)

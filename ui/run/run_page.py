@@ -99,7 +99,8 @@ def _draw_evidence() -> None:
     if routed.decision.is_from_memory:
         st.markdown("No document was read.")
     elif not trace.passages:
-        st.markdown("Nothing was retrieved. Add documents on the Documents page.")
+        own = app_state.workbench().own_engine is not None
+        st.markdown("Nothing was retrieved." + ("" if own else " Add documents on the Documents page."))
     actions = CardActions(current_run.drop, current_run.pin, current_run.open_place, passage_feedback(view))
     draw_passages(view, actions)
     draw_web(view, actions)

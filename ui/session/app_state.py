@@ -94,10 +94,14 @@ def warm_up() -> Job[Progress | None, Warmed]:
     marker = workbench.config.home / SAMPLE_MARKER
 
     def work(job: Job[Progress | None, Warmed]) -> Warmed:
+        if workbench.own_engine is not None:
+            workbench.own_engine.open()
+            return Warmed()
         done = Warmed()
         files = [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
         workbench.store.take_over(job.tell, job.cancel)
-        if not marker.exists() and _holds_no_other(files):
+        is_ours = not workbench.config.vector_store  # nobody asked for the samples in theirs
+        if is_ours and not marker.exists() and _holds_no_other(files):
             done = replace(done, indexed=workbench.store.ingest(files, job.tell, cancel=job.cancel))
             # At the end of the program the parsing processes may be gone before `cancel` is set: what came tells.
             if len(done.indexed) == len(files) and all(one.document_id for one in done.indexed):

@@ -340,6 +340,8 @@ def _embedding() -> Health:
     workbench, warming, loading = app_state.workbench(), app_state.warm_up(), app_state.model_loading()
     if error := warming.error or loading.error:
         return Health("Embedding", False, error.message, error.hint)
+    if workbench.own_engine is not None:
+        return Health("Embedding", None, "that of your own engine")
     try:
         name = workbench.store.index_version.embedding
     except CragError:
@@ -373,12 +375,20 @@ def _troubles() -> tuple[Health, ...]:
 
 
 def _store() -> Health:
+    workbench = app_state.workbench()
+    if (engine := workbench.own_engine) is not None:
+        if engine.problem is None:
+            return Health("Store", None, f"{engine.where}, not asked yet")
+        return Health("Store", not engine.problem, engine.problem or f"{engine.kind} of {engine.where}, read only")
+    if workbench.vector_store is not None and workbench.vector_store.problem:
+        return Health("Store", False, workbench.vector_store.problem)
     try:
-        count = app_state.workbench().store.count()
+        count = workbench.store.count()
     except CragError as error:
         return Health("Store", False, error.message, error.hint)
     if not count and app_state.warm_up().is_running:
         return Health("Store", None, "the sample documents are on their way in")
     if not count:
         return Health("Store", False, "empty: add documents on the Documents page")
-    return Health("Store", True, f"{count} chunks")
+    where = f", vectors in {workbench.vector_store.where}" if workbench.vector_store else ""
+    return Health("Store", True, f"{count} chunks{where}")

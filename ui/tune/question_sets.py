@@ -10,7 +10,7 @@ from threading import Event
 import streamlit as st
 
 from crag_core.base.data_files import DATA
-from crag_core.base.errors import CragError
+from crag_core.base.errors import CragError, WrongUse
 from crag_core.base.text.display import counted
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.drafting.draft import draft as draft_questions
@@ -46,6 +46,8 @@ def draft(count: int, ask_model: bool) -> tuple[LabelledQuestion, ...]:
 
     Raises `CragError`.
     """
+    if (engine := app_state.workbench().own_engine) is not None:
+        raise WrongUse(f"{engine.where} lists no documents to draft from.", hint="Write questions, or upload them.")
     store, collection = app_state.workbench().store, app_state.choice().collection
     documents = [document for document in store.documents() if collection in ("", document.collection)]
     each = max(MOST_PASSAGES // max(len(documents), 1), 3)

@@ -14,10 +14,12 @@ from typing import Any, BinaryIO
 
 from crag_core.app import config
 from crag_core.app.config import Config
+from crag_core.app.own_engine import RETRIEVER, VECTOR_STORE
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BackupFailed, CragError, WrongUse
 from crag_core.pipeline.run import VERSION, now
-from crag_core.storage.backup.archive import Counts, Manifest, Sink, read_archive, write_archive
+from crag_core.retrieval.index.store import PassageStore
+from crag_core.storage.backup.archive import VECTORS, Counts, Manifest, Sink, read_archive, write_archive
 from crag_core.storage.backup.home import collected, left_out, new_file, put_in_place, unfinished
 
 STREAM = "-"
@@ -33,9 +35,9 @@ def add_commands(commands: Any) -> None:
 
 
 def backup(options: argparse.Namespace) -> int:
-    workbench = Workbench()
-    settings = workbench.config
-    with _target(options.file) as sink, collected(settings.home, workbench.store.copy_to) as folder:
+    settings = config.load()
+    copy_file = Workbench(replace(settings, retriever="", vector_store="")).store.copy_to
+    with _target(options.file) as sink, collected(settings.home, copy_file) as folder:
         made = write_archive(folder, count(folder, settings), VERSION, now(), sink)
     print(f"{options.file}: {made.counts}; {made.size / 1e6:.1f} MB in {len(made.entries)} files", file=sys.stderr)
     for line in _not_in_it(settings):
@@ -53,6 +55,10 @@ def restore(options: argparse.Namespace) -> int:
         _check_counts(folder, made, settings)
         put_in_place(folder, home)
     print(f"{home}: {made.counts}, as they were at {made.made_at} (version {made.program})")
+    if settings.retriever:
+        print(f"note: the documents restored here are searched once {RETRIEVER} is unset")
+    if settings.vector_store:
+        print(f"note: the vectors of documents added with {VECTOR_STORE} are in that store; if not, add those again")
     if not _is_here(settings.history):
         print("note: CRAG_HISTORY says that runs are kept elsewhere; those restored here are not looked at")
     return 0
@@ -60,11 +66,12 @@ def restore(options: argparse.Namespace) -> int:
 
 def count(home: Path, settings: Config) -> Counts:
     """What a home holds, which is read as the application does; nothing is deleted for its age."""
-    own = replace(settings, home=home, history="disk", history_days=0.0, cache="off", audit="off", metrics_port=0)
+    own = replace(settings, home=home, retriever="", vector_store="", history="disk", history_days=0.0, cache="off")
+    own = replace(own, audit="off", metrics_port=0)
     held = Workbench(own)
     if held.not_taken:
         raise BackupFailed("\n".join(held.not_taken), hint="Take another backup.")
-    documents = held.store.documents()
+    documents = (*held.store.documents(), *PassageStore(home / VECTORS, held.embedder).documents())
     return Counts(
         documents=len(documents),
         passages=sum(document.passages for document in documents),
@@ -99,6 +106,10 @@ def _not_in_it(settings: Config) -> list[str]:
         lines.append("runs and labels, which are in PostgreSQL (CRAG_HISTORY): back it up with pg_dump")
     elif settings.history != "off" and not _is_here(settings.history):
         lines.append("runs and labels, which are in a database of their own (CRAG_HISTORY): back that up too")
+    if settings.retriever:
+        lines.append(f"the index of your own engine ({settings.retriever}, CRAG_RETRIEVER): back that up too")
+    if settings.vector_store:
+        lines.append(f"the vector store ({settings.vector_store}, CRAG_VECTOR_STORE): back that up too")
     if unknown := left_out(settings.home):
         lines.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
     return lines

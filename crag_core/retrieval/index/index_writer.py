@@ -162,8 +162,12 @@ class IndexWriter:
                     row, state=State.INDEXED, passages=len(embedded), version=next_version, owner="", changed_at=now()
                 )
                 _put(database, known)
+                self.put(known, embedded)
             _remove(database, [one.id for one in older])
             return Written(known, is_new, any(one.is_whole for one in older))
+
+    def put(self, row: Document, embedded: Embedded) -> None:
+        """Where vectors are searched elsewhere: called in the transaction that commits a document."""
 
     def whole(self) -> list[Document]:
         """The indexed documents."""

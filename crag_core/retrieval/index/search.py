@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -94,6 +95,12 @@ class Searcher:
         )
         scored = sorted(((row[0], -row[1]) for row in rows), key=lambda pair: (-pair[1], pair[0]))
         return self._hits(database, [one for one in scored if one[1] >= _LEAST * scored[0][1]])
+
+    def at(self, database: sqlite3.Connection, places: Sequence[tuple[str, int]]) -> list[Hit]:
+        """Passages by document and ordinal, in this order; those that are not there are left out."""
+        query = f"SELECT p.number FROM {self._table} p JOIN documents d ON d.number = p.document WHERE d.id = ? AND "
+        rows = [database.execute(f"{query} p.ordinal = ?", place).fetchone() for place in places]
+        return self._hits(database, [(row[0], -float(at)) for at, row in enumerate(rows) if row is not None])
 
     def _telling(self, database: sqlite3.Connection, words: list[str]) -> list[str]:
         """The rarest words of a question, at least one, as many as `_MOST_ROWS` allow."""

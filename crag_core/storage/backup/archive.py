@@ -28,9 +28,11 @@ NAME = "crag-backup.json"
 """The last file of an archive: one that was cut short lacks it."""
 
 MARKER = "sample-indexed"
-FOLDERS = ("index", "laboratory")
+VECTORS = "vector-store"
+"""Has a file of the same kind, of the documents whose vectors are in a vector store of the user's own."""
+FOLDERS = (VECTORS, "index", "laboratory")
 FILES = (sqlite_file.NAME, MARKER, "history.db", "audit.jsonl")
-"""What is ever restored; folders, and the last two files, are in backups of earlier versions."""
+"""What is ever restored; the last two of each are in backups of earlier versions."""
 
 
 class Sink(Protocol):

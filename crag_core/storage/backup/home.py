@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BackupFailed
-from crag_core.storage.backup.archive import BESIDE, FILES, FOLDERS, MARKER
+from crag_core.storage.backup.archive import BESIDE, FILES, FOLDERS, MARKER, VECTORS
 
 _PREFIX = ".backup-"
 _KNOWN = {*FOLDERS, *FILES, "grades.sqlite", "history.db.new", "backup.lock"}
@@ -38,6 +38,9 @@ def collected(home: Path, copy_file: Callable[[Path], None]) -> Iterator[Path]:
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=home))
             try:
                 copy_file(folder / sqlite_file.NAME)
+                if (home / VECTORS).is_dir():
+                    (folder / VECTORS).mkdir()
+                    sqlite_file.copy(home / VECTORS / sqlite_file.NAME, folder / VECTORS / sqlite_file.NAME)
                 if (home / MARKER).is_file():
                     shutil.copy2(home / MARKER, folder / MARKER)
                 yield folder
