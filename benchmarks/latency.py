@@ -143,7 +143,7 @@ def start() -> Iterator[Figure]:
     with open_browser() as browser, tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         (home / "sample-indexed").touch()
-        served, drawn, loaded = [], [], []
+        served, drawn = [], []
         for _ in range(3):
             begun = time.perf_counter()
             with serve(home) as url:
@@ -152,11 +152,8 @@ def start() -> Iterator[Figure]:
                 page.goto(url)
                 page.get_by_role("textbox", name="Your question").wait_for()
                 drawn.append(time.perf_counter() - begun)
-                page.get_by_text("Loading the embedding model").wait_for(state="detached")
-                loaded.append(time.perf_counter() - begun)
                 page.close()
         yield Figure("command to first page", median(drawn), 3, "s", f"server answers after {median(served):.1f} s")
-        yield Figure("command to embedding model loaded", median(loaded), None, "s", "in the background")
         imported = [
             _seconds([sys.executable, "-c", "import crag_core.app.workbench, ui.shell.sidebar"]) for _ in range(3)
         ]

@@ -261,8 +261,8 @@ def test_equal_records_have_equal_fingerprints() -> None:
 
 
 def test_the_fingerprint_is_the_same_in_every_process() -> None:
-    # SHA-256 of {"calls":1,"completion_tokens":3,"cut":0,"prompt_tokens":2}
-    assert fingerprint(Usage(1, 2, 3)) == "45091bfecfc4f5ed"
+    # SHA-256 of {"calls":1,"completion_tokens":3,"cut":0,"ended":"","prompt_tokens":2}
+    assert fingerprint(Usage(1, 2, 3)) == "5db0b25e2e028d64"
 
 
 def test_every_setting_is_part_of_the_fingerprint() -> None:

@@ -188,7 +188,7 @@ def upload(page: Page, url: str, *files: Path) -> None:
     """Open the page of documents and index what an earlier test has not; returns once each has its outcome."""
     page.goto(f"{url}/documents")
     expect(page.get_by_role("button", name="Index", exact=True)).to_be_visible()
-    expect(page.get_by_text("Loading the embedding model")).to_have_count(0)
+    expect(page.get_by_text("Reading the index")).to_have_count(0)
     contents = {(url, file.read_bytes()) for file in files}
     if contents <= _indexed:
         return

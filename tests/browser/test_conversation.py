@@ -57,6 +57,7 @@ def test_a_conversation_is_seen_changed_shared_and_begun_anew(
     expect(other_page.get_by_text("· edited by you")).to_be_visible()
     expect(other_page.get_by_label("Your question")).to_have_value("And who built it?")
     other_page.locator(".st-key-turns").get_by_role("button").click()
+    settled(other_page)  # two fields while the page moves
     expect(other_page.get_by_label("Your question")).to_have_value(QUESTION)
 
     page.keyboard.press("Escape")

@@ -168,7 +168,7 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
     watch.over(page)
     page.goto(f"{app}/documents")
     expect(page.get_by_role("button", name="Index", exact=True)).to_be_visible()
-    expect(page.get_by_text("Loading the embedding model")).to_have_count(0)
+    expect(page.get_by_text("Reading the index")).to_have_count(0)
     page.locator("input[type=file]").set_input_files(
         [{"name": NAME, "mimeType": "text/markdown", "buffer": document()}]
     )

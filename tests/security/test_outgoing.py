@@ -147,7 +147,8 @@ def test_no_model_call_follows_a_redirect(
         pytest.raises(ModelUnavailable, match="not followed"),
     ):
         call(make(server.url), threading.Event())
-    assert len(server.paths) == 1 and target.paths == []
+    asked = [path for path in server.paths if path != "/api/show"]  # what the model reads is looked up before
+    assert len(asked) == 1 and target.paths == []
 
 
 @every_look

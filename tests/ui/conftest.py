@@ -59,15 +59,19 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         store = workbench.Workbench(Config(home=folder)).store
         store.ingest([(name, text.encode()) for name, text in DOCUMENTS.items()])
         (folder / "sample-indexed").touch()
+        shutil.copytree(folder, _before(folder))
         yield folder
+
+
+def _before(home: Path) -> Path:
+    """The home as it was before anything was asked there."""
+    return home.with_name(f"{home.name}-before")
 
 
 @pytest.fixture
 def own(home: Path, tmp_path: Path) -> Path:
     """A copy of the indexed home, without what was asked there: what is kept here is nobody else's."""
-    folder = tmp_path / "own"
-    shutil.copytree(home, folder, ignore=shutil.ignore_patterns("history*", "audit*"))
-    return folder
+    return Path(shutil.copytree(_before(home), tmp_path / "own"))
 
 
 @pytest.fixture

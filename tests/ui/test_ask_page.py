@@ -168,6 +168,7 @@ def test_a_route_without_the_web_needs_no_approval(start: Start) -> None:
     put_thresholds(app, (0.1, 0.99)).run()
     ask(app, PRICE)
     assert "Search the web?" in shown(app)
+    assert "14 pounds a night" in shown(app).split("Search the web?")[0], "what the documents say comes first"
     put_thresholds(app, (0.1, 0.2))
     app.run()
     assert "CORRECT" in header(app) and "Search the web?" not in shown(app)

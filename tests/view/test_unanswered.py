@@ -12,7 +12,7 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.refine import decompose
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.answer.unanswered import Unanswered, unanswered
+from crag_core.view.answer.unanswered import Unanswered, nearest_sentences, unanswered
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import view_run
 from tests.builders import grade, passage, policy, round_of, searched, trace, web_page
@@ -35,6 +35,13 @@ def run(grades: float | None = 0.9, strips: float | None = 0.9, of: str | Policy
 
 def told(run: Trace, under: Policy | None = None) -> Unanswered:
     return unanswered(view_run(run, under))
+
+
+@pytest.mark.parametrize("grades", [0.2, 0.6, 0.9])
+def test_the_nearest_sentences_are_those_with_the_best_scores_whatever_became_of_them(grades: float) -> None:
+    found = nearest_sentences(view_run(run(grades=grades)), 2)
+    assert [(one.text, one.score) for one in found] == [("It is white.", 0.91), ("Adults pay nine euros.", 0.9)]
+    assert nearest_sentences(view_run(run(strips=None))) == ()
 
 
 # --- everything set aside ---------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import streamlit as st
 from crag_core.app.background_jobs import Job, RunJob
 from crag_core.base.documents import Progress
 from crag_core.base.text.display import counted
+from crag_core.base.types.steps import StepName
 from crag_core.view.run_view import view_run
 from ui.run.path import draw_path
 from ui.run.verdict import draw_verdict, verdict_row
@@ -61,7 +62,7 @@ def _draw_warming_live() -> None:
     warming = app_state.warm_up()
     if not warming.is_running:
         st.rerun()
-    draw_indexing(warming, idle="Loading the embedding model")
+    draw_indexing(warming, idle="Reading the index")
 
 
 @ticking()
@@ -125,4 +126,6 @@ def _doing(job: RunJob) -> str:
     now = job.progress
     progress = f", {now.counted[0]} of {now.counted[1]}" if now.counted else ""
     waits = "" if (line := waiting_for(job)) else app_state.workbench().servers.waits_for(job.cancel)
+    if now.step == StepName.RETRIEVE and app_state.model_loading().is_running:
+        waits = "the embedding model is being loaded"
     return f"{line or now.step + progress + (f': {waits}' if waits else '')} … {seconds:.0f} s"

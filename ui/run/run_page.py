@@ -17,7 +17,7 @@ from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.record import RoundRow, call_rows, calls_by_step, cost_of, round_rows, settings_of
 from crag_core.view.run_view import RunView, view_run
-from ui.run.answer_card.card import draw_answer
+from ui.run.answer_card.card import draw_answer, draw_nearest
 from ui.run.answer_card.consolidated import draw_consolidated
 from ui.run.answer_card.logged import draw_logged
 from ui.run.answer_card.two_answers import draw_two_answers
@@ -79,6 +79,7 @@ def _draw_answers(view: View) -> None:
     _draw_anchor("answers")
     first = current_run.first()
     if _asks_for_approval(view):
+        draw_nearest(view)
         draw_approval(view.taken)
     elif first is not None and current_run.is_first_beside():
         draw_two_answers(view_run(first), view, offered(view), generate)

@@ -64,8 +64,9 @@ def view_of(taken: Trace, trace: Trace, policy: Policy) -> View:
 
 
 def is_any() -> bool:
-    """Whether a run is on the Ask page, under way or asked for by the address."""
-    return bool(app_state.trace() or st.session_state.get("job") or "run" in st.query_params)
+    """Whether a run is on the Ask page, under way, about to be opened, or asked for by the address."""
+    kept = (st.session_state.get(key) for key in ("trace", "job", "opening"))
+    return any(kept) or "run" in st.query_params
 
 
 def edits() -> Edits:

@@ -82,6 +82,15 @@ def _where(view: RunView) -> Iterator[str]:
         yield describe_web(trace, routed)
 
 
+def nearest_sentences(view: RunView, most: int = 3) -> tuple[Nearest, ...]:
+    """Those with the best scores, whatever became of them; none of them is called an answer."""
+    passages = {one.id: one for one in view.changed.every_passage}
+    scored = [(one.strip.score, one) for one in view.routed.knowledge.verdicts if one.strip.score is not None]
+    best = sorted(scored, key=lambda pair: -pair[0])[:most]
+    found = ((score, one, passages[one.strip.passage_id]) for score, one in best)
+    return tuple(Nearest(with_headers(one.strip, passage), passage, score, one.reason) for score, one, passage in found)
+
+
 def _nearest(view: RunView) -> Nearest | None:
     """Of the sentences that were struck out; of those that the writer had, if it was given any."""
     known, routed = view.changed, view.routed

@@ -13,9 +13,9 @@ from crag_core.base.text.display import counted, shortened
 from crag_core.base.text.refusals import says_more
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.trace.grounding.ending import AnswerEnding
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote, why_doubtful
 from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of
-from crag_core.view.answer.unanswered import Nearest, Unanswered, unanswered
+from crag_core.view.answer.unanswered import Nearest, Unanswered, nearest_sentences, unanswered
 from crag_core.view.run_view import RunView, name_of
 from ui import PARTS
 from ui.run.answer_card.offer import Offer, cost
@@ -150,6 +150,22 @@ def _listed(shown: Sequence[Source]) -> str:
     )
 
 
+# --- before the web is searched ---------------------------------------------------------------------------------------
+
+
+def draw_nearest(view: RunView) -> None:
+    """What the documents say, where a search of the web waits for the user's word."""
+    found = nearest_sentences(view)
+    if not found:
+        return
+    colour, icon = ENDINGS[AnswerEnding.DOUBTFUL]
+    with st.container(border=True, gap="small", key=f"nearest_{view.trace.id}"):
+        st.markdown(f"#### :{colour}-badge[:material/{icon}: Nearest sentences]")
+        places = ((one, view.labels[one.passage.id]) for one in found)
+        st.markdown("  \n".join(f"[\\[{label.number}\\]](#{label.anchor}) {_quoted(one)}" for one, label in places))
+        st.caption(plain(why_doubtful(view.routed.decision, view.trace.web)))
+
+
 # --- no answer ------------------------------------------------------------------------------------------------------
 
 
@@ -191,9 +207,13 @@ def _draw_searched(found: Unanswered) -> None:
 
 
 def _nearest(nearest: Nearest) -> str:
-    score = f"score {nearest.score:.2f}"
-    why = nearest.why if nearest.why.startswith("score ") else f"{score}: {nearest.why}"
+    why = nearest.why if nearest.why.startswith("score ") else f"score {nearest.score:.2f}: {nearest.why}"
+    return _quoted(nearest, why)
+
+
+def _quoted(nearest: Nearest, why: str = "") -> str:
     quoted = plain(shortened(quotable(nearest.text) or nearest.text, _LONGEST))
+    why = why or f"score {nearest.score:.2f}"
     return f"“{quoted}” :gray[{plain(str(name_of(nearest.passage)))} · {plain(why)}]"
 
 
