@@ -36,10 +36,6 @@ from crag_core.pipeline.run import VERSION
 from crag_core.service import command as service
 
 FAILED, WRONG, STOPPED, UNHEARD = 1, 2, 130, 141
-MODEL_COMMANDS = {"run", "serve", "ingest", "reindex", "ask", "evaluate", "tune", "calibrate", "compare"}
-"""They may load models."""
-NEEDED = 4 * 2**30
-"""Bytes of address space that they take, of which PyTorch and ONNX Runtime reserve the most."""
 SERVING = ("fastapi", "starlette", "uvicorn")
 """Packages of the extra `serve`; those of the others are in the extra `app`."""
 EXIT_CODES = (
@@ -87,8 +83,6 @@ def main(arguments: list[str] | None = None) -> int:
     """The exit code, as `EXIT_CODES` tells; wrong use of options raises `SystemExit` with it."""
     try:
         options = _parser().parse_args(arguments)
-        if options.chosen in MODEL_COMMANDS:
-            _check_memory()
         return int(options.command(options))
     except CragError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -105,27 +99,13 @@ def main(arguments: list[str] | None = None) -> int:
         return STOPPED
 
 
-def _check_memory() -> None:
-    """Raises `CragError` below `NEEDED`: libraries end there with faults of every kind, or blame the network."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit != resource.RLIM_INFINITY and limit < NEEDED:
-        raise CragError(
-            f"Expected {NEEDED / 2**30:g} GB of memory (address space), found a limit of {limit / 2**30:.1f} GB.",
-            hint="Raise it, with ulimit -v or prlimit --as, or where the service manager sets it.",
-        )
-
-
 def _parser() -> argparse.ArgumentParser:
     program = "crag-explorer" if sys.argv[0].endswith("crag-explorer") else "python -m crag_core"
     parser = argparse.ArgumentParser(
         prog=program, description="Corrective RAG, from the command line.", epilog=EXIT_CODES
     )
     parser.add_argument("--version", action="version", version=VERSION)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="chosen")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in (
         start, service, documents, ask, report, tune, calibrate, compare, import_log, metrics, backup,
         settings,

@@ -100,13 +100,3 @@ def test_the_version_is_printed(home: Path) -> None:
     with start(home, "--version") as process:
         assert process.communicate(timeout=SLOW)[0].decode().strip() == VERSION
     assert process.returncode == 0
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="skipped: only Linux has this")
-@pytest.mark.parametrize("command", ["ask hello", "ingest README.md", "serve"])
-def test_too_little_memory_is_told_before_anything_begins(home: Path, command: str) -> None:
-    limited = ["prlimit", f"--as={2 * 2**30}", sys.executable, "-m", "crag_core", *command.split()]
-    environment = {**os.environ, "CRAG_HOME": str(home)}
-    ended = subprocess.run(limited, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=SLOW)
-    assert ended.returncode == 1 and not home.exists()
-    assert ended.stderr.startswith("error: Expected 4 GB of memory") and "Traceback" not in ended.stderr
