@@ -55,7 +55,7 @@ def collected(home: Path, copy_file: Callable[[Path], None]) -> Iterator[Path]:
             raise
         raise BackupFailed(
             f"The home {home} takes no copy of its file ({error.strerror or error}).",
-            hint="The copy is made in the home first: free some disk space there, or give this user the right to write.",
+            hint="The copy is made in the home first: free some disk space there, or give this user write access.",
         ) from error
 
 
