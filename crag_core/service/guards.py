@@ -163,9 +163,12 @@ def error_body(error: str, hint: str, kind: str) -> dict[str, object]:
 
 def extra_headers(status: int) -> dict[str, str]:
     """What belongs to an answer of this status."""
-    return {401: {"www-authenticate": "Bearer"}, 429: {"retry-after": f"{RETRY_S}"}, 503: {"retry-after": "30"}}.get(
-        status, {}
-    )
+    return {
+        400: {"connection": "close"},
+        401: {"www-authenticate": "Bearer"},
+        429: {"retry-after": f"{RETRY_S}"},
+        503: {"retry-after": "30"},
+    }.get(status, {})
 
 
 async def _answer(send: Send, status: int, error: str, hint: str) -> None:

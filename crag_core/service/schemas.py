@@ -17,7 +17,8 @@ from crag_core.trace.summary import Ending
 LONGEST_QUESTION = 1000
 """Characters, as on the Ask page."""
 MOST_CONTEXTS = 100
-LONGEST_CONTEXT = 100_000
+MOST_CHARACTERS = 100_000
+"""Of all contexts together, since each takes time to grade."""
 _LONGEST_NAME = 500
 
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
@@ -92,7 +93,7 @@ class QueryRequest(Judged):
 class Context(Asked):
     """One retrieved chunk, as your retriever gave it."""
 
-    text: str = Field(max_length=LONGEST_CONTEXT)
+    text: str = Field(max_length=MOST_CHARACTERS)
     id: Name | None = Field(None, description="Left out: its place in the list, from 1.")
     source: str = Field("", max_length=_LONGEST_NAME, description="The document, for people.")
     score: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
@@ -118,13 +119,25 @@ class RouteRequest(Judged):
     )
 
     question: Question
-    contexts: list[Context] = Field(max_length=MOST_CONTEXTS, description="In rank order; empty: nothing was found.")
+    contexts: list[Context] = Field(
+        max_length=MOST_CONTEXTS,
+        description=f"In rank order, {MOST_CHARACTERS:,} characters together at most; empty: nothing was found.",
+    )
     scores: Literal["retriever", "cosine"] = Field(
         "retriever",
         description="cosine: the scores are cosines of the embedding model that this service is set to.",
     )
     keep: bool = Field(False, description="true: the record is kept in the history, under the id of the response.")
     record: bool = Field(False, description="true: the record comes with the decision; /reroute decides it again.")
+
+    @model_validator(mode="after")
+    def _is_bounded(self) -> Self:
+        characters = sum(len(one.text) for one in self.contexts)
+        if characters > MOST_CHARACTERS:
+            raise ValueError(
+                f"expected contexts of at most {MOST_CHARACTERS:,} characters together, found {characters:,}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _ids_are_different(self) -> Self:

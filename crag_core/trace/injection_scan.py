@@ -239,7 +239,7 @@ def remark(trace: Trace) -> str:
     if not count:
         return ""
     what = "1 chunk or web result contains" if count == 1 else f"{count} chunks or web results contain"
-    return f"{what} text that looks like instructions to a model; it changes no decision"
+    return f"{what} text that looks like instructions to a model; it changes no decision. A notice, not a guard"
 
 
 def meaning(suspicion: Suspicion) -> str:

@@ -26,6 +26,22 @@ from tests.storage.history_parts import large_run, whole_run
 Output = pytest.CaptureFixture[str]
 
 
+@pytest.mark.parametrize("place", ["tempfile.mkdtemp", "filelock.FileLock.acquire"])
+def test_a_home_that_takes_no_copy_is_named_and_not_the_target(
+    place: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    def refuse(*given: object, **more: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    fill(home)
+    monkeypatch.setattr(place, refuse)
+    archive = tmp_path / "kept" / "home.tar"
+    archive.parent.mkdir()
+    assert main(["backup", str(archive)]) == 1
+    told = capsys.readouterr().err
+    assert f"The home {home} takes no copy" in told and str(archive) not in told and not names_beside(archive)
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"

@@ -63,11 +63,21 @@ def eat_memory(content: bytes, name: str) -> tuple[Page, ...]:
         eaten.append(bytearray(10 * 2**20))
 
 
+def blame_file(content: bytes, name: str) -> tuple[Page, ...]:
+    """As a library that calls a refused allocation a fault of the file."""
+    try:
+        return eat_memory(content, name)
+    except MemoryError:
+        pass
+    raise ValueError("unknown error")
+
+
 def eat_memory_outside_python(content: bytes, name: str) -> tuple[Page, ...]:
     system = ctypes.CDLL(None)
     system.malloc.restype = ctypes.c_void_p
     while place := system.malloc(ctypes.c_size_t(10 * 2**20)):
         ctypes.memset(place, 1, 10 * 2**20)
+    os.write(2, b"memory allocation of 10485760 bytes failed\nnote: run with RUST_BACKTRACE=1\n")
     system.abort()
     return ()
 
@@ -152,6 +162,7 @@ READERS = {
     ".leave": leave,
     ".killed": be_killed,
     ".eat": eat_memory,
+    ".blame": blame_file,
     ".malloc": eat_memory_outside_python,
     ".chatter": chatter,
     ".garbage": write_garbage,

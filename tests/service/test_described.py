@@ -67,3 +67,4 @@ def test_the_examples_of_the_document_can_be_used(document: dict[str, Any]) -> N
 def test_the_page_names_the_limits_that_hold() -> None:
     assert f"| 413 | more than {LARGEST_BODY // MEGABYTE} MB; of `/reroute` {LARGEST['/reroute'] // MEGABYTE} |" in PAGE
     assert f"{schemas.LONGEST_QUESTION:,} characters" in PAGE and f"{schemas.MOST_CONTEXTS} contexts" in PAGE
+    assert f"{schemas.MOST_CHARACTERS:,} characters\ntogether" in PAGE

@@ -244,6 +244,12 @@ BAD: list[tuple[str, Any, int, str]] = [
     ("/query", {"resume": "none"}, 404, "No run 'none' is kept."),
     ("/route", {"question": "Why?"}, 422, "contexts: Field required"),
     ("/route", {"question": "Why?", "contexts": [{"text": "a", "id": "1"}, {"text": "b", "id": "1"}]}, 422, "an id"),
+    (
+        "/route",
+        {"question": "Why?", "contexts": [{"text": "a" * 2000}] * 51},
+        422,
+        "100,000 characters together, found 102",
+    ),
     ("/route", {"question": "Why?", "contexts": [{"text": "a"}] * 101}, 422, "contexts: List should have at most 100"),
     ("/reroute", {}, 422, "expected either id or record"),
     ("/reroute", {"id": "../../etc/passwd"}, 404, "No run '../../etc/passwd' is kept."),

@@ -176,18 +176,19 @@ def _extract(content: bytes, name: str, media_type: str) -> Any:
     async def extract() -> Any:
         return await xberg.extract(given, config)
 
+    fault: Exception | None = None
     try:
         result = asyncio.run(extract())
         problems = [str(getattr(one, "message", one)) for one in result.errors]
     except xberg.XbergError as error:
-        result, problems = None, [str(error)]
+        result, problems, fault = None, [str(error)], error
     if result is None or not result.results:
         detail = " ".join(" ".join(problems).split())
         raise DocumentRefused(
             f"{name}: expected {EXPECTED.get(PurePath(name).suffix.lower(), 'a document')}, "
             f"found a damaged one ({detail[:200].rstrip('.') or 'nothing in it'}).",
             hint="Open it in its own program, let it be repaired, save it and add it again.",
-        )
+        ) from fault
     return result.results[0]
 
 

@@ -29,6 +29,7 @@ from crag_core.retrieval.sandbox.messages import (
     unpack_picture,
 )
 from crag_core.retrieval.sandbox.process_pool import (
+    Killed,
     OutOfMemory,
     ProcessLost,
     ProcessPool,
@@ -110,7 +111,7 @@ class DocumentProcesses(ProcessPool):
         try:
             return self._ask(request, content, unpack, cancel or Event())
         except ProcessLost as lost:
-            hints = {StartFailed: _START_AGAIN, TookTooLong: _SPLIT, OutOfMemory: _SPLIT}
+            hints = {StartFailed: _START_AGAIN, TookTooLong: _SPLIT, OutOfMemory: _SPLIT, Killed: _SPLIT}
             raise DocumentRefused(
                 f"{request.name}: cannot be read, since the process that parses it {lost}.",
                 hint=hints.get(type(lost), _SAVE_AGAIN),
@@ -148,7 +149,7 @@ class DocumentProcesses(ProcessPool):
         def read(header: Any, body: bytes) -> Value | DocumentRefused:
             reply = check_reply(header, numbered.id)
             if reply.is_out_of_memory:
-                raise OutOfMemory(f"needed more than {self._limits.memory // 2**20:,} MB of memory")
+                raise OutOfMemory
             if reply.message:
                 return DocumentRefused(reply.message[:_MOST_SHOWN], hint=reply.hint[:_MOST_SHOWN])
             return unpack(reply, body)
@@ -162,6 +163,8 @@ class DocumentProcesses(ProcessPool):
             # An earlier file may have damaged it, or it ended just now because it was idle.
             if process.served > 1 and not isinstance(lost, TookTooLong):
                 return self._ask_one(request, content, unpack, cancel, is_retry=True)
+            if isinstance(lost, OutOfMemory):
+                raise OutOfMemory(f"needs more than {self._limits.memory // 2**20:,} MB of memory") from lost
             raise
 
     def _start(self) -> subprocess.Popen[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -35,6 +36,8 @@ Unpack = Callable[[Any, bytes], Value]
 _START_SECONDS = 60.0
 _END_SECONDS = 5.0
 _MOST_STDERR = 2_000  # bytes
+# As Rust, C++ and Python write before they end; a refused thread has no memory for its stack.
+_OUT_OF_MEMORY = re.compile(rb"memory allocation of|bad_alloc|MemoryError|out of memory|spawn worker thread", re.I)
 _ROOT = Path(__file__).resolve().parents[3]
 # Isolated (-I), it finds our package only on the path that is given to it.
 _PROGRAM = (
@@ -58,6 +61,10 @@ class TookTooLong(ProcessLost):
 
 class OutOfMemory(ProcessLost):
     """It needed more than its memory."""
+
+
+class Killed(ProcessLost):
+    """Something else ended it: the system, when the memory of the machine is full."""
 
 
 def start_isolated(module: str, argument: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -92,6 +99,7 @@ class ChildProcess:
         self._is_ready = False
         self._stderr = b""
         self._reason = ""
+        self._kind: type[ProcessLost] = ProcessLost
         self._lock = Lock()
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._replies: SimpleQueue[tuple[Any, bytes] | None] = SimpleQueue()
@@ -156,7 +164,7 @@ class ChildProcess:
             with suppress(Empty):
                 reply = self._replies.get(timeout=min(left, POLL_SECONDS))
                 if reply is None:
-                    raise ProcessLost(self._reason)
+                    raise self._kind(self._reason)
                 return reply
         raise Stopped("Stopped by you.")
 
@@ -210,7 +218,8 @@ class ChildProcess:
             if stream:
                 with suppress(OSError):  # what was not sent cannot be any more
                     stream.close()
-        self._reason = self._reason or f"ended ({_describe_end(self._process.returncode)})"
+        if not self._reason:
+            self._kind, self._reason = _describe_end(self._process.returncode, self._stderr)
 
     def _kill(self) -> None:
         """Its whole group, unless it was waited for: afterwards its id may be another process's."""
@@ -310,9 +319,13 @@ def _end_all(processes: list[ChildProcess], lock: Lock, closed: Event) -> None:
         process.end()
 
 
-def _describe_end(code: int | None) -> str:
+def _describe_end(code: int | None, stderr: bytes) -> tuple[type[ProcessLost], str]:
     try:
         name = signal.Signals(-(code or 0)).name
     except ValueError:
-        return f"exit status {code}"
-    return "killed, as happens when the memory of the machine is full" if name == "SIGKILL" else name
+        name = f"exit status {code}"
+    if _OUT_OF_MEMORY.search(stderr):
+        return OutOfMemory, f"ended for want of memory ({name})"
+    if name == "SIGKILL":
+        return Killed, "ended (killed, as happens when the memory of the machine is full)"
+    return ProcessLost, f"ended ({name})"

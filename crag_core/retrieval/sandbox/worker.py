@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -61,11 +62,23 @@ def answer(request: Request, content: bytes, limits: Limits) -> tuple[Reply, byt
             return pack_chunks(id_, cut_document(pages, request.name, request.cut, limit=limits.chunks))
         return pack_pages(id_, pages)
     except DocumentRefused as error:
-        if isinstance(error.__cause__, MemoryError):
+        # Many parsers call a refused allocation a fault of the file. A buffer that doubles is refused above a third of
+        # the memory; if an earlier file took that, the application asks a new process.
+        cause = error.__cause__
+        if isinstance(cause, MemoryError) or (cause and _peak_memory() > limits.memory / 3):
             return Reply(id_, is_out_of_memory=True), b""
         return Reply(id_, message=error.message, hint=error.hint), b""
     except MemoryError:
         return Reply(id_, is_out_of_memory=True), b""
+
+
+def _peak_memory() -> int:
+    """Bytes that this process has had at most; 0 where the system limits no memory of a process."""
+    if sys.platform != "linux":
+        return 0
+    import resource
+
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _set_alarm(seconds: int) -> None:

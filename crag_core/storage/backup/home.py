@@ -31,6 +31,7 @@ def collected(home: Path, copy_file: Callable[[Path], None]) -> Iterator[Path]:
 
     if not home.is_dir():
         raise BackupFailed(f"There is nothing to back up: {home} is not there.", hint="Set CRAG_HOME.")
+    is_copied = False
     try:
         with FileLock(home / "backup.lock", timeout=0):
             for left in home.glob(f"{_PREFIX}*"):  # by a kill: whoever makes one now has the lock
@@ -40,11 +41,19 @@ def collected(home: Path, copy_file: Callable[[Path], None]) -> Iterator[Path]:
                 copy_file(folder / sqlite_file.NAME)
                 if (home / MARKER).is_file():
                     shutil.copy2(home / MARKER, folder / MARKER)
+                is_copied = True
                 yield folder
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
     except Timeout as error:
         raise BackupFailed("Another backup of this home is being made.", hint="Wait for it to finish.") from error
+    except OSError as error:
+        if is_copied:  # of whoever writes the backup
+            raise
+        raise BackupFailed(
+            f"The home {home} takes no copy of its file ({error.strerror or error}).",
+            hint="The copy is made in the home first: free some disk space there, or give this user write access.",
+        ) from error
 
 
 def left_out(home: Path) -> tuple[str, ...]:
