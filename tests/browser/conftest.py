@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from urllib.request import urlopen
 
 import pytest
 from fpdf import FPDF
-from playwright.sync_api import Browser, BrowserContext, Download, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Download, Page, TimeoutError, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -192,9 +192,13 @@ def upload(page: Page, url: str, *files: Path) -> None:
     contents = {(url, file.read_bytes()) for file in files}
     if contents <= _indexed:
         return
-    expect(page.locator("input[type=file]")).to_have_count(1)  # two while the page moves
-    page.locator("input[type=file]").set_input_files([str(file) for file in files])
-    page.get_by_role("button", name=re.compile("Index [0-9]+ file")).click()
+    index = page.get_by_role("button", name=re.compile("Index [0-9]+ file"))
+    while not index.is_visible():  # the end of the first start draws the page anew, with another uploader
+        expect(page.locator("input[type=file]")).to_have_count(1)  # two while the page moves
+        page.locator("input[type=file]").set_input_files([str(file) for file in files])
+        with suppress(TimeoutError):
+            index.wait_for(timeout=5_000)
+    index.click()
     expect(page.get_by_text(re.compile(r"indexed, \d+ chunk|already indexed")).first).to_be_visible()
     _indexed.update(contents)
 
