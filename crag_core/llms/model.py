@@ -201,7 +201,7 @@ class ServerModel:
                         raise
                 except ModelUnavailable as error:
                     if never_sent(error):
-                        sent.remove(messages)
+                        sent[:] = [one for one in sent if one is not messages]
                     raise
 
     async def _fit(self, messages: Messages) -> tuple[Messages, int]:

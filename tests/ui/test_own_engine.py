@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import ask, shown
+from tests.stand_ins.local_server import wait_until
+from tests.ui.conftest import ask, settle, shown
 from ui.session.app_state import shared_workbench, warm_up
 
 Start = Callable[..., AppTest]
 MODULE = """
+import threading
+
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores.simple import SimpleVectorStore
@@ -28,6 +31,16 @@ class MyVectors(SimpleVectorStore):
 
 def retriever():
     return MySearch()
+
+released = threading.Event()
+
+class Slow(MySearch):
+    def _retrieve(self, query_bundle):
+        released.wait(20)
+        return super()._retrieve(query_bundle)
+
+def slow():
+    return Slow()
 
 def away():
     raise ConnectionError("no route to postgresql://crag:s3cret@db/rag")
@@ -59,6 +72,18 @@ def test_a_question_is_asked_of_it_and_documents_says_where_they_are(start: Star
     app.run()
     assert not app.exception and not app.file_uploader
     assert "Questions are asked of **MySearch**, which `my_pages:retriever` returns" in shown(app)
+
+
+def test_a_search_of_it_waits_for_no_embedding_model(start: Start, tmp_path: Path) -> None:
+    app = start(CRAG_HOME=str(tmp_path / "home"), CRAG_RETRIEVER="my_pages:slow")
+    app.text_input(key="ask_question").set_value("When does the ferry to Vennick sail?")
+    next(button for button in app.button if button.label == "Ask").click()
+    assert wait_until(lambda: "retrieve" in shown(app.run()), 20)
+    said = shown(app.run())
+    sys.modules["my_pages"].released.set()
+    assert "retrieve …" in said and "embedding model" not in said
+    settle(app)
+    assert "ferry.pdf" in shown(app)
 
 
 @pytest.mark.parametrize("page", ["tune", "compare", "logs", "history"])

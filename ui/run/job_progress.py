@@ -125,7 +125,8 @@ def _doing(job: RunJob) -> str:
     seconds = time.monotonic() - job.started_at
     now = job.progress
     progress = f", {now.counted[0]} of {now.counted[1]}" if now.counted else ""
-    waits = "" if (line := waiting_for(job)) else app_state.workbench().servers.waits_for(job.cancel)
-    if now.step == StepName.RETRIEVE and app_state.model_loading().is_running:
+    workbench = app_state.workbench()
+    waits = "" if (line := waiting_for(job)) else workbench.servers.waits_for(job.cancel)
+    if now.step == StepName.RETRIEVE and workbench.own_engine is None and app_state.model_loading().is_running:
         waits = "the embedding model is being loaded"
     return f"{line or now.step + progress + (f': {waits}' if waits else '')} … {seconds:.0f} s"

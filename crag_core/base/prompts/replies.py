@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def closed_object(properties: dict[str, Any]) -> dict[str, Any]:
     """All of these keys, and no other: some servers let a small model write keys until its tokens are used up."""
     names = list(properties)
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
@@ -18,7 +18,7 @@ FROM_MEMORY = "(from the model's memory)"
 """What the model is told to put behind a statement that stands in no evidence."""
 
 SCORE_FORM = '{"score": <number>, "reasoning": "<one short sentence>"}'
-SCORE_SCHEMA = _object(
+SCORE_SCHEMA = closed_object(
     {
         "score": {"type": "number", "minimum": 0, "maximum": 1},
         "reasoning": {"type": "string", "maxLength": 300},
@@ -29,7 +29,7 @@ YES_NO_FORM = "yes or no"
 """Of which only the first token is read."""
 
 EXTRACTION_FORM = '{"sentences": ["...", "..."]}'
-EXTRACTION_SCHEMA = _object(
+EXTRACTION_SCHEMA = closed_object(
     {"sentences": {"type": "array", "items": {"type": "string", "maxLength": 600}, "maxItems": 12}}
 )
 
@@ -52,7 +52,7 @@ SUFFICIENCY_SAID = {
 """The same as small models say it; so for every table of this kind."""
 
 SUFFICIENT_FORM = '{"explanation": "<one or two sentences>", "verdict": "sufficient" or "not sufficient"}'
-SUFFICIENT_SCHEMA = _object(
+SUFFICIENT_SCHEMA = closed_object(
     {
         "explanation": {"type": "string", "maxLength": 600},
         "verdict": {"type": "string", "enum": [SUFFICIENT, NOT_SUFFICIENT]},
@@ -61,13 +61,13 @@ SUFFICIENT_SCHEMA = _object(
 
 CLASSES_SAID = {letter: letter for letter in ("a", "b", "c")}
 CLASS_FORM = '{"verdict": "A" or "B" or "C"}'
-CLASS_SCHEMA = _object({"verdict": {"type": "string", "enum": ["A", "B", "C"]}})
+CLASS_SCHEMA = closed_object({"verdict": {"type": "string", "enum": ["A", "B", "C"]}})
 
 CHECK_FORM = (
     '{"verdict": "supported" or "partly" or "not supported", '
     '"sentences": [<the numbers of at most three pieces of evidence that it rests on>]}'
 )
-CHECK_SCHEMA = _object(
+CHECK_SCHEMA = closed_object(
     {
         "verdict": {"type": "string", "enum": list(VERDICTS)},
         "sentences": {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 999}, "maxItems": 3},
@@ -75,7 +75,7 @@ CHECK_SCHEMA = _object(
 )
 
 CONDENSE_FORM = '{"question": "<one question>", "missing": "<a word, or nothing>"}'
-CONDENSE_SCHEMA = _object(
+CONDENSE_SCHEMA = closed_object(
     {
         "question": {"type": "string", "minLength": 1, "maxLength": 400},
         "missing": {"type": "string", "maxLength": 60},
@@ -86,11 +86,11 @@ RECALL_FORM = '{"passages": ["...", ...]}'
 CONSOLIDATION_FORM = (
     '{"passages": [{"text": "...", "sources": ["1", "M1"], "contradicts": [<places in this list>]}, ...]}'
 )
-CONSOLIDATION_SCHEMA = _object(
+CONSOLIDATION_SCHEMA = closed_object(
     {
         "passages": {
             "type": "array",
-            "items": _object(
+            "items": closed_object(
                 {
                     "text": {"type": "string", "maxLength": 1200},
                     "sources": {"type": "array", "items": {"type": "string", "maxLength": 4}, "maxItems": 21},
@@ -109,7 +109,7 @@ _REASON = 120  # characters; five reasons in any script must fit into one reply
 
 def batch_schema(count: int) -> dict[str, Any]:
     """For so many passages; whole numbers, since a schema can hold a small model to their range."""
-    entry = _object(
+    entry = closed_object(
         {
             "score": {"type": "integer", "minimum": 0, "maximum": 10},
             "reason": {"type": "string", "maxLength": _REASON},
@@ -121,7 +121,7 @@ def batch_schema(count: int) -> dict[str, Any]:
 def recall_schema(most: int) -> dict[str, Any]:
     """For none to so many passages."""
     passages = {"type": "array", "items": {"type": "string", "maxLength": 1200}, "maxItems": most}
-    return _object({"passages": passages})
+    return closed_object({"passages": passages})
 
 
 def list_schema(count: int) -> dict[str, Any]:
@@ -131,4 +131,4 @@ def list_schema(count: int) -> dict[str, Any]:
 
 def _list_of(name: str, entry: dict[str, Any], count: int) -> dict[str, Any]:
     entries = {"type": "array", "items": entry, "minItems": count, "maxItems": count}
-    return _object({name: entries})
+    return closed_object({name: entries})

@@ -9,6 +9,7 @@ from typing import Any
 
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.prompts.delimiters import harmless
+from crag_core.base.prompts.replies import closed_object
 from crag_core.base.protocols import Cancel, LanguageModel, Messages
 from crag_core.base.reply_parsing import parse_records, without_thoughts
 from crag_core.base.text.words import fold, words
@@ -20,14 +21,12 @@ _AT_ONCE = 8
 LONGEST_QUESTION = 300
 """Characters."""
 
-QUESTION_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
+QUESTION_SCHEMA = closed_object(
+    {
         "question": {"type": "string", "maxLength": LONGEST_QUESTION},
         "answer": {"type": "string", "maxLength": LONGEST_QUESTION},
-    },
-    "required": ["question", "answer"],
-}
+    }
+)
 
 _LONGEST_ANSWER = 12  # words
 _SHOWN = 2000  # characters of a passage

@@ -56,7 +56,7 @@ def _by_name(row: Document) -> tuple[str, str]:
     return row.name.casefold(), row.changed_at
 
 
-def _ignore(progress: Progress) -> None:
+def no_progress(progress: Progress) -> None:
     pass
 
 
@@ -117,7 +117,7 @@ class PassageStore:
     def ingest(
         self,
         documents: Iterable[Given],
-        on_progress: OnProgress = _ignore,
+        on_progress: OnProgress = no_progress,
         *,
         collection: str = MAIN,
         cancel: Cancel | None = None,
@@ -133,7 +133,7 @@ class PassageStore:
         return self._indexer(on_progress, cancel).ingest(documents, collection)
 
     def finish_interrupted(
-        self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None
+        self, on_progress: OnProgress = no_progress, cancel: Cancel | None = None
     ) -> tuple[Ingested, ...]:
         """Index what killed processes had begun to index.
 
@@ -152,7 +152,7 @@ class PassageStore:
         """Forget what killed processes had begun to index, with the copies of the files; what is forgotten."""
         return tuple(self._writer.discard())
 
-    def rebuild(self, recipe: Recipe, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> Rebuilt:
+    def rebuild(self, recipe: Recipe, on_progress: OnProgress = no_progress, cancel: Cancel | None = None) -> Rebuilt:
         """Re-index all documents by another recipe, beside the present passages, which are searched until that is done.
 
         Documents may be added and removed meanwhile. Once `cancel` is set, or after an error, the present ones stay
@@ -161,7 +161,7 @@ class PassageStore:
         """
         return self._rebuilder(on_progress, cancel).rebuild(recipe)
 
-    def finish_rebuild(self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> Rebuilt | None:
+    def finish_rebuild(self, on_progress: OnProgress = no_progress, cancel: Cancel | None = None) -> Rebuilt | None:
         """Continue the re-indexing that a killed process had begun; None: there is none."""
         left = self.interrupted_rebuild()
         return None if left is None else self.rebuild(left, on_progress, cancel)
@@ -176,7 +176,7 @@ class PassageStore:
         if (left := self._writer.lost_version()) is not None:
             self._writer.abandon(left)
 
-    def take_over(self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> tuple[Ingested, ...]:
+    def take_over(self, on_progress: OnProgress = no_progress, cancel: Cancel | None = None) -> tuple[Ingested, ...]:
         """Read the documents of an index of an earlier release once more, from the files that it kept; nothing to do
         without one.
 

@@ -20,7 +20,7 @@ from crag_core.retrieval.index.index_file import IndexFile
 from crag_core.retrieval.index.index_writer import Embedded, IndexWriter, Written, rows_where
 from crag_core.retrieval.index.ingest import Read
 from crag_core.retrieval.index.search import Hit, Searcher
-from crag_core.retrieval.index.store import FindEmbedder, PassageStore, _ignore
+from crag_core.retrieval.index.store import FindEmbedder, PassageStore, no_progress
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
@@ -59,7 +59,7 @@ class VectorStoreWriter(IndexWriter):
             self.sync()
         return missing
 
-    def sync(self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> None:
+    def sync(self, on_progress: OnProgress = no_progress, cancel: Cancel | None = None) -> None:
         """Take out what is not indexed any more, and put in what is; those who do so take turns.
 
         The table `placed` says, by `key_of`, what may be in which vector store, and whether it is there as a whole.
@@ -165,7 +165,7 @@ class VectorStorePassages(PassageStore):
         self._vectors = self._writer = VectorStoreWriter(self._file, recipe, ask, name)
         self._ask = ask
 
-    def take_over(self, on_progress: OnProgress = _ignore, cancel: Cancel | None = None) -> tuple[Ingested, ...]:
+    def take_over(self, on_progress: OnProgress = no_progress, cancel: Cancel | None = None) -> tuple[Ingested, ...]:
         outcomes = super().take_over(on_progress, cancel)
         self._vectors.sync(on_progress, cancel)
         return outcomes

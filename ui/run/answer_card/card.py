@@ -162,7 +162,9 @@ def draw_nearest(view: RunView) -> None:
     with st.container(border=True, gap="small", key=f"nearest_{view.trace.id}"):
         st.markdown(f"#### :{colour}-badge[:material/{icon}: Nearest sentences]")
         places = ((one, view.labels[one.passage.id]) for one in found)
-        st.markdown("  \n".join(f"[\\[{label.number}\\]](#{label.anchor}) {_quoted(one)}" for one, label in places))
+        st.markdown(
+            "  \n".join(f"[\\[{label.number}\\]](#{label.anchor}) {_quoted(one, _score(one))}" for one, label in places)
+        )
         st.caption(plain(why_doubtful(view.routed.decision, view.trace.web)))
 
 
@@ -207,13 +209,16 @@ def _draw_searched(found: Unanswered) -> None:
 
 
 def _nearest(nearest: Nearest) -> str:
-    why = nearest.why if nearest.why.startswith("score ") else f"score {nearest.score:.2f}: {nearest.why}"
+    why = nearest.why if nearest.why.startswith("score ") else f"{_score(nearest)}: {nearest.why}"
     return _quoted(nearest, why)
 
 
-def _quoted(nearest: Nearest, why: str = "") -> str:
+def _score(nearest: Nearest) -> str:
+    return f"score {nearest.score:.2f}"
+
+
+def _quoted(nearest: Nearest, why: str) -> str:
     quoted = plain(shortened(quotable(nearest.text) or nearest.text, _LONGEST))
-    why = why or f"score {nearest.score:.2f}"
     return f"“{quoted}” :gray[{plain(str(name_of(nearest.passage)))} · {plain(why)}]"
 
 
