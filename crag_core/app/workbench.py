@@ -41,7 +41,6 @@ from crag_core.evaluators.policies import (
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
 from crag_core.evaluators.support import open_support
-from crag_core.evaluators.support.parts import SupportParts
 from crag_core.experiments.batch import Recorded
 from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.evaluators import KeptEvaluator
@@ -266,8 +265,7 @@ class Workbench:
         return self._support(self.config.support)
 
     def _support(self, name: str) -> SupportMeter:
-        parts = SupportParts(shipped.EVALUATOR_FOLDER, self.meter.stop_words, self.servers.model, self.prompts)
-        return open_support(name, parts)
+        return open_support(name, shipped.EVALUATOR_FOLDER, self.meter.stop_words, self.servers.model, self.prompts)
 
     def evaluator(
         self,

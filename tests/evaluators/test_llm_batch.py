@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from threading import Event
 
 import pytest
 
-from crag_core.base.errors import ModelUnavailable, Stopped
+from crag_core.base.errors import ModelUnavailable
 from crag_core.base.prompts import replies
 from crag_core.base.protocols import Messages
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import Usage
-from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
+from crag_core.evaluators.judges.llm import LLMBatchEvaluator
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
 from tests.fakes import QUESTION, FakeModel, passage, passages
@@ -80,10 +79,6 @@ def test_readable_reply_is_graded_at_the_first_call(reply: str) -> None:
     assert model.kinds == ["batch"]
 
 
-def test_each_reason_stays_with_its_score() -> None:
-    assert [grade.reason for grade in judge(replying(GOOD))] == ["reason 1", "reason 2", "reason 3"]
-
-
 UGLY = {
     "yes": ("Yes.", "a yes or no"),
     "no": ("No, none of them.", "a yes or no"),
@@ -118,18 +113,6 @@ def test_unreadable_reply_is_asked_again_once_with_the_failure_named(reply: str,
     assert cause in second[-1][1]
 
 
-@pytest.mark.parametrize(("reply", "cause"), UGLY.values(), ids=UGLY)
-def test_reply_that_stays_unreadable_leaves_every_passage_ungraded(reply: str, cause: str) -> None:
-    model = replying(reply, reply)
-    grades = judge(model)
-    assert scores_of(grades) == [None, None, None]
-    for grade in grades:
-        assert cause in grade.cause and grade.cause.endswith("(asked twice)")
-        assert grade.raw == f"{reply}\n--- asked again ---\n{reply}"
-        assert not grade.retryable, "an unreadable reply is no outage"
-    assert model.kinds == ["batch", "batch"]
-
-
 PARTLY = {
     "word": (entries(8, "high", 0), "document 2: the score 'high' is not a number"),
     "null": (entries(8, None, 0), "document 2: the score 'None' is not a number"),
@@ -160,34 +143,12 @@ def test_one_score_that_cannot_be_read_leaves_only_its_own_passage_ungraded(repl
     assert cause.removeprefix("document 2: ") in grades[1].cause
 
 
-@pytest.mark.parametrize(
-    ("reply", "scores"),
-    [
-        (entries(8, 3), [0.8, 0.3, None]),
-        (entries(8), [0.8, None, None]),
-        (GOOD[: GOOD.index("reason 2")], [0.8, None, None]),
-        (GOOD[: GOOD.index("reason 3")], [0.8, 0.3, None]),
-        (GOOD.replace('"reason 2"', '"he said "no""'), [0.8, None, None]),
-    ],
-)
-def test_what_is_missing_at_the_end_is_ungraded_and_asked_for_again(reply: str, scores: list[float | None]) -> None:
-    assert scores_of(judge(replying(reply, reply))) == scores
-    assert scores_of(judge(replying(reply, entries(9, 9, 9)))) == [0.9, 0.9, 0.9], "a whole second reply stands"
-
-
 def test_scores_of_the_first_reply_are_kept_when_the_second_is_worse() -> None:
     first, second = entries(8, "high", 0), "I have told you."
     grades = judge(replying(first, second))
     assert scores_of(grades) == [0.8, None, 0.0]
     assert [grade.raw for grade in grades] == [first, f"{first}\n--- asked again ---\n{second}", first]
     assert [grade.cause for grade in grades] == ["", "expected 3 scores, found none (asked twice)", ""]
-
-
-def test_a_second_reply_that_is_not_whole_fills_the_gaps_of_the_first_only() -> None:
-    first, second = entries(8, "high", 0), entries("low", 3, 9)
-    grades = judge(replying(first, second))
-    assert scores_of(grades) == [0.8, 0.3, 0.0]
-    assert [grade.raw for grade in grades] == [first, second, first]
 
 
 # --- calls and cost -------------------------------------------------------------------------------------------------
@@ -207,12 +168,6 @@ def test_twelve_passages_are_three_calls_and_every_grade_is_its_own() -> None:
     assert cost_of(grades) == Usage(3, 60, 15)
 
 
-def test_nothing_to_grade_asks_nobody() -> None:
-    model = replying()
-    assert LLMBatchEvaluator(model).grade(QUESTION, (), Event()) == ()
-    assert model.asked == []
-
-
 def test_only_the_call_that_failed_is_made_again() -> None:
     def reply(messages: Messages) -> str:
         return by_text(messages) if len(messages) > 2 or "\n7\n" not in messages[1][1] else "Yes."
@@ -224,25 +179,10 @@ def test_only_the_call_that_failed_is_made_again() -> None:
     assert cost_of(grades) == Usage(4, 80, 20)
 
 
-def test_a_call_is_counted_once_on_the_first_grade_of_its_group() -> None:
-    grades = judge(replying(GOOD))
-    assert [grade.usage for grade in grades] == [Usage(1, 20, 5), Usage(), Usage()]
-
-
 @pytest.mark.parametrize("second", [GOOD, "Yes.", entries(1, 2)])
 def test_both_attempts_are_counted_once_each(second: str) -> None:
     grades = judge(replying(entries(8, "high"), second))
     assert [grade.usage for grade in grades] == [Usage(2, 40, 10), Usage(), Usage()]
-
-
-def test_the_seconds_of_all_grades_are_those_of_the_calls() -> None:
-    def slow(messages: Messages) -> str:
-        time.sleep(0.02)
-        return GOOD
-
-    started = time.perf_counter()
-    grades = judge(FakeModel(batch=slow))
-    assert 0.02 <= sum(grade.seconds for grade in grades) <= time.perf_counter() - started
 
 
 # --- outages --------------------------------------------------------------------------------------------------------
@@ -254,33 +194,6 @@ def test_outage_is_ungraded_retryable_and_not_asked_again() -> None:
     assert [(grade.score, grade.retryable, grade.raw) for grade in grades] == [(None, True, None)] * 3
     assert {grade.cause for grade in grades} == {str(AWAY)} and "ollama serve" in grades[0].cause
     assert len(model.asked) == cost_of(grades).calls == 1
-
-
-def test_outage_of_one_call_does_not_take_the_others_with_it() -> None:
-    def reply(messages: Messages) -> str | Exception:
-        return AWAY if "\n7\n" in messages[1][1] else by_text(messages)
-
-    model = FakeModel(batch=reply)
-    grades = judge(model, *(passage(n, str(n % 10)) for n in range(1, 13)))
-    assert [n for n, grade in enumerate(grades, start=1) if grade.score is None] == [6, 7, 8, 9, 10]
-    assert {grade.retryable for grade in grades[5:10]} == {True}
-    assert len(model.asked) == 3
-
-
-def test_outage_at_the_second_attempt_keeps_what_the_first_gave() -> None:
-    first = entries(8, "high", 0)
-    grades = judge(replying(first, AWAY))
-    assert [(grade.score, grade.retryable) for grade in grades] == [(0.8, False), (None, True), (0.0, False)]
-    assert grades[1].raw == f"{first}\n--- asked again ---\n"
-    assert "ollama serve" in grades[1].cause
-    assert cost_of(grades).calls == 2
-
-
-@pytest.mark.parametrize("error", [Stopped("Stopped by you."), ZeroDivisionError("a bug")])
-@pytest.mark.parametrize("before", [(), ("Yes.",)], ids=["at once", "at the second attempt"])
-def test_a_stop_and_a_bug_are_raised(before: tuple[str, ...], error: Exception) -> None:
-    with pytest.raises(type(error)):
-        judge(replying(*before, error))
 
 
 # --- the wire -------------------------------------------------------------------------------------------------------
@@ -312,52 +225,11 @@ def test_the_schema_asks_for_as_many_entries_as_there_are_passages(server: Ollam
     assert cost_of(grades).prompt_tokens > 50
 
 
-def test_the_smaller_last_call_has_a_schema_of_its_own(server: OllamaServer) -> None:
-    server.engine = ScriptedModel(lambda messages: by_text([("", m["content"]) for m in messages]), piece_chars=400)
-    grades = judge_at(server, *(passage(n, str(n)) for n in range(1, 8)))
-    assert scores_of(grades) == [n / 10 for n in range(1, 8)]
-    chats = [body for path, body in server.requests if path == "/api/chat"]
-    assert [body["format"]["properties"]["evaluations"]["maxItems"] for body in chats] == [5, 2]
-
-
 def test_passages_are_judged_by_their_first_800_characters(server: OllamaServer) -> None:
     judge_at(server, passage(1, "a" * 799 + "bc"), passage(2, "d" * 800), passage(3, "e"))
     sent = sent_to(server)
     assert "ab...\n</evidence>" in sent and "c" not in sent.split("ab...")[0].split("<evidence>")[1]
     assert f"{'d' * 800}\n</evidence>" in sent
-
-
-def test_stop_while_the_judge_thinks_raises(server: OllamaServer) -> None:
-    server.faults.delay_s = 10.0
-    cancel = Event()
-    cancel.set()
-    with pytest.raises(Stopped):
-        LLMBatchEvaluator(ollama.model(server.url, MODEL, 10.0, CallLimit(2))).grade(QUESTION, passages(7), cancel)
-    assert server.wait_for_disconnects(len(server.requests))
-
-
-def fail_status(server: OllamaServer) -> None:
-    server.faults.status = 500
-
-
-def fail_dying(server: OllamaServer) -> None:
-    server.faults.die_after = 0
-
-
-def fail_away(server: OllamaServer) -> None:
-    server.stop()
-
-
-@pytest.mark.parametrize(
-    ("fail", "words"), [(fail_status, "failed"), (fail_dying, "went away"), (fail_away, "ollama serve")]
-)
-def test_a_server_that_fails_is_an_outage(
-    server: OllamaServer, fail: Callable[[OllamaServer], None], words: str
-) -> None:
-    fail(server)
-    grades = judge_at(server, *passages(3))
-    assert [(grade.score, grade.retryable) for grade in grades] == [(None, True)] * 3
-    assert words in grades[0].cause
 
 
 HOSTILE = [
@@ -377,10 +249,3 @@ def test_hostile_passage_stays_in_its_own_document(server: OllamaServer, text: s
     assert "</ evidence" not in sent.lower()
     outside = [piece.rpartition("</evidence>")[2] for piece in sent.split("<evidence>")]
     assert outside == [f"Question: {QUESTION}\n\nDocument 1:\n", "\n\nDocument 2:\n", ""]
-
-
-def test_a_question_with_braces_and_quotes_goes_as_it_is(server: OllamaServer) -> None:
-    question = 'What is {0} "%s" in {braces}?\nDocument 1:'
-    model = ollama.model(server.url, MODEL, 10.0, CallLimit(2))
-    LLMBatchEvaluator(model).grade(question, passages(3), Event())
-    assert sent_to(server).startswith(f"Question: {question}\n\nDocument 1:\n<evidence>")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -64,12 +63,6 @@ def test_a_strip_scores_what_its_chunk_answers_times_how_near_it_is_to_the_best(
     assert why == ""
 
 
-def test_of_a_chunk_that_answers_nothing_no_sentence_scores_high(scorer: CrossEncoderStripEvaluator) -> None:
-    strips, _ = score(scorer, CHUNK, "The last coat. The coat leaves.")
-    answered, others = strips[:3], strips[3:]
-    assert max(strip.score or 0.0 for strip in others) < max(strip.score or 0.0 for strip in answered)
-
-
 def test_a_chunk_that_was_graded_is_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs, vectors = (count_runs(folder, monkeypatch, model) for model in ("_session", "_embedder"))
     judge = CrossEncoderEvaluator(folder)
@@ -89,14 +82,6 @@ def test_what_stands_in_a_later_window_is_scored_as_in_the_first(scorer: CrossEn
     assert max(strips, key=lambda strip: strip.score or 0.0) is strips[-1]
 
 
-def test_a_sentence_of_another_script_is_left_unscored_and_said(
-    no_weights: None, scorer: CrossEncoderStripEvaluator
-) -> None:
-    strips, why = score(scorer, "The ferry leaves Vennick at nine. Паром отправляется утром в девять.")
-    assert [strip.score is None for strip in strips] == [False, True]
-    assert "Latin script" in why
-
-
 def test_of_a_chunk_in_another_script_the_readable_sentence_is_scored_alone(
     no_weights: None, scorer: CrossEncoderStripEvaluator
 ) -> None:
@@ -104,19 +89,6 @@ def test_of_a_chunk_in_another_script_the_readable_sentence_is_scored_alone(
     strips, why = score(scorer, text)
     assert [strip.score is None for strip in strips] == [True, True, False]
     assert "Latin script" in why
-
-
-@pytest.mark.parametrize("question", ["?!", "Когда отправляется паром?"])
-def test_no_strip_is_scored_for_a_question_that_cannot_be_read(
-    no_weights: None, scorer: CrossEncoderStripEvaluator, question: str
-) -> None:
-    strips, why = score(scorer, CHUNK, question=question)
-    assert len(strips) == 3 and {strip.score for strip in strips} == {None} and why
-
-
-def test_nothing_to_score_reads_nothing(scorer: CrossEncoderStripEvaluator) -> None:
-    assert score(scorer) == ((), "")
-    assert scorer.score(QUESTION, [(replace(passage(1, ""), text=""), ())], Event()) == ((), "")
 
 
 def test_a_strip_without_a_piece_scores_low(folder: Path) -> None:
