@@ -179,3 +179,11 @@ def test_a_coarse_grade_tells_documents_on_the_subject_from_others(
     assert on.grades is not None and all(grade.reason.startswith("coarse grade") for grade in on.grades)
     assert on.answer is not None and on.answer.state is AnswerState.COMPLETE
     assert answering.partition("。")[0].rstrip(".") in on.answer.text
+
+
+def test_policies_that_need_a_model_fall_back_to_it_and_their_thresholds_are_its_own(workbench: Workbench) -> None:
+    card = build.known_card(OWN_JUDGE)
+    for name in ("worst-chunk", "rank-weighted", "agentic"):
+        chosen = choose(workbench, name)
+        assert chosen.evaluator == OWN_JUDGE
+        assert chosen.policy.thresholds == (card.lower, card.upper, card.strip_cutoff)

@@ -94,7 +94,7 @@ def test_what_cannot_be_had_is_told(hub: HubServer, tmp_path: Path, monkeypatch:
     assert "no such revision" in refusal(f"hf:{NAME}@v9").message
     assert "accepted its terms" in refusal("hf:harbour/gated").message
     assert hub.fetched == []
-    with pytest.raises(EvaluatorUnavailable, match="found none. Pickled weights are not read"):
+    with pytest.raises(EvaluatorUnavailable, match=r"found none\. Pickled weights are not read"):
         _ = find_files(parse_name("hf:harbour/pickled")).busy_parameters
     assert "pytorch_model.bin" not in hub.fetched
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
