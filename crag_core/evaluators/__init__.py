@@ -37,5 +37,4 @@ EVALUATORS: dict[str, EvaluatorClass] = {
 
 
 def cards() -> dict[str, EvaluatorCard]:
-    """What each known evaluator declares of itself, by name."""
     return {name: kind.card for name, kind in EVALUATORS.items()}

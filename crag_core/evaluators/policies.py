@@ -62,7 +62,6 @@ def load_policies(
 
 
 def _checked(policy: Policy) -> Policy:
-    """A policy whose evaluators there are."""
     try:
         known_card(policy.evaluator)
     except UnknownName as error:

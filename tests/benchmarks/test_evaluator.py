@@ -86,33 +86,6 @@ def test_a_small_set_is_measured_and_written_as_json(
     assert report["strips"]["embedding"]["answers kept"]["value"] == 1.0
 
 
-def test_two_signals_are_measured_apart_fused_and_by_their_own_policy(
-    data: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, Oracle("embedding", has_parts=True))
-    run("--sets", "route_dev", "--evaluators", "embedding")
-    printed = capsys.readouterr().out
-    heads = [line for line in printed.splitlines() if line.startswith("| telling apart")]
-    assert [cell.strip() for cell in heads[0].split("|")[2:-1]] == ["of", "embedding", "answering", "topical", BOTH]
-    for title in ("policy paper as shipped", "policy two-signal as shipped", "two signals, cross-fitted"):
-        assert f"| embedding, {title}" in printed
-    assert "correct C/A/I" in printed
-
-
-def test_questions_whose_passages_could_not_be_graded_are_left_out_and_counted(
-    data: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, Oracle("embedding"))
-    asked = [ask(n, f"Question {n}", answerable=n < 2) for n in range(4)]
-    texts = (FERRY, "unreadable", BREAD, BREAD)
-    brought = [{"query_id": f"q{n}", "passages": [{"text": text, "label": None}]} for n, text in enumerate(texts)]
-    write_set(data / "dev" / "sets" / "nomiracl_de", asked, candidates=brought)
-    run("--sets", "nomiracl_de", "--evaluators", "embedding")
-    printed = capsys.readouterr().out
-    assert "| 2 / 2 | 1.000 (" in printed
-    assert "Passages that could not be graded, left out: embedding 1." in printed
-
-
 def test_every_evaluator_without_a_model_runs(data: Path, capsys: Output) -> None:
     run("--evaluators", "heuristic,signals,embedding", "--limit", "5", "--sets", "squad2_dev,route_dev,nq_dev")
     printed = capsys.readouterr().out

@@ -15,8 +15,8 @@ from crag_core.base.text.sentences import split
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Strip
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
-from crag_core.evaluators.shared import coarse, multilingual
-from crag_core.evaluators.shared.coarse import Asked, level, score_unread
+from crag_core.evaluators.shared import multilingual
+from crag_core.evaluators.shared.coarse import Asked, score_unread
 from tests.conftest import REPOSITORY
 from tests.evaluators.tiny_evaluator import make_evaluator
 from tests.fakes import passage
@@ -105,24 +105,6 @@ def test_the_sentence_that_answers_is_the_best_of_its_chunk(
     assert len(scores) == 4 and max(scores) == scores[1] > 0.05
     (grade,) = ask(evaluator, chunk, question=question)
     assert max(scores) <= dict(grade.parts)["answering"], "no sentence is likelier to answer than its chunk"
-
-
-@pytest.mark.parametrize(
-    ("question", "text", "expected"),
-    [
-        ("Когда?", "Паром уходит.", 0.0),
-        ("Когда?", "The ferry.", coarse.BETWEEN_SCRIPTS),
-        ("When?", "Паром уходит.", coarse.BETWEEN_SCRIPTS),
-        ("Где сервер SMTP?", "SMTP server", 0.0),
-        ("渡轮几点出发？", "前往文尼克的渡轮。", coarse.CHINESE),
-        ("何時", "フェリーは九時に出発します。", coarse.JAPANESE),
-        ("フェリー", "九時出発、時刻表", coarse.CHINESE),
-        ("2019?", "Паром уходит.", 0.0),
-        ("Когда?", "😀", 0.0),
-    ],
-)
-def test_the_level_of_a_cosine_is_that_of_the_scripts(question: str, text: str, expected: float) -> None:
-    assert level(question, text) == expected
 
 
 # --- what can go wrong ----------------------------------------------------------------------------------------------

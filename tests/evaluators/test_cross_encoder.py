@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -109,13 +108,6 @@ def test_headings_and_titles_are_read_before_the_text(
 # --- long texts -----------------------------------------------------------------------------------------------------
 
 
-def test_answer_at_the_end_of_a_long_passage_is_found(evaluator: CrossEncoderEvaluator) -> None:
-    filler = "coat " * 100
-    (grade,) = ask(evaluator, filler + "ferry leaves nine.")
-    assert dict(grade.parts)["answering"] == pytest.approx(sigmoid(-1 + 4))
-    assert grade.reason == "answering 0.95, topical 0.73, best of 10 windows"
-
-
 def test_no_pair_is_longer_than_the_model_reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[tuple[int, list[int]]] = []
     original = PairReader.read
@@ -184,11 +176,3 @@ def test_stop_ends_the_reading_between_two_pairs(folder: Path, monkeypatch: pyte
     with pytest.raises(Stopped):
         CrossEncoderEvaluator(folder).grade(QUESTION, [passage(n, "ferry") for n in range(500)], cancel)
     assert 1 <= len(runs) <= 4, "those under way when it was set"
-
-
-def test_threads_get_the_scores_that_one_would(evaluator: CrossEncoderEvaluator) -> None:
-    texts = [f"the ferry {'leaves nine ' * (number % 5)}{'coat ' * number}" for number in range(40)]
-    alone = [ask(evaluator, text)[0].score for text in texts]
-    with ThreadPoolExecutor(6) as pool:
-        together = list(pool.map(lambda _: [grade.score for grade in ask(evaluator, *texts)], range(6)))
-    assert all(scores == alone for scores in together)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -75,14 +74,6 @@ def test_model_is_loaded_once_for_all_evaluators_and_threads(folder: Path, sessi
     with ThreadPoolExecutor(6) as pool:
         assert all(grade.score for (grade,) in pool.map(ask, several))
     assert len(sessions) == 2, "one for each of the two models"
-
-
-def test_model_runs_on_the_processor_in_the_thread_that_calls(folder: Path, sessions: list[Any]) -> None:
-    ask(CrossEncoderEvaluator(folder))
-    assert len(sessions) == 2
-    for options, more in sessions:
-        assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
-        assert more == {"providers": ["CPUExecutionProvider"]}
 
 
 def test_version_names_all_that_a_grade_is_made_with(folder: Path, tmp_path: Path) -> None:
@@ -193,14 +184,6 @@ def test_what_is_wrong_is_told_and_no_number_comes_of_it(
         assert fault.value.hint == "Restore data/models/retrieval-evaluator from the repository."
         assert "\n" not in str(fault.value) and len(str(fault.value)) < 700
     assert capfd.readouterr().err == "", "nothing is written to the server's log"
-
-
-@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
-def test_missing_package_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(EvaluatorUnavailable, match=f"needs the package '{package}'") as fault:
-        ask(CrossEncoderEvaluator(folder))
-    assert fault.value.hint == "Run: pip install -r requirements.txt"
 
 
 # --- in a run, and in the cache -------------------------------------------------------------------------------------

@@ -16,8 +16,7 @@ from crag_core.base.types.passages import Passage
 from crag_core.evaluators.judges.llm_logprob import LLMLogprobEvaluator
 from crag_core.evaluators.shared.yes_no import NEITHER, THINKS, yes_or_no
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.client import LlamaIndexClient
-from crag_core.llms.context_window import CONTEXT_WINDOW, Capacity
+from crag_core.llms.context_window import CONTEXT_WINDOW
 from crag_core.llms.first_token import TOP, first_token
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.pipeline.run import WebMode
@@ -160,11 +159,6 @@ def test_neither_word_is_ungraded_with_the_tokens_and_asked_once(server: ModelSe
     assert json.loads(grade.raw or "")[0][0] == "The" and grade.usage.calls == server.chat_calls == 1
 
 
-def test_a_model_that_thinks_first_is_ungraded_and_says_so(server: ModelServer) -> None:
-    server.engine = ScriptedModel(lambda messages: Token({"<think>": 0.97, "Yes": 0.03}), piece_chars=400)
-    assert {grade.cause for grade in judge(server, *passages(2))} == {THINKS}
-
-
 def test_a_server_without_log_probabilities_is_asked_once_and_told_as_such(server: ModelServer) -> None:
     without_log_probabilities(server)
     grades = judge(server, *passages(5))
@@ -196,12 +190,6 @@ def test_a_run_breaks_off_at_a_server_without_log_probabilities_and_goes_on_once
         whole = bench.pipeline.resume(broken)
         assert whole.failure is None and whole.decision is not None and whole.decision.action == "CORRECT"
         assert server.chat_calls == whole.usage.calls == 1 + len(whole.grades or ())
-
-
-def test_a_model_of_a_llamaindex_user_has_none_and_is_not_asked() -> None:
-    model = ServerModel(LlamaIndexClient(object(), "theirs"), CallLimit(1), Capacity(), lambda: None)  # type: ignore[arg-type, return-value]
-    (grade,) = LLMLogprobEvaluator(model).grade(QUESTION, passages(1), Event())
-    assert grade.cause == "LlamaIndex hands on no log probabilities of theirs. Choose another evaluator."
 
 
 @pytest.mark.parametrize("fault", [{"status": 500}, {"die_after": 0}, {"broken_after": 0}], ids=str)

@@ -22,7 +22,6 @@ from crag_core.evaluators.policies import OWN_JUDGE, default_evaluator, suit
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.evaluators.test_coarse import TEXTS
 from tests.evaluators.tiny_evaluator import make_evaluator
 from tests.matrix import diagonal
 from tests.word_embedder import WordEmbedder
@@ -161,24 +160,6 @@ def test_what_it_cannot_read_is_not_graded_and_quoted_all_the_same(
     assert {excerpt.passage.id for excerpt in routed.knowledge.excerpts} == {found.id for found in trace.passages or ()}
     assert trace.answer.state is AnswerState.COMPLETE
     assert answering.partition("。")[0].partition(". ")[0] in trace.answer.text
-
-
-@pytest.mark.parametrize("script", ["Chinese", "Cyrillic", "Arabic"])
-def test_a_coarse_grade_tells_documents_on_the_subject_from_others(
-    weights: Path, workbench: Workbench, script: str
-) -> None:
-    question, answering, other = TEXTS[script]
-    for document in workbench.store.documents():
-        workbench.store.delete_all([document.id])
-    ingest(workbench, {"other.txt": other})
-    off = run(workbench, "two-signal", question=question)
-    ingest(workbench, {"answering.txt": answering})
-    on = run(workbench, "two-signal", question=question)
-    assert off.decision is not None and off.decision.action is Action.INCORRECT
-    assert on.decision is not None and on.decision.action is not Action.INCORRECT
-    assert on.grades is not None and all(grade.reason.startswith("coarse grade") for grade in on.grades)
-    assert on.answer is not None and on.answer.state is AnswerState.COMPLETE
-    assert answering.partition("。")[0].rstrip(".") in on.answer.text
 
 
 def test_policies_that_need_a_model_fall_back_to_it_and_their_thresholds_are_its_own(workbench: Workbench) -> None:

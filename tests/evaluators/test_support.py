@@ -147,14 +147,6 @@ def test_an_answer_in_the_language_of_its_evidence_is_measured(
     assert stands(sentence, pieces) is expected
 
 
-def test_one_german_piece_among_english_ones_does_not_hide_what_is_unsupported() -> None:
-    mixed = (*ENGLISH, Piece("d1#0", GERMAN[0].text, 3))
-    assert stands("The captain was born in Bergen and loved the herring.", mixed) is SupportLevel.NONE
-    assert stands("The captain was born in Bergen and loved the herring [3].", mixed) is SupportLevel.UNCHECKED, (
-        "cites it"
-    )
-
-
 # --- size, and files --------------------------------------------------------------------------------------------------
 
 

@@ -14,12 +14,11 @@ from llama_index.core import Document, MockEmbedding, VectorStoreIndex
 from llama_index.core.agent.workflow import ReActAgent
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.types import CompletionResponse, CompletionResponseGen, LLMMetadata
-from llama_index.core.chat_engine import CondensePlusContextChatEngine, CondenseQuestionChatEngine, ContextChatEngine
 from llama_index.core.evaluation import FaithfulnessEvaluator
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.llms import CustomLLM, MockLLM
-from llama_index.core.node_parser import SentenceSplitter, SentenceWindowNodeParser
-from llama_index.core.postprocessor import LongContextReorder, MetadataReplacementPostProcessor
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.postprocessor import LongContextReorder
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import CitationQueryEngine, RouterQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
@@ -175,21 +174,6 @@ def test_a_provider_by_name_is_asked_as_its_settings_say(monkeypatch: pytest.Mon
 # --- a good citizen -------------------------------------------------------------------------------------------------
 
 
-def test_sentence_windows_before_and_after_and_reordering() -> None:
-    parser = SentenceWindowNodeParser.from_defaults(window_size=1)
-    nodes = parser.get_nodes_from_documents([Document(text=f"{OTHERS[0]} {FERRY} {OTHERS[1]}")])
-    windows = MetadataReplacementPostProcessor(target_metadata_key="window")
-    engine = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=8)).as_query_engine(
-        llm=MockLLM(), similarity_top_k=3, node_postprocessors=[crag(), windows, LongContextReorder()]
-    )
-    (node,) = engine.query(QUESTION).source_nodes
-    assert FERRY in node.text and OTHERS[0] in node.text and OTHERS[1] in node.text, "its window came back"
-    assert node.metadata["original_text"].strip() == FERRY and node.node.prev_node is not None
-    before = windows.postprocess_nodes([NodeWithScore(node=one, score=0.5) for one in nodes], query_str=QUESTION)
-    kept = crag().postprocess_nodes(before, query_str=QUESTION)
-    assert kept and all("kneaded" not in one.text for one in kept), "a window is refined as any text"
-
-
 def test_long_nodes_of_a_stock_splitter_are_not_lost_to_a_budget() -> None:
     long = [
         "When does the ferry to Vennick leave : at nine. " + f"Notice {n}: the pier is open. " * 150 for n in range(6)
@@ -272,18 +256,6 @@ def test_our_retriever_in_a_stock_engine() -> None:
         index(), llm=MockLLM(), retriever=retriever, node_postprocessors=[crag()], citation_chunk_size=128
     )
     assert "Source 1" in str(engine.query(QUESTION))
-
-
-@pytest.mark.parametrize("kind", [CondenseQuestionChatEngine, ContextChatEngine, CondensePlusContextChatEngine])
-def test_chat_engines(kind: Any) -> None:
-    if kind is CondenseQuestionChatEngine:
-        engine = CRAGQueryEngine(index().as_retriever(similarity_top_k=3), crag())
-        chat = kind.from_defaults(query_engine=engine, llm=MockLLM(max_tokens=5))
-    else:
-        retriever = index().as_retriever(similarity_top_k=3)
-        chat = kind.from_defaults(retriever=retriever, llm=MockLLM(), node_postprocessors=[crag()])
-    reply = chat.chat(QUESTION)
-    assert reply.source_nodes[0].text == FERRY and len(reply.source_nodes) == 1
 
 
 def test_router_tool_and_agent() -> None:

@@ -9,17 +9,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core import VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.indices.query.query_transform import HyDEQueryTransform
 from llama_index.core.llms import MockLLM
-from llama_index.core.node_parser import SentenceWindowNodeParser
-from llama_index.core.postprocessor import LLMRerank, LongContextReorder, MetadataReplacementPostProcessor
+from llama_index.core.postprocessor import LLMRerank, LongContextReorder
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine, TransformQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.schema import (
-    Document,
     MediaResource,
     Node,
     NodeWithScore,
@@ -327,16 +325,6 @@ def test_a_kept_node_has_its_grade_or_1_where_a_rule_approved_it(
     assert [one.score for one in run_of(of, texts(*nodes))[0]] == pytest.approx(scores)
 
 
-def test_nodes_keep_metadata_and_relationships_in_our_engine_too() -> None:
-    parser = SentenceWindowNodeParser.from_defaults(window_size=1)
-    nodes = parser.get_nodes_from_documents([Document(text=f"{OTHERS[0]} {FERRY} {OTHERS[1]}", id_="d1")])
-    windows = MetadataReplacementPostProcessor(target_metadata_key="window")
-    stock = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=8)).as_retriever(similarity_top_k=3)
-    engine = CRAGQueryEngine(stock, CRAGPostprocessor("paper", Words()), after=[windows])
-    (node,) = engine.query(QUESTION).source_nodes
-    assert OTHERS[0] in node.text and node.node.ref_doc_id == "d1" and node.node.prev_node is not None
-
-
 @pytest.mark.parametrize(
     ("metadata", "found"),
     [
@@ -424,17 +412,6 @@ def test_what_would_be_lost_by_pickling_is_named(options: dict[str, Any], named:
     for write in (lambda: pickle.dumps(made), made.to_dict):
         with pytest.raises(WrongUse, match=rf"given objects \({named}\) cannot be"):
             write()
-
-
-@pytest.mark.parametrize("field", ["policy", "evaluator", "web", "node_scores"])
-def test_what_is_settled_when_it_is_made_cannot_be_assigned(field: str) -> None:
-    made = CRAGPostprocessor("paper", Words())
-    with pytest.raises(WrongUse, match=rf"`{field}` of a CRAGPostprocessor is settled when it is made. Make another"):
-        setattr(made, field, "heuristic")
-    with pytest.raises(WrongUse, match=f"`{field}`"):
-        made.model_copy(update={field: "heuristic"})
-    with pytest.raises(AttributeError):
-        CRAGQueryEngine(Fixed([]), made).policy = "heuristic"  # type: ignore[misc,assignment]
 
 
 def test_an_engine_is_copied_with_its_parts_shared_and_says_that_it_cannot_be_pickled() -> None:

@@ -285,50 +285,9 @@ SPOTTED = "hf:owner/<i>spans</i>"
 INVENTED = "Dogs cost nothing [1]. Yachts pay 99 pounds [2] in gold."
 
 
-def spotted(*unsupported: str) -> Trace:
-    """As a record of a checker that told words holds them."""
-    run = answered(Spotter(*unsupported), INVENTED, judge=SPOTTED)
-    found = []
-    for one in run.support or ():
-        said = INVENTED[one.start : one.end]
-        spans = tuple((said.index(word), said.index(word) + len(word)) for word in unsupported if word in said)
-        found.append(replace(one, spans=spans))
-    return replace(run, support=tuple(found))
-
-
-def marked(one: dict[str, Any]) -> list[str]:
-    return [text for text, href, title in one["parts"] if title and not href]
-
-
-def test_words_that_the_evidence_lacks_are_marked_within_their_sentence() -> None:
-    first, second = sentences(shown(spotted("99 pounds", "gold")))
-    assert (marked(first), marked(second)) == ([], ["99 pounds", "gold"])
-    assert words(second) == "Yachts pay 99 pounds [2] in gold." and links(second) == {"[2]": "#passage-2"}
-    assert {title for text, href, title in second["parts"] if title and not href} == {"not in the evidence"}
-    assert second["head"] == (
-        f"Score 0.05, judged by {SPOTTED}: nothing in the evidence supports this. "
-        "Not in the evidence: “99 pounds”, “gold”."
-    )
-    assert first["head"] == f"Score 0.90, judged by {SPOTTED}: supported. Nearest in the evidence:"
-    assert first["after"] == f"supported, score 0.90, judged by {SPOTTED}; details"
-
-
 def test_evidence_that_nobody_named_does_not_speak_against_a_citation() -> None:
     (one,) = sentences(shown(answered(Spotter(), "Yachts pay pounds [2].", judge=SPOTTED)))
     assert one["quotes"][0]["source"].startswith("[1]") and one["note"] == ""
-
-
-def test_a_record_shows_the_same_marks_again() -> None:
-    run = spotted("99 pounds", "gold")
-    again = Trace.from_json(run.to_json())
-    assert data(shown(again)) == data(shown(run))
-
-
-def test_marks_that_cut_a_citation_leave_the_words_whole() -> None:
-    run = spotted("pounds [2] in")
-    second = sentences(shown(run))[1]
-    assert words(second) == "Yachts pay 99 pounds [2] in gold." and links(second) == {"[2]": "#passage-2"}
-    assert marked(second) == ["pounds ", " in"]
 
 
 @pytest.mark.parametrize("judge", ["ollama/bespoke-minicheck:7b", SPOTTED])

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from crag_core.base.types.knowledge import Excerpt, Knowledge
 from crag_core.base.types.passages import Passage
-from crag_core.decision.decide import decide
-from crag_core.decision.refine import decompose, recompose
+from crag_core.decision.refine import decompose
 from crag_core.view.evidence import Line, side_by_side
-from tests.builders import grade, passage, policy, searched, strips_of
+from tests.builders import passage
 from tests.made_up_runs import SOURCES
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half. The sea is blue.", document_id="fares", ordinal=0)
@@ -76,17 +75,6 @@ def test_a_sentence_in_two_passages_of_one_document_is_one_sentence() -> None:
         ("Children pay nothing.", "x-"),
     ]
     assert len(side_by_side([some(OVERLAP, 0), plain])) == 4, "whichever chunk comes first"
-
-
-def test_it_reads_what_refinement_makes() -> None:
-    refining = policy("paper")
-    strips = (
-        *strips_of(FARES, ("Adults pay nine euros.", 0.9), ("Dogs pay half.", 0.1), ("The sea is blue.", 0.1)),
-        *strips_of(TIMES, ("The ferry leaves at eight.", 0.8), ("It is painted white.", 0.1)),
-    )
-    decision = decide(refining, (FARES, TIMES), (grade("p1", 0.9), grade("p2", 0.1)))
-    refined = recompose(refining, decision, (FARES, TIMES), strips, None, searched())
-    assert [mark for _, mark in marks(side_by_side([whole(FARES, TIMES), refined]))] == ["xx", "x-", "x-", "xx", "x-"]
 
 
 @given(st.lists(st.lists(st.sampled_from(sorted(SOURCES)), unique=True, max_size=4), min_size=1, max_size=4))

@@ -20,7 +20,7 @@ from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.path.run_path import RunPath, run_path
-from crag_core.view.path.stages import PLACES, Stage, StageState, describe_web
+from crag_core.view.path.stages import PLACES, Stage, StageState
 from tests.builders import POLICIES, policy
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, by_id, card, changed, passage, passages
 
@@ -89,15 +89,6 @@ def test_incorrect_sets_the_passages_aside_and_goes_to_the_web() -> None:
     assert headlines(found, "assemble") == ["1 excerpt from the web"]
 
 
-def test_costs_are_those_of_the_recorded_steps_and_add_up() -> None:
-    trace = asked(best=0.5, model=FakeModel())
-    found = told(trace)
-    assert (found.calls, found.seconds) == (trace.usage.calls, trace.seconds)
-    assert sum(calls for calls, _ in costs(found).values()) == trace.usage.calls == 2
-    assert {name for name, (calls, _) in costs(found).items() if calls} == {"rewrite", "answer"}
-    assert "again" not in costs(found)
-
-
 # --- the web --------------------------------------------------------------------------------------------------------
 
 
@@ -137,18 +128,6 @@ def test_a_rule_skips_grading_and_is_named() -> None:
     assert "grade" not in costs(found)
 
 
-def test_nothing_retrieved_has_nothing_to_grade_or_to_refine() -> None:
-    found = told(asked(found=(), model=FakeModel()))
-    assert states(found, "retrieve", "grade", "route", "refine") == [TAKEN, SKIPPED, TAKEN, NOT_TAKEN]
-    assert headlines(found, "retrieve", "grade", "route", "refine") == [
-        "nothing found",
-        "nothing to grade",
-        "nothing was retrieved",
-        "no chunks",
-    ]
-    assert states(found, *WEB) == [TAKEN] * 3
-
-
 # --- looking again --------------------------------------------------------------------------------------------------
 
 
@@ -184,18 +163,6 @@ def test_a_round_with_nothing_new_to_ask_is_told_as_that() -> None:
     assert (
         again.detail
         == "keywords refined, then keywords refined; no keywords of question and chunks are left that were not asked"
-    )
-
-
-def test_a_search_that_depends_on_refinement_is_told_as_open_until_the_strips_are_scored() -> None:
-    trace = asked(policy="rank-weighted", best=0.5, model=FakeModel())
-    assert states(told(trace), *WEB) == [NOT_TAKEN] * 3
-    unscored = told(replace(trace, strips=None))
-    assert [(one.state, one.headline) for one in map(unscored.stage, WEB)] == [
-        (WOULD_BE, "if fewer than 3 chunks are left")
-    ] * 3
-    assert describe_web(trace, reroute(replace(trace, strips=None), trace.settings.policy)) == (
-        "No web search was made in this run yet: this route asks for one if refinement leaves fewer than 3 chunks."
     )
 
 

@@ -172,7 +172,6 @@ def _downloaded(name: ModelName, revision: str, **options: Any) -> ModelFiles:
 
 
 def _kept(name: ModelName, revision: str) -> ModelFiles | None:
-    """A revision that is on this machine: then nobody is asked."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:

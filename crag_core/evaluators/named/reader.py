@@ -180,7 +180,6 @@ def _use_half_of_the_cores() -> None:
 
 @contextmanager
 def failing(files: ModelFiles) -> Iterator[None]:
-    """The libraries underneath raise nearly anything for a model that is broken."""
     try:
         yield
     except (EvaluatorUnavailable, Stopped):

@@ -28,7 +28,6 @@ class ModelSupport:
     """
 
     def __init__(self, model: LanguageModel, stop_words: frozenset[str], prompts: Prompts | None = None) -> None:
-        """`prompts` None: the shipped ones."""
         self._model = model
         self._stop_words = stop_words
         self._prompts = prompts or shipped()

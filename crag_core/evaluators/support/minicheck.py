@@ -65,6 +65,5 @@ def asked(claim: str, pieces: Sequence[Piece]) -> Messages:
 
 
 def said(reply: str) -> float | None:
-    """1 for yes, 0 for no, None for anything else."""
     match = _YES_NO.match(reply)
     return float(match[1].lower() == "yes") if match else None

@@ -121,16 +121,12 @@ class AnswerSentence:
 
 @dataclass(frozen=True)
 class Block:
-    """A paragraph, a list item, or lines of code."""
-
     code: bool
     sentences: tuple[AnswerSentence, ...]
 
 
 @dataclass(frozen=True)
 class Source:
-    """One excerpt, cited by the `number` of its chunk."""
-
     number: int
     label: Label
     quoted: str
@@ -159,7 +155,6 @@ class AnswerBlocks:
 
     @property
     def _caution(self) -> tuple[str, str]:
-        """Of this answer, which need not be the one of the view."""
         return caution(self.view.trace, replace(self.view.routed, answer=self.answer))
 
     @property
@@ -185,7 +180,6 @@ class AnswerBlocks:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Every excerpt that the writer was given."""
         return sources_of(self.view, citations(self.answer.text, len(self.excerpts)))
 
     @property
@@ -252,7 +246,6 @@ class AnswerBlocks:
         )
 
     def note(self, one: Support) -> str:
-        """What is odd about the citations of a sentence."""
         absent = [self._cited(place) for place in one.cited if not 1 <= place <= len(self.excerpts)]
         message = [f"cites {' and '.join(absent)}, which is not among its sources"] if absent else []
         elsewhere = supported_elsewhere(one, self.pieces) if self._names_evidence else ()
@@ -301,7 +294,6 @@ class AnswerBlocks:
         )
 
     def _describe(self, one: Support) -> str:
-        """What is said behind the standing: the score, or who judged so."""
         if one.score is None:
             return ""
         if not self.judge:
@@ -332,7 +324,6 @@ class AnswerBlocks:
         return self._cited(place), f"#{label.anchor}", str(label.name)
 
     def _cited(self, place: int) -> str:
-        """A citation of the excerpt at this place, from 1."""
         return self.view.cited(f"[{place}]")
 
     def label(self, place: int) -> Label:
@@ -399,12 +390,10 @@ def sources_of(view: RunView, cited: tuple[int, ...] = ()) -> tuple[Source, ...]
 
 
 def _support(score: float) -> str:
-    """Beside what counts as supported."""
     return against(score, WEAK, SUPPORTED)[0]
 
 
 def _lines(text: str) -> Iterator[Support]:
-    """The lines of a text that was not measured."""
     at = 0
     for line in text.splitlines(keepends=True):
         if line.strip():

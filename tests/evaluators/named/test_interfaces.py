@@ -17,7 +17,7 @@ from transformers import (
     AutoTokenizer,
 )
 
-from crag_core.base.errors import EvaluatorUnavailable, Stopped
+from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types.passages import Passage
 from crag_core.evaluators.named import reader
 from crag_core.evaluators.named.evaluator import NamedEvaluator
@@ -117,22 +117,6 @@ def test_a_document_cannot_end_itself_by_a_mark_of_the_model(folders: dict[str, 
     assert mark in made.tokenizer(f"dues {MARKS[kind]} ten", add_special_tokens=False)["input_ids"]
     asked, (text,) = made.windows(f"How {MARKS[kind]}", f"dues {MARKS[kind]} ten")
     assert mark not in made.tokenizer(asked + text, add_special_tokens=False)["input_ids"]
-
-
-@pytest.mark.parametrize("kind", SAVED)
-def test_ugly_input_is_graded_or_told(folders: dict[str, Path], kind: str) -> None:
-    judge = evaluator(folders[kind])
-    assert judge.grade(QUESTION, [], GO) == ()
-    (blank,) = judge.grade(QUESTION, [Passage("1", " \n", "a")], GO)
-    assert (blank.score, blank.reason) == (0.0, "no text")
-    (unasked,) = judge.grade(" ?! ", PASSAGES[:1], GO)
-    assert (unasked.score, unasked.cause) == (None, "The question has no words.")
-    ugly = [Passage("1", "\U0001f6a2 港湾 \x00 ِميناء", "a"), Passage("2", "a" * 5000, "a")]
-    assert all(grade.score is not None for grade in judge.grade("how many days? " * 300, ugly, GO))
-    stopped = threading.Event()
-    stopped.set()
-    with pytest.raises(Stopped):
-        judge.grade(QUESTION, PASSAGES, stopped)
 
 
 def test_what_is_no_number_is_not_graded(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
