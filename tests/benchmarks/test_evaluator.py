@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import contenders, cost, evaluator
+from benchmarks import contenders, evaluator
 from benchmarks.contenders import BOTH
 from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sets import Question, Task
@@ -17,7 +17,7 @@ from benchmarks.tables import Table
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.passages import Passage
-from tests.benchmarks.test_sets import BREAD, FERRY, ask, write_set
+from tests.benchmarks.test_sets import FERRY, ask, write_set
 from tests.word_embedder import WordEmbedder
 
 Output = pytest.CaptureFixture[str]
@@ -124,24 +124,6 @@ def test_the_best_passage_speaks_for_the_question_and_ungraded_ones_do_not() -> 
     assert contenders.left_out({"oracle": graded}) == "Passages that could not be graded, left out: oracle 1."
     nothing = contenders.grade(Oracle(), task("unreadable"), embedder)
     assert str(nothing.best["oracle"][0]) == "nan"
-
-
-# --- cost -----------------------------------------------------------------------------------------------------------
-
-
-def test_evaluators_take_turns_and_each_turn_asks_something_new() -> None:
-    order: list[str] = []
-
-    class Noting(Oracle):
-        def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
-            order.append(self.card.name)
-            return super().grade(question, passages, cancel)
-
-    one, other = Noting("embedding"), Noting("other")
-    table = cost.measure_speed({"embedding": one, "other": other}, (Passage("p", BREAD, "s"),), times=3)
-    assert order == ["embedding", "other"] * 4
-    assert len({question for question, _ in one.calls}) == 4
-    assert table.rows["embedding"]["of embedding"] == "1.00"
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------

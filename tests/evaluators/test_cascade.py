@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from crag_core.base.errors import EvaluatorUnavailable, ModelUnavailable, Stopped, UnknownName
+from crag_core.base.errors import EvaluatorUnavailable, Stopped, UnknownName
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Grade
@@ -151,15 +151,3 @@ def test_only_chunks_in_the_band_are_asked_about_and_every_call_is_counted_and_p
     promised = budget(made.pipeline.settings.policy, trace.settings.evaluator, 3, writer=False, searches=True)
     assert promised[Action.CORRECT].least <= trace.usage.calls <= promised[Action.CORRECT].most == 3
     assert Trace.from_dict(trace.to_dict()) == trace
-
-
-def test_an_outage_of_the_second_leaves_the_first_scores_and_the_run_goes_on() -> None:
-    second = FakeEvaluator(by_id(), fake_card("llm", calls_model=True))
-
-    def fail() -> None:
-        raise ModelUnavailable("The model is away.")
-
-    second.before = fail
-    trace = bench(second, p1=0.5, p2=0.1, p3=0.1)[1].run(QUESTION)
-    assert trace.decision is not None and trace.decision.score == 0.5 and trace.failure is None
-    assert (trace.grades or ())[0].reason == "as scored; not read again by Llm: The model is away."

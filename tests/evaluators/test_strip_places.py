@@ -10,7 +10,6 @@ from threading import Event
 import pytest
 
 from crag_core.base.types.knowledge import Strip
-from crag_core.base.types.passages import Passage
 from crag_core.decision.refine import decompose
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.pair_encoder import open_reader
@@ -80,22 +79,3 @@ def test_what_stands_in_a_later_window_is_scored_as_in_the_first(scorer: CrossEn
     filler = "The coat leaves the ferry. " * 6
     strips, _ = score(scorer, filler + "The ferry leaves Vennick at nine.")
     assert max(strips, key=lambda strip: strip.score or 0.0) is strips[-1]
-
-
-def test_of_a_chunk_in_another_script_the_readable_sentence_is_scored_alone(
-    no_weights: None, scorer: CrossEncoderStripEvaluator
-) -> None:
-    text = "Паром отправляется утром в девять. Зимой он отправляется позже. The ferry leaves Vennick at nine."
-    strips, why = score(scorer, text)
-    assert [strip.score is None for strip in strips] == [True, True, False]
-    assert "Latin script" in why
-
-
-def test_a_strip_without_a_piece_scores_low(folder: Path) -> None:
-    """A mark that the tokenizer drops leaves nothing to read."""
-    scorer = CrossEncoderStripEvaluator(folder)
-    text = "The ferry leaves Vennick at nine.\n\n" + "\u00ad" * 12
-    chunk = Passage("p1", text, "s")
-    strips = (Strip("p1", 0, 0, 33, text[:33]), Strip("p1", 1, 35, 47, text[35:47]))
-    (best, empty), _ = scorer.score(QUESTION, [(chunk, strips)], Event())
-    assert (empty.score or 0.0) < 0.01 < (best.score or 0.0)

@@ -323,17 +323,3 @@ def test_query_events_are_emitted(listening: Listening, streaming: bool, is_asyn
     assert [type(event) for event in kinds] == [QueryStartEvent, QueryEndEvent]
     assert QUESTION in str(kinds[0].model_dump()["query"])
     assert response.metadata is not None
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-def test_a_handler_sees_an_ordinary_trace(listening: Listening, is_async: bool) -> None:
-    asked = Bench(model=FakeModel()).pipeline
-    asyncio.run(asked.aquery(QUESTION)) if is_async else asked.query(QUESTION)
-    assert [type(event).__name__ for event in listening.heard] == [
-        "QueryStartEvent",
-        *("RetrievalStartEvent", "RetrievalEndEvent"),
-        *("ReRankStartEvent", "ReRankEndEvent"),
-        *("SynthesizeStartEvent", "SynthesizeEndEvent"),
-        "QueryEndEvent",
-    ]
-    assert all(json.dumps(event.model_dump(mode="json"), default=str) for event in listening.heard)

@@ -312,20 +312,6 @@ def test_what_a_retriever_gives_cosines_of_is_of_vector_search_as_the_rule_wants
 
 
 @pytest.mark.parametrize(
-    ("of", "nodes", "scores"),
-    [
-        ("agentic", SENTENCES[:2], [1.0, 1.0]),  # few_context: 1.0, as description 001 has it
-        ("worst-chunk", SENTENCES[:1], [4 / 7]),
-        ("adaptive-rag", SENTENCES[:1], [4 / 7]),
-    ],
-)
-def test_a_kept_node_has_its_grade_or_1_where_a_rule_approved_it(
-    of: str, nodes: Sequence[str], scores: list[float]
-) -> None:
-    assert [one.score for one in run_of(of, texts(*nodes))[0]] == pytest.approx(scores)
-
-
-@pytest.mark.parametrize(
     ("metadata", "found"),
     [
         ({"found_by": 3}, {"found_by": ()}),

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from crag_core.base.types.answers import AnswerState, Support
 from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import Grade, Opinion
-from crag_core.base.types.web import PageOutcome, WebAttempt, WebOutcome, WebPage
+from crag_core.base.types.web import WebAttempt, WebOutcome
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.builders import POLICIES, policy, twice, web_page
+from tests.builders import POLICIES, policy
 from tests.fakes import WEB_QUERY
 from tests.made_up_runs import JUDGE, edits_of, facts
 from tests.report.pages import (
@@ -86,22 +86,6 @@ def test_the_verdict_comes_with_its_numbers_and_its_distance_from_another() -> N
     assert "120 tokens" in told and "1.3 s" in told
     assert "AMBIGUOUS if upper > 0.90" in told
     assert not page.soup.select(".changed")
-
-
-def test_two_signals_have_two_numbers_and_two_lines() -> None:
-    found, grades = twice((0.7, 0.9), (0.2, 0.95))
-    page = page_of(replace(recorded("two-signal"), passages=found, grades=grades, strips=None))
-    assert "0.70 Best answering above upper 0.60" in _figures(page)
-    assert "0.95 Best topical above lower 0.40" in _figures(page)
-    captions = page.all_told("figcaption")
-    assert [caption.split(":")[0] for caption in captions] == ["Answering", "Topical"]
-    assert "not needed, already decided" in captions[1]
-    assert page.all_told("#scores thead th") == ["Chunk", "Answering", "Topical", "Remarks"]
-
-
-def _figures(page: Page) -> list[str]:
-    """Each number, its name, and what it is held against."""
-    return [f"{said(one.b)} {said(one.dt)} {said(one.span)}" for one in page.soup.select(".figures > div")]
 
 
 # --- path -----------------------------------------------------------------------------------------------------------
@@ -242,36 +226,6 @@ def test_web_results_come_with_query_provider_and_link() -> None:
     link = page.part("#web-4 .address a")
     assert (link["href"], link["rel"]) == ("https://harbour.example/", ["noreferrer", "noopener"])
     assert page.told("#web-5 .text").startswith("Tickets are sold at the pier.")
-
-
-@pytest.mark.parametrize(
-    ("outcome", "words"),
-    [
-        (WebOutcome.OFF, "web search is off"),
-        (WebOutcome.REFUSED, "You refused this search"),
-        (WebOutcome.PENDING, "waits for approval"),
-        (WebOutcome.EMPTY, "brought nothing (empty)"),
-        (WebOutcome.TIMED_OUT, "brought nothing (timed out). Too slow."),
-    ],
-)
-def test_a_search_without_results_says_what_came_of_it(outcome: WebOutcome, words: str) -> None:
-    run = recorded("paper", 0.5, 0.5, 0.1, web=found_online(outcome=outcome, message="Too slow."))
-    assert words in page_of(run).told("#web")
-
-
-def test_pages_that_were_read_stand_there_with_what_came_of_each() -> None:
-    chunk = web_page("harbour-0", "Dogs of any size are welcome on board.")
-    read = WebPage("harbour", "https://harbour.example/", PageOutcome.READ, "", 0.5, 1234, 7, (chunk.id,))
-    away = WebPage("island", "https://island.example/", PageOutcome.FAILED, "answered with HTTP 404")
-    web = found_online(two_pages()[0], chunk, two_pages()[1], pages=(read, away))
-    told = page_of(recorded("paper", 0.5, 0.5, 0.1, web=web)).told("#web")
-    assert "2 results from SearXNG; 1 of 2 pages read." in told
-    assert "https://harbour.example/ read: 1,234 characters, the best 1 of 7 chunks (500 ms)" in told
-    assert "https://island.example/ answered with HTTP 404; its snippet is used" in told
-    assert "chunks of its page are used in its place" in told
-    waiting = found_online(*two_pages(), pages=(replace(away, outcome=PageOutcome.PENDING),))
-    run = replace(recorded("paper", 0.5, 0.5, 0.1, web=waiting), answer=None)
-    assert "reading the pages that the web search found waits for approval" in page_of(run).told(".no-answer")
 
 
 # --- another policy, edits, another evaluator -----------------------------------------------------------------------
