@@ -27,6 +27,7 @@ from tests.builders import policy, trace
 
 STOP = signal_meter().stop_words
 TEXT = st.text(max_size=200)
+SAID = "and what about the a for in on 2024 5 days £2,000 Corsay ferry cost does is it of with ? ."
 WORDS = st.lists(
     st.sampled_from(
         "and what about the a for in on 2024 5 days £2,000 Corsay ferry cost does is it of with ? .".split()
