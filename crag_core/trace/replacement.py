@@ -189,15 +189,20 @@ def _is_like(part: _Phrase, one: _Phrase, old: _Text, *, is_cased: bool) -> bool
 
 
 def with_name(question: str, pointing: str, before: str, stop_words: frozenset[str]) -> str:
-    """The question with the only name in `before` in place of "it"; "": there is none, or more than one."""
+    """The question with the only thing named in `before` in place of "it"; "": there is none, or more than one."""
     old = _Text(before, stop_words)
-    names = [one for one in old.phrases if one.kind is _Kind.NAME or one.article]
+    named = [one for one in old.phrases if one.kind is _Kind.NAME or one.article]
     said = [word for word in re.findall(r"\w+", question.lower()) if word in ("it", "its", "she", "he", "they", "them")]
-    if len(names) != 1 or said != [pointing.lower()] or said[0] in ("they", "them") or old.has_sentences:
+    if len(named) != 1 or said != [pointing.lower()] or said[0] in ("they", "them") or old.has_sentences:
         return ""
-    if (found := names[0]).kind is not _Kind.NAME:
+    found = named[0]
+    others = [one for one in old.phrases if one is not found and not one.placing]
+    end = found.end - (found.kind is _Kind.THING and old.has_modal and not others)  # without the verb behind it
+    is_one = found.article == "the" and not old.bare[end - 1].endswith("s")
+    is_clear = found.kind is _Kind.NAME or (is_one and not (old.has_modal and others))
+    if end == found.first or not is_clear:
         return ""
-    return _put(" ".join(filter(None, (found.article, *old.tokens[found.first : found.end]))), question, pointing)
+    return _put(" ".join(filter(None, (found.article, *old.tokens[found.first : end]))), question, pointing)
 
 
 def with_reply(question: str, pointing: str, reply: str) -> str:
