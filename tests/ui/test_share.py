@@ -26,6 +26,7 @@ from tests.builders import graded, passage, policy, searched, strips_of, trace, 
 from tests.made_up_runs import edits_of as made_up_edits
 from tests.made_up_runs import facts
 from tests.ui.conftest import thresholds as thresholds_of
+from tests.ui.drawn import drawn
 from ui.run import share
 from ui.run.share import Parameters, edits_of, link, link_parameters, unusable
 from ui.session import app_state
@@ -258,16 +259,12 @@ def test_a_run_with_more_passages_than_a_page_can_show_is_refused() -> None:
 # --- on the page ----------------------------------------------------------------------------------------------------
 
 
-def sharing(url: str | None, why: str, run: Trace, of: Policy) -> None:
-    from ui.run.share import draw_share
-
-    draw_share(run, run, of, url, why)
+def sharing(run: Trace, url: str | None, why: str) -> None:
+    share.draw_share(run, run, PAPER, url, why)
 
 
 def shared(url: str | None = "http://localhost:8501", why: str = "", **fields: Any) -> AppTest:
-    app = AppTest.from_function(sharing, args=(url, why, recorded(**fields), PAPER)).run()
-    assert not app.exception
-    return app
+    return drawn(sharing, run=recorded(**fields), url=url, why=why)
 
 
 def told(app: AppTest) -> str:
