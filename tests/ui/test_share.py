@@ -22,7 +22,7 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.types.edits import Edits
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.trace.trace import Trace
-from tests.builders import graded, passage, policy, searched, strips_of, trace, web_page
+from tests.builders import CARD, graded, passage, policy, searched, strips_of, trace, web_page
 from tests.made_up_runs import edits_of as made_up_edits
 from tests.made_up_runs import facts
 from tests.ui.conftest import thresholds as thresholds_of
@@ -32,6 +32,7 @@ from ui.run.share import Parameters, edits_of, link, link_parameters, unusable
 from ui.session import app_state
 
 PAPER = policy("paper")
+KNOWN, CARDS = {"paper": PAPER}, {"hand": CARD}
 HOSTILE = "<img src=x onerror=alert(1)> [click](https://evil.example) :red[boo]"
 
 
@@ -121,10 +122,9 @@ def test_the_edits_of_any_run_come_back(data: st.DataObject) -> None:
     ],
 )
 def test_a_part_of_no_use_is_found(name: str, values: list[str]) -> None:
-    titles = (["Paper", "Two signals"], ["By hand"])
-    assert unusable({name: values, "utm": ["x"], "dropped": values if name == "dropped" else ["0" * 8]}, *titles) == (
-        name,
-    )
+    assert unusable(
+        {name: values, "utm": ["x"], "dropped": values if name == "dropped" else ["0" * 8]}, KNOWN, CARDS
+    ) == (name,)
 
 
 names = st.sampled_from(["run", "policy", "evaluator", "thresholds", "strips", "dropped", "pinned", "other"])
@@ -133,9 +133,9 @@ texts = st.text(max_size=30) | st.sampled_from(["0.1", "0.9", "-0", "1e-3", "NaN
 
 @given(st.dictionaries(names, st.lists(texts, max_size=3)))
 def test_nothing_that_stands_in_a_link_breaks_anything(parameters: dict[str, list[str]]) -> None:
-    left_out = unusable(parameters, ["Paper"], ["By hand"])
+    left_out = unusable(parameters, KNOWN, CARDS)
     usable = {name: values for name, values in parameters.items() if name not in left_out}
-    assert unusable(usable, ["Paper"], ["By hand"]) == ()
+    assert unusable(usable, KNOWN, CARDS) == ()
     edits_of("".join(usable.get("dropped", ())), "".join(usable.get("pinned", ())), recorded())
     if "thresholds" in usable:
         PAPER.with_thresholds(*map(float, usable["thresholds"]))
@@ -170,7 +170,7 @@ def test_a_link_full_of_nonsense_opens_with_the_defaults_and_says_so(here: None,
 
 
 def test_thresholds_the_wrong_way_round_are_told_and_the_rest_of_the_link_is_used(here: None) -> None:
-    app = open_session({"policy": ["Worst chunk"], "thresholds": ["0.9", "0.1"], "strips": ["0.2"]})
+    app = open_session({"policy": ["worst-chunk"], "thresholds": ["0.9", "0.1"], "strips": ["0.2"]})
     lower, upper = app.slider(key="thresholds").value
     assert lower < upper and (lower, upper) != (0.1, 0.9)
     assert (app.selectbox(key="policy").value, app.slider(key="strips").value) == ("worst-chunk", 0.2)

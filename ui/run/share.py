@@ -7,7 +7,7 @@ back is anybody's text, which `unusable` checks.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -20,6 +20,7 @@ from crag_core.base.errors import CragError
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import counted
 from crag_core.base.types.edits import Edits
+from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import measured
 from crag_core.trace.trace import Trace
@@ -71,13 +72,13 @@ def link(url: str, parameters: Parameters) -> str:
 
 
 def unusable(
-    given: Mapping[str, Sequence[str]], policies: Collection[str], evaluators: Collection[str]
+    given: Mapping[str, Sequence[str]], policies: Mapping[str, Policy], evaluators: Mapping[str, EvaluatorCard]
 ) -> tuple[str, ...]:
-    """Names of the parameters of an address that cannot be used where these titles can be chosen."""
+    """Names of the parameters of an address that cannot be used where these can be chosen, by title or name."""
     fits: dict[str, Callable[[str], object]] = {
         RUN: RUN_ID.fullmatch,
-        POLICY: lambda title: title in policies,
-        EVALUATOR: lambda title: title in evaluators,
+        POLICY: lambda text: text in policies or text in [one.title for one in policies.values()],
+        EVALUATOR: lambda text: text in evaluators or text in [one.title for one in evaluators.values()],
         DROPPED: _MARKS.fullmatch,
         PINNED: _MARKS.fullmatch,
     }
@@ -204,8 +205,7 @@ def follow() -> None:
     if st.session_state.get("followed"):
         return
     given = {name: st.query_params.get_all(name) for name in st.query_params}
-    policies = {policy.title: name for name, policy in app_state.policies().items()}
-    evaluators = {card.title: name for name, card in app_state.evaluators().items()}
+    policies, evaluators = app_state.policies(), app_state.evaluators()
     if wrong := unusable(given, policies, evaluators):
         left_out = ", ".join(f"its {_CALLED.get(name, name)}" for name in wrong)
         app_state.report(f"This link was opened without {left_out}, which cannot be used here.")
@@ -218,7 +218,8 @@ def follow() -> None:
         st.query_params.pop(name, None)
     for name, known in ((POLICY, policies), (EVALUATOR, evaluators)):
         if name in given:
-            st.session_state[name] = known[given[name][0]]
+            chosen = next(one for one, it in known.items() if given[name][0] in (one, it.title))
+            st.session_state[name], st.query_params[name] = chosen, known[chosen].title
     if THRESHOLDS in given:  # also of a policy that has had two sliders since
         app_state.put_marks(*map(float, given[THRESHOLDS]))
     if RUN in given:
