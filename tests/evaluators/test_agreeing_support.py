@@ -50,7 +50,7 @@ RIGHT = (
     ("The ferry to Vennick leaves at nine from pier three.", "The ferry to Vennick leaves at 9 from pier 3."),
     ("The second ferry leaves from the west pier.", "The 2nd ferry leaves from the west pier."),
     ("The permit is valid for twenty-five days.", "The permit is valid for 25 days."),
-    ("The quay holds two hundred and fifty containers.", "The quay holds 250 containers."),
+    ("The permit is valid for 25 days.", "The permit is valid for twenty-five days."),
     ("The quay holds 24,530 containers.", "The quay holds 24530 containers."),
     ("The office opens at 9:00 on weekdays.", "The office opens at nine on weekdays."),
     ("Passengers may bring no more than three bags on board.", "Passengers may bring at most 3 bags on board."),

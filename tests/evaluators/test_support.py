@@ -121,6 +121,7 @@ def test_what_stands_nowhere_is_supported_by_nothing(sentence: str) -> None:
         ("| fare | price |\n|---|---|", ENGLISH),
         ("According to the documents:", ENGLISH),
         ("Yes.", ENGLISH),
+        ("The answer is: 3.1", (Piece("p", "3.1 Full-time staff receive 27 days.", 1),)),
         ("## Herring", ENGLISH),
         ("[1]", ENGLISH),
         ("---", ENGLISH),
