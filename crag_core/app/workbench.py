@@ -30,14 +30,7 @@ from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.cascade import Cascade, cascade_card, parse_cascade
 from crag_core.evaluators.named.evaluator import Calibrated, NamedEvaluator
 from crag_core.evaluators.named.names import is_named, parse_name
-from crag_core.evaluators.policies import (
-    DEFAULT,
-    OWN_JUDGE,
-    default_evaluator,
-    find_policy,
-    known_card,
-    load_policies,
-)
+from crag_core.evaluators.policies import DEFAULT, OWN_JUDGE, default_evaluator, find_policy, known_card, load_policies
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
 from crag_core.evaluators.support import open_support

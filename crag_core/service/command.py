@@ -58,9 +58,7 @@ def serve(options: argparse.Namespace) -> int:
     show_logs(settings.log)
     hosts = frozenset(name.lower() for name in listed(settings.service_hosts))
     rules = Rules(
-        Tokens.of(tokens),
-        hosts or (None if tokens else LOCAL_NAMES),
-        frozenset(listed(settings.service_origins)),
+        Tokens.of(tokens), hosts or (None if tokens else LOCAL_NAMES), frozenset(listed(settings.service_origins))
     )
     listener = listen(options.host, options.port, only_here=not tokens)
     service = Service(workbench, choice)

@@ -124,8 +124,7 @@ class RouteRequest(Judged):
         description=f"In rank order, {MOST_CHARACTERS:,} characters together at most; empty: nothing was found.",
     )
     scores: Literal["retriever", "cosine"] = Field(
-        "retriever",
-        description="cosine: the scores are cosines of the embedding model that this service is set to.",
+        "retriever", description="cosine: the scores are cosines of the embedding model that this service is set to."
     )
     keep: bool = Field(False, description="true: the record is kept in the history, under the id of the response.")
     record: bool = Field(False, description="true: the record comes with the decision; /reroute decides it again.")

@@ -19,12 +19,12 @@ from crag_core.app.configuration_text import (
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import CragError, UnknownName, WrongUse
 from crag_core.decision.policy import Doubtful
-from crag_core.evaluators.policies import DEFAULT, OWN_JUDGE, PLAIN, load_policies, plain_rag, suit
+from crag_core.evaluators.policies import PLAIN, load_policies, plain_rag, suit
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from tests.policy_files import paper_with, use_folder
+from tests.policy_files import use_folder
 
 MODEL = "ollama/llama3.2"
 
@@ -51,16 +51,6 @@ def refused(text: str, workbench: Workbench) -> CragError:
 
 
 # --- what is given --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", sorted(load_policies()[0]))
-def test_a_policy_alone_starts_as_it_does_everywhere(name: str, workbench: Workbench) -> None:
-    found = read(name, workbench)
-    chosen = found.choice
-    assert found.name == name
-    assert chosen.policy == suit(workbench.policies[name], chosen.evaluator)
-    assert (chosen.model, chosen.web, chosen.top_k) == (EXTRACTIVE, WebMode.OFF, 7)
-    assert chosen.pinned == () and not chosen.search_too
 
 
 def test_every_key_has_its_say(workbench: Workbench) -> None:
@@ -97,34 +87,10 @@ def test_thresholds_that_are_not_named_stay(
     assert found.thresholds == (lower, upper, own if cutoff is None else cutoff)
 
 
-def test_another_evaluator_brings_the_thresholds_that_suit_it(workbench: Workbench) -> None:
-    own, other = (read(f"paper,evaluator={name}", workbench).choice.policy for name in (OWN_JUDGE, "embedding"))
-    assert own.thresholds != other.thresholds
-    assert read("paper,evaluator=embedding,upper=0.99", workbench).choice.policy.lower == other.lower
-
-
-@pytest.mark.parametrize(("model", "judge"), [("", OWN_JUDGE), (f",model={MODEL}", "llm")])
-def test_a_judge_that_needs_a_model_is_taken_where_one_is_named(model: str, judge: str, workbench: Workbench) -> None:
-    chosen = read(f"worst-chunk{model}", workbench).choice
-    assert chosen.evaluator == judge and chosen.policy == suit(workbench.policies["worst-chunk"], judge)
-
-
 def test_the_model_of_the_settings_is_taken_where_none_is_named(workbench: Workbench) -> None:
     settled = workbench.using(replace(workbench.config, model=MODEL))
     assert read("paper", settled).choice.model == read("plain", settled).choice.model == MODEL
     assert read("paper,model=extractive", settled).choice.model == EXTRACTIVE
-
-
-def test_the_rules_of_the_agent_come_from_the_settings(tmp_path: Path) -> None:
-    settled = Workbench(Config(home=tmp_path, agent_few=1, agent_iterations=1))
-    policy = read("agentic", settled).choice.policy
-    assert dict(policy.skip)["few_context"] == 1 and policy.max_rounds == 1
-
-
-@pytest.mark.parametrize("text", [" paper ", "paper", "paper , upper = 0.9", "paper,name= x = y "])
-def test_space_around_words_means_nothing(text: str, workbench: Workbench) -> None:
-    found = read(text, workbench)
-    assert found.choice.policy.name == "paper" and found.name == (text.strip() if "name" not in text else "x = y")
 
 
 # --- plain RAG ------------------------------------------------------------------------------------------------------
@@ -206,36 +172,12 @@ def test_what_cannot_be_used_is_refused_with_what_was_expected(text: str, told: 
     assert told in str(refused(text, workbench))
 
 
-@pytest.mark.parametrize(
-    "text", ["paper,lower=0.9,upper=0.8", "paper,upper=2", "paper,top_k=x", "papr", "plain,web=off"]
-)
-def test_a_refusal_is_an_error_of_the_project_and_no_bug(text: str, workbench: Workbench) -> None:
-    assert isinstance(refused(text, workbench), WrongUse | UnknownName)
-
-
-def test_thresholds_of_two_scores_may_cross(workbench: Workbench) -> None:
-    policy = read_configuration("two-signal,lower=0.9,upper=0.2", workbench).choice.policy
-    assert (policy.lower, policy.upper) == (0.9, 0.2)
-
-
-def test_a_policy_whose_file_is_broken_says_what_is_wrong_with_it(folder: Path, workbench: Workbench) -> None:
-    (folder / "mine.toml").write_text(paper_with("upper =", "uper ="), "utf-8")
-    assert "policy mine.uper: unknown key" in str(refused("mine", workbench))
-
-
 # --- presets --------------------------------------------------------------------------------------------------------
 
 
 def tuned(name: str = "careful", policy: str = "paper", evaluator: str = "embedding") -> TunedPreset:
     conditions = Conditions(evaluator, "1", "", "", "none", 11, "corpus")
     return TunedPreset(name, policy, 0.31, 0.62, 0.23, conditions)
-
-
-def test_a_preset_of_the_file_of_the_policy_holds_for_any_evaluator(folder: Path, workbench: Workbench) -> None:
-    for evaluator in ("embedding", "heuristic"):
-        chosen = read(f"paper,preset=popqa,evaluator={evaluator}", workbench).choice
-        assert chosen.policy.thresholds == (0.005, 0.795, 0.25) and chosen.evaluator == evaluator
-        assert chosen.top_k == 7
 
 
 def test_a_tuned_preset_brings_its_evaluator_and_its_number_of_passages(workbench: Workbench) -> None:
@@ -267,24 +209,12 @@ def test_a_tuned_preset_goes_with_its_own_policy_and_evaluator_only(workbench: W
     assert "Unknown evaluator 'gone'" in str(refused("paper,preset=odd", workbench))
 
 
-def test_an_unknown_preset_lists_those_of_the_file_and_the_tuned_ones(folder: Path, workbench: Workbench) -> None:
-    workbench.experiments.save_preset(tuned())
-    error = refused("paper,preset=carful", workbench)
-    assert str(error) == "Unknown preset of policy 'paper' 'carful'. Did you mean 'careful'? Known: careful, popqa."
-
-
 def test_a_preset_of_the_file_comes_before_a_tuned_one_of_its_name(folder: Path, workbench: Workbench) -> None:
     workbench.experiments.save_preset(tuned("popqa"))
     assert read("paper,preset=popqa", workbench).choice.policy.thresholds == (0.005, 0.795, 0.25)
 
 
 # --- several --------------------------------------------------------------------------------------------------------
-
-
-def test_several_keep_their_order(workbench: Workbench) -> None:
-    found = read_configurations(["plain", DEFAULT, "paper,name=strict,upper=0.9"], workbench)
-    assert [one.name for one in found] == ["plain", DEFAULT, "strict"]
-    assert read_configurations([], workbench) == ()
 
 
 @pytest.mark.parametrize(
@@ -300,11 +230,6 @@ def test_two_of_one_name_are_refused(texts: list[str], name: str, workbench: Wor
     with pytest.raises(WrongUse) as refusal:
         read_configurations(texts, workbench)
     assert str(refusal.value) == (f"Two configurations are called {name!r}. Give one another name: paper,name=strict")
-
-
-def test_the_same_twice_under_two_names_is_somebodys_right(workbench: Workbench) -> None:
-    one, other = read_configurations(["paper", "paper,name=again"], workbench)
-    assert one.choice == other.choice
 
 
 # --- for the page ---------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -24,11 +23,6 @@ NOWHERE = Path("no-such-folder/.env")
 
 def test_the_page_is_the_one_of_these_settings() -> None:
     assert PAGE.read_text("utf-8") == page() + "\n", "python -m crag_core settings --markdown > docs/settings.md"
-
-
-def test_every_group_stands_together() -> None:
-    titles = [title for title, _ in groupby(field.metadata["group"] for field in fields(Config))]
-    assert len(titles) == len(set(titles))
 
 
 def test_all_examples_can_be_used_together_and_none_is_the_default() -> None:
@@ -65,8 +59,3 @@ def test_what_is_secret_is_marked_and_not_shown(
     assert main(["settings"]) == 0
     shown = capsys.readouterr().out
     assert "hidden" not in shown and "OPENAI_API_KEY=(set, not shown)" in shown and "CRAG_TOP_K=20\n" in shown
-
-
-def test_the_command_writes_the_page(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["settings", "--markdown"]) == 0
-    assert capsys.readouterr().out == page() + "\n"

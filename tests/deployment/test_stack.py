@@ -151,18 +151,6 @@ def read(url: str) -> str:
         return ""
 
 
-@pytest.mark.exhaustive
-def test_documents_go_into_the_home_and_the_user_of_the_application_is_no_administrator(stack: Stack) -> None:
-    added = stack.run("ingest", "data/sample/staff-handbook-leave.md", "data/sample/fares-2025.csv")
-    assert added.returncode == 0 and "refused" not in added.stdout, added.stdout + added.stderr
-    assert stack.rows("SELECT rolsuper, rolcreatedb FROM pg_roles WHERE rolname = 'crag'") == [(False, False)]
-    assert (stack.folder / "home" / "crag.db").exists()
-    asked = stack.run("ask", QUESTION)
-    assert asked.returncode == 0 and asked.stdout.startswith("Retrieval: CORRECT") and REPLY in asked.stdout, (
-        asked.stderr
-    )
-
-
 def test_a_question_on_the_page_uses_every_service(stack: Stack, start: Callable[[], AppTest]) -> None:
     app = ask(start(), QUESTION)
     assert "CORRECT]" in header(app) and "26 days" in shown(app)
@@ -175,18 +163,6 @@ def test_a_question_on_the_page_uses_every_service(stack: Stack, start: Callable
     ask(app, "How many moons does Saturn have?")
     assert [heard.params["format"] for heard in stack.searxng.heard][:1] == ["json"]
     assert stack.rows("SELECT count(*) FROM crag_runs") == [(2,)]
-
-
-@pytest.mark.exhaustive
-def test_without_its_password_the_cache_lets_nobody_in(stack: Stack) -> None:
-    import redis
-
-    for password in (None, "guessed"):
-        with pytest.raises(redis.AuthenticationError):
-            valkey_client(stack, password).ping()
-    assert (stack.folder / "valkey.conf").stat().st_mode & 0o077 == 0
-    command = Path(f"/proc/{stack.valkey.pid}/cmdline").read_bytes()
-    assert SECRET.encode() not in command and b"valkey-server" in command
 
 
 def test_the_figures_of_all_processes_are_served_beside_them(stack: Stack) -> None:

@@ -28,7 +28,4 @@ def test_every_line_names_tests_that_are_there() -> None:
 def test_every_test_of_a_fault_stands_in_a_line() -> None:
     named = {name.rpartition("::")[2] for line in LINES for name in NAMED.findall(line)}
     ours = {test for path in FILES if path.name != Path(__file__).name for test in names_in(path)}
-    assert ours - named == {
-        "test_a_search_that_fails_does_not_set_off_the_next_one_by_itself",
-        "test_the_index_can_be_filled_without_it",
-    }
+    assert ours <= named

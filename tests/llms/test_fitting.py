@@ -27,7 +27,6 @@ REAL = (  # as Ollama sends it on from its runner
     '{"error":{"code":400,"message":"request (24530 tokens) exceeds the available context size (8192 tokens), try '
     'increasing it","type":"exceed_context_size_error","n_prompt_tokens":24530,"n_ctx":8192}}'
 )
-BROKEN = '{"error":{"code":500,"message":"out of memory"}}'
 COMPOUND = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen "
 LONG = tuple(Excerpt(passage(f"p{n}"), COMPOUND * 300) for n in range(1, 4))
 ASKED = PROMPTS.answer("What?", LONG)
@@ -118,14 +117,6 @@ def test_a_count_above_the_bound_raises_it_and_a_lower_one_changes_nothing() -> 
     for tokens in (10**5, 10**9):
         capacity.record_usage(ASKED, tokens)
         assert capacity.fit(ASKED)[1] > before[1] and capacity.per_bound <= 4.0
-
-
-def test_a_server_that_cannot_tell_what_it_reads_is_asked_all_the_same() -> None:
-    async def broken() -> int | None:
-        raise OSError("away")
-
-    model = ServerModel(Counting(8192, 0.3), CallLimit(1), Capacity(), broken)
-    assert model.complete(ASKED, Event()).usage.cut > 0
 
 
 @pytest.mark.parametrize("raw", [REAL, '{"error":"the input length exceeds the context length"}', "prompt is too long"])

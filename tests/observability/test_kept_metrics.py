@@ -85,12 +85,6 @@ def test_the_figures_of_each_window_are_those_of_its_runs() -> None:
     assert {labels["window"] for labels, _ in found.all("crag_kept_runs")} == set(WINDOWS)
 
 
-def test_of_no_runs_there_are_no_shares_rather_than_zero() -> None:
-    found = scrape([])
-    assert found["crag_kept_runs", {"window": "all", "ending": "done"}] == 0
-    assert "crag_kept_share" not in found.names and "crag_kept_seconds" not in found.names
-
-
 def test_a_history_that_is_away_is_told_and_no_figure_is_made_up(caplog: pytest.LogCaptureFixture) -> None:
     def away() -> Sequence[Measured]:
         raise HistoryUnavailable("The database is away.")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import errno
 import socket
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from crag_core.base.errors import ModelUnavailable, PortUnavailable
 from crag_core.base.protocols import WebReply
@@ -20,7 +18,7 @@ from crag_core.observability import metrics as metrics_module
 from crag_core.observability.metrics import Metrics
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.pipeline.web_stages import approve
-from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, card
+from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel
 from tests.observability.scraped import Scraped, read
 
 AWAY = ModelUnavailable("Ollama went away.", hint="Start it.")
@@ -89,17 +87,6 @@ def test_a_waiting_run_that_is_carried_on_is_one_run_and_one_decision() -> None:
     assert found["crag_grades_total"] == len(done.grades or ()) + len((done.web and done.web.grades) or ())
 
 
-def test_another_route_over_what_a_finished_run_had_found_is_a_run_that_pays_only_for_what_is_new() -> None:
-    metrics = Metrics()
-    bench = bench_with(metrics, model=FakeModel())
-    other = bench.pipeline.resume(bench.pipeline.adopt(bench.pipeline.run(QUESTION)))
-    found = read(metrics)
-    assert endings(found) == {"done": 2} and endings(found, "crag_runs_carried_on_total") == {}
-    assert sum(value for _, value in found.all("crag_decisions_total")) == 2
-    assert found["crag_grades_total"] == len(other.grades or ())
-    assert found["crag_model_calls_total", {"step": "answer"}] == 2
-
-
 def test_a_stopped_run_and_a_bug_are_counted_and_nothing_stays_under_way() -> None:
     metrics = Metrics()
     cancel = threading.Event()
@@ -116,16 +103,6 @@ def test_a_stopped_run_and_a_bug_are_counted_and_nothing_stays_under_way() -> No
     found = read(metrics)
     assert endings(found) == {"stopped": 1, "failed": 1}
     assert (found["crag_bugs_total"], found["crag_runs_under_way"]) == (1, 0)
-
-
-def test_a_second_opinion_adds_its_grades_and_no_run() -> None:
-    metrics = Metrics()
-    bench = bench_with(metrics)
-    other = bench.under(evaluator=card("other"))
-    other.second_opinion(bench.pipeline.run(QUESTION))
-    found = read(metrics)
-    assert endings(found) == {"done": 1}
-    assert found["crag_grades_total"] == 6
 
 
 def test_ungraded_and_cached_grades_are_told_apart() -> None:
@@ -153,39 +130,6 @@ def test_each_provider_that_was_asked_is_counted_with_what_came_of_it() -> None:
     found = read(metrics)
     assert found["crag_web_searches_total", {"provider": "SearXNG", "outcome": "timed_out"}] == 1
     assert found["crag_web_searches_total", {"provider": "DuckDuckGo", "outcome": "rate_limited"}] == 1
-
-
-def test_whether_a_correction_helped_is_counted() -> None:
-    metrics = Metrics()
-    bench_with(metrics, scoring=lambda one: 0.9 if one.id.startswith("web") else 0.1).pipeline.run(QUESTION)
-    found = read(metrics)
-    assert found["crag_corrections_measured_total", {"outcome": "improved"}] == 1
-    assert found["crag_path_seconds_count", {"path": "corrected"}] == 1
-
-
-@pytest.mark.parametrize("calls", [24])
-def test_many_runs_at_the_same_time_are_all_counted(calls: int) -> None:
-    metrics = Metrics()
-    scores = [0.9, 0.5, 0.1]
-    benches = [bench_with(metrics, best=scores[number % 3], judge=card(calls_model=True)) for number in range(calls)]
-    gate = threading.Barrier(8)
-
-    def work(bench: Bench) -> int:
-        if any(bench is one for one in benches[:8]):
-            gate.wait(10)
-        return bench.pipeline.run(QUESTION).usage.calls
-
-    with ThreadPoolExecutor(8) as pool:
-        spent = sum(pool.map(work, benches))
-    found = read(metrics)
-    assert endings(found) == {"done": calls}
-    assert {labels["action"]: value for labels, value in found.all("crag_actions_total")} == {
-        "CORRECT": calls / 3,
-        "AMBIGUOUS": calls / 3,
-        "INCORRECT": calls / 3,
-    }
-    assert sum(value for _, value in found.all("crag_model_calls_total")) == spent > 0
-    assert found["crag_runs_under_way"] == 0
 
 
 # --- labels stay few --------------------------------------------------------------------------------------------------
@@ -219,15 +163,6 @@ def test_a_watched_figure_is_read_at_every_scrape() -> None:
     assert found["crag_model_server_busy", {"server": "one"}] == 1
 
 
-def test_what_nobody_watches_is_left_out() -> None:
-    assert "crag_runs_waiting" not in read(Metrics()).names
-
-
-def test_an_unknown_figure_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"expected one of crag_runs_waiting, .*, found crag_secret"):
-        Metrics().watch("crag_secret", lambda: 1)
-
-
 def test_a_figure_that_cannot_be_read_costs_no_other_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     def away() -> float:
         raise OSError("postgresql://ann:secret@db is away")
@@ -259,13 +194,6 @@ def test_a_slow_figure_never_holds_up_a_scrape(monkeypatch: pytest.MonkeyPatch) 
     go_on.set()
     reading[0].join(10)
     assert read(metrics)["crag_index_documents"] == 7
-
-
-def test_the_exposition_can_be_read_by_a_parser_of_others() -> None:
-    metrics = Metrics()
-    bench_with(metrics).pipeline.run(QUESTION)
-    names = {family.name for family in text_string_to_metric_families(read(metrics).text)}
-    assert {"crag_runs", "crag_retrieval_latency_seconds", "process_cpu_seconds"} <= names
 
 
 # --- served -----------------------------------------------------------------------------------------------------------

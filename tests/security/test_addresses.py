@@ -6,7 +6,7 @@ import pytest
 
 from crag_core.app.config import Config
 from crag_core.base.errors import BadRecord
-from crag_core.base.network.addresses import read_address, why_refused
+from crag_core.base.network.addresses import why_refused
 from crag_core.websearch.http import read_address as read_provider
 
 METADATA = [
@@ -111,9 +111,3 @@ def test_a_refusal_does_not_repeat_the_name_and_password() -> None:
         with pytest.raises(BadRecord) as refused:
             make("http://ann:s3cret@169.254.169.254/latest")
         assert "s3cret" not in f"{refused.value!r} {refused.value} {refused.value.hint}"
-
-
-@pytest.mark.parametrize("text", ["", ".", "1..2", "1.2.3.4.5", "256.1.1.1", "0x", "08.1.1.1", "a.b", "4294967296"])
-def test_what_is_no_address_is_none(text: str) -> None:
-    found = read_address(text)
-    assert found is None or text == "0x"

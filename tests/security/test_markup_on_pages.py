@@ -123,19 +123,6 @@ def test_no_page_reads_markup_out_of_a_log_of_another_system(start: Start, own: 
     assert unescaped(app) == []
 
 
-def test_markup_that_is_not_escaped_would_be_found() -> None:
-    def script(text: str) -> None:
-        import streamlit as st
-
-        st.markdown(text)
-        st.button(f"Button {text}")
-
-    assert len(unescaped(AppTest.from_function(script, args=(EVIL,)).run())) == 2
-    from ui.shell.text import plain
-
-    assert unescaped(AppTest.from_function(script, args=(plain(EVIL),)).run()) == []
-
-
 def test_plotly_reads_no_markup_out_of_the_name_of_a_preset() -> None:
     import numpy as np
 

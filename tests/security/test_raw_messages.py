@@ -70,16 +70,6 @@ def values_of(app: AppTest) -> dict[str, Any]:
     return {one.id: one.SerializeToString() for one in app._tree.get_widget_states().widgets}
 
 
-def test_a_whole_number_comes_as_an_integer_and_is_taken(start: Start) -> None:  # noqa: F811
-    app = start("pages/settings.py")
-    chunks = app.number_input[-1]
-    assert (chunks.label, chunks.value) == ("Chunks retrieved per question", 6)
-    send(app, state_of(chunks.id, {"int_value": 3}))
-    assert app.number_input[-1].value == 3 and REFUSED not in [one.value for one in app.warning]
-    send(app, state_of(chunks.id, {"int_value": 99}))
-    assert app.number_input[-1].value != 99
-
-
 class Unforgetting(dict[str, WidgetState]):
     def clear(self) -> None:
         """As a tab that comes back to a server that was started again."""
@@ -108,14 +98,6 @@ def test_no_widget_of_any_page_takes_what_it_does_not_offer(
             assert REFUSED not in [one.value for one in app.warning], "told once"
     assert tried == set(WRONG)
     assert [one for one in caplog.records if one.exc_info or one.levelno >= logging.ERROR] == []
-
-
-def test_a_label_that_the_browser_has_not_heard_of_yet_is_told_once(start: Start) -> None:  # noqa: F811
-    app = start()
-    (widget,) = (name for _, name in widgets_of(app._tree) if name.endswith("-policy"))
-    for told in (1, 0, 0):
-        send(app, state_of(widget, ONE[0]))
-        assert [one.value for one in app.warning].count(REFUSED) == told
 
 
 @pytest.mark.exhaustive

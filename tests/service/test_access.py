@@ -57,24 +57,11 @@ def test_a_token_is_asked_for_everywhere_but_for_health_and_the_description(guar
 
 @pytest.mark.parametrize(
     "sent",
-    [
-        "",
-        "Bearer",
-        f"Basic {TOKEN}",
-        TOKEN,
-        f"Bearer {TOKEN}x",
-        f"Bearer {TOKEN[:-1]}",
-        f"bearer {OTHER.upper()}",
-    ],
+    ["", "Bearer", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"bearer {OTHER.upper()}"],
 )
 def test_what_is_no_token_of_ours_is_none(guarded: httpx.Client, sent: str) -> None:
     assert guarded.post("/route", json=ROUTE, headers={"authorization": sent}).status_code == 401
     assert Tokens.of([TOKEN]).lets_in(f"bearer {TOKEN}")
-
-
-def test_a_token_of_any_bytes_is_no_fault(guarded: httpx.Client) -> None:
-    told = guarded.post("/route", json=ROUTE, headers=[(b"authorization", b"Bearer \xff\xfe\xc3\xa9")])
-    assert told.status_code == 401
 
 
 def test_it_is_called_by_its_own_names_alone(local: httpx.Client, home: Path) -> None:

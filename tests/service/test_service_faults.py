@@ -7,8 +7,6 @@ import resource
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +24,6 @@ from crag_core.service.guards import Rules
 from crag_core.storage.history.runs import Selection
 from crag_core.trace.summary import Ending
 from tests.browser.conftest import find_port
-from tests.conftest import REPOSITORY
 from tests.judge import ANSWER, heard, judging
 from tests.service.parts import PLAIN, QUESTION, TOKEN, Served, serve, serving
 from tests.stand_ins.duckduckgo_server import WebResult
@@ -254,16 +251,3 @@ def test_ended_by_sigterm_with_a_run_under_way_and_carried_on_by_the_next_start(
     with serve(judged.home, *JUDGED, OLLAMA_HOST=ollama.url) as served, served.client() as client:
         done = client.post("/query", json={"resume": told.json()["id"]})
         assert done.status_code == 200 and done.json()["answer"] == ANSWER
-
-
-@pytest.mark.exhaustive
-def test_it_answers_while_another_process_indexes_again(home: Path) -> None:
-    with serve(home) as served:
-        command = [sys.executable, "-m", "tests.word_embedder", "reindex", "--tokens", "60"]
-        environment = {"CRAG_HOME": str(home), "PATH": "/usr/bin:/bin"}
-        again = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL)
-        statuses = set()
-        while again.poll() is None:
-            told = ask(served)
-            statuses.add((told.status_code, told.json()["decision"]["action"]))
-        assert again.returncode == 0 and statuses == {(200, "CORRECT")}

@@ -12,7 +12,7 @@ import pytest
 
 from crag_core.base.errors import Stopped
 from crag_core.base.network import http_guard
-from crag_core.base.network.addresses import why_not_public, why_refused
+from crag_core.base.network.addresses import why_refused
 from crag_core.base.protocols import Cancel, PageText
 from crag_core.retrieval.chunking.split import USUAL
 from crag_core.retrieval.sandbox.documents import DocumentProcesses
@@ -180,10 +180,6 @@ def test_no_page_of_a_private_network_is_asked_for(reader: WebPages, host: str) 
     strict = WebPages(reader._cut, 3.0)
     (found,) = read(strict, f"http://{host}:9/page")
     assert found.why.startswith("was not asked, since") and found.chunks == ()
-
-
-def test_public_addresses_and_names_are_asked() -> None:
-    assert not any(map(why_not_public, ("example.org", "93.184.216.34", "[2606:2800:220:1::1]")))
 
 
 @pytest.fixture
