@@ -27,8 +27,8 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.tables import Cell, Table
+from crag_core.app.choice import Request, choose
 from crag_core.app.config import Config
-from crag_core.app.configuration_text import choose
 from crag_core.app.workbench import Workbench
 from crag_core.base.data_files import DATA
 from crag_core.service import schemas
@@ -53,7 +53,7 @@ def in_process(count: int, given: list[dict[str, Any]], asked: Iterator[str]) ->
     """Seconds of each call, and of all."""
     with tempfile.TemporaryDirectory() as folder:
         workbench = Workbench(Config(home=Path(folder), ollama_host="127.0.0.1:9"))
-        service = Service(workbench, choose(workbench))
+        service = Service(workbench, choose(workbench, Request()))
         call(service, given, next(asked))
         begun = time.perf_counter()
         seconds = [call(service, given, next(asked)) for _ in range(count)]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crag_core import evaluators
 from crag_core.app import config
+from crag_core.app.choice import Choice as Choice
+from crag_core.app.choice import Request, choose
 from crag_core.app.config import Config
 from crag_core.app.earlier_home import take_files, take_index
 from crag_core.app.model_servers import ModelServers
@@ -22,7 +23,6 @@ from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.prompts.messages import Prompts, prompts_in
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
 from crag_core.base.serialization import fingerprint
-from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
@@ -30,7 +30,7 @@ from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.cascade import Cascade, cascade_card, parse_cascade
 from crag_core.evaluators.named.evaluator import Calibrated, NamedEvaluator
 from crag_core.evaluators.named.names import is_named, parse_name
-from crag_core.evaluators.policies import DEFAULT, OWN_JUDGE, default_evaluator, find_policy, known_card, load_policies
+from crag_core.evaluators.policies import OWN_JUDGE, known_card, load_policies
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
 from crag_core.evaluators.support import open_support
@@ -46,7 +46,6 @@ from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.observability.audit_log import AuditLog
 from crag_core.observability.logs import RunLog
 from crag_core.observability.metrics import Metrics
-from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.run import VERSION, Cooldown, Listener, WebMode, now
 from crag_core.pipeline.run_queue import RunQueue
 from crag_core.retrieval.chunking.split import Cut
@@ -71,36 +70,6 @@ if TYPE_CHECKING:
 
 
 _DISK = ("", "disk")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What a user chose for one run. `model` is "extractive", "ollama/NAME" or "openai/NAME".
-
-    `pinned` are ids of documents to be read whole; the corpus is searched beside them only with `search_too`.
-    `collection` is the one to search, "": all.
-    """
-
-    policy: Policy
-    evaluator: str
-    model: str = EXTRACTIVE
-    web: WebMode = WebMode.OFF
-    top_k: int = 6
-    pinned: tuple[str, ...] = ()
-    search_too: bool = False
-    collection: str = ""
-
-    def calls_by_action(self, *, condenses: bool = False) -> dict[Action, Calls]:
-        """The model calls of a question, by the action that it ends with; `condenses`: it follows others."""
-        searched = self.top_k if self.search_too or not self.pinned else 0
-        return budget(
-            self.policy,
-            known_card(self.evaluator),
-            len(self.pinned) + searched,
-            writer=self.model != EXTRACTIVE,
-            searches=self.web is not WebMode.OFF,
-            condenses=condenses,
-        )
 
 
 class Workbench:
@@ -504,30 +473,9 @@ def build_pipeline(
 ) -> CRAGQueryEngine:
     """The application's query engine over its index in one line; `evaluator` None: one that works without a server.
 
-    `preset` is the name of tuned thresholds, or the path of their file: they bring policy, evaluator and number of
-    passages. Without, thresholds start where policy and evaluator suggest. Raises `UnknownName`, `ModelMissing`, or
-    `BadRecord` for a preset of another policy or evaluator.
+    `preset` is the name of thresholds of the policy's file, or of tuned ones, or the path of their file, which bring
+    policy, evaluator and number of passages. Raises `UnknownName`, `ModelMissing`, or `WrongUse` for a preset of
+    another policy or evaluator.
     """
     workbench = Workbench(settings)
-    if preset:
-        choice = preset_choice(workbench, workbench.find_preset(preset), policy, evaluator, model)
-        return workbench.engine(replace(choice, web=WebMode(web)))
-    chosen = find_policy(policy or DEFAULT, workbench.config)
-    judge = evaluator or default_evaluator(chosen, model)
-    policy_now = workbench.suited(chosen, judge)
-    return workbench.engine(Choice(policy_now, judge, model, WebMode(web), workbench.config.top_k))
-
-
-def preset_choice(
-    workbench: Workbench, preset: TunedPreset, policy: str | None, evaluator: str | None, model: str
-) -> Choice:
-    """What a preset asks for; `BadRecord` where a policy or evaluator is named that it was not chosen for."""
-    chosen = preset.applied_to(find_policy(policy or preset.policy, workbench.config))
-    judge = preset.conditions.evaluator
-    if evaluator not in (None, judge):
-        raise BadRecord(
-            f"The preset {preset.name!r} was chosen for the evaluator {judge!r}, not for {evaluator!r}.",
-            hint="Thresholds belong to an evaluator: tune for this one too.",
-        )
-    known_card(judge)
-    return Choice(chosen, judge, model, top_k=preset.conditions.top_k)
+    return workbench.engine(choose(workbench, Request(policy, preset or None, evaluator, model, web=web)))

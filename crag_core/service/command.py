@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crag_core.app.cli.options import add_choice, check_collection, with_thresholds
+from crag_core.app.choice import Request, choose
+from crag_core.app.cli.options import add_choice, check_collection
 from crag_core.app.config import Config, check_tokens, listed
-from crag_core.app.configuration_text import choose
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import CragError, WrongUse, as_typed
 from crag_core.observability.logs import show_logs
@@ -34,7 +34,7 @@ def add_commands(commands: Any) -> None:
 
 def serve(options: argparse.Namespace) -> int:
     """Returns when the server has broken off; else the program ends by a signal."""
-    from crag_core.service.guards import LOCAL_NAMES, Rules, Tokens
+    from crag_core.service.guards import LOCAL_NAMES, Rules
     from crag_core.service.server import Serving, listen
     from crag_core.service.service import Service
 
@@ -43,23 +43,14 @@ def serve(options: argparse.Namespace) -> int:
     workbench = Workbench()
     settings = workbench.config
     tokens = (*settings.service_tokens, *read_tokens(options.token_file))
-    chosen = choose(workbench, options.policy, options.evaluator, options.model, options.preset)
-    check_collection(options.collection, workbench)
     web = WebMode(options.web or (WebMode.AUTO if settings.web == WebMode.AUTO else WebMode.OFF))
+    choice = choose(workbench, replace(Request.of(options), web=web))
+    check_collection(options.collection, workbench)
     if web is not WebMode.OFF:
         workbench.searcher  # noqa: B018  a bad address is refused here, not at the first search
-    choice = replace(
-        chosen,
-        policy=with_thresholds(chosen.policy, options),
-        web=web,
-        top_k=options.top_k or chosen.top_k,
-        collection=options.collection,
-    )
     show_logs(settings.log)
     hosts = frozenset(name.lower() for name in listed(settings.service_hosts))
-    rules = Rules(
-        Tokens.of(tokens), hosts or (None if tokens else LOCAL_NAMES), frozenset(listed(settings.service_origins))
-    )
+    rules = Rules(tokens, hosts or (None if tokens else LOCAL_NAMES), frozenset(listed(settings.service_origins)))
     listener = listen(options.host, options.port, only_here=not tokens)
     service = Service(workbench, choice)
     serving = Serving(service, rules, listener)

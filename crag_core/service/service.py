@@ -6,15 +6,15 @@ import json
 import logging
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from threading import Event, Lock
 
 from crag_core.app.background_jobs import Job, RunJob, job_of
-from crag_core.app.configuration_text import choose, plain_choice
+from crag_core.app.choice import Choice, Request, choose, with_thresholds
 from crag_core.app.uploads import read_record
-from crag_core.app.workbench import Choice, Workbench
+from crag_core.app.workbench import Workbench
 from crag_core.base.concurrency.cancellation import POLL_SECONDS
 from crag_core.base.errors import CragError, Stopped, UnknownName, WrongUse
 from crag_core.base.llamaindex_import import import_llama_index
@@ -23,7 +23,6 @@ from crag_core.base.types.passages import UNNAMED, Logged, Passage
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import find_policy, known_card
 from crag_core.pipeline.run import VERSION, Cooldown, Run, WebMode
-from crag_core.pipeline.run_queue import Ticket
 from crag_core.service import answers, schemas
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.standalone import follow
@@ -61,7 +60,8 @@ class Service:
     def __init__(self, workbench: Workbench, choice: Choice) -> None:
         self.workbench = workbench
         self.choice = choice
-        self._pauses: OrderedDict[str, Cooldown] = OrderedDict()
+        self._pause_of = lru_cache(_MOST_ASKERS)(lambda who: Cooldown())
+        """Of each client: who asks, waits for no other's search."""
         self._live: set[str] = set()
         self._lock = Lock()
         self._health: tuple[float, schemas.HealthResponse] | None = None
@@ -97,7 +97,7 @@ class Service:
         is_own = kept is not None and not kept.is_imported and kept.asked_by in ("", ASKED_BY)
         return engine.adopt(found, as_new=not is_own), engine.resume
 
-    def run_job(self, begun: Trace, carry_on: CarryOn, ticket: Ticket) -> tuple[RunJob, Callable[[], bool]]:
+    def run_job(self, begun: Trace, carry_on: CarryOn) -> tuple[RunJob, Callable[[], bool]]:
         """The run as a job that has to be started; the second tells, after its end, whether it is kept.
 
         Raises `UnderWay` for one that goes on already.
@@ -105,8 +105,8 @@ class Service:
         kept = Event()
         with self._lock:
             if begun.id in self._live:
-                ticket.leave()
                 raise UnderWay("Expected a run that broke off or was stopped; this one goes on.", hint="Wait for it.")
+            ticket = self.workbench.run_queue.join()
             self._live.add(begun.id)
 
         def work(run: Run) -> Trace:
@@ -130,7 +130,9 @@ class Service:
 
     # --- /route ---
 
-    def route_job(self, asked: schemas.RouteRequest, ticket: Ticket) -> Job[None, schemas.RouteResponse]:
+    def route_job(self, asked: schemas.RouteRequest) -> Job[None, schemas.RouteResponse]:
+        ticket = self.workbench.run_queue.join()
+
         def work(job: Job[None, schemas.RouteResponse]) -> schemas.RouteResponse:
             with ticket.turn(job.cancel) as is_mine:
                 if not is_mine:
@@ -142,7 +144,7 @@ class Service:
     def route(self, asked: schemas.RouteRequest, cancel: Cancel) -> schemas.RouteResponse:
         """Grades and decides; the index is not looked at, and nothing is searched or written."""
         started = time.perf_counter()
-        choice = self._judged(asked)
+        choice = self._choice_of(asked)
         # The index may be away, or made with another model: what it was made with says nothing of these chunks.
         embedder = self.workbench.find_embedder(self.workbench.config.embedding)
         pipeline = self.workbench.postprocessor(replace(choice, web=WebMode.OFF), embedder=embedder).pipeline
@@ -216,48 +218,20 @@ class Service:
 
     # --- what a request asks for ---
 
-    def _choice_of(self, asked: schemas.QueryRequest) -> Choice:
-        collection = asked.collection or self.choice.collection
-        if not asked.use_crag:
-            named = {name for name in schemas.Judged.model_fields if getattr(asked, name) is not None}
-            if named or asked.use_web_search:
-                idle = sorted(named | ({"use_web_search"} if asked.use_web_search else set()))
-                raise WrongUse(
-                    f"use_crag false grades nothing and searches no web: {', '.join(idle)} would change nothing.",
-                    hint="Leave out either.",
-                )
-            top_k = asked.top_k or self.choice.top_k
-            return replace(plain_choice(self.choice.model, top_k), collection=collection)
-        web = self.choice.web
-        if asked.use_web_search and web is WebMode.OFF:
-            raise WrongUse("Web search is off here.", hint="Start the service with --web auto, or leave it out.")
-        if asked.use_web_search is False:
-            web = WebMode.OFF
-        chosen = self._judged(asked)
-        return replace(chosen, web=web, top_k=asked.top_k or chosen.top_k, collection=collection)
-
-    def _judged(self, asked: schemas.Judged) -> Choice:
-        """Policy, thresholds and evaluator; what is not named is as the service was started.
-
-        A tuned preset brings all of them, and how many chunks are retrieved.
-        """
-        now = self.choice
+    def _choice_of(self, asked: schemas.Judged) -> Choice:
+        """What is not named is as the service was started."""
         # By any other name anybody's model would be fetched: only the operator may have that.
-        if asked.evaluator and asked.evaluator not in (offered := {*self.workbench.cards(), now.evaluator}):
+        if asked.evaluator and asked.evaluator not in (offered := {*self.workbench.cards(), self.choice.evaluator}):
             raise UnknownName.among("evaluator", asked.evaluator, offered)
-        chosen = now
-        policy = self._policy(asked.policy) if asked.policy else now.policy
-        if asked.preset and asked.preset not in {one.name for one in policy.presets}:
-            _check_preset(asked.preset)
-            chosen = choose(self.workbench, asked.policy, asked.evaluator, now.model, asked.preset)
-        elif asked.preset or policy.name != now.policy.name or asked.evaluator not in (None, now.evaluator):
-            evaluator = asked.evaluator or (now.evaluator if policy.name == now.policy.name else None)
-            made = choose(self.workbench, policy.name, evaluator, now.model, asked.preset)
-            chosen = replace(made, top_k=now.top_k)
-        return replace(chosen, policy=_with_thresholds(chosen.policy, asked))
-
-    def _policy(self, name: str) -> Policy:
-        return find_policy(name, self.workbench.config)
+        _check_preset(asked.preset)
+        request = Request.of(asked)
+        if isinstance(asked, schemas.QueryRequest):
+            if asked.use_web_search and self.choice.web is WebMode.OFF:
+                raise WrongUse("Web search is off here.", hint="Start the service with --web auto, or leave it out.")
+            if asked.use_web_search is False or not asked.use_crag:
+                is_idle = not asked.use_crag and asked.use_web_search
+                request = replace(request, web=WebMode.AUTO if is_idle else WebMode.OFF, plain=not asked.use_crag)
+        return choose(self.workbench, request, self.choice)
 
     def _keep(self, trace: Trace) -> bool:
         """Whether it could be; the health tells why not, and what was decided is there all the same."""
@@ -267,22 +241,15 @@ class Service:
             return False
         return True
 
-    def _pause_of(self, who: str) -> Cooldown:
-        with self._lock:
-            kept = self._pauses.setdefault(who, Cooldown())
-            self._pauses.move_to_end(who)
-            if len(self._pauses) > _MOST_ASKERS:
-                self._pauses.popitem(last=False)
-            return kept
-
     def _policy_for(self, asked: schemas.RerouteRequest, trace: Trace) -> Policy:
         made = trace.settings
         policy = made.policy
         if asked.policy and asked.policy != made.policy.name:
-            policy = self._policy(asked.policy).with_thresholds_for(made.evaluator, made.strip_evaluator)
+            found = find_policy(asked.policy, self.workbench.config)
+            policy = found.with_thresholds_for(made.evaluator, made.strip_evaluator)
         if asked.preset:
             policy = self._preset(policy, asked.preset, trace)
-        return _with_thresholds(policy, asked)
+        return with_thresholds(policy, asked)
 
     def _preset(self, policy: Policy, name: str, trace: Trace) -> Policy:
         if name in {one.name for one in policy.presets}:
@@ -360,22 +327,14 @@ def _passages(asked: schemas.RouteRequest) -> tuple[Passage, ...]:
     )
 
 
-def _with_thresholds(policy: Policy, asked: schemas.Thresholds) -> Policy:
-    try:
-        policy = policy.with_thresholds(asked.lower, asked.upper, asked.cutoff)
-    except ValueError as error:
-        raise WrongUse(f"{error}.", hint="Name both thresholds so that they fit the policy.") from None
-    return policy if asked.sentences is None else policy.with_limit(asked.sentences or None)
-
-
-def _check_preset(name: str) -> None:
+def _check_preset(name: str | None) -> None:
     """A kept one alone: on the command line a path is one too, and here it would be a file of this machine."""
-    if name.endswith(".toml") or "/" in name or "\\" in name:
+    if name and (name.endswith(".toml") or "/" in name or "\\" in name):
         raise UnknownName(f"Unknown preset {name[:80]!r}.", hint="Expected the name of a preset that is kept here.")
 
 
 def _part(problem: str, *, needed: bool = False) -> schemas.Part:
-    return schemas.Part(works=not problem, needed=needed, problem=answers.whole(problem))
+    return schemas.Part(works=not problem, needed=needed, problem=problem)
 
 
 def _tried(work: Callable[[], object]) -> schemas.Part:

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 
 from crag_core.app.background_jobs import Job, LiveJobs
+from crag_core.app.choice import plain_choice
 from crag_core.app.config import Config
-from crag_core.app.configuration_text import plain_choice
 from crag_core.app.model_servers import Models
 from crag_core.app.uploads import check_files
 from crag_core.app.workbench import Choice, Workbench

@@ -1,0 +1,149 @@
+"""What somebody asks for, by options, JSON or a line of text, and the choice under which a run is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from crag_core.base.errors import BadRecord, UnknownName, WrongUse, as_typed
+from crag_core.base.types.decisions import Action
+from crag_core.decision.policy import Doubtful, Policy
+from crag_core.evaluators.policies import DEFAULT, default_evaluator, find_policy, known_card, plain_rag
+from crag_core.pipeline.call_budget import Calls, budget
+from crag_core.pipeline.run import WebMode
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+
+if TYPE_CHECKING:
+    from crag_core.app.workbench import Workbench
+    from crag_core.experiments.thresholds.preset import TunedPreset
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a user chose for one run. `model` is "extractive", "ollama/NAME" or "openai/NAME".
+
+    `pinned` are ids of documents to be read whole; the corpus is searched beside them only with `search_too`.
+    `collection` is the one to search, "": all.
+    """
+
+    policy: Policy
+    evaluator: str
+    model: str = EXTRACTIVE
+    web: WebMode = WebMode.OFF
+    top_k: int = 6
+    pinned: tuple[str, ...] = ()
+    search_too: bool = False
+    collection: str = ""
+
+    def calls_by_action(self, *, condenses: bool = False) -> dict[Action, Calls]:
+        """The model calls of a question, by the action that it ends with; `condenses`: it follows others."""
+        searched = self.top_k if self.search_too or not self.pinned else 0
+        return budget(
+            self.policy,
+            known_card(self.evaluator),
+            len(self.pinned) + searched,
+            writer=self.model != EXTRACTIVE,
+            searches=self.web is not WebMode.OFF,
+            condenses=condenses,
+        )
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is named. None is left to the policy, to the settings, or to the choice that a service was started with.
+
+    `preset` is one of the policy's file, else a tuned one by name or path. `sentences` 0: no limit.
+    """
+
+    policy: str | None = None
+    preset: str | None = None
+    evaluator: str | None = None
+    model: str | None = None
+    lower: float | None = None
+    upper: float | None = None
+    cutoff: float | None = None
+    sentences: int | None = None
+    doubtful: str | None = None
+    web: str | None = None
+    top_k: int | None = None
+    collection: str | None = None
+    plain: bool = False
+
+    @classmethod
+    def of(cls, given: object) -> Request:
+        """The attributes of these names: of parsed options, or of a request to the service."""
+        return cls(**{name: value for name in cls.__match_args__ if (value := getattr(given, name, None)) is not None})
+
+
+_OF_GRADING = ("policy", "preset", "evaluator", "lower", "upper", "cutoff", "sentences", "doubtful", "web")
+
+
+def choose(workbench: Workbench, asked: Request, started: Choice | None = None) -> Choice:
+    """Raises `CragError` for what cannot be had; a tuned preset brings policy, evaluator and number of chunks."""
+    settings = workbench.config
+    usual = started or Choice(find_policy(DEFAULT, settings), "", settings.model or EXTRACTIVE, top_k=settings.top_k)
+    if asked.plain:
+        if idle := [name for name in _OF_GRADING if getattr(asked, name) not in (None, WebMode.OFF)]:
+            raise WrongUse(
+                f"Plain RAG grades nothing and searches no web: {', '.join(idle)} would change nothing.",
+                hint="Leave out either.",
+            )
+        chosen = plain_choice(asked.model or usual.model, usual.top_k)
+    else:
+        chosen = _judged(workbench, asked, replace(usual, model=asked.model or usual.model), is_started=bool(started))
+        chosen = replace(chosen, policy=with_thresholds(chosen.policy, asked), web=WebMode(asked.web or usual.web))
+    return replace(chosen, top_k=asked.top_k or chosen.top_k, collection=asked.collection or usual.collection)
+
+
+def _judged(workbench: Workbench, asked: Request, usual: Choice, *, is_started: bool) -> Choice:
+    policy = find_policy(asked.policy or usual.policy.name, workbench.config)
+    is_same = is_started and policy.name == usual.policy.name
+    if asked.preset and asked.preset not in {one.name for one in policy.presets}:
+        tuned = _tuned_preset(workbench, asked.preset, policy)
+        with as_typed():
+            return _preset_choice(workbench, tuned, asked, usual.model)
+    if is_same and not asked.preset and asked.evaluator in (None, usual.evaluator):
+        return usual
+    judge = asked.evaluator or (usual.evaluator if is_same else default_evaluator(policy, usual.model))
+    suited = workbench.suited(policy, judge)
+    return replace(usual, policy=suited.preset(asked.preset) if asked.preset else suited, evaluator=judge)
+
+
+def plain_choice(model: str, top_k: int) -> Choice:
+    plain = plain_rag()
+    return Choice(plain, plain.evaluator, model, top_k=top_k)
+
+
+def with_thresholds(policy: Policy, asked: Any) -> Policy:
+    """With `lower`, `upper`, `cutoff`, `sentences` and, where it has it, `doubtful` of `asked`; raises `WrongUse`."""
+    try:
+        policy = policy.with_thresholds(asked.lower, asked.upper, asked.cutoff)
+    except ValueError as error:
+        raise WrongUse(f"{error}.", hint="Name both thresholds so that they fit the policy.") from None
+    if asked.sentences is not None:
+        policy = policy.with_limit(asked.sentences or None)
+    return policy.with_doubtful(Doubtful(getattr(asked, "doubtful", None) or policy.doubtful))
+
+
+def _tuned_preset(workbench: Workbench, name: str, policy: Policy) -> TunedPreset:
+    """An unknown name lists those of the policy's file too."""
+    try:
+        return workbench.find_preset(name)
+    except UnknownName:
+        if name.endswith(".toml"):  # a file that is not there
+            raise
+        known = [*(preset.name for preset in policy.presets), *workbench.experiments.preset_names()]
+        raise UnknownName.among(f"preset of policy {policy.name!r}", name, known) from None
+
+
+def _preset_choice(workbench: Workbench, preset: TunedPreset, asked: Request, model: str) -> Choice:
+    """Raises `BadRecord` where a policy or evaluator is named that it was not chosen for."""
+    chosen = preset.applied_to(find_policy(asked.policy or preset.policy, workbench.config))
+    judge = preset.conditions.evaluator
+    if asked.evaluator not in (None, judge):
+        raise BadRecord(
+            f"The preset {preset.name!r} was chosen for the evaluator {judge!r}, not for {asked.evaluator!r}.",
+            hint="Thresholds belong to an evaluator: tune for this one too.",
+        )
+    known_card(judge)
+    return Choice(chosen, judge, model, top_k=preset.conditions.top_k)
