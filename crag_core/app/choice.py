@@ -81,7 +81,7 @@ _OF_GRADING = ("policy", "preset", "evaluator", "lower", "upper", "cutoff", "sen
 def choose(workbench: Workbench, asked: Request, started: Choice | None = None) -> Choice:
     """Raises `CragError` for what cannot be had; a tuned preset brings policy, evaluator and number of chunks."""
     settings = workbench.config
-    usual = started or Choice(find_policy(DEFAULT, settings), "", settings.model or EXTRACTIVE, top_k=settings.top_k)
+    usual = started or plain_choice(settings.model or EXTRACTIVE, settings.top_k)
     if asked.plain:
         if idle := [name for name in _OF_GRADING if getattr(asked, name) not in (None, WebMode.OFF)]:
             raise WrongUse(
@@ -90,20 +90,21 @@ def choose(workbench: Workbench, asked: Request, started: Choice | None = None) 
             )
         chosen = plain_choice(asked.model or usual.model, usual.top_k)
     else:
-        chosen = _judged(workbench, asked, replace(usual, model=asked.model or usual.model), is_started=bool(started))
+        chosen = _judged(workbench, asked, replace(usual, model=asked.model or usual.model), is_default=not started)
         chosen = replace(chosen, policy=with_thresholds(chosen.policy, asked), web=WebMode(asked.web or usual.web))
     return replace(chosen, top_k=asked.top_k or chosen.top_k, collection=asked.collection or usual.collection)
 
 
-def _judged(workbench: Workbench, asked: Request, usual: Choice, *, is_started: bool) -> Choice:
-    policy = find_policy(asked.policy or usual.policy.name, workbench.config)
-    is_same = is_started and policy.name == usual.policy.name
+def _judged(workbench: Workbench, asked: Request, usual: Choice, *, is_default: bool) -> Choice:
+    name = asked.policy or (DEFAULT if is_default else usual.policy.name)
+    is_same = not is_default and name == usual.policy.name
+    if is_same and not asked.preset and asked.evaluator in (None, usual.evaluator):
+        return usual
+    policy = find_policy(name, workbench.config)
     if asked.preset and asked.preset not in {one.name for one in policy.presets}:
         tuned = _tuned_preset(workbench, asked.preset, policy)
         with as_typed():
             return _preset_choice(workbench, tuned, asked, usual.model)
-    if is_same and not asked.preset and asked.evaluator in (None, usual.evaluator):
-        return usual
     judge = asked.evaluator or (usual.evaluator if is_same else default_evaluator(policy, usual.model))
     suited = workbench.suited(policy, judge)
     return replace(usual, policy=suited.preset(asked.preset) if asked.preset else suited, evaluator=judge)

@@ -7,16 +7,19 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import lru_cache
 from threading import Event, Lock
+from typing import Any
 
 from crag_core.app.background_jobs import Job, RunJob, job_of
 from crag_core.app.choice import Choice, Request, choose, with_thresholds
+from crag_core.app.own_engine import in_thread
 from crag_core.app.uploads import read_record
 from crag_core.app.workbench import Workbench
 from crag_core.base.concurrency.cancellation import POLL_SECONDS
-from crag_core.base.errors import CragError, Stopped, UnknownName, WrongUse
+from crag_core.base.errors import CragError, ModelUnavailable, Stopped, UnknownName, WrongUse
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.passages import UNNAMED, Logged, Passage
@@ -35,6 +38,8 @@ ASKED_BY = "service"
 """Who asked, in the history."""
 HEALTH_S = 5.0
 """Health is looked at so often at most, however many ask."""
+PART_S = 2.5
+"""How long it waits for all parts together."""
 _MOST_ASKERS = 10_000
 
 
@@ -64,7 +69,10 @@ class Service:
         """Of each client: who asks, waits for no other's search."""
         self._live: set[str] = set()
         self._lock = Lock()
-        self._health: tuple[float, schemas.HealthResponse] | None = None
+        nothing = schemas.HealthResponse(status="starting", version=VERSION, parts={}, runs_under_way=0, runs_waiting=0)
+        self._health = (-math.inf, nothing)
+        self._asked: dict[str, Future[Any]] = {}
+        """What each part was last asked, which may not be answered yet."""
         self._looking = Lock()
         self._loaded = Event()
         self.warming: Job[None, None] = Job(self._warm_up, None)
@@ -168,53 +176,54 @@ class Service:
     # --- /health ---
 
     def health(self) -> schemas.HealthResponse:
-        """As it was some seconds ago; nobody waits while another looks, but at the very first time."""
-        seen = self._health
-        if (seen is None or time.monotonic() - seen[0] > HEALTH_S) and self._looking.acquire(blocking=seen is None):
-            try:
-                if self._health is seen:
-                    self._health = (time.monotonic(), self._look())
-            finally:
-                self._looking.release()
-        latest = self._health
-        assert latest is not None
+        """As it was some seconds ago, at most `HEALTH_S`."""
+        with self._looking:
+            if time.monotonic() - self._health[0] > HEALTH_S:
+                self._health = (time.monotonic(), self._look())
         queue = self.workbench.run_queue
-        return latest[1].model_copy(update={"runs_under_way": queue.under_way, "runs_waiting": queue.waiting})
+        return self._health[1].model_copy(update={"runs_under_way": queue.under_way, "runs_waiting": queue.waiting})
 
     def _look(self) -> schemas.HealthResponse:
+        """Ask all parts at the same time; those that have not answered within `PART_S` are said not to."""
         parts = {name: _part(problem) for name, problem in self.workbench.problems_of_parts().items()}
-        counted: list[int] = []
-        parts |= {"index": _tried(lambda: self._try_index(counted))}
-        parts |= {"evaluator": _tried(self._try_evaluator)}
-        if self._loaded.is_set():
-            # An index that holds nothing asks no model; where only /route is used, none is installed.
-            model = _tried(self._load_embedder)
-            parts |= {"embedding model": model.model_copy(update={"needed": counted != [0]})}
+        is_loaded = self._loaded.is_set()
+        works: dict[str, Callable[[], object]] = {"index": self._try_index, "evaluator": self._try_evaluator}
+        if is_loaded:
+            works["embedding model"] = self._load_embedder
         if self.choice.model != EXTRACTIVE:
-            problem = self._model_problem()
-            parts |= {"language model": _part(problem, needed=known_card(self.choice.evaluator).calls_model)}
+            works["language model"] = self._try_model
+        for name, work in works.items():
+            if name not in self._asked or self._asked[name].done():  # else it still hangs
+                self._asked[name] = in_thread(work)
+        until = time.monotonic() + PART_S
+        parts |= {name: _tried(self._asked[name], until) for name in works}
+        if is_loaded and parts["index"].works and self._asked["index"].result() == 0:
+            # An index that holds nothing asks no model; where only /route is used, none is installed.
+            parts["embedding model"] = parts["embedding model"].model_copy(update={"needed": False})
+        if "language model" in parts and not known_card(self.choice.evaluator).calls_model:
+            parts["language model"] = parts["language model"].model_copy(update={"needed": False})
         broken = [part for part in parts.values() if not part.works]
         status: schemas.Status = "degraded" if broken else "ok"
-        if not self._loaded.is_set():
+        if not is_loaded:
             status = "starting"
         elif any(part.needed for part in broken):
             status = "failing"
         return schemas.HealthResponse(status=status, version=VERSION, parts=parts, runs_under_way=0, runs_waiting=0)
 
-    def _try_index(self, counted: list[int]) -> None:
+    def _try_index(self) -> int:
+        """How many documents it holds."""
         for engine in (self.workbench.own_engine, self.workbench.vector_store):
             if engine is not None:
                 engine.check()
-        counted.append(len(self.workbench.store.documents()))
+        return len(self.workbench.store.documents())
 
-    def _model_problem(self) -> str:
+    def _try_model(self) -> None:
         choice, models = self.choice.model, self.workbench.servers.look()
         server = models.openai if choice.startswith("openai/") else models.ollama
-        if choice in models.choices:
-            return ""
         if server is None or not server.reachable:
-            return f"The server of {choice} cannot be reached."
-        return f"{choice} is not offered by its server."
+            raise ModelUnavailable(f"The server of {choice} cannot be reached.")
+        if choice not in models.choices:
+            raise ModelUnavailable(f"{choice} is not offered by its server.")
 
     # --- what a request asks for ---
 
@@ -277,10 +286,10 @@ class Service:
         try:
             import_llama_index()
             for load in (self._try_evaluator, self._load_embedder):
-                _tried(load)  # the health tells
+                _tried(in_thread(load), math.inf)  # the health tells
         finally:
             self._loaded.set()
-            self._health = self._health and (-math.inf, self._health[1])
+            self._health = (-math.inf, self._health[1])
         job.can_be_left = False
         try:  # nobody is there to be asked whether to go on
             self.workbench.store.take_over(lambda progress: None, job.cancel)
@@ -337,12 +346,14 @@ def _part(problem: str, *, needed: bool = False) -> schemas.Part:
     return schemas.Part(works=not problem, needed=needed, problem=problem)
 
 
-def _tried(work: Callable[[], object]) -> schemas.Part:
+def _tried(asked: Future[Any], until: float) -> schemas.Part:
     """A part that answers need, but where its packages were left out on purpose."""
     try:
-        work()
+        asked.result(None if until == math.inf else max(until - time.monotonic(), 0.0))
     except CragError as error:
         return _part(str(error), needed=True)
+    except TimeoutError:
+        return _part(f"It does not answer within {PART_S:g} s.", needed=True)
     except ModuleNotFoundError as error:
         return _part(f"Expected the package {error.name}, found none.")
     except Exception as error:  # a bug of one part must not hide the others

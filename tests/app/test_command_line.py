@@ -178,7 +178,7 @@ def test_a_question_is_asked_as_plain_rag(indexed: Path, capsys: Output) -> None
 def test_what_plain_rag_would_not_heed_is_refused(idle: tuple[str, str], indexed: Path, capsys: Output) -> None:
     assert main(["ask", QUESTION, "--plain", *idle]) == 2
     told = capsys.readouterr().err
-    assert f"--plain grades nothing and searches no web: {idle[0]} would change nothing." in told
+    assert f"grades nothing and searches no web: {idle[0][2:]} would change nothing." in told
 
 
 def test_an_interrupted_adding_is_finished_by_the_next(

@@ -268,7 +268,7 @@ def test_a_retriever_that_fails_ends_the_run_by_name(
         ("connect to postgresql://a:b c@d@db:5432/x failed", "connect to postgresql://a:b …@db:5432/x failed"),
         ("api_key: sk-123 is wrong", "api_key: … is wrong"),
         ("{'password': 'hunter2'}", "{'password': …"),
-        ("host db, user crag", "host db, user crag"),
+        ('authentication failed for user "crag"', "authentication failed for user …"),
         ("", ""),
     ],
 )

@@ -9,15 +9,14 @@ import pytest
 from openapi_spec_validator import validate
 from pydantic import TypeAdapter
 
+from crag_core.app.choice import Request, choose
 from crag_core.app.config import Config
-from crag_core.app.configuration_text import choose
 from crag_core.app.workbench import Workbench
 from crag_core.pipeline.run import VERSION
 from crag_core.service import schemas
 from crag_core.service.application import make_application
 from crag_core.service.guards import Rules
 from crag_core.service.service import Service
-from tests.conftest import REPOSITORY
 
 ENDPOINTS = {"/query": "post", "/route": "post", "/reroute": "post", "/health": "get"}
 
@@ -25,7 +24,7 @@ ENDPOINTS = {"/query": "post", "/route": "post", "/reroute": "post", "/health": 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     workbench = Workbench(Config(home=tmp_path_factory.mktemp("home"), ollama_host="127.0.0.1:9"))
-    return make_application(Service(workbench, choose(workbench)), Rules()).openapi()
+    return make_application(Service(workbench, choose(workbench, Request())), Rules()).openapi()
 
 
 def test_it_is_an_openapi_document_of_these_endpoints(document: dict[str, Any]) -> None:

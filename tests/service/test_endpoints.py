@@ -188,7 +188,7 @@ BAD: list[tuple[str, Any, int, str]] = [
     ("/query", {"query": "Why?", "lower": 0.9, "upper": 0.1, "policy": "paper"}, 422, "lower must not exceed upper"),
     ("/query", {"query": "Why?", "upper": 2}, 422, "upper: Input should be less than or equal to 1"),
     ("/query", {"query": "Why?", "use_web_search": True}, 422, "Web search is off here."),
-    ("/query", {"query": "Why?", "use_crag": False, "upper": 0.5}, 422, "use_crag false grades nothing"),
+    ("/query", {"query": "Why?", "use_crag": False, "upper": 0.5}, 422, "Plain RAG grades nothing"),
     ("/query", {"resume": "none"}, 404, "No run 'none' is kept."),
     ("/route", {"question": "Why?"}, 422, "contexts: Field required"),
     ("/route", {"question": "Why?", "contexts": [{"text": "a", "id": "1"}, {"text": "b", "id": "1"}]}, 422, "an id"),
