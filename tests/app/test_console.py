@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-@pytest.mark.parametrize("arguments", [["ask", "Why does Zoë leave?", "--json"], ["settings", "--markdown"]], ids=str)
+@pytest.mark.parametrize("arguments", [["ask", "Why does Zoë leave?", "--json"], ["settings"]], ids=str)
 def test_output_that_nobody_reads_ends_quietly(home: Path, arguments: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
