@@ -138,8 +138,8 @@ class Workbench:
         self.metrics.watch("crag_runs_waiting", lambda: self.run_queue.waiting)
         self.metrics.watch("crag_part_works", parts)
         self.metrics.watch("crag_model_server_busy", self.servers.calls_under_way)
-        self.metrics.watch("crag_index_documents", lambda: len(self.store.documents()), is_slow=True)
-        self.metrics.watch("crag_index_passages", self.store.count, is_slow=True)
+        self.metrics.watch("crag_index_documents", lambda: len(self.store.documents()))
+        self.metrics.watch("crag_index_passages", self.store.count)
 
     def problems_of_parts(self) -> dict[str, str]:
         """What the last use of each part met that no answer needs, "": it worked. Those that are off are left out."""

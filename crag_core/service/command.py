@@ -14,6 +14,7 @@ from crag_core.app.config import Config, check_tokens, listed
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import CragError, WrongUse, as_typed
 from crag_core.observability.logs import show_logs
+from crag_core.observability.metrics import serve as serve_metrics
 from crag_core.pipeline.run import WebMode
 
 PORT = 8600
@@ -67,7 +68,7 @@ def _told(options: argparse.Namespace, settings: Config, workbench: Workbench, *
     lines = [f"serving at http://{host}:{options.port}, {who}; Ctrl-C ends it"]
     if settings.metrics_port:
         try:
-            workbench.metrics.serve(settings.metrics_port, settings.metrics_address)
+            serve_metrics(workbench.metrics.registry, settings.metrics_port, settings.metrics_address)
         except CragError as error:  # no reason not to answer
             lines.append(f"note: {error}")
     return "\n".join(lines)

@@ -15,7 +15,7 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.steps import Usage
 from crag_core.base.types.web import WebAttempt, WebOutcome
 from crag_core.observability import metrics as metrics_module
-from crag_core.observability.metrics import Metrics
+from crag_core.observability.metrics import Metrics, serve
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.pipeline.web_stages import approve
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel
@@ -175,27 +175,6 @@ def test_a_figure_that_cannot_be_read_costs_no_other_and_is_told_once(caplog: py
     assert [record.getMessage() for record in caplog.records] == ["crag_runs_waiting cannot be read: OSError"]
 
 
-def test_a_slow_figure_never_holds_up_a_scrape(monkeypatch: pytest.MonkeyPatch) -> None:
-    metrics, asked, go_on = Metrics(), threading.Semaphore(0), threading.Event()
-    reading: list[threading.Thread] = []
-
-    def slow() -> float:
-        reading.append(threading.current_thread())
-        asked.release()
-        go_on.wait(20)
-        return 7
-
-    monkeypatch.setattr(metrics_module, "SLOW_S", 0.0)
-    metrics.watch("crag_index_documents", slow, is_slow=True)
-    for _ in range(3):  # while the first reading lasts
-        assert "crag_index_documents" not in read(metrics).names
-    assert asked.acquire(timeout=10)
-    assert len(reading) == 1
-    go_on.set()
-    reading[0].join(10)
-    assert read(metrics)["crag_index_documents"] == 7
-
-
 # --- served -----------------------------------------------------------------------------------------------------------
 
 
@@ -208,5 +187,5 @@ def test_an_address_of_another_machine_is_told_with_what_to_do(error: OSError, m
 
     monkeypatch.setattr(metrics_module, "start_http_server", refuse)
     with pytest.raises(PortUnavailable) as refusal:
-        Metrics().serve(9464, "elsewhere")
+        serve(Metrics().registry, 9464, "elsewhere")
     assert refusal.value.hint.startswith("Set CRAG_METRICS_ADDRESS to an address of this machine")

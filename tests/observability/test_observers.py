@@ -19,7 +19,7 @@ from crag_core.base.types.steps import Step, StepState, Usage
 from crag_core.base.types.web import PageOutcome, WebOutcome, WebPage, WebSearch
 from crag_core.observability.audit_log import AuditLog, find_events
 from crag_core.observability.logs import show_logs
-from crag_core.observability.metrics import Metrics
+from crag_core.observability.metrics import Metrics, serve
 from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.trace import Trace
 from tests.builders import even, grade, graded, passage, policy, round_of, searched, trace, web_page
@@ -234,7 +234,7 @@ def free_port() -> int:
 def scrape(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     """What a really served port says, by sample name and labels."""
     port = free_port()
-    metrics.serve(port)
+    serve(metrics.registry, port, "127.0.0.1")
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as reply:
         families = list(text_string_to_metric_families(reply.read().decode()))
     return {
@@ -282,7 +282,7 @@ def test_a_taken_port_is_told_with_what_to_do() -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(PortUnavailable) as refusal:
-            Metrics().serve(port)
+            serve(Metrics().registry, port, "127.0.0.1")
     assert refusal.value.message.startswith(f"Metrics cannot be served at port {port}: Address already in use")
     assert refusal.value.hint == "Set CRAG_METRICS_PORT to a free port."
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
 from crag_core.base.types.decisions import Action
 from crag_core.observability import trends
-from crag_core.observability.trends import Share, Times, figures, over_time, quantile
+from crag_core.observability.trends import Share, Times, figures, over_time
 from crag_core.trace.summary import Ending, Measured
 
 
@@ -57,9 +52,3 @@ def test_times_are_of_their_own_path_and_without_the_provider() -> None:
 def test_a_run_belongs_to_the_span_that_it_begins() -> None:
     found = over_time([run(at=10.0), run(at=19.9), run(at=20.0), run(at=30.0), run(at=9.9)], [10.0, 20.0, 30.0])
     assert [one.runs for one in found] == [2, 1]
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40), st.floats(0, 1))
-def test_quantiles_are_those_of_numpy(values: list[float], share: float) -> None:
-    found = quantile(values, share)
-    assert found is not None and math.isclose(found, float(np.quantile(values, share)), rel_tol=1e-9, abs_tol=1e-6)

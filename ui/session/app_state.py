@@ -28,6 +28,7 @@ from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.evaluators.policies import default_evaluator, plain_rag
 from crag_core.observability.logs import show_logs
+from crag_core.observability.metrics import serve
 from crag_core.pipeline.run import Cooldown, WebMode
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -65,7 +66,7 @@ def shared_workbench() -> Workbench:
     show_logs(workbench.config.log)
     if workbench.config.metrics_port:
         try:
-            workbench.metrics.serve(workbench.config.metrics_port, workbench.config.metrics_address)
+            serve(workbench.metrics.registry, workbench.config.metrics_port, workbench.config.metrics_address)
         except CragError as error:  # shown in the sidebar; no reason not to start
             workbench.metrics.problem = str(error)
     return workbench
