@@ -55,9 +55,9 @@ from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.index.vector_store import VectorStorePassages
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.sandbox.documents import DRAWING, PAGE, DocumentProcesses
+from crag_core.retrieval.sandbox.messages import Limits
 from crag_core.storage.cache import TableCache, open_cache
 from crag_core.storage.history import open_history
-from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import DEPEND_ON_OTHERS
 from crag_core.websearch import PROVIDERS, SNAPSHOT
@@ -81,15 +81,13 @@ class Workbench:
         self._embedders: dict[str, HuggingFaceEmbedder] = {}
         home = self.config.home
         take_index(home)
-        own = self.config.retriever
-        self.own_engine = OwnEngine(RETRIEVER, own, self.config.engine_timeout) if own else None
+        self.own_engine = self._engine_named(RETRIEVER, self.config.retriever)
         """In place of our own index, where the settings name one."""
-        own = self.config.vector_store
-        self.vector_store = OwnEngine(VECTOR_STORE, own, self.config.engine_timeout) if own else None
+        self.vector_store = self._engine_named(VECTOR_STORE, self.config.vector_store)
         """In place of the vectors in memory, likewise."""
         self.store = self._open_store()
         self.retriever = HybridRetriever(self.store)
-        self.places = Places(self.store, drawer().draw)
+        self.places = Places(self.store, processes(DRAWING).draw)
         self.meter = signal_meter()
         self.policies, self.problems = load_policies(settings=self.config)
         self.cache = open_cache(self.config.cache, home, self.config.cache_hours * 3600)
@@ -106,12 +104,15 @@ class Workbench:
         """For those who run questions for many people; `engine` does not look at it."""
         self._watch()
 
+    def _engine_named(self, variable: str, target: str) -> OwnEngine | None:
+        return OwnEngine(variable, target, self.config.engine_timeout) if target else None
+
     def _open_store(self) -> PassageStore:
         embedder = self.find_embedder(self.config.embedding)
         if self.own_engine is not None:
             return EngineStore(self.config.home, embedder, self.own_engine)
         recipe = Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap)
-        home, read, find = self.config.home, parser().cut, self.find_embedder
+        home, read, find = self.config.home, processes().cut, self.find_embedder
         if (vectors := self.vector_store) is not None:
             return VectorStorePassages(home, embedder, read, vectors.ask, vectors.target, recipe, find)
         return PassageStore(home, embedder, read, recipe=recipe, find_embedder=find)
@@ -143,10 +144,8 @@ class Workbench:
 
     def problems_of_parts(self) -> dict[str, str]:
         """What the last use of each part met that no answer needs, "": it worked. Those that are off are left out."""
-        found = {"history": self.history.problem if self.history.is_on else None}
-        found |= {"audit": self.audit.problem if self.audit else None}
-        found |= {"cache": self.cache.problem if self.cache else None}
-        return {name: problem for name, problem in found.items() if problem is not None}
+        parts = {"history": self.history if self.history.is_on else None, "audit": self.audit, "cache": self.cache}
+        return {name: part.problem for name, part in parts.items() if part is not None}
 
     def using(self, settings: Config) -> Workbench:
         """A workbench with other settings that shares index, caches and embedding model with this one."""
@@ -203,7 +202,7 @@ class Workbench:
         made = Cut(self.config.chunk_tokens, self.config.chunk_overlap, tokenizer=tokenizer)
 
         def cut(content: bytes, name: str, cancel: Cancel) -> tuple[tuple[str, str], ...]:
-            chunks = page_parser().cut(content, name, made, cancel).chunks
+            chunks = processes(PAGE).cut(content, name, made, cancel).chunks
             return tuple((chunk.text, chunk.section) for chunk in chunks)
 
         return WebPages(cut, self.config.web_timeout)
@@ -217,19 +216,10 @@ class Workbench:
             named = "CRAG_PROMPTS: " if self.config.prompts else ""
             raise BadRecord(f"{named}{error.message}", hint=error.hint) from error
 
-    @property
-    def word_support(self) -> SupportMeter:
-        """The measure of support that asks nobody, whatever these settings say."""
-        return self._support(WORDS)
-
-    @property
-    def support(self) -> SupportMeter:
-        """Who measures what stands behind the sentences of an answer, by these settings."""
-        return self._support(self.config.support)
-
-    def _support(self, name: str) -> SupportMeter:
+    def support(self, name: str = "") -> SupportMeter:
+        """Who measures what stands behind the sentences of an answer; "": by these settings."""
         parts = SupportParts(shipped.EVALUATOR_FOLDER, self.meter.stop_words, self.servers.model, self.prompts)
-        return open_support(name, parts)
+        return open_support(name or self.config.support, parts)
 
     def evaluator(
         self,
@@ -400,7 +390,7 @@ class Workbench:
             judge,
             llm=model,
             web="off" if choice.web is WebMode.OFF else self.searcher,
-            support=self.support,
+            support=self.support(),
             observers=tuple(one for one in listeners if one is not None) if observed else (),
             pause=pause,
             page_reader=None if choice.web is WebMode.OFF else self.page_reader,
@@ -437,7 +427,7 @@ def calibrated(kept: KeptEvaluator) -> Calibrated:
 
 @cache
 def spans(endpoint: str) -> Listener | None:
-    """One for the whole process, as `parser`: it follows LlamaIndex, which knows no end of that."""
+    """One for the whole process: it follows LlamaIndex, which knows no end of that."""
     if not endpoint:
         return None
     from crag_core.observability.spans import open_spans  # OpenTelemetry is heavy
@@ -446,21 +436,9 @@ def spans(endpoint: str) -> Listener | None:
 
 
 @cache
-def parser() -> DocumentProcesses:
-    """One for the whole process, whatever is indexed where: its own processes are few."""
-    return DocumentProcesses()
-
-
-@cache
-def page_parser() -> DocumentProcesses:
-    """One for the whole process, as `parser`, so that a page of the web waits for no document."""
-    return DocumentProcesses(PAGE)
-
-
-@cache
-def drawer() -> DocumentProcesses:
-    """One for the whole process, as `parser`."""
-    return DocumentProcesses(DRAWING)
+def processes(limits: Limits | None = None) -> DocumentProcesses:
+    """One of a kind for the whole process, whatever is indexed where; a page of the web waits for no document."""
+    return DocumentProcesses(limits)
 
 
 def build_pipeline(
