@@ -131,7 +131,8 @@ def test_settings_know_a_new_provider_and_what_it_needs(monkeypatch: pytest.Monk
 
 
 def test_the_settings_reference_lists_the_providers_of_the_dict() -> None:
-    assert f"who is asked, in order: {', '.join(name for name in PROVIDERS if name != 'almanac')};" in (ROOT / "docs" / "settings.md").read_text("utf-8")
+    settings = (ROOT / "docs" / "settings.md").read_text("utf-8")
+    assert f"who is asked, in order: {', '.join(name for name in PROVIDERS if name != 'almanac')};" in settings
 
 
 # --- documents ------------------------------------------------------------------------------------------------------
