@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,9 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
-from crag_core.base.types.grades import Grade
-from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.base.types.steps import StepState
 from crag_core.base.types.web import WebOutcome
 from crag_core.evaluators import shipped
-from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.policies import OWN_JUDGE
 from crag_core.observability.logs import show_logs
 from crag_core.trace.trace import SCHEMA, Trace
@@ -237,19 +234,6 @@ def test_path_that_is_not_there_is_refused(home: Path, tmp_path: Path, capsys: O
 # --- ask ------------------------------------------------------------------------------------------------------------
 
 
-def test_unknown_policy_names_the_near_one_and_all_others(home: Path, capsys: Output) -> None:
-    assert main(["ask", QUESTION, "--policy", "papre"]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(
-        "error: Unknown policy 'papre'. Did you mean 'paper'? Known: adaptive-rag, agentic, astute-rag, heuristic"
-    )
-
-
-def test_judge_without_a_model_says_what_it_needs(home: Path, capsys: Output) -> None:
-    assert main(["ask", QUESTION, "--evaluator", "llm"]) == 2
-    assert "needs a language model" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -349,20 +333,6 @@ def test_json_is_the_whole_record_and_nothing_else(indexed: Path, capsys: Output
     assert shown.err == ""
 
 
-def test_two_signals_of_a_passage_are_printed(indexed: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    def grade(self: object, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
-        parts = ((ANSWERING, 0.31), (TOPICAL, 0.82))
-        return tuple(Grade(passage.id, 0.565, parts=parts) for passage in passages)
-
-    monkeypatch.setattr(EmbeddingEvaluator, "grade", grade)
-    capsys.readouterr()
-    choice = ["--policy", "two-signal", "--evaluator", "embedding", "--lower", "0.3", "--upper", "0.5"]
-    main(["ask", QUESTION, *choice])
-    told = capsys.readouterr().out
-    assert "Retrieval: AMBIGUOUS. Best answering 0.31 < upper 0.50, best topical 0.82 ≥ lower 0.30" in told
-    assert "  [1] ferry.txt  answering 0.31, topical 0.82  AMBIGUOUS" in told
-
-
 # --- the trained evaluator is not there ------------------------------------------------------------------------------
 
 
@@ -394,22 +364,6 @@ def record(capsys: Output, *arguments: str) -> Trace:
     return Trace.from_json(shown.out)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "thresholds"),
-    [
-        (["--policy", "worst-chunk", "--preset", "conservative"], (0.4, 0.8)),
-        (["--policy", "worst-chunk", "--preset", "aggressive"], (0.2, 0.6)),
-        (["--policy", "paper", "--preset", "popqa"], (0.005, 0.795)),
-        (["--policy", "paper", "--preset", "popqa", "--upper", "0.5"], (0.005, 0.5)),
-    ],
-)
-def test_preset_sets_the_thresholds(
-    indexed: Path, capsys: Output, arguments: list[str], thresholds: tuple[float, float]
-) -> None:
-    policy = record(capsys, *arguments).settings.policy
-    assert (policy.lower, policy.upper) == thresholds
-
-
 @pytest.fixture
 def two_files(indexed: Path, tmp_path: Path) -> Path:
     (tmp_path / "bread.md").write_text(BREAD, "utf-8")
@@ -425,14 +379,6 @@ def test_pinned_file_is_read_whole_instead_of_a_search(two_files: Path, capsys: 
     assert passage.text.split() == BREAD.split()
     assert trace.decision.rule == "read_file" and trace.grades is None
     assert not trace.settings.search_too
-
-
-def test_search_too_looks_beside_the_pinned_files(two_files: Path, capsys: Output) -> None:
-    trace = record(capsys, "--pin", "bread.md", "--search-too", "--policy", "agentic")
-    assert trace.passages is not None and trace.decision is not None
-    assert trace.passages[0].found_by == ("read_file",)
-    assert "ferry.txt" in [passage.source for passage in trace.passages[1:]]
-    assert trace.decision.rule != "read_file"
 
 
 @pytest.mark.parametrize(
@@ -463,17 +409,6 @@ def test_cost_comes_before_the_run_and_what_was_done_after_it(
     shown = capsys.readouterr()
     assert shown.err.startswith("model calls by route: Correct 3, Ambiguous 5, Incorrect ")
     assert re.search(r"^corrections: none; 3 model calls, \d+ ms to the context$", shown.out, re.MULTILINE)
-
-
-def test_cost_counts_pinned_files(two_files: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
-    arguments = ["ask", QUESTION, "--policy", "worst-chunk", "--model", "ollama/x", "--pin", "bread.md"]
-    for more, calls in (([], 2), (["--search-too", "--top-k", "4"], 6)):
-        capsys.readouterr()
-        assert main([*arguments, *more]) == 1, "nobody answers there"
-        shown = capsys.readouterr()
-        assert shown.err.startswith(f"model calls by route: Correct {calls}, ")
-        assert "Broke off at grade" in shown.out and "ollama serve" in shown.out
 
 
 def test_logs_go_to_standard_error_and_the_record_stays_alone(
@@ -567,13 +502,6 @@ def test_query_is_shown_and_waits_for_a_word(
     assert f"Ask Fake search for “{QUESTION}”?" in shown.err
     assert trace.web is not None and trace.web.outcome is outcome
     assert [query for query, _ in web[-1].asked] == queries
-
-
-def test_address_of_no_use_is_an_error(indexed: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CRAG_WEB_PROVIDERS", "searxng")
-    monkeypatch.setenv("CRAG_SEARXNG_URL", "nonsense")
-    assert main(["ask", QUESTION, "--web", "auto"]) == 1
-    assert "found 'nonsense'" in capsys.readouterr().err
 
 
 # --- a language model -----------------------------------------------------------------------------------------------

@@ -165,14 +165,6 @@ def test_it_is_made_once_for_all_runs_and_settings(tmp_path: Path, my_rag: Any) 
     assert apart(workbench, "sample").own_engine is None
 
 
-def test_a_way_of_searching_that_it_cannot_be_asked_for_is_said(tmp_path: Path, my_rag: Any) -> None:
-    my_rag.TEXTS = {f"{at}.md": f"The crane number {at} lifts at most 6 tonnes." for at in range(4)}
-    trace = run(bench(tmp_path), "agentic", top_k=6)
-    keyword = next(one for one in trace.rounds if one.path[-1] == "keyword")
-    assert keyword.retrievals[0].engine is Engine.KEYWORD
-    assert keyword.query_by.endswith("my_rag:retriever was asked in its own way: it cannot be asked for keyword search")
-
-
 # --- read only ------------------------------------------------------------------------------------------------------
 
 
@@ -197,15 +189,10 @@ def test_a_backup_has_the_documents_of_the_home_and_names_the_engine(
 @pytest.mark.parametrize(
     "target",
     [
-        "my_rag",
-        "my_rag:",
-        ":retriever",
-        "my rag:retriever",
-        "my_rag:retriever()",
-        "my-rag:f",
+        "my_rag", "my_rag:", ":retriever", "my rag:retriever", "my_rag:retriever()", "my-rag:f",
         "postgresql://a:s3cr@b/c",
     ],
-)
+)  # fmt: skip
 def test_a_setting_that_names_no_function_is_refused(target: str) -> None:
     with pytest.raises(BadRecord, match="CRAG_RETRIEVER: expected package") as refused:
         load({"CRAG_RETRIEVER": target})
@@ -406,23 +393,6 @@ def with_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str = 
     workbench = Workbench(Config(home=tmp_path / "home", cache="off", vector_store=target))
     assert workbench.vector_store
     return workbench, workbench.vector_store.open().kept
-
-
-def test_a_backup_fills_an_empty_vector_store(tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    workbench, kept = with_vectors(tmp_path, monkeypatch)
-    workbench.store.ingest([(name, text.encode()) for name, text in TEXTS.items()])
-    monkeypatch.delenv("CRAG_RETRIEVER")
-    monkeypatch.setenv("CRAG_VECTOR_STORE", "my_rag:vectors")
-    assert main(["backup", str(tmp_path / "home.tar")]) == 0
-    said = capsys.readouterr().err
-    assert "3 documents" in said and "CRAG_VECTOR_STORE), which is filled from the backup" in said
-    monkeypatch.setenv("CRAG_HOME", str(tmp_path / "restored"))
-    assert main(["restore", str(tmp_path / "home.tar")]) == 0
-    assert "note: CRAG_VECTOR_STORE is set; it should name an empty one" in capsys.readouterr().out
-    kept.clear()
-    restored = Workbench(Config(home=tmp_path / "restored", cache="off", vector_store="my_rag:vectors"))
-    restored.store.take_over()
-    assert restored.retriever.retrieve(QUESTION, 1, Engine.DENSE).passages[0].source == "dues.md"
 
 
 def test_what_stayed_in_a_vector_store_is_not_found_and_goes_at_the_next_change(

@@ -12,7 +12,6 @@ from crag_core.app import workbench as build
 from crag_core.app.config import Config
 from crag_core.app.configuration_text import read_configuration
 from crag_core.app.workbench import Choice, Workbench
-from crag_core.evaluators.cached import CachedEvaluator
 from tests.word_embedder import WordEmbedder
 
 
@@ -63,11 +62,3 @@ def test_an_offline_web_is_told_by_its_content(workbench: Workbench, tmp_path: P
     assert one.startswith("Offline web ") and one == same != other
     both = setup_with(web_providers="snapshot,duckduckgo", web_snapshot=str(tmp_path / "one"))
     assert both == f"{one}, DuckDuckGo"
-
-
-@pytest.mark.parametrize("is_cached", [True, False])
-def test_where_it_is_measured_what_grading_costs_no_grade_is_taken_from_the_cache(
-    is_cached: bool, workbench: Workbench
-) -> None:
-    parts = workbench.engine(choice("paper,evaluator=embedding", workbench), cached=is_cached).parts
-    assert isinstance(parts.evaluator, CachedEvaluator) is is_cached

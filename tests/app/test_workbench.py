@@ -17,35 +17,25 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import BadRecord
 from crag_core.base.prompts.messages import VERSION
-from crag_core.base.types.decisions import Action, Handling
+from crag_core.base.types.decisions import Handling
 from crag_core.base.types.steps import StepName
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import DEFAULT, find_policy, known_card, load_policies, suit
-from crag_core.storage.cache import TableCache
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from tests.judge import grading_calls, heard, judging
 from tests.matrix import diagonal
-from tests.policy_files import PAPER, paper_with, use_folder
+from tests.policy_files import paper_with, use_folder
 from tests.stand_ins.engines import Message, Reply, ScriptedModel, Token
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.storage.conftest import valkey as valkey
 from tests.word_embedder import WordEmbedder
 
 SHIPPED = (
-    "two-signal",
-    "agentic",
-    "heuristic",
-    "paper",
-    "rank-weighted",
-    "signals",
-    "worst-chunk",
-    "adaptive-rag",
-    "astute-rag",
-    "self-route",
-    "sufficient-context",
-)
+    "two-signal", "agentic", "heuristic", "paper", "rank-weighted", "signals", "worst-chunk", "adaptive-rag",
+    "astute-rag", "self-route", "sufficient-context",
+)  # fmt: skip
 WRITER = f"ollama/{MODEL}"
 QUESTION = "What does a yacht of nine metres pay for a night?"
 DOCUMENTS = {
@@ -117,9 +107,7 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
         paper_with("upper = 0.55", 'upper = "high"'),
         "mine.upper: expected a valid number, found str 'high'",
     ),
-    "number for a text": (paper_with('title = "Paper"', "title = 7"), "title: expected a valid string, found int 7"),
     "yes for a number": (paper_with("upper = 0.55", "upper = true"), "upper: expected a valid number, found bool True"),
-    "not a number": (paper_with("upper = 0.55", "upper = nan"), "mine.upper: expected a finite number"),
     "lower above upper": (paper_with("lower = 0.40", "lower = 0.80"), "lower must not exceed upper, found lower 0.8"),
     "out of range": (paper_with("upper = 0.55", "upper = 55"), "policy mine: upper must lie in 0..1, found 55.0"),
     "unknown score": (
@@ -130,14 +118,10 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
         paper_with('correct = ["refine"]', 'correct = ["refined"]'),
         "policy mine: correct: 'refined' is no step. Did you mean 'refine'?",
     ),
-    "key within a table": (paper_with("cutoff = 0.30", "cutof = 0.30"), "mine.refinement.cutof: unknown key"),
     "action misspelt": (paper_with("correct =", "correckt ="), "mine.correckt: unknown key. Did you mean 'correct'?"),
     "key left out": (paper_with("lower = 0.40\n", ""), "mine.lower: missing, and it has no default"),
     "no TOML": ("upper: 0.5\n- lower", "Policy 'mine' is not valid TOML"),
-    "empty": ("", "missing, and it has no default"),
     "no UTF-8": (paper_with("Paper", "Gr\xf6\xdfe").encode("latin-1"), "Policy 'mine' cannot be read"),
-    "binary": (b"\x00\xff\xfe\x00", "Policy 'mine' cannot be read"),
-    "nested without end": ("a = " + "[" * 5000, "Policy 'mine' is not valid TOML"),
 }
 
 
@@ -150,27 +134,6 @@ def test_broken_policy_file_is_named_with_its_problem_and_the_others_load(
     assert list(found) == ["paper"]
     (problem,) = problems
     assert words in problem and "mine" in problem
-
-
-def test_several_broken_files_are_all_named(folder: Path) -> None:
-    for name in ("a", "b", "paper", DEFAULT):
-        (folder / f"{name}.toml").write_text("=", "utf-8")
-    (folder / "whole.toml").write_text(PAPER, "utf-8")
-    (folder / "notes.txt").write_text("=", "utf-8")
-    found, problems = load_policies()
-    assert list(found) == ["whole"]
-    assert [problem.split("'")[1] for problem in problems] == [DEFAULT, "a", "b", "paper"]
-
-
-def test_own_policy_file_is_loaded_and_runs(folder: Path, home: Path) -> None:
-    own = PAPER.replace('"Paper"', '"My own"').replace('"Correct"', '"Good enough"')
-    (folder / "mine.toml").write_text(own.replace("lower = 0.40", "lower = 0.0").replace("upper = 0.55", "upper = 0.1"))
-    workbench = Workbench(Config(home=home))
-    assert list(workbench.policies) == ["mine", "paper"] and workbench.problems == ()
-    trace = workbench.engine(Choice(workbench.policies["mine"], "embedding")).run(QUESTION)
-    assert trace.failure is None and trace.decision is not None
-    assert (trace.decision.action, trace.decision.label) == (Action.CORRECT, "Good enough")
-    assert trace.settings.policy.name == "mine"
 
 
 # --- the settings of the agent --------------------------------------------------------------------------------------
@@ -273,23 +236,6 @@ def test_same_question_again_makes_no_grading_call(
         assert trace.usage.calls == 1 and "3 from the cache" in trace.steps[1].summary
 
 
-def test_grades_of_signals_are_made_anew_because_they_depend_on_their_neighbours(home: Path) -> None:
-    workbench = Workbench(Config(home=home))
-    for evaluator, kept in (("cross-encoder", True), ("heuristic", True), ("embedding", True), ("signals", False)):
-        pipeline = workbench.engine(suited(workbench, "paper", evaluator))
-        pipeline.run(QUESTION)
-        trace = pipeline.run(QUESTION)
-        assert trace.grades is not None and {grade.from_cache for grade in trace.grades} == {kept}
-
-
-def test_cache_that_cannot_be_used_costs_calls_and_nothing_else(home: Path, server: OllamaServer) -> None:
-    workbench = Workbench(Config(home=home, ollama_host=server.url))
-    workbench.cache = TableCache(home, 3600.0)  # a folder in the place of the file
-    trace = workbench.engine(suited(workbench, "worst-chunk", "llm")).run(QUESTION)
-    assert trace.failure is None and heard(server)["judge"] == 3
-    assert workbench.cache is not None and str(home) in workbench.cache.problem
-
-
 # --- prompts in other words -------------------------------------------------------------------------------------------
 
 
@@ -361,10 +307,3 @@ def test_bespoke_minicheck_is_asked_in_its_own_way(home: Path, writing: OllamaSe
     assert [one.score for one in trace.support or ()] == [pytest.approx(0.9)]
     assert trace.settings.support == "ollama/bespoke-minicheck" and trace.steps[-1].usage.calls == 1
     assert [call.reply for call in trace.calls if call.step == StepName.CHECK_ANSWER] == ["Yes"]
-
-
-def test_a_judge_that_is_away_is_no_reason_not_to_answer(home: Path, writing: OllamaServer) -> None:
-    workbench = Workbench(Config(home=home, ollama_host=writing.url, cache="off", support="ollama/absent"))
-    trace = workbench.engine(replace(suited(workbench, "paper", "embedding"), model=WRITER)).run(QUESTION)
-    assert trace.answer is not None and trace.failure is None and trace.support is None
-    assert "does not have the model 'absent'" in trace.steps[-1].summary

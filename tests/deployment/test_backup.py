@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sqlite3
 import subprocess
@@ -94,38 +93,6 @@ def test_what_is_secret_or_only_a_cache_is_not_in_it(home: Path, tmp_path: Path,
     with tarfile.open(tmp_path / "home.tar") as archive:
         assert {*archive.getnames()} == {"crag.db", "sample-indexed", "crag-backup.json"}
     assert b"s3cret" not in (tmp_path / "home.tar").read_bytes()
-
-
-@pytest.mark.exhaustive
-def test_while_another_process_indexes_and_asks_every_backup_is_whole(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was whole before a backup began is in it, and nothing that is half a document."""
-    with worker("busy", str(home)) as busy:
-        assert busy.stdout is not None
-        said: list[list[str]] = []
-        reader = Thread(target=lambda: said.extend(line.split() for line in busy.stdout or ()), daemon=True)
-        reader.start()
-        for number in range(4):
-            assert wait_until(lambda at_least=3 * (number + 1): len(said) >= at_least, 120)  # type: ignore[misc]
-            known = [*said]
-            assert main(["backup", str(tmp_path / f"{number}.tar")]) == 0
-            folder = tmp_path / f"again-{number}"
-            assert restore_to(folder, tmp_path / f"{number}.tar", monkeypatch) == 0
-            monkeypatch.setenv("CRAG_HOME", str(home))
-            restored = open_home(folder)
-            names = {one.name for one in restored.store.documents()}
-            assert {f"buoy-{one}.txt" for one, _ in known} <= names
-            for document in restored.store.documents():
-                passages = restored.store.passages_of(document.id)
-                assert [one.ordinal for one in passages] == [*range(document.passages)] and document.passages > 1
-                assert restored.store.read_original(document.id)
-            assert all(restored.history.load(run) is not None for _, run in known)
-            assert restored.audit and all(json.loads(line) for _, line in restored.audit.lines())
-        busy.kill()
-    # What was half way in when it was copied is finished, or was never begun.
-    restored.store.finish_interrupted()
-    ask(restored, "Which colour has buoy 1?")
 
 
 def test_runs_that_are_kept_meanwhile_are_whole_or_absent(home: Path, tmp_path: Path) -> None:

@@ -97,14 +97,6 @@ def test_a_home_that_holds_anything_stays_as_it_is(name: str, home: Path, whole:
     assert (home / name).read_text() == "mine"
 
 
-def test_a_link_in_the_place_of_the_home_is_not_replaced(
-    home: Path, tmp_path: Path, whole: Path, capsys: Output
-) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    home.symlink_to(tmp_path / "elsewhere")
-    refuse(whole, home, "is a link or a mount point, which cannot be replaced as a whole", capsys)
-
-
 @pytest.mark.parametrize("name", ["no.tar", "."])
 def test_a_backup_that_is_not_there(name: str, home: Path, tmp_path: Path, capsys: Output) -> None:
     refuse(tmp_path / name, home, "is not a file", capsys, code=2)
@@ -182,17 +174,6 @@ def test_any_byte_that_is_not_what_it_was_is_found(home: Path, tmp_path: Path, w
         bent[place] ^= 1
         (tmp_path / "a.tar").write_bytes(bent)
         refuse(tmp_path / "a.tar", home, "error: ", capsys)
-
-
-DAMAGED = ("history.db", "index/index.db", "crag.db")
-
-
-@pytest.mark.parametrize("name", DAMAGED)
-def test_content_that_nobody_can_read_is_refused_though_its_checksums_are_right(
-    name: str, home: Path, tmp_path: Path, capsys: Output
-) -> None:
-    damaged = listed(file(name, b"\xff" * 5000), counts={"documents": 1})
-    refuse(write(tmp_path / "a.tar", damaged), home, "error: ", capsys)
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 10240, b"PK\x03\x04" + b"x" * 600, b"SQLite format 3\0" * 100])

@@ -177,25 +177,3 @@ def test_the_figures_of_all_processes_are_served_beside_them(stack: Stack) -> No
             assert process.wait(10) == 0
         finally:
             process.kill()
-
-
-@pytest.mark.exhaustive
-def test_the_databases_own_backup_brings_everything_back(stack: Stack, start: Callable[[], AppTest]) -> None:
-    """The steps of docs/operations.md, with the programs that the image has too."""
-    tables = [name for (name,) in stack.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
-    before = {
-        name: stack.rows(f"SELECT md5(string_agg(t::text, '|' ORDER BY t::text)) FROM \"{name}\" t") for name in tables
-    }
-    assert "crag_runs" in tables
-    kept = stack.program("pg_dump", "--format", "custom", "crag").stdout
-    stack.program("dropdb", "--force", "crag")
-    stack.program("createdb", "--owner", "crag", "--encoding", "UTF8", "--template", "template0", "crag")
-    stack.program("pg_restore", "--exit-on-error", "--dbname", "crag", input=kept)
-    for name in tables:
-        assert stack.rows(f"SELECT md5(string_agg(t::text, '|' ORDER BY t::text)) FROM \"{name}\" t") == before[name], (
-            name
-        )
-    asked = stack.run("ask", QUESTION)
-    assert asked.returncode == 0 and asked.stdout.startswith("Retrieval: CORRECT"), asked.stderr
-    again = ask(start(), "What does a day ticket cost?")
-    assert not again.exception and stack.rows("SELECT count(*) FROM crag_runs") == [(3,)], "it can be written to again"

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.base.errors import ModelUnavailable, Stopped
+from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Cancel, Messages
 from crag_core.base.types.steps import Usage
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.client import LlamaIndexClient, OnBegin, ignore
+from crag_core.llms.client import OnBegin, ignore
 from crag_core.llms.context_window import Capacity
 from crag_core.llms.model import CallLimit, ServerModel, run_of
 from crag_core.pipeline.run import TimedCancel
 from tests.fakes import Hand
-from tests.stand_ins.local_server import wait_until
 
 T = TypeVar("T")
 NAME = "llama3.2"
@@ -106,20 +105,6 @@ def test_run_is_told_by_its_flag_whatever_time_limit_is_put_around_it() -> None:
         assert calls.limit.is_waiting(flag) and calls.limit.is_waiting(TimedCancel(flag, None))
         flag.set()
         assert not calls.limit.is_waiting(flag), "it is stopped"
-        await calls.end()
-
-    run(work())
-
-
-def test_call_whose_flag_is_set_gets_no_turn_even_before_it_is_cancelled() -> None:
-    async def work() -> None:
-        calls = Calls(CallLimit(1))
-        for who in "abc":
-            await calls.ask(who)
-        calls.flag("b").set()
-        await calls.end()
-        assert calls.served == ["a", "c"]
-        assert isinstance(calls.tasks[1][1].exception(), Stopped)
         await calls.end()
 
     run(work())
@@ -218,30 +203,6 @@ def chats(who: str, count: int) -> list[Messages]:
     return [(("user", f"{who}{number}"),) for number in range(count)]
 
 
-def in_threads(*work: Callable[[], object]) -> list[threading.Thread]:
-    threads = [threading.Thread(target=one) for one in work]
-    for thread in threads:
-        thread.start()
-    return threads
-
-
-def test_runs_in_threads_share_the_limit_and_a_stream_is_a_call_as_long_as_it_lasts() -> None:
-    client, limit = Gated(), CallLimit(1)
-    models = [limited(client, limit) for _ in range(3)]
-    a, b, c = threading.Event(), threading.Event(), threading.Event()
-    threads = in_threads(lambda: models[0].complete_all(chats("a", 3), a))
-    assert wait_until(lambda: client.begun == ["a0"], 5.0)
-    threads += in_threads(lambda: list(models[1].stream(chats("b", 1)[0], b)))
-    assert wait_until(lambda: limit.is_waiting(b), 5.0)
-    threads += in_threads(lambda: models[2].complete(chats("c", 1)[0], c))
-    assert wait_until(lambda: limit.is_waiting(c), 5.0)
-    assert not limit.is_waiting(a) and limit.under_way == 1
-    client.go.set()
-    for thread in threads:
-        thread.join(10.0)
-    assert client.begun == ["a0", "a1", "a2", "b0", "c0"]
-
-
 def test_stream_that_nobody_reads_to_its_end_gives_its_turn_back() -> None:
     client = Gated()
     client.go.set()
@@ -250,15 +211,6 @@ def test_stream_that_nobody_reads_to_its_end_gives_its_turn_back() -> None:
     assert next(stream) == "a0"
     stream.close()  # type: ignore[attr-defined]
     assert model.complete(chats("b", 1)[0], threading.Event()).text == "b0"
-
-
-def test_bug_in_a_client_is_let_through_and_gives_its_turn_back() -> None:
-    model = limited(LlamaIndexClient(object(), "broken"), CallLimit(1))  # type: ignore[arg-type]
-    for _ in range(3):
-        with pytest.raises(AttributeError):
-            model.complete(CHAT, threading.Event())
-        with pytest.raises(AttributeError):
-            list(model.stream(CHAT, threading.Event()))
 
 
 # --- with a real server ---------------------------------------------------------------------------------------------

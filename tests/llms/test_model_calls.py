@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.concurrency import cancellation
 from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.protocols import LanguageModel, Messages, Reply
 from crag_core.base.types.steps import Usage
@@ -218,44 +217,12 @@ def test_cancel_in_the_middle_closes_the_connection_and_ends_the_writing(
     assert written < 400
 
 
-def test_cancel_stops_all_calls_under_way_and_those_that_wait(server: ModelServer) -> None:
-    server.faults.delay_s = 10.0
-    with pytest.raises(Stopped):
-        model_of(server, at_once=2).complete_all([CHAT] * 5, set_when(lambda: server.active == 2))
-    assert server.wait_for_disconnects(2)
-    assert server.chat_calls == 2, "what waited for its turn was never sent"
-
-
 def test_closing_the_stream_closes_the_connection(server: ModelServer) -> None:
     server.engine = ScriptedModel(lambda messages: LONG, piece_chars=5, delay_s=0.01)
     stream = model_of(server).stream(CHAT, no_cancel())
     next(stream)
     stream.close()  # type: ignore[attr-defined]
     assert server.wait_for_disconnects()
-
-
-def test_a_call_cancelled_twice_still_closes_what_it_opened() -> None:
-    """A time limit and a batch that is given up may come together; httpx closes its connection in several steps."""
-    closed: list[bool] = []
-
-    async def call() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await asyncio.sleep(0.05)
-            closed.append(True)
-
-    async def work() -> None:
-        task = asyncio.ensure_future(cancellation.apart(call()))
-        for _ in range(2):
-            await asyncio.sleep(0.01)
-            task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await asyncio.sleep(0.2)
-
-    asyncio.run(work())
-    assert closed == [True]
 
 
 def test_models_can_be_called_inside_a_running_event_loop(server: ModelServer) -> None:
@@ -266,27 +233,6 @@ def test_models_can_be_called_inside_a_running_event_loop(server: ModelServer) -
 
 
 # --- the loop behind the calls --------------------------------------------------------------------------------------
-
-
-def test_work_that_ends_just_as_the_wait_for_it_times_out_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    from concurrent.futures import Future
-
-    class LateFuture(Future[str]):
-        def result(self, timeout: float | None = None) -> str:
-            if timeout is not None:
-                self.set_result("done")
-                raise TimeoutError
-            return super().result()
-
-    async def work() -> str:
-        return ""
-
-    def submit(coroutine: Any, loop: Any) -> LateFuture:
-        coroutine.close()
-        return LateFuture()
-
-    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", submit)
-    assert cancellation.wait_for(work(), no_cancel()) == "done"
 
 
 def test_half_a_surrogate_pair_is_sent_as_a_question_mark(server: ModelServer) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -76,13 +74,6 @@ def test_ollama_embedding_models_are_no_chat_models(
     monkeypatch.setitem(wire.DETAILS, "family", "nomic-bert")
     ollama_server.capabilities = dict.fromkeys(ollama_server.models)
     assert ollama.look(ollama_server.url).models == (), "an older server tells the family alone"
-
-
-def test_ollama_that_is_away_says_how_to_start_it(ollama_server: OllamaServer) -> None:
-    ollama_server.stop()
-    state = ollama.look(ollama_server.url)
-    assert (state.reachable, state.models, state.hint) == (False, (), "Start it with: ollama serve")
-    assert ollama_server.url in state.message
 
 
 @pytest.mark.parametrize("host", ["http://box box:1", "http://127.0.0.1:99999", "http://[::1:5"])
@@ -174,29 +165,6 @@ def test_a_model_that_can_chat_is_offered_before_one_that_cannot(ollama_server: 
     assert ollama.look(ollama_server.url).models == ("qwen:7b", "llama3.2:latest")
     can = [ollama.chats(ollama_server.url, name) for name in ("qwen:7b", "llama3.2")]
     assert can == [True, False]
-
-
-def test_thirty_models_that_are_slow_to_tell_cost_a_look_no_more_than_its_time() -> None:
-    names = [f"model:{number}b" for number in range(30)]
-
-    async def tags(body: object) -> ASGIApp:
-        return JSONResponse({"models": [{"model": name, "digest": name} for name in names]})
-
-    async def show(body: dict[str, str]) -> ASGIApp:
-        await asyncio.sleep(0.4)
-        can = ["embedding" if body["model"] == names[0] else "completion"]
-        return JSONResponse({"capabilities": can, "model_info": {}})
-
-    with LocalServer({("GET", "/api/tags"): tags, ("POST", "/api/show"): show}) as server:
-        start = time.monotonic()
-        first = ollama.look(server.url)
-        assert time.monotonic() - start < ollama.LOOKING and first.reachable
-        assert set(names[1:]) <= set(first.models), "who has not told in time is offered meanwhile"
-        ollama.look(server.url)
-        assert ollama.look(server.url).models == tuple(names[1:])
-        asked = [path for path, _ in server.requests].count("/api/show")
-        ollama.look(server.url)
-        assert [path for path, _ in server.requests].count("/api/show") == asked, "who has told is not asked again"
 
 
 # --- paths that are no part of an address ---------------------------------------------------------------------------

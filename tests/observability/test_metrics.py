@@ -16,9 +16,8 @@ from crag_core.base.types.steps import Usage
 from crag_core.base.types.web import WebAttempt, WebOutcome
 from crag_core.observability import metrics as metrics_module
 from crag_core.observability.metrics import Metrics, serve
-from crag_core.pipeline.run import Run, WebMode
-from crag_core.pipeline.web_stages import approve
-from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel
+from crag_core.pipeline.run import Run
+from tests.fakes import QUESTION, Bench, FakeModel
 from tests.observability.scraped import Scraped, read
 
 AWAY = ModelUnavailable("Ollama went away.", hint="Start it.")
@@ -70,21 +69,6 @@ def test_a_run_that_fails_and_is_resumed_counts_once_and_pays_for_each_call_once
     assert found["crag_step_seconds_sum", {"step": "answer"}] == pytest.approx(
         sum(step.seconds for step in done.steps if step.name == "answer")
     )
-
-
-def test_a_waiting_run_that_is_carried_on_is_one_run_and_one_decision() -> None:
-    """As the app does it, which adopts the record, since its settings may have changed meanwhile."""
-    metrics = Metrics()
-    bench = bench_with(metrics, best=0.1, web=WebMode.ASK)
-    waiting = bench.pipeline.run(QUESTION)
-    done = bench.pipeline.resume(bench.pipeline.adopt(approve(waiting, WEB_QUERY)))
-    assert done.id == waiting.id
-    found = read(metrics)
-    assert endings(found) == {"waiting": 1} and endings(found, "crag_runs_carried_on_total") == {"done": 1}
-    assert sum(value for _, value in found.all("crag_decisions_total")) == 1
-    assert found["crag_model_calls_total", {"step": "rewrite"}] == 1
-    assert found["crag_runs_searched_total"] == 1
-    assert found["crag_grades_total"] == len(done.grades or ()) + len((done.web and done.web.grades) or ())
 
 
 def test_a_stopped_run_and_a_bug_are_counted_and_nothing_stays_under_way() -> None:

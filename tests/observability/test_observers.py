@@ -6,7 +6,6 @@ import json
 import logging
 import socket
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from crag_core.base.errors import PortUnavailable
 from crag_core.base.types.steps import Step, StepState, Usage
 from crag_core.base.types.web import PageOutcome, WebOutcome, WebPage, WebSearch
 from crag_core.observability.audit_log import AuditLog, find_events
-from crag_core.observability.logs import show_logs
 from crag_core.observability.metrics import Metrics, serve
 from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.trace import Trace
@@ -62,13 +60,6 @@ def test_grades_that_could_not_be_read_are_reported_with_the_reply() -> None:
             "reply": "I am not sure.",
         }
     ]
-
-
-def test_a_grade_that_could_not_be_read_is_reported_once_though_its_passage_is_kept() -> None:
-    _, grades = graded(None, 0.5, 0.1)
-    refined = round_of("refine", passage("p4"))
-    run = graded_run("agentic", None, 0.5, 0.1, grades=(*grades, grade("p4", None)), rounds=(refined,))
-    assert [event["passage"] for event in events("grade", run)] == ["p4"]
 
 
 def test_a_decision_is_reported_in_numbers() -> None:
@@ -309,23 +300,3 @@ def test_a_run_leaves_one_record_with_the_line_of_description_000(caplog: pytest
 
 
 # Lines on standard error
-
-
-@pytest.fixture
-def project_logger() -> Iterator[logging.Logger]:
-    logger = logging.getLogger("crag")
-    level = logger.level
-    yield logger
-    show_logs("off")
-    logger.setLevel(level)
-
-
-@pytest.mark.usefixtures("project_logger")
-@pytest.mark.parametrize(("form", "count"), [("text", 1), ("json", 1), ("off", 0)])
-def test_switching_the_form_leaves_one_handler_at_most(
-    form: str, count: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for other in ("json", "text", form, form):
-        show_logs(other)
-    logging.getLogger("crag.metrics").info("told")
-    assert capsys.readouterr().err.count("told") == count

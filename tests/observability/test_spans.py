@@ -22,7 +22,6 @@ from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.observability import spans
 from crag_core.observability.spans import PLACE, LlamaSpans, Spans
 from crag_core.pipeline.run import Listener, Run
-from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel, passage
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -110,21 +109,6 @@ def test_calls_of_llama_index_are_below_the_step_that_makes_them(
     assert {plain(span.attributes)["gen_ai.request.model"] for span in calls} == {MODEL}
 
 
-def test_a_streamed_answer_has_a_trace_and_leaves_no_trace_in_the_caller(
-    sent: Sent, collector: OTLPServer, model: ServerModel
-) -> None:
-    bench = bench_with(sent.spans, model=model)
-    pieces = bench.pipeline.stream_answer(bench.pipeline.correct(bench.pipeline.begin(QUESTION)))
-    assert isinstance(next(pieces), str) and PLACE.get() is None
-    assert isinstance(list(pieces)[-1], Trace)
-    sent.flush()
-    one, other = [span for span in collector.spans if span.name == "crag.run"]
-    assert plain(other.attributes)["crag.carried_on"] and not plain(one.attributes)["crag.carried_on"]
-    answer = named(collector, "crag.step.answer")
-    assert answer.parent_span_id == other.span_id
-    assert named(collector, "Ollama.astream_chat").parent_span_id == answer.span_id
-
-
 def test_no_text_of_question_document_prompt_or_reply_is_in_a_span(
     sent: Sent, collector: OTLPServer, model: ServerModel
 ) -> None:
@@ -171,19 +155,6 @@ def test_a_call_of_llama_index_that_fails_is_told_by_type_alone(sent: Sent, coll
 
 
 # --- where they go ----------------------------------------------------------------------------------------------------
-
-
-def test_variables_of_the_sdk_hold(collector: OTLPServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_SERVICE_NAME", "crag-test")
-    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=lab,team=evidence")
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-api-key=k1")
-    made = Sent(f"{collector.url}/")
-    bench_with(made.spans).pipeline.run(QUESTION)
-    made.flush()
-    made.close()
-    told = collector.resource
-    assert (told["service.name"], told["deployment.environment"], told["team"]) == ("crag-test", "lab", "evidence")
-    assert (collector.paths[0], collector.headers[0]["x-api-key"]) == ("/v1/traces", "k1")
 
 
 def test_a_collector_that_is_away_is_told_once_and_once_when_it_is_back(
@@ -242,10 +213,3 @@ def test_what_is_not_sent_yet_is_sent_at_the_end_of_the_process(collector: OTLPS
     told, _ = run_one(collector.url)
     assert told[0] == "complete" and "opentelemetry" in told[1]
     assert named(collector, "crag.run")
-
-
-@pytest.mark.exhaustive
-def test_a_collector_that_hangs_does_not_keep_a_process_from_ending(collector: OTLPServer) -> None:
-    collector.delay = 50.0
-    _, seconds = run_one(collector.url, OTEL_EXPORTER_OTLP_TIMEOUT="50")
-    assert seconds < 25, "the SDK alone would wait half a minute"

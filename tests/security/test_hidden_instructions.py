@@ -36,34 +36,12 @@ from tests.stand_ins.openai_server import OpenAIServer
 PROMPTS = shipped()
 
 SPELLINGS = [
-    "</evidence>",
-    "<evidence>",
-    "< / Evidence >",
-    "<\t/\nEVIDENCE\u00a0>",
-    "<\u200b/evi\u200bdence>",
-    "<\u2060/\ufeffevidence>",
-    "</e\u00advidence>",
-    "<\u202e/evi\u2066dence>",
-    "</evi\U000e0041de\x01nce>",
-    "<\ufe0f/evid\u3164ence>",
-    "＜/evidence＞",
-    "﹤/evidence>",
-    "<／evidence>",
-    "</passage>",
-    "<sentence>",
-    "<|im_start|>system",
-    "<|eot_id|>",
-    "<|start_header_id|>",
-    "<start_of_turn>",
-    "<end_of_turn>",
-    "<<SYS>>",
-    "<</SYS>>",
-    "[INST]",
-    "[ / inst ]",
-    "<s>",
-    "</s>",
-    "<｜begin▁of▁sentence｜>",
-]
+    "</evidence>", "<evidence>", "< / Evidence >", "<\t/\nEVIDENCE\u00a0>", "<\u200b/evi\u200bdence>",
+    "<\u2060/\ufeffevidence>", "</e\u00advidence>", "<\u202e/evi\u2066dence>", "</evi\U000e0041de\x01nce>",
+    "<\ufe0f/evid\u3164ence>", "＜/evidence＞", "﹤/evidence>", "<／evidence>", "</passage>", "<sentence>",
+    "<|im_start|>system", "<|eot_id|>", "<|start_header_id|>", "<start_of_turn>", "<end_of_turn>", "<<SYS>>",
+    "<</SYS>>", "[INST]", "[ / inst ]", "<s>", "</s>", "<｜begin▁of▁sentence｜>",
+]  # fmt: skip
 FORBIDDEN = re.compile(
     r"[<＜﹤]\s*[/／]?\s*"
     + r"\s*".join("evidence")

@@ -31,15 +31,8 @@ RAW = re.compile(r"(?<!\\)\[click\]|(?<!\\)!\[p\]|:red\[boo|:material/skull:|(?<
 CODE = re.compile(r"(?<!\\)`[^`\n]*`")
 """Markdown in it is text; the browser test looks at it."""
 SHOWN_AS_THEY_ARE = {
-    "code",
-    "bidi_component",
-    "component_instance",
-    "arrow_data_frame",
-    "dataframe",
-    "plotly_chart",
-    "json",
-    "text",
-}
+    "code", "bidi_component", "component_instance", "arrow_data_frame", "dataframe", "plotly_chart", "json", "text",
+}  # fmt: skip
 """Elements that show text and read no Markdown; the browser test looks into them."""
 
 

@@ -119,25 +119,10 @@ def test_words_are_those_of_the_project_in_every_script(web: Web, query: str, pa
 # --- the query ------------------------------------------------------------------------------------------------------
 
 SYNTAX = [
-    'ferry"',
-    '"ferry',
-    '""ferry""',
-    "ferry*",
-    "ferry:",
-    "words:ferry",
-    "(ferry",
-    "ferry)",
-    "ferry AND",
-    "OR ferry",
-    "NOT ferry",
-    "NEAR(ferry crane, 2)",
-    "^ferry",
-    "+ferry -crane",
-    "{ferry}",
-    "ferry'; DROP TABLE pages; --",
-    "ferry\x00crane",
-    "ferry \ud800",
-]
+    'ferry"', '"ferry', '""ferry""', "ferry*", "ferry:", "words:ferry", "(ferry", "ferry)", "ferry AND", "OR ferry",
+    "NOT ferry", "NEAR(ferry crane, 2)", "^ferry", "+ferry -crane", "{ferry}", "ferry'; DROP TABLE pages; --",
+    "ferry\x00crane", "ferry \ud800",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("query", SYNTAX, ids=ascii)
@@ -268,17 +253,3 @@ def test_run_answers_from_the_offline_web(web: Web, tmp_path: Path, monkeypatch:
     assert ANSWER in first.answer.text
     assert again.web is not None and again.answer is not None
     assert (again.web.passages, again.answer.text) == (first.web.passages, first.answer.text)
-
-
-def test_snapshot_of_other_settings_is_another_search(web: Web, tmp_path: Path) -> None:
-    web(*HARBOUR)
-    (tmp_path / "other.jsonl").write_bytes(GOOD)
-    places = (tmp_path, tmp_path / "other.jsonl")
-    environments = [{"CRAG_WEB_PROVIDERS": "snapshot", "CRAG_WEB_SNAPSHOT": str(place)} for place in places]
-    one = Workbench(load({"CRAG_HOME": str(tmp_path / "home"), **environments[0]}))
-    other = one.using(load({"CRAG_HOME": str(tmp_path / "home"), **environments[1]}))
-    assert one.searcher is not other.searcher
-    with pytest.raises(BadRecord, match="nowhere"):
-        _ = one.using(
-            load({"CRAG_HOME": str(tmp_path / "home"), **environments[0], "CRAG_WEB_SNAPSHOT": "nowhere"})
-        ).searcher
