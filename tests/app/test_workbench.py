@@ -26,7 +26,7 @@ from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from tests.judge import grading_calls, heard, judging
 from tests.matrix import diagonal
-from tests.policy_files import paper_with, use_folder
+from tests.policy_files import use_folder
 from tests.stand_ins.engines import Message, Reply, ScriptedModel, Token
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.storage.conftest import valkey as valkey
@@ -99,41 +99,6 @@ def test_all_shipped_policies_load_and_the_default_comes_first() -> None:
     assert tuple(found) == SHIPPED and SHIPPED[0] == DEFAULT
     assert problems == ()
     assert all(policy.name == name for name, policy in found.items())
-
-
-BROKEN: dict[str, tuple[str | bytes, str]] = {
-    "near miss of a key": (paper_with("upper =", "uper ="), "mine.uper: unknown key. Did you mean 'upper'?"),
-    "text for a number": (
-        paper_with("upper = 0.55", 'upper = "high"'),
-        "mine.upper: expected a valid number, found str 'high'",
-    ),
-    "yes for a number": (paper_with("upper = 0.55", "upper = true"), "upper: expected a valid number, found bool True"),
-    "lower above upper": (paper_with("lower = 0.40", "lower = 0.80"), "lower must not exceed upper, found lower 0.8"),
-    "out of range": (paper_with("upper = 0.55", "upper = 55"), "policy mine: upper must lie in 0..1, found 55.0"),
-    "unknown score": (
-        paper_with('score = "best"', 'score = "median"'),
-        "policy mine: score: expected one of best, two_signals, worst, rank_weighted, mean_of_kept, signals, ",
-    ),
-    "unknown step": (
-        paper_with('correct = ["refine"]', 'correct = ["refined"]'),
-        "policy mine: correct: 'refined' is no step. Did you mean 'refine'?",
-    ),
-    "action misspelt": (paper_with("correct =", "correckt ="), "mine.correckt: unknown key. Did you mean 'correct'?"),
-    "key left out": (paper_with("lower = 0.40\n", ""), "mine.lower: missing, and it has no default"),
-    "no TOML": ("upper: 0.5\n- lower", "Policy 'mine' is not valid TOML"),
-    "no UTF-8": (paper_with("Paper", "Gr\xf6\xdfe").encode("latin-1"), "Policy 'mine' cannot be read"),
-}
-
-
-@pytest.mark.parametrize(("content", "words"), BROKEN.values(), ids=BROKEN)
-def test_broken_policy_file_is_named_with_its_problem_and_the_others_load(
-    folder: Path, content: str | bytes, words: str
-) -> None:
-    (folder / "mine.toml").write_bytes(content if isinstance(content, bytes) else content.encode())
-    found, problems = load_policies()
-    assert list(found) == ["paper"]
-    (problem,) = problems
-    assert words in problem and "mine" in problem
 
 
 # --- the settings of the agent --------------------------------------------------------------------------------------

@@ -5,22 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crag_core.base.types.grades import Grade
 from crag_core.base.types.web import WebOutcome
 from crag_core.pipeline.run import Cooldown
-from crag_core.storage.cache import TableCache
-from crag_core.storage.history import HistoryStore
 from tests.faults.conftest import Open
 from tests.faults.parts import QUESTION, at, broken_at, no_time_runs_backwards, searching
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.searxng_server import SearXNGServer
-from tests.storage.cache_parts import HandClock, key
-from tests.storage.history_parts import run
 
 HOUR, DAY, YEAR = 3600.0, 86400.0, 365 * 86400.0
 JUMPS = pytest.mark.parametrize("jump", [YEAR, -YEAR], ids=["ahead", "back"])
@@ -62,38 +56,6 @@ def test_a_run_in_which_the_clock_jumps(
 
 
 # --- what is kept -----------------------------------------------------------------------------------------------------
-
-
-@JUMPS
-def test_kept_grades_are_made_anew_and_none_is_immortal(tmp_path: Path, jump: float) -> None:
-    clock = HandClock()
-    clock.now = 2e9
-    cache = TableCache(tmp_path / "crag.db", HOUR, clock=clock)
-    cache.put_many({key(1): Grade("p", 0.5)})
-    clock.now += jump
-    assert cache.get_many([key(1)]) == {}, "a year old, or from the future: it is not trusted"
-    cache.put_many({key(2): Grade("p", 0.6)})
-    assert set(cache.get_many([key(1), key(2)])) == {key(2)} and cache.problem == ""
-    clock.now += HOUR
-    assert cache.get_many([key(2)]) == {}
-    clock.now -= jump
-    assert cache.get_many([key(1), key(2)]) == {}, "what was thrown away does not come back"
-
-
-def test_a_clock_that_jumps_ahead_deletes_no_run_of_today(tmp_path: Path) -> None:
-    clock, elapsed = HandClock(), HandClock()
-    clock.now = 2e9
-    store = HistoryStore(tmp_path / "history.db", clock, 30.0, elapsed)
-    store.save(run("today"))
-    for _ in range(5):
-        clock.now = 2e9 + YEAR
-        elapsed.now += 2 * HOUR
-        store.save(run("in a year"))
-        assert store.load("today") is not None
-        clock.now = 2e9
-        elapsed.now += 2 * HOUR
-        store.save(run("back again"))
-    assert store.load("today") is not None
 
 
 # --- what waits -------------------------------------------------------------------------------------------------------

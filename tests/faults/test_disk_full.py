@@ -18,10 +18,8 @@ from crag_core.experiments.labelled.questions import Expected, LabelledQuestion,
 from crag_core.observability.logs import show_logs
 from crag_core.trace.trace import Trace
 from tests.faults.full_disk import Disk, Limited, small_disk
-from tests.faults.parts import DOCUMENTS, QUESTION, broken_at, fill, judged, quoting, step
-from tests.judge import ANSWER, heard
+from tests.faults.parts import DOCUMENTS, QUESTION, broken_at, fill, quoting, step
 from tests.retrieval.fakes import write_prose
-from tests.stand_ins.ollama_server import OllamaServer
 
 NEW = ("lights.txt", b"The harbour lights are lit at eight.")
 FULL = r"[Nn]o space left|disk is full|unable to open|disk I/O|File too large"
@@ -119,22 +117,6 @@ def test_a_run_is_there_though_it_cannot_be_kept(disk: Disk, workbench: Workbenc
     assert len(workbench.history.search()) == 1 and workbench.history.load("large") is None
     workbench.history.save(large)
     assert workbench.history.load("large") == large and workbench.history.problem == ""
-
-
-def test_grades_that_cannot_be_kept_cost_calls_and_no_run(disk: Disk, server: OllamaServer) -> None:
-    workbench = start(disk, ollama_host=server.url)
-    fill(workbench)
-    disk.fill()
-    for _ in range(2):
-        trace = workbench.engine(judged(workbench)).run(QUESTION)
-        assert broken_at(trace) == "" and trace.answer is not None and trace.answer.text == ANSWER
-    assert heard(server) == {"judge": 6, "answer": 2} and workbench.cache is not None
-    assert "so chunks are graded again" in workbench.cache.problem and "Free some disk space" in workbench.cache.problem
-    disk.free()
-    for _ in range(2):
-        trace = workbench.engine(judged(workbench)).run(QUESTION)
-    assert heard(server)["judge"] == 9 and all(grade.from_cache for grade in trace.grades or ())
-    assert workbench.cache.problem == ""
 
 
 def test_the_audit_log_says_that_it_cannot_be_written_and_goes_on(disk: Disk, workbench: Workbench) -> None:

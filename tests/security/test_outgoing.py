@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import itertools
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -124,12 +123,6 @@ def test_no_look_at_the_models_follows_a_redirect(look: Callable[[str], Any], ta
     assert not state.reachable and "not followed" in state.message and target.paths == []
 
 
-def test_no_search_follows_a_redirect(target: Asked) -> None:
-    with answering(lambda path: Said(302, {"location": f"{target.url}/latest"})) as server:
-        reply = SearXNG(server.url).search("ferry", 3, threading.Event())
-    assert reply.outcome is WebOutcome.FAILED and "not followed" in reply.message and target.paths == []
-
-
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_nor_does_one_of_duckduckgo(status: int, target: Asked) -> None:
     """The client of `ddgs` follows redirects by itself, to any address."""
@@ -191,15 +184,6 @@ def test_a_reply_that_drips_ends_after_its_time(
     for call in CALLS.values():
         with answering(lambda path: Said(pieces=drip)) as server, pytest.raises(CragError):
             call(make(server.url), threading.Event())
-
-
-@every_look
-def test_a_look_at_a_server_that_drips_ends(look: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ollama, "LOOKING", 0.5)
-    monkeypatch.setattr(openai_compatible, "LOOKING", 0.5)
-    with answering(lambda path: Said(pieces=drip)) as server:
-        start = time.monotonic()
-        assert not look(server.url).reachable and time.monotonic() - start < 60
 
 
 def test_a_packed_page_of_duckduckgo_is_not_unpacked_beyond_that() -> None:
