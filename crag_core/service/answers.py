@@ -6,13 +6,13 @@ import json
 from collections.abc import Collection
 from typing import Any
 
+from crag_core.app.uploads import whole
 from crag_core.base.types.decisions import Decision
 from crag_core.base.types.passages import Origin, Passage
 from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import flips
 from crag_core.service import schemas
-from crag_core.service.schemas import whole
 from crag_core.trace.consolidation import conflict_lines
 from crag_core.trace.reroute import caution
 from crag_core.trace.summary import summarize

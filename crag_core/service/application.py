@@ -20,12 +20,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from crag_core.app.background_jobs import Job
+from crag_core.app.uploads import whole
 from crag_core.base import errors
 from crag_core.base.errors import CragError
 from crag_core.pipeline.run import VERSION
 from crag_core.service import schemas
 from crag_core.service.guards import Guard, Refused, Rules, error_body, extra_headers
-from crag_core.service.schemas import whole
 from crag_core.service.service import RunBroke, Service, UnderWay, UnknownRun
 from crag_core.trace.summary import ending_of
 

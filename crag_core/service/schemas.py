@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from crag_core.app.uploads import whole
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action, CorrectionKind
 from crag_core.base.types.passages import Origin
@@ -26,14 +26,6 @@ Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME)]
 Question = Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION, pattern=r"\S")]
 RunId = Annotated[str, Field(min_length=1, max_length=200, description="The id of a run that is kept in the history.")]
-
-
-_HALF = re.compile("[\ud800-\udfff]")
-
-
-def whole(text: str) -> str:
-    """Half a character of a pair, which UTF-8 cannot write, becomes the replacement character."""
-    return _HALF.sub("\ufffd", text)
 
 
 Text = Annotated[str, BeforeValidator(lambda value: whole(value) if isinstance(value, str) else value)]

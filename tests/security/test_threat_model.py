@@ -60,3 +60,8 @@ def test_the_example_of_a_proxy_forbids_frames() -> None:
     pages = example.partition("location / {")[2].partition("\n    }")[0]
     assert "add_header Content-Security-Policy \"frame-ancestors 'self'\" always;" in pages
     assert "add_header X-Frame-Options SAMEORIGIN always;" in pages
+
+
+def test_the_example_of_a_proxy_refuses_streamlits_own_figures() -> None:
+    example = (ROOT / "docs" / "nginx.conf.example").read_text("utf-8")
+    assert "return 404;" in example.partition("location = /_stcore/metrics {")[2].partition("}")[0]
