@@ -6,8 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-
-import numpy as np
+from statistics import quantiles
 
 from crag_core.base.types.decisions import Action
 from crag_core.trace.summary import Ending, Measured
@@ -116,8 +115,10 @@ def own_retrieval_ms(run: Measured) -> float | None:
 
 def _times(found: Iterable[float | None]) -> Times:
     known = [one for one in found if one is not None]
-    p50, p95 = np.quantile(known, (0.5, 0.95)).tolist() if known else (None, None)
-    return Times(p50, p95, len(known))
+    if not known:
+        return Times(None, None, 0)
+    cuts = quantiles(known, n=20, method="inclusive") if len(known) > 1 else known * 19
+    return Times(cuts[9], cuts[18], len(known))
 
 
 def _share(found: Iterable[bool]) -> Share:

@@ -15,10 +15,10 @@ import pytest
 
 from crag_core.__main__ import main
 from crag_core.app import workbench as build
+from crag_core.app.choice import read_configuration
 from crag_core.app.cli import compare as compare_commands
 from crag_core.app.cli.compare import drawn
 from crag_core.app.cli.options import open_set
-from crag_core.app.configuration_text import read_configuration
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.evaluators.embedding import EmbeddingEvaluator

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from crag_core.app import workbench as build
+from crag_core.app.choice import read_configuration
 from crag_core.app.config import Config
-from crag_core.app.configuration_text import read_configuration
 from crag_core.app.workbench import Choice, Workbench
 from tests.word_embedder import WordEmbedder
 

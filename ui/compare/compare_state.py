@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from crag_core.app.background_jobs import Job, LiveJobs
-from crag_core.app.choice import Request, choose, plain_choice
-from crag_core.app.configuration_text import Configuration
+from crag_core.app.choice import Configuration, Request, choose, plain_choice
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import limit_text, readable
 from crag_core.evaluators.policies import PLAIN, default_evaluator, known_card
