@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import PATIENCE, download, upload
+from tests.browser.conftest import LOOKS, PATIENCE, download, look_at, upload
 from tests.browser.test_accessibility import check
 
 pytestmark = [pytest.mark.browser, pytest.mark.embedding]
@@ -35,6 +35,13 @@ def cell(page: Page, name: str) -> Locator:
 
 def sentences(page: Page) -> Locator:
     return page.locator(".versus td.text")
+
+
+def run_sample(page: Page) -> None:
+    page.get_by_role("radio", name="Labelled set").click()
+    page.get_by_role("radio", name="Sample questions").click()
+    page.get_by_role("button", name="Use 49 questions").click()
+    run_questions(page, 49)
 
 
 def run_questions(page: Page, count: int) -> None:
@@ -119,3 +126,30 @@ def test_a_labelled_set_is_run_and_its_table_can_be_taken_along(
     found = list(csv.DictReader(io.StringIO(Path(figures.path()).read_text("utf-8"))))
     assert len(found) == 2 * rows and {row["configuration"] for row in found} == {"Plain RAG", "Two signals"}
     assert figures.suggested_filename == "Sample-questions.csv"
+
+
+@pytest.mark.exhaustive  # the other tests look at what stands on the page when a run has ended
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
+def test_nothing_grave_on_the_compare_page(
+    page: Page, empty_app: str, lighthouse: Path, theme: str, width: int
+) -> None:
+    look_at(page, theme, width)
+    upload(page, empty_app, lighthouse)
+    enter(page, empty_app)
+    check(page, "nothing asked")
+    for name in ("Signals", "Heuristic"):  # a narrow page scrolls then
+        page.get_by_role("button", name="Add a policy").click()
+        page.get_by_role("button", name=name, exact=True).click()
+        expect(page.get_by_text(f" · {name}", exact=False)).to_be_visible()
+        page.keyboard.press("Escape")
+    compare(page)
+    for fold in page.locator(".versus details:not([open]) summary").all():
+        fold.click()
+    check(page, "one question")
+    page.get_by_text("Only what differs").click()
+    check(page, "only what differs")
+    page.get_by_role("radio", name="Labelled set").click()
+    expect(page.get_by_text("Where the questions come from")).to_be_visible()
+    check(page, "no questions")
+    run_sample(page)
+    check(page, "table")
