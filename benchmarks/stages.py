@@ -36,7 +36,7 @@ from crag_core.evaluators.policies import DEFAULT, default_evaluator, find_polic
 from crag_core.evaluators.support import WordSupport
 from crag_core.experiments.comparison.outcome import contains
 from crag_core.experiments.logs.record import Context, LogRecord, passages_of
-from crag_core.experiments.logs.stages import Finding, Stage, find_stage
+from crag_core.experiments.logs.stages import Finding, Judged, Stage
 from crag_core.trace.grounding.claims import sentences
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
@@ -295,7 +295,7 @@ def main() -> None:
         for title, change in TRUTHS.items():
             records = (change(one.record, gold[one.record.id]) for one in planted)
             found = [
-                (one, find_stage(one.trace, record, one.policy, meter))
+                (one, Judged(one.trace, record, meter).under(one.policy))
                 for one, record in zip(planted, records, strict=True)
             ]
             print(f"\n{name}, policy {policy.name}, {len(questions)} questions, {title}")

@@ -29,9 +29,9 @@ def keep(read: ReadLog, name: str, workbench: Workbench) -> Imported:
     if not read.records:
         raise BadRecord(read.failure or "This log has no record.", hint="Map its fields, or choose another shape.")
     log = workbench.experiments.keep_log(RetrievalLog(name, read.shape, read.records))
-    found = questions_of(log, workbench.word_support)
-    labelled = workbench.experiments.keep_set(LabelledSet(log.name, found.questions)) if found.questions else None
-    return Imported(log, labelled, found.unlabelled)
+    known, unknown = questions_of(log, workbench.word_support)
+    labelled = workbench.experiments.keep_set(LabelledSet(log.name, known)) if known else None
+    return Imported(log, labelled, unknown)
 
 
 def opened(name: str, workbench: Workbench) -> Imported:

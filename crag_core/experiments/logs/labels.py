@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from crag_core.base.protocols import SupportMeter
-from crag_core.experiments.labelled.questions import (
-    Expected,
-    LabelledQuestion,
-    Origin,
-    UnlabelledQuestion,
-)
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, Origin, UnlabelledQuestion
 from crag_core.experiments.logs.matching import Reference
 from crag_core.experiments.logs.record import LogRecord, RetrievalLog
 
 
-@dataclass(frozen=True)
-class Labelled:
-    """The records that have a label, and those that wait for one."""
+def questions_of(
+    log: RetrievalLog, meter: SupportMeter
+) -> tuple[tuple[LabelledQuestion, ...], tuple[UnlabelledQuestion, ...]]:
+    """The records that have a label, and those that wait for one.
 
-    questions: tuple[LabelledQuestion, ...]
-    unlabelled: tuple[UnlabelledQuestion, ...]
-
-
-def questions_of(log: RetrievalLog, meter: SupportMeter) -> Labelled:
-    """A label of the log is kept; else a chunk that holds the right answer makes it "answered", none the opposite."""
+    A label of the log is kept; else a chunk that holds the right answer makes it "answered", none the opposite.
+    """
     known: list[LabelledQuestion] = []
     unknown: list[UnlabelledQuestion] = []
-    for record in log.records:
+    for record, asked in zip(log.records, gradable(log), strict=True):
         label, note = _label_of(record, meter)
         if label is None:
-            unknown.append(UnlabelledQuestion(record.question, log.name, record.id))
-        else:
-            known.append(
-                LabelledQuestion(
-                    record.question, label, record.references, origin=Origin.LOG, note=note, log=log.name,
-                    record=record.id,
-                )
-            )  # fmt: skip
-    return Labelled(tuple(known), tuple(unknown))
+            unknown.append(asked)
+            continue
+        known.append(
+            LabelledQuestion(
+                record.question, label, record.references, origin=Origin.LOG, note=note, log=log.name, record=record.id
+            )
+        )
+    return tuple(known), tuple(unknown)
 
 
 def gradable(log: RetrievalLog) -> tuple[UnlabelledQuestion, ...]:
@@ -53,7 +42,7 @@ def _label_of(record: LogRecord, meter: SupportMeter) -> tuple[Expected | None, 
     truth = Reference(record, meter)
     if not truth.can_tell:
         return None, ""
-    for rank, one in enumerate(record.contexts, start=1):
-        if truth.is_known(one.text, one.id) or truth.stands_in(one.text):
-            return Expected.CORRECT, f"chunk {rank} holds the right answer"
+    holding = (rank for rank, one in enumerate(record.contexts, start=1) if truth.is_held_by(one.text, one.id))
+    if rank := next(holding, 0):
+        return Expected.CORRECT, f"chunk {rank} holds the right answer"
     return Expected.UNANSWERABLE, "no chunk holds the right answer"

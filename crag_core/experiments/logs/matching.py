@@ -60,17 +60,16 @@ class Reference:
         """Whether it can be looked for in chunks."""
         return bool(self.spans or self.record.reference_contexts or self.record.reference_ids)
 
-    def stands_in(self, text: str) -> bool:
-        """Whether a chunk holds a right answer, and is about the question, where a few words could stand in any."""
+    def is_held_by(self, text: str, id_: str) -> bool:
+        """Whether a chunk is one of those that are known to hold the answer, or has most of such a one; or holds a
+        right answer and is about the question, where a few words could stand in any."""
+        if id_ in self.record.reference_ids or any(_alike(text, one) for one in self.record.reference_contexts):
+            return True
         return any(self._is_in(span, text) and self._is_asked(span, text) for span in self.spans)
 
     def is_left_in(self, text: str) -> bool:
         """Whether what is left of such a chunk still holds it."""
         return any(self._is_in(span, text) for span in self.spans)
-
-    def is_known(self, text: str, id_: str) -> bool:
-        """Whether a chunk is one of those that are known to hold the answer, or has most of such a one."""
-        return id_ in self.record.reference_ids or any(_alike(text, one) for one in self.record.reference_contexts)
 
     def is_right(self, answer: str) -> bool | None:
         """None where the log does not tell what is right, or an answer cannot be compared with it."""
@@ -92,15 +91,13 @@ class Reference:
         if _is_short(span) or not wanted:
             return bool(wanted) and wanted <= said
         alien, missing = _facts(answer) - _exact(span) - asked, _facts(span) - _exact(answer) - asked
-        if alien and missing:
-            return False
-        is_short = _is_short(answer) and bool(said) and said <= wanted
-        return is_short or len(wanted & said) >= MOST_SAID * len(wanted)
+        is_part = _is_short(answer) and bool(said) and said <= wanted
+        return not (alien and missing) and (is_part or len(wanted & said) >= MOST_SAID * len(wanted))
 
     def _is_in(self, span: str, text: str) -> bool:
         if contains(text, [span]):
             return True
-        pieces = pieces_of(text)
+        pieces = _pieces_of(text)
         if _is_short(span):
             wanted = _exact(span)
             least = len(wanted) if len(wanted) < _FEW else _NEARLY * len(wanted)
@@ -113,14 +110,14 @@ class Reference:
 
     def _is_asked(self, span: str, text: str) -> bool:
         claim = f"{self.record.question.rstrip(' ?')}: {span}"
-        score = self.meter.measure([claim], pieces_of(text), Event())[0].score
+        score = self.meter.measure([claim], _pieces_of(text), Event())[0].score
         is_weak = len(_exact(span)) == 1 or all(term[:1].isdigit() for term in _exact(span))
         return score is None or score >= (ANCHORED if is_weak else SLIGHTLY)
 
 
-def pieces_of(text: str, number: int = 1, id_: str = "") -> tuple[Piece, ...]:
+def _pieces_of(text: str) -> tuple[Piece, ...]:
     """The sentences of a chunk, as evidence."""
-    return tuple(Piece(id_, text[start:end], number) for start, end in sentences(text))
+    return tuple(Piece("", text[start:end], 1) for start, end in sentences(text))
 
 
 def _is_short(text: str) -> bool:

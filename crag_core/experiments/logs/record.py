@@ -45,11 +45,6 @@ class LogRecord:
     reference_ids: tuple[str, ...] = ()
     expected: Expected | None = None
 
-    @property
-    def has_truth(self) -> bool:
-        """Whether anything is known to be right."""
-        return bool(self.references or self.reference_contexts or self.reference_ids or self.expected)
-
 
 @dataclass(frozen=True)
 class RetrievalLog:
@@ -79,14 +74,14 @@ class RetrievalLog:
 
 def parse_log(name: str, content: bytes) -> RetrievalLog:
     """A kept log; raises `BadRecord` for a file that is none, or that another version wrote."""
-    hint = "Delete it, and import the log again."
     try:
         head, *lines = (json.loads(line) for line in content.decode("utf-8").splitlines() if line.strip())
         return RetrievalLog(name, str(head["shape"]), tuple(from_plain(LogRecord, line, "record") for line in lines))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BadRecord(f"The log {name!r} cannot be read ({type(error).__name__}).", hint=hint) from error
-    except BadRecord as error:
-        raise BadRecord(f"The log {name!r} cannot be read: {error.message}", hint=hint) from error
+    except (BadRecord, ValueError, KeyError, TypeError, RecursionError) as error:
+        told = error.message if isinstance(error, BadRecord) else type(error).__name__
+        raise BadRecord(
+            f"The log {name!r} cannot be read: {told}", hint="Delete it, and import the log again."
+        ) from error
 
 
 def passages_of(record: LogRecord) -> tuple[Passage, ...]:

@@ -20,7 +20,7 @@ from crag_core.experiments.comparison.outcome import contains
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.logs.matching import Reference, declines
 from crag_core.experiments.logs.record import Context, LogRecord, passages_of
-from crag_core.experiments.logs.stages import Finding, Judged, Stage, Verdict, find_stage
+from crag_core.experiments.logs.stages import Finding, Judged, Stage, Verdict
 from crag_core.trace.trace import Trace
 from tests import builders
 from tests.fakes import Bench
@@ -123,7 +123,7 @@ def shares(truth: str) -> dict[Stage, float]:
     for stage, asked, trace, policy in planted():
         known = {"short": asked.references, "sentence": (sentences[asked.question],), "none": ()}[truth]
         total[stage] += 1
-        right[stage] += find_stage(trace, replace(asked, references=known), policy, METER).stage is stage
+        right[stage] += Judged(trace, replace(asked, references=known), METER).under(policy).stage is stage
     return {stage: right[stage] / total[stage] for stage in Stage}
 
 
@@ -137,7 +137,7 @@ def test_without_one_most_are_and_none_is_called_wrong() -> None:
     found = shares("none")
     assert sum(found.values()) / len(found) >= 0.8 and min(found.values()) >= 0.5, found
     for _, asked, trace, policy in planted():
-        finding = find_stage(trace, replace(asked, references=()), policy, METER)
+        finding = Judged(trace, replace(asked, references=()), METER).under(policy)
         assert finding.verdict in (Verdict.DOUBTFUL, Verdict.PLAUSIBLE) and finding.reason
 
 
@@ -150,7 +150,7 @@ FERRY = ASKED[0]
 
 def finding(answer: str, policy: Policy = PAPER, **changes: object) -> Finding:
     asked = replace(record(FERRY, answer), **changes)  # type: ignore[arg-type]
-    return find_stage(graded(asked, FERRY), asked, policy, METER)
+    return Judged(graded(asked, FERRY), asked, METER).under(policy)
 
 
 def test_the_reason_names_scores_and_the_chunk() -> None:
@@ -258,6 +258,6 @@ def test_answers_that_are_wrong(reference: str, answer: str) -> None:
 
 def test_a_number_alone_must_stand_in_a_chunk_about_the_question() -> None:
     asked = truth("6", question="How many tonnes does the crane in Torrin lift?")
-    assert asked.stands_in("The crane in Torrin lifts 6 tonnes.")
-    assert not asked.stands_in("Room 6 of the museum shows paintings of the last century.")
+    assert asked.is_held_by("The crane in Torrin lifts 6 tonnes.", "")
+    assert not asked.is_held_by("Room 6 of the museum shows paintings of the last century.", "")
     assert contains("Room 6 of the museum", ["6"])
