@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
 
-from crag_core.app.background_jobs import Job
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, shortened
 from crag_core.base.types.passages import ANSWERING
 from crag_core.decision.decide import evidence_of
 from crag_core.evaluators.policies import known_card
-from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.questions import (
     Expected,
@@ -26,7 +23,7 @@ from crag_core.experiments.labelled.questions import (
 )
 from crag_core.experiments.thresholds.nearest import nearest
 from crag_core.experiments.thresholds.threshold_board import deciding_scores
-from ui.session import access, app_state, run_job, tune_state
+from ui.session import access, app_state, tune_state
 from ui.session.tune_state import SetJob
 
 ROUND = 20
@@ -85,23 +82,8 @@ def begin(questions: tuple[UnlabelledQuestion, ...], into: str = "") -> None:
     if not waiting or ((running := grading()) and running.is_running):
         st.session_state["label_problem"] = "" if waiting else "All of these have a label already."
         return
-    workbench, warming, turns = app_state.workbench(), app_state.warm_up(), run_job.turns()
-    pipeline = workbench.engine(tune_state.chosen(), observed=False)
-
-    def work(job: SetJob) -> SetProgress:
-        while warming.is_running and not job.cancel.wait(0.1):
-            pass
-        book = workbench.experiments.scores(workbench.conditions(pipeline, waiting))
-        job.progress = score(
-            waiting, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
-            on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(waiting),
-        )  # fmt: skip
-        return job.progress
-
-    warming.start()
     st.session_state["label_pool"] = name, waiting
-    st.session_state["label_grading"] = started = Job(work, None)
-    started.start()
+    st.session_state["label_grading"] = tune_state.graded_in_background(waiting)
 
 
 def grading() -> SetJob | None:

@@ -54,7 +54,7 @@ class Seen:
 
 @st.cache_resource(show_spinner=False)
 def live_gradings() -> LiveJobs[SetJob]:
-    """By labels and evaluator."""
+    """By what is graded, and the evaluator."""
     return LiveJobs()
 
 
@@ -283,6 +283,12 @@ def start_grading() -> None:
     found, running = labelled(), grading()
     if found is None or (running and running.is_running):
         return
+    st.session_state["tune_grading"] = started = graded_in_background(found.questions)
+    live_gradings().add(_key(found), started)
+
+
+def graded_in_background(questions: Sequence[Gradable]) -> SetJob:
+    """A job that grades what is missing of them under the sidebar's choice, started."""
     workbench, warming, turns = app_state.workbench(), app_state.warm_up(), run_job.turns()
     pipeline = workbench.engine(chosen(), observed=False)
 
@@ -290,17 +296,17 @@ def start_grading() -> None:
         # At the very first start the documents are still on their way in, and they are among the conditions.
         while warming.is_running and not job.cancel.wait(0.1):
             pass
-        book = workbench.experiments.scores(workbench.conditions(pipeline, found.questions))
+        book = workbench.experiments.scores(workbench.conditions(pipeline, questions))
         job.progress = score(
-            found.questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
-            on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(found.questions),
+            questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
+            on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(questions),
         )  # fmt: skip
         return job.progress
 
     warming.start()
-    st.session_state["tune_grading"] = started = Job(work, None)
-    started.start()
-    live_gradings().add(_key(found), started)
+    job: SetJob = Job(work, None)
+    job.start()
+    return job
 
 
 def take_ended() -> SetJob | None:
