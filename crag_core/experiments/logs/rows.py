@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from crag_core.base.errors import BadRecord
@@ -14,7 +12,6 @@ from crag_core.experiments.labelled.file_rows import Problem, Row, decoded, firs
 
 LARGEST_MB = 100
 MOST_ROWS = 100_000
-_SAMPLED = 50
 _PARQUET = b"PAR1"
 _AROUND = ("data", "runs", "spans", "traces", "observations", "samples", "rows", "records", "examples", "items")
 """Names of the list in an object that is nothing but the frame of one, as an answer of an API is."""
@@ -49,37 +46,19 @@ def rows_of(content: bytes, *, parquet: bool = False) -> Rows:
 
 
 def _rows(text: str) -> Iterator[Row | Problem]:
-    """A whole object is one row, or the frame of many; else one row a line, or what a table has."""
-    is_json = text.lstrip("\ufeff \t\n")[:1] == "{"
-    if is_json and (whole := _whole(text)) is not None:
-        inner = _inside(whole)
-        yield from (row_of(number, one) for number, one in enumerate([whole] if inner is None else inner, start=1))
-        return
-    rows = table_of(f"[{text}]" if is_json and _is_laid_out(text) else text).rows
-    for row in rows:
-        inner = _inside(_named(row)) if is_json and isinstance(row, Row) else None
+    """A row that is the frame of others is taken apart: those of the first one are counted by their places."""
+    table = table_of(text)
+    for row in table.rows:
+        inner = _inside(_named(row)) if table.names is None and isinstance(row, Row) else None
         if not inner or isinstance(row, Problem):
             yield row
-        else:
-            yield from (row_of(row.number, one) for one in inner)
+            continue
+        for place, one in enumerate(inner, start=1):
+            yield row_of(place if row.number == 1 else row.number, one)
 
 
 def _named(row: Row) -> dict[str, Any]:
     return dict(zip(row.names, row.values, strict=False))
-
-
-def _is_laid_out(text: str) -> bool:
-    """Whether objects, one after the other, go over several lines or have commas between them."""
-    return not any(isinstance(row, Row) and row.names for row in islice(table_of(text).rows, _SAMPLED))
-
-
-def _whole(text: str) -> dict[str, Any] | None:
-    """The one object that the text is; None for several, one a line."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _inside(whole: Mapping[str, Any]) -> Sequence[Any] | None:
