@@ -46,14 +46,10 @@ def draw(has_who: bool = True) -> None:
 def _draw_policy() -> None:
     policies = app_state.policies()
     name = st.selectbox(
-        "Policy",
-        list(policies),
-        format_func=lambda name: policies[name].title if name in policies else str(name),
-        key="policy",
-        bind="query-params",
-        on_change=app_state.start_policy,
+        "Policy", list(policies), format_func=lambda name: policies[name].title if name in policies else str(name),
+        key="policy", bind="query-params", on_change=app_state.start_policy,
         help="How the scores of the chunks become one decision, and what each decision does.",
-    )
+    )  # fmt: skip
     st.caption(plain(policies[name].summary))
     if policies[name].without_model and st.session_state["model"] == EXTRACTIVE:
         st.caption(f":orange[:material/warning:] No language model: {plain(policies[name].without_model)}")
@@ -363,15 +359,13 @@ def _web() -> Health:
 def _troubles() -> tuple[Health, ...]:
     """What works in the background, only where it does not."""
     workbench = app_state.workbench()
-    cache = workbench.cache.problem if workbench.cache else ""
-    audit = workbench.audit.problem if workbench.audit else ""
-    found = (
-        ("Grade cache", cache),
-        ("History", workbench.history.problem),
-        ("Audit log", audit),
-        ("Metrics", workbench.metrics.problem),
-    )
-    return tuple(Health(name, False, problem) for name, problem in found if problem)
+    parts = {
+        "Grade cache": workbench.cache,
+        "History": workbench.history,
+        "Audit log": workbench.audit,
+        "Metrics": workbench.metrics,
+    }
+    return tuple(Health(name, False, part.problem) for name, part in parts.items() if part and part.problem)
 
 
 def _store() -> Health:
