@@ -39,12 +39,9 @@ def draw_opinions(
     """
     trace = view.trace
     drawer = st.expander(
-        "What does another evaluator say?",
-        expanded=bool(trace.opinions),
-        key=f"opinions_{len(trace.opinions)}",
-        icon=":material/balance:",
-        on_change="rerun",
-    )
+        "What does another evaluator say?", expanded=bool(trace.opinions), key=f"opinions_{len(trace.opinions)}",
+        icon=":material/balance:", on_change="rerun",
+    )  # fmt: skip
     if not drawer.open:
         return
     with drawer:
@@ -64,21 +61,15 @@ def _draw_asking(
     costs = {name: calls_for(trace, card) for name, card in left.items()}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
-            "Grade the same chunks with",
-            list(left),
+            "Grade the same chunks with", list(left),
             format_func=lambda name: f"{left[name].title} · {model_calls(costs[name])}" if name in left else str(name),
-            key="opinion_of",
-            width=420,
-        )
+            key="opinion_of", width=420,
+        )  # fmt: skip
         lacks_model = left[name].calls_model and not has_model
         st.button(
-            f"Grade with this one too ({model_calls(costs[name])})",
-            "opinion_ask",
-            on_click=on_ask,
-            args=(name,),
-            disabled=lacks_model,
-            icon=":material/balance:",
-        )
+            f"Grade with this one too ({model_calls(costs[name])})", "opinion_ask", on_click=on_ask, args=(name,),
+            disabled=lacks_model, icon=":material/balance:",
+        )  # fmt: skip
     if lacks_model:
         st.caption(":orange[:material/warning:] It needs a language model: choose one in the sidebar.")
     else:
@@ -102,12 +93,9 @@ def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None
         lines = (_lead(main, ""), _lead(other, " alone"), plain(found.summary))
         st.markdown("  \n".join(lines), width="stretch")
         st.button(
-            "Decide by this one",
-            f"adopt_{key}",
-            on_click=on_adopt,
-            args=(other.verdict.evaluator.name,),
+            "Decide by this one", f"adopt_{key}", on_click=on_adopt, args=(other.verdict.evaluator.name,),
             icon=":material/gavel:",
-        )
+        )  # fmt: skip
     st.plotly_chart(
         _figure(found), config={"displayModeBar": False}, alt=f"{found.summary} Numbers below.", key=f"gaps_{key}"
     )

@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from crag_core.app.workbench import Workbench
 
 _component = st.components.v2.component(
-    "place",
-    html='<div class="place"></div>',
-    css=(PARTS / "place.css").read_text("utf-8"),
+    "place", html='<div class="place"></div>', css=(PARTS / "place.css").read_text("utf-8"),
     js=(PARTS / "place.js").read_text("utf-8"),
-)
+)  # fmt: skip
 _DRAWER = 900  # pixels
 _LONGEST = 20_000  # characters of a file that was read whole
 _WHOLE = 0.98
