@@ -18,10 +18,11 @@ from crag_core.experiments.logs.labels import gradable
 from crag_core.experiments.logs.read import ReadLog, read_log
 from crag_core.experiments.logs.record import LogRecord, RetrievalLog, logged_of, passages_of
 from crag_core.experiments.logs.stages import Judged
-from ui.session import access, app_state, run_job, tune_state
-from ui.session.tune_state import SetJob
+from ui.session import access, app_state, background, run_job, tune_state
+from ui.session.background import SetJob
 
 NOT_READ = "(not read)"
+_GRADING = "log_grading"
 
 
 @dataclass(frozen=True)
@@ -93,28 +94,19 @@ def delete(name: str) -> None:
 
 def grading(log: RetrievalLog) -> SetJob | None:
     """That goes on, in whatever session it was started, or has ended in this one since the last redraw."""
-    own: SetJob | None = st.session_state.get("log_grading")
-    return own or tune_state.live_gradings().get(_key(log))
+    return background.job(_GRADING, _key(log))
 
 
 @app_state.reporting()
 def start_grading(log: RetrievalLog) -> None:
     """For a callback: grade what is missing, in the background."""
     access.require_administrator()
-    running = grading(log)
-    if not running or not running.is_running:
-        st.session_state["log_grading"] = started = tune_state.graded_in_background(gradable(log))
-        tune_state.live_gradings().add(_key(log), started)
+    background.start_grading(_GRADING, gradable(log), tune_state.chosen(), _key(log))
 
 
 def take_ended(log: RetrievalLog) -> SetJob | None:
     """The grading that has ended since the last redraw, put away; None without one."""
-    done = grading(log)
-    if done is None or done.is_running:
-        return None
-    st.session_state["log_grading"] = None
-    tune_state.live_gradings().forget(done)
-    return done
+    return background.take_ended(_GRADING, _key(log))
 
 
 def _key(log: RetrievalLog) -> tuple[str, ...]:
