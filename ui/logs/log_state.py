@@ -14,7 +14,6 @@ from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.logs import findings as found_in
 from crag_core.experiments.logs.findings import Findings
-from crag_core.experiments.logs.labels import gradable
 from crag_core.experiments.logs.read import ReadLog, read_log
 from crag_core.experiments.logs.record import LogRecord, RetrievalLog, logged_of, passages_of
 from crag_core.experiments.logs.stages import Judged
@@ -101,7 +100,7 @@ def grading(log: RetrievalLog) -> SetJob | None:
 def start_grading(log: RetrievalLog) -> None:
     """For a callback: grade what is missing, in the background."""
     access.require_administrator()
-    background.start_grading(_GRADING, gradable(log), tune_state.chosen(), _key(log))
+    background.start_grading(_GRADING, log.gradable, tune_state.chosen(), _key(log))
 
 
 def take_ended(log: RetrievalLog) -> SetJob | None:
@@ -116,7 +115,7 @@ def _key(log: RetrievalLog) -> tuple[str, ...]:
 
 def judged(log: RetrievalLog) -> tuple[Judged, ...]:
     """The records that are graded under the sidebar's evaluator."""
-    questions = gradable(log)
+    questions = log.gradable
     under = tune_state.conditions(questions)
     done = app_state.workbench().experiments.scores(under).keys() & {one.key for one in questions}
     return _judged(str(app_state.settings().home), under, log.fingerprint, len(done), log)

@@ -1,4 +1,7 @@
-"""Whether a text holds what is known to be right: word for word, by its numbers and names, or by most of its words."""
+"""Whether a text holds what is known to be right: word for word, by its numbers and names, or by most of its words.
+
+By that the records of a log are labelled.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from crag_core.base.protocols import Piece, SupportMeter
 from crag_core.base.text.refusals import is_refusal
 from crag_core.base.text.words import fold, words
 from crag_core.experiments.comparison.outcome import contains, tokens
-from crag_core.experiments.logs.record import LogRecord
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, Origin, UnlabelledQuestion
+from crag_core.experiments.logs.record import LogRecord, RetrievalLog
 from crag_core.trace.grounding.citation_check import LACKING
 from crag_core.trace.grounding.claims import bare_word, names_in, sentences, terms_of
 from crag_core.trace.grounding.numbers import number_in
@@ -113,6 +117,41 @@ class Reference:
         score = self.meter.measure([claim], _pieces_of(text), Event())[0].score
         is_weak = len(_exact(span)) == 1 or all(term[:1].isdigit() for term in _exact(span))
         return score is None or score >= (ANCHORED if is_weak else SLIGHTLY)
+
+
+def questions_of(
+    log: RetrievalLog, meter: SupportMeter
+) -> tuple[tuple[LabelledQuestion, ...], tuple[UnlabelledQuestion, ...]]:
+    """The records that have a label, and those that wait for one.
+
+    A label of the log is kept; else a chunk that holds the right answer makes it "answered", none the opposite.
+    """
+    known: list[LabelledQuestion] = []
+    unknown: list[UnlabelledQuestion] = []
+    for record, asked in zip(log.records, log.gradable, strict=True):
+        label, note = _label_of(record, meter)
+        if label is None:
+            unknown.append(asked)
+            continue
+        known.append(
+            LabelledQuestion(
+                record.question, label, record.references, origin=Origin.LOG, note=note, log=log.name, record=record.id
+            )
+        )
+    return tuple(known), tuple(unknown)
+
+
+def _label_of(record: LogRecord, meter: SupportMeter) -> tuple[Expected | None, str]:
+    """And why, in words; the rank of a chunk counts from 1."""
+    if record.expected is not None:
+        return record.expected, "labelled in the log"
+    truth = Reference(record, meter)
+    if not truth.can_tell:
+        return None, ""
+    holding = (rank for rank, one in enumerate(record.contexts, start=1) if truth.is_held_by(one.text, one.id))
+    if rank := next(holding, 0):
+        return Expected.CORRECT, f"chunk {rank} holds the right answer"
+    return Expected.UNANSWERABLE, "no chunk holds the right answer"
 
 
 def _pieces_of(text: str) -> tuple[Piece, ...]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
 from crag_core.base.types.passages import UNNAMED, Logged, Passage
-from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.labelled.questions import Expected, UnlabelledQuestion
 
 FOUND_BY = "log"
 """Who found the chunks of a log, and the name of their score, on that system's scale: no threshold reads it."""
@@ -59,6 +59,11 @@ class RetrievalLog:
         """Another one wherever a chunk is another: what grades depend on."""
         return fingerprint([(one.id, one.question, one.contexts) for one in self.records])
 
+    @cached_property
+    def gradable(self) -> tuple[UnlabelledQuestion, ...]:
+        """Every record, as grading asks for it."""
+        return tuple(UnlabelledQuestion(one.question, self.name, one.id) for one in self.records)
+
     def to_jsonl(self) -> str:
         """In ASCII; `parse_log` gives the same log."""
         lines = ({"shape": self.shape}, *map(to_plain, self.records))
@@ -91,14 +96,9 @@ def passages_of(record: LogRecord) -> tuple[Passage, ...]:
         id_ = one.id if one.id and one.id not in found else f"{one.id or 'chunk'} {number}"
         while id_ in found:
             id_ += "'"
+        scores = () if one.score is None else ((FOUND_BY, one.score),)
         found[id_] = Passage(
-            id=id_,
-            text=one.text,
-            source=one.source or UNNAMED,
-            page=one.page,
-            ordinal=number - 1,
-            found_by=(FOUND_BY,),
-            scores=((FOUND_BY, one.score),) if one.score is not None else (),
+            id_, one.text, one.source or UNNAMED, page=one.page, ordinal=number - 1, found_by=(FOUND_BY,), scores=scores
         )
     return tuple(found.values())
 

@@ -17,7 +17,7 @@ from crag_core.experiments.comparison.run_configurations import Contender, run_s
 from crag_core.experiments.labelled.graded import cases
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin, UnlabelledQuestion
 from crag_core.experiments.labelled.read import read_questions, write_csv, write_questions
-from crag_core.experiments.logs.labels import gradable, questions_of
+from crag_core.experiments.logs.matching import questions_of
 from crag_core.experiments.logs.read import read_log
 from crag_core.experiments.logs.record import Context, LogRecord, RetrievalLog
 from crag_core.experiments.store import LOGS
@@ -100,7 +100,7 @@ def test_everything_works_without_an_index(bench: Workbench, imported: retrieval
 def test_grades_of_a_log_hold_whatever_is_indexed_and_not_for_another_log(
     bench: Workbench, imported: retrieval_logs.Imported
 ) -> None:
-    asked = gradable(imported.log)
+    asked = imported.log.gradable
     before = bench.corpus_of(asked, "")
     bench.store.ingest([("ferries.md", HOLDS.encode())])
     assert bench.corpus_of(asked, "") == before != bench.corpus_of((), "")
@@ -108,14 +108,14 @@ def test_grades_of_a_log_hold_whatever_is_indexed_and_not_for_another_log(
     assert bench.corpus_of(mixed, "") not in (before, bench.corpus_of((), ""))
     other = RetrievalLog("other", "table", (LogRecord("row 1", 1, "When?", (Context("Else."),)),))
     kept = bench.experiments.keep_log(other)
-    assert bench.corpus_of(gradable(kept), "") != before
+    assert bench.corpus_of(kept.gradable, "") != before
 
 
 def test_a_record_that_is_gone_is_told_and_the_others_are_graded(
     bench: Workbench, imported: retrieval_logs.Imported
 ) -> None:
     gone = UnlabelledQuestion("When?", imported.log.name, "row 99")
-    questions = (*gradable(imported.log), gone)
+    questions = (*imported.log.gradable, gone)
     engine = bench.engine(Choice(find_policy("paper", bench.config), "heuristic"), observed=False)
     book = bench.experiments.scores(bench.conditions(engine, questions))
     done = score(questions, engine, book, Clock(), recorded=bench.recorded(questions))
