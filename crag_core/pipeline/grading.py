@@ -20,6 +20,7 @@ from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import StepName, StepState, Usage
 from crag_core.decision.policy import ContextJudge
 from crag_core.decision.steps import DOCUMENTS
+from crag_core.pipeline.asked_for import grades_as_asked
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import why_cut, without_thoughts
@@ -139,7 +140,7 @@ def grades_by(evaluator: Evaluator, question: str, passages: tuple[Passage, ...]
             "expected one for each, with its id, in their order.",
             hint="See docs/extending.md.",
         )
-    known = _by_id(grades)
+    known = _by_id(grades_as_asked(question, passages, grades))
     return tuple(known.get(one.id) or Grade(one.id, None, cause="no text") for one in passages)
 
 

@@ -16,6 +16,7 @@ from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Origin, Passage
+from crag_core.decision.refine import decompose
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.pair_encoder import Ids, PairReader, open_reader
@@ -114,6 +115,18 @@ def test_strips_are_scored_by_whether_they_answer(folder: Path, evaluator: Cross
         assert strip.score == dict(whole.parts)["answering"]
         assert strip.score != whole.score
     assert strips.card == evaluator.card
+
+
+def test_of_a_table_the_row_is_read_that_the_question_names(folder: Path, evaluator: CrossEncoderEvaluator) -> None:
+    ferry = "the ferry leaves the ferry leaves the ferry leaves"
+    question, rows = "When does the ferry e2 leaves?", (f"{ferry} nine e1; leaves.", f"{ferry} e2 leaves.")
+    grade = ask(evaluator, "\n".join(rows), question=question)[0]
+    assert grade.score == read_alone(evaluator, "\n".join(rows[1:]), question)
+    assert grade.score != read_alone(evaluator, "\n".join(rows), QUESTION)
+    chunk = passage(1, "\n".join(rows))
+    strips = decompose(chunk)
+    scored, _ = CrossEncoderStripEvaluator(folder).score(question, [(chunk, strips)], Event())
+    assert [bool(strip.score) for strip in scored] == ["E-1" not in strip.text for strip in scored]
 
 
 def test_question_comes_first_and_the_passage_is_the_second_segment(folder: Path) -> None:
