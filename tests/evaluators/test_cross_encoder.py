@@ -83,15 +83,15 @@ def test_strips_are_scored_by_whether_they_answer(folder: Path, evaluator: Cross
 
 
 def test_of_a_table_the_row_is_read_that_the_question_names(folder: Path, evaluator: CrossEncoderEvaluator) -> None:
-    ferry = "the ferry leaves the ferry leaves the ferry leaves"
-    question, rows = "When does the ferry e2 leaves?", (f"{ferry} nine e1; leaves.", f"{ferry} e2 leaves.")
-    grade = ask(evaluator, "\n".join(rows), question=question)[0]
-    assert grade.score == read_alone(evaluator, "\n".join(rows[1:]), question)
-    assert grade.score != read_alone(evaluator, "\n".join(rows), QUESTION)
+    ferry = "The ferry leaves the ferry leaves the ferry leaves"
+    question, rows = "When does the ferry e2 leaves?", (f"{ferry} nine e1.", f"{ferry} e2.")
+    whole, alone = ask(evaluator, "\n".join(rows), rows[1], question=question)
+    assert whole.score == alone.score
+    assert whole.score != ask(evaluator, "\n".join(rows))[0].score
     chunk = passage(1, "\n".join(rows))
     strips = decompose(chunk)
     scored, _ = CrossEncoderStripEvaluator(folder).score(question, [(chunk, strips)], Event())
-    assert [bool(strip.score) for strip in scored] == ["E-1" not in strip.text for strip in scored]
+    assert [bool(strip.score) for strip in scored] == [False, True]
 
 
 def test_question_comes_first_and_the_passage_is_the_second_segment(folder: Path) -> None:
