@@ -18,9 +18,9 @@ from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion, Sufficien
 from crag_core.base.types.knowledge import Excerpt
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import StepName, StepState, Usage
+from crag_core.decision.asked_for import grades_as_asked
 from crag_core.decision.policy import ContextJudge
 from crag_core.decision.steps import DOCUMENTS
-from crag_core.pipeline.asked_for import grades_as_asked
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import why_cut, without_thoughts
