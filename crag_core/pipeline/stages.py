@@ -20,9 +20,9 @@ from crag_core.base.types.grades import QuestionClass
 from crag_core.base.types.knowledge import Extraction, Strip
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import StepState, Usage
-from crag_core.decision.asked_for import strips_as_asked
 from crag_core.decision.refine import decompose
 from crag_core.decision.signals import CLASSES, class_by_rule
+from crag_core.pipeline.grading import strips_as_asked
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import carried_out, decision_path_of, reroute

@@ -7,7 +7,7 @@ import pytest
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Strip
 from crag_core.base.types.passages import Passage
-from crag_core.decision.asked_for import grades_as_asked, strips_as_asked
+from crag_core.pipeline.grading import grades_as_asked, strips_as_asked
 
 ROW, OTHER = Passage("a", "Part: 7-0064-18; Price: 5", "parts.csv"), Passage("b", "Part: 7-0064-16; Price: 6", "p.csv")
 QUESTION = "What does 7-0064-18 cost?"
