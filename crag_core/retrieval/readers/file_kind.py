@@ -244,6 +244,11 @@ def check_kind(content: bytes, extension: str, name: str) -> None:
     raise DocumentRefused(f"{name}: expected {expected}, found {found}.", hint=hint)
 
 
+def usual_extension(content: bytes) -> str:
+    """For a file without a name; ".txt" for every text."""
+    return _EXTENSIONS.get(detect_kind(content), ".txt")
+
+
 def refuse_extension(name: str, extension: str, known: Iterable[str]) -> DocumentRefused:
     """For a file whose extension has no reader."""
     more = len([*known]) - len(_BEST_KNOWN)
