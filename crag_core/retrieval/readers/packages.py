@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 _ENCRYPTED = 0x1
 # The only methods that these formats use; others can unpack more at once than was asked for.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_XML = (".xml", ".rels", ".vml", ".opf", ".ncx")
+_XML = (".xml", ".rels", ".vml", ".opf", ".ncx", ".xhtml", ".html", ".htm")
 _READ_AT_ONCE = MEGABYTE
 # What zipfile and zlib raise for damaged archives; RuntimeError for passwords and for features that zipfile lacks.
 BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, struct.error)
