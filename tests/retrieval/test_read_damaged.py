@@ -179,7 +179,7 @@ def test_packages_with_a_password_or_too_many_files(monkeypatch: pytest.MonkeyPa
 def test_too_many_slides_sheets_or_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, content, what in (
         (office, "a.pptx", make_slides(("a", "b", ""), ("c", "d", "")), "slides"),
-        (office, "a.xlsx", make_workbook(fill(("a",)), fill(("b",))), "sheets"),
+        (workbook, "a.xlsx", make_workbook(fill(("a",)), fill(("b",))), "sheets"),
         (pdf, "a.pdf", print_pages("one", "two"), "pages"),
     ):
         monkeypatch.setattr(module, "MAX_PAGES" if what == "pages" else "MAX_PARTS", 1)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers import office, page, read_document
-from crag_core.retrieval.readers.office import format_number
+from crag_core.retrieval.readers import page, read_document, workbook
+from crag_core.retrieval.readers.workbook import format_number
 from tests.retrieval.made_files import fill, make_open, make_workbook, rezip
 
 
@@ -167,7 +167,7 @@ def test_a_sheet_may_lie_about_its_size_and_end_far_away() -> None:
 
 def test_more_cells_than_any_sheet_has(monkeypatch: pytest.MonkeyPatch) -> None:
     content = make_workbook(fill(("Name", "Depth"), ("Kelderport", 11)))
-    monkeypatch.setattr(office, "MAX_CELLS", 3)
+    monkeypatch.setattr(workbook, "MAX_CELLS", 3)
     with pytest.raises(DocumentRefused, match="more than 3 cells, which is the limit"):
         read(content)
 

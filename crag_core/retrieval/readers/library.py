@@ -17,7 +17,7 @@ from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.file_kind import EXPECTED
 from crag_core.retrieval.readers.html import prepare_html
 from crag_core.retrieval.readers.markdown_text import normalise_text
-from crag_core.retrieval.readers.office import prepare_open, prepare_slides, prepare_word, prepare_workbook
+from crag_core.retrieval.readers.office import prepare_open, prepare_slides, prepare_word
 from crag_core.retrieval.readers.packages import Package, check_entities
 from crag_core.retrieval.readers.page import (
     MAX_CELLS,
@@ -27,13 +27,14 @@ from crag_core.retrieval.readers.page import (
     Page,
 )
 from crag_core.retrieval.readers.tables import show_markdown_tables
+from crag_core.retrieval.readers.workbook import read_workbook
 
 _PREPARE = {
     **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), prepare_word),
     **dict.fromkeys((".pptx", ".pptm", ".potx", ".potm", ".ppsx"), prepare_slides),
-    **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xltm"), prepare_workbook),
     **dict.fromkeys((".odt", ".ods", ".odp"), prepare_open),
 }
+_WORKBOOKS = (".xlsx", ".xlsm", ".xltx", ".xltm")
 _HTML = (".htm", ".html", ".xhtml")
 # What the library calls otherwise, and then reads less of.
 _READ_AS_TYPE = {".geojson": "application/json", ".xhtml": "text/html"}
@@ -56,6 +57,8 @@ def read_by_library(content: bytes, name: str) -> tuple[Page, ...]:
         package.check_xml()
         if extension == ".epub":
             _refuse_locked(package)
+        elif extension in _WORKBOOKS:
+            return package.parsed(read_workbook)
         elif extension in _PREPARE:
             changed, left_out = package.parsed(_PREPARE[extension])
             content = package.replaced(changed)

@@ -6,6 +6,7 @@ The sizes that a package states are not trusted but counted while reading, and X
 from __future__ import annotations
 
 import io
+import posixpath
 import re
 import struct
 import zipfile
@@ -188,3 +189,16 @@ def attribute(element: Any, name: str, default: str = "") -> str:
         if key.rpartition("}")[2] == name:
             return str(value)
     return default
+
+
+def relations(package: Package, part: str) -> dict[str, str]:
+    """The paths of the files that a file of an Office package refers to, by their ids."""
+    folder, _, file = part.rpartition("/")
+    place = f"{folder}/_rels/{file}.rels"
+    if place not in package.names:
+        return {}
+    targets = {one.get("Id", ""): one.get("Target", "") for one in package.parse(place)}
+    return {
+        name: target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
+        for name, target in targets.items()
+    }
