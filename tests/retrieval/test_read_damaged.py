@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers import office, packages, page, pdf, read_document
+from crag_core.retrieval.readers import office, packages, page, pdf, read_document, workbook
 from crag_core.retrieval.readers.file_kind import detect_kind
 from crag_core.retrieval.readers.packages import Package
 from tests.retrieval.made_files import fill, make_open, make_slides, make_workbook, one_of_each, rezip, zip_files
