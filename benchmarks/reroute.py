@@ -1,25 +1,16 @@
-"""How long deciding again takes: what a slider costs, for runs of 6 and of 20 passages.
-
-Run: python benchmarks/reroute.py
-"""
+"""A made run, and the median time of work on it: what a slider costs."""
 
 from __future__ import annotations
 
-import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage
-from crag_core.decision.decide import decide
 from crag_core.decision.refine import decompose
-from crag_core.decision.stability import stability
 from crag_core.evaluators.policies import find_policy, known_card
-from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import RunSettings, Trace
 
 TIMES = 200
@@ -39,26 +30,10 @@ def recorded(passages: int) -> Trace:
     return Trace("run", "now", "When?", settings, passages=found, grades=grades, strips=strips)
 
 
-def milliseconds(work: object) -> float:
-    assert callable(work)
+def milliseconds(work: Callable[[], object]) -> float:
     taken = []
     for _ in range(TIMES):
         start = time.perf_counter()
         work()
         taken.append((time.perf_counter() - start) * 1000)
     return median(taken)
-
-
-def main() -> None:
-    for passages in (6, 20):
-        trace = recorded(passages)
-        policy = trace.settings.policy.with_thresholds(0.3, 0.6, 0.4)
-        graded = (trace.passages or (), trace.grades, trace.signals)
-        print(f"{passages} passages, {len(trace.strips or ())} strips, median of {TIMES}:")
-        print(f"  decide     {milliseconds(lambda policy=policy, graded=graded: decide(policy, *graded)):7.3f} ms")
-        print(f"  stability  {milliseconds(lambda policy=policy, graded=graded: stability(policy, *graded)):7.3f} ms")
-        print(f"  reroute    {milliseconds(lambda policy=policy, trace=trace: reroute(trace, policy)):7.3f} ms")
-
-
-if __name__ == "__main__":
-    main()

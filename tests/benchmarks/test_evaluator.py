@@ -86,12 +86,6 @@ def test_a_small_set_is_measured_and_written_as_json(
     assert report["strips"]["embedding"]["answers kept"]["value"] == 1.0
 
 
-def test_every_question_is_graded_once_for_all_measures(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    oracle = use(monkeypatch, Oracle("embedding", has_parts=True))
-    run("--sets", "route_dev", "--evaluators", "embedding")
-    assert sorted(question for question, _ in oracle.calls) == sorted(f"Question {n}" for n in range(12))
-
-
 def test_two_signals_are_measured_apart_fused_and_by_their_own_policy(
     data: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,26 +97,6 @@ def test_two_signals_are_measured_apart_fused_and_by_their_own_policy(
     for title in ("policy paper as shipped", "policy two-signal as shipped", "two signals, cross-fitted"):
         assert f"| embedding, {title}" in printed
     assert "correct C/A/I" in printed
-
-
-def test_one_score_is_not_measured_as_two(data: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, Oracle("embedding"))
-    run("--sets", "route_dev", "--evaluators", "embedding")
-    printed = capsys.readouterr().out
-    assert "policy paper as shipped" in printed and "two-signal" not in printed and "answering" not in printed
-
-
-def test_a_small_draw_that_leaves_nothing_to_measure_is_borne(
-    data: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, Oracle("embedding"))
-    write_set(data / "dev" / "sets" / "nomiracl_de", [ask(1, "Nothing came for this one")], candidates=[])
-    for name in ("squad2_dev", "route_dev"):
-        run("--sets", name, "--evaluators", "embedding", "--limit", "1")
-    run("--sets", "nomiracl_de", "--evaluators", "embedding")
-    printed = capsys.readouterr().out
-    assert "| answered from adversarial paragraph | " in printed and "–" in printed
-    assert printed.endswith("## nomiracl_de: 1 questions\n")
 
 
 def test_questions_whose_passages_could_not_be_graded_are_left_out_and_counted(
@@ -139,52 +113,12 @@ def test_questions_whose_passages_could_not_be_graded_are_left_out_and_counted(
     assert "Passages that could not be graded, left out: embedding 1." in printed
 
 
-def test_big_sets_are_drawn_from_unless_a_limit_says_otherwise(
-    data: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, Oracle("embedding"))
-    monkeypatch.setitem(evaluator.LIMITS, "squad2_dev", 4)
-    run("--sets", "squad2_dev", "--evaluators", "embedding")
-    run("--sets", "squad2_dev", "--evaluators", "embedding", "--limit", "7")
-    heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("##")]
-    assert heads == [f"## squad2_dev: {count} questions, drawn from 10" for count in (4, 7)]
-
-
 def test_every_evaluator_without_a_model_runs(data: Path, capsys: Output) -> None:
     run("--evaluators", "heuristic,signals,embedding", "--limit", "5", "--sets", "squad2_dev,route_dev,nq_dev")
     printed = capsys.readouterr().out
     assert "## nq_dev\n\nskipped: this set is not in the shared data" in printed
     for name in ("heuristic", "signals", "embedding"):
         assert f"| {name}, policy paper as shipped" in printed
-
-
-def test_an_evaluator_that_has_no_model_yet_is_said_to_be_absent(data: Path, tmp_path: Path, capsys: Output) -> None:
-    run("--sets", "squad2_dev", "--evaluators", "cross-encoder,heuristic", "--model", str(tmp_path))
-    printed = capsys.readouterr().out
-    assert printed.startswith("cross-encoder: not shipped yet\n") and "| heuristic" in printed
-
-
-def test_without_shared_data_it_says_so_and_ends_well(
-    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(evaluator, "DATA", tmp_path / "nothing")
-    evaluator.main([])
-    assert capsys.readouterr().out == "skipped: shared data not found\n"
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "told"),
-    [
-        ("--sets", "route_dev,rout_dev", "'rout_dev'"),
-        ("--evaluators", "llm", "'llm'"),
-        ("--limit", "0", "'0'"),
-        ("--limit", "-3", "'-3'"),
-    ],
-)
-def test_a_wrong_option_is_named(data: Path, capsys: Output, option: str, value: str, told: str) -> None:
-    with pytest.raises(SystemExit) as ended:
-        run(f"{option}={value}")
-    assert ended.value.code == 2 and told in capsys.readouterr().err
 
 
 # --- grading --------------------------------------------------------------------------------------------------------
@@ -205,13 +139,6 @@ def test_passages_carry_a_cosine_and_strips_do_not() -> None:
     assert cosine is not None and -1 <= cosine <= 1 and strips[0].score("cosine") is None
 
 
-def test_the_trained_evaluator_costs_no_embedding() -> None:
-    embedder = RememberingEmbedder(WordEmbedder())
-    oracle = Oracle(contenders.CROSS_ENCODER)
-    contenders.grade(oracle, task(FERRY), embedder)
-    assert oracle.calls[0][1][0].scores == ()
-
-
 def test_the_best_passage_speaks_for_the_question_and_ungraded_ones_do_not() -> None:
     embedder = RememberingEmbedder(WordEmbedder())
     graded = contenders.grade(Oracle(has_parts=True), task("unreadable", "ferry", "Vennick"), embedder)
@@ -229,13 +156,6 @@ def test_the_best_passage_speaks_for_the_question_and_ungraded_ones_do_not() -> 
 # --- cost -----------------------------------------------------------------------------------------------------------
 
 
-def test_passages_have_the_tokens_that_are_said_and_differ() -> None:
-    passages = cost.make_passages(str.split, 20)
-    assert {len(passage.text.split()) for passage in passages} == {200} and len({p.text for p in passages}) == 20
-    halves = cost.make_passages(lambda text: [text[:1], text[1:]], 2)
-    assert {len(passage.text.split()) for passage in halves} == {100}
-
-
 def test_evaluators_take_turns_and_each_turn_asks_something_new() -> None:
     order: list[str] = []
 
@@ -249,23 +169,6 @@ def test_evaluators_take_turns_and_each_turn_asks_something_new() -> None:
     assert order == ["embedding", "other"] * 4
     assert len({question for question, _ in one.calls}) == 4
     assert table.rows["embedding"]["of embedding"] == "1.00"
-
-
-def test_the_first_turn_loads_the_model_and_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    times = iter((0.0, 9.0, 10.0, 10.002, 11.0, 11.004))
-    monkeypatch.setattr(cost.time, "perf_counter", lambda: next(times))
-    table = cost.measure_speed({"oracle": Oracle()}, (Passage("p", BREAD, "s"),), times=2)
-    assert table.rows["oracle"] == {"median": "3.0 ms", "of embedding": None}
-
-
-def test_memory_is_that_of_a_process_of_its_own() -> None:
-    [row] = cost.measure_memory(["heuristic"]).plain().values()
-    assert row["peak memory added"] == "not known here" or int(row["peak memory added"].removesuffix(" MB")) < 50
-
-
-def test_an_evaluator_that_cannot_be_loaded_is_no_figure(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match=r"(?s)memory of cross-encoder.*EvaluatorUnavailable"):
-        cost.measure_memory(["cross-encoder"], tmp_path)
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------

@@ -1,32 +1,24 @@
-"""The benchmarks of quality and peers, on few questions: what is held out, what is run, and what the tables tell."""
+"""The benchmarks of quality, on few questions: what is held out, what is run, and what the tables tell."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
 
-from benchmarks import peers, quality
-from benchmarks.any_no import LabelsSayYes, ModelSaysYes, ScoreSaysYes, any_no
-from benchmarks.held_out import leaflet_set, route_set
-from benchmarks.quality import answers_of, counts_of, kinds_of, ways_of
+from benchmarks import quality
+from benchmarks.held_out import route_set
+from benchmarks.quality import answers_of, counts_of, kinds_of
 from crag_core.app import workbench
-from crag_core.base.protocols import Cancel, Messages, Reply
 from crag_core.base.types.decisions import Action
-from crag_core.base.types.grades import Grade
-from crag_core.base.types.steps import Usage
-from crag_core.decision.decide import decide
 from crag_core.evaluators.policies import load_policies
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.public_sets import read_set
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from tests.benchmarks.test_sets import write_set
-from tests.fakes import FakeEvaluator, FakeModel, passage
 from tests.word_embedder import WordEmbedder
 
 Output = pytest.CaptureFixture[str]
@@ -80,31 +72,6 @@ def test_all_documents_of_a_title_go_to_the_web_and_their_questions_are_not_answ
     assert not {page["text"] for page in pages} & {text.split("\n\n", 1)[1].strip() for _, text in found.documents}
 
 
-def test_the_same_documents_are_held_out_every_time(tmp_path: Path) -> None:
-    data = write_data(tmp_path) / "dev"
-    first, second = (route_set(data, tmp_path / name).folder for name in ("one", "two"))
-    assert [path.read_bytes() for path in sorted(first.iterdir())] == [
-        path.read_bytes() for path in sorted(second.iterdir())
-    ]
-
-
-def test_leaflets_are_whole_documents(tmp_path: Path) -> None:
-    leaflets = tmp_path / "collections" / "health-leaflets"
-    leaflets.mkdir(parents=True)
-    rows = []
-    for n in range(5):
-        (leaflets / f"leaflet-{n}.md").write_text(f"# Leaflet {n}\n\nText {n}.\n", "utf-8")
-        rows.append({"query_id": f"q{n}", "query": f"What is {n}?", "file": f"health-leaflets/leaflet-{n}.md"})
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "collections" / "health-leaflets.questions.jsonl").write_text(lines, "utf-8")
-    held = leaflet_set(tmp_path, tmp_path / "made")
-    found = read(held.folder)
-    assert held.web is None and len(found.documents) == 4
-    assert [one.expected for one in found.questions].count(Expected.UNANSWERABLE) == 1
-    for asked in found.questions:
-        assert asked.document in dict(found.documents) or asked.expected is Expected.UNANSWERABLE
-
-
 # --- what the tables tell -------------------------------------------------------------------------------------------
 
 
@@ -154,69 +121,7 @@ def test_wrong_answers_are_told_by_what_their_questions_are_about() -> None:
     assert str(rows["plain"]["only in the web"]).startswith("100%")
 
 
-def test_plain_rag_has_no_route_to_be_right_about() -> None:
-    rows = ways_of(Table(ASKED, {"plain": PLAIN, "careful": CAREFUL})).rows
-    assert rows["plain"]["right route"] is None and rows["careful"]["right route"] is not None
-    assert rows["careful"]["half within"] == "0.00 s"
-
-
-# --- the peers' rule ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("said", "action"), [((1, 1), Action.CORRECT), ((1, 0), Action.AMBIGUOUS), ((0, 0), Action.AMBIGUOUS)]
-)
-def test_a_single_no_goes_to_the_web_beside_what_has_a_yes(said: tuple[int, ...], action: Action) -> None:
-    found = tuple(passage(n) for n in range(1, 3))
-    grades = tuple(Grade(one.id, float(score)) for one, score in zip(found, said, strict=True))
-    policy = any_no()
-    assert decide(policy, found, grades).action is action
-    assert policy.steps(Action.AMBIGUOUS)["drop"] == 0.5 and "web" not in policy.steps(Action.CORRECT)
-
-
-class YesNoModel(FakeModel):
-    """Says yes to what holds a word."""
-
-    def __init__(self, word: str) -> None:
-        super().__init__()
-        self.word = word
-
-    def complete_all(
-        self, chats: Sequence[Messages], cancel: Cancel, schema: Mapping[str, Any] | None = None
-    ) -> list[Reply | Exception]:
-        said = ("yes" if self.word in messages[-1][1] else "no" for messages in chats)
-        return [Reply(f'{{"relevant": "{one}"}}', Usage(1, 20, 5)) for one in said]
-
-
-def test_a_model_says_yes_or_no_in_one_call_a_passage() -> None:
-    model = YesNoModel("nine")
-    grades = ModelSaysYes(model).grade("When?", [passage(1, "It leaves at nine."), passage(2, "Knead it.")], Event())
-    assert [one.score for one in grades] == [1.0, 0.0] and sum(one.usage.calls for one in grades) == 2
-
-
-def test_a_score_says_yes_from_the_threshold_on() -> None:
-    scored = FakeEvaluator(lambda one: {"p1": 0.6, "p2": 0.59}[one.id], ModelSaysYes.card)
-    grades = ScoreSaysYes(scored, 0.6).grade("When?", [passage(1), passage(2)], Event())
-    assert [one.score for one in grades] == [1.0, 0.0]
-
-
-def test_labels_say_yes_to_what_answers() -> None:
-    asked = LabelledQuestion("When?", Expected.CORRECT, ("nine",), "document-1.txt")
-    judge = LabelsSayYes([asked])
-    assert [one.score for one in judge.grade("When?", [passage(1), passage(2)], Event())] == [1.0, 0.0]
-    assert [one.score for one in judge.grade("Who?", [passage(1)], Event())] == [0.0], "nobody labelled it"
-
-
 # --- as a command ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("benchmark", [quality, peers])
-def test_without_shared_data_it_says_so(
-    benchmark: Any, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(benchmark, "DATA", tmp_path / "nothing")
-    benchmark.main([])
-    assert capsys.readouterr().out == "skipped: shared data not found\n"
 
 
 @pytest.mark.exhaustive
@@ -235,14 +140,3 @@ def test_quality_runs_every_policy_with_the_web_and_without(
     web = next(row for row in report["measures"] if row["name"] == "web")["cells"]
     assert {web[name]["found"]["value"] for name in ("plain", *policies)} == {0.0}
     assert web["worst-chunk + web"]["found"]["value"] > 0
-
-
-def test_peers_sends_what_the_documents_answer_to_the_web(
-    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
-    held = route_set(write_data(tmp_path) / "dev", tmp_path / "made")
-    found = peers.compare_rule(peers.open_held_out(held, tmp_path / "home"), 6)
-    needless = next(row for row in found["measures"] if row["name"] == "needless_web")["cells"]
-    assert needless["any no, of 6, by the labels"]["found"]["value"] == 1.0, "one chunk answers, five do not"
-    assert "any no, of 2, by the trained evaluator" in capsys.readouterr().out

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.nearest import Nearest, RememberingEmbedder
-from benchmarks.readers import LIMITS, READERS, TOP
+from benchmarks.nearest import RememberingEmbedder
+from benchmarks.readers import READERS, TOP
 from benchmarks.sets import Source, Task, open_source
 from tests.word_embedder import WordEmbedder
 
@@ -17,15 +17,6 @@ FERRY = "The ferry to Vennick leaves at nine. It carries forty cars."
 HARBOUR = "The harbour of Vennick has a café. Its owner sings on Sundays."
 BREAD = "Knead the dough for ten minutes. Let it rest for an hour."
 CORPUS = [{"doc_id": name, "title": name, "text": text} for name, text in (("f", FERRY), ("h", HARBOUR), ("b", BREAD))]
-
-
-class CountingEmbedder(WordEmbedder):
-    def __init__(self) -> None:
-        self.embedded: list[str] = []
-
-    def embed_texts(self, texts: Any) -> Any:
-        self.embedded += texts
-        return super().embed_texts(texts)
 
 
 def ask(number: int, query: str, **fields: Any) -> dict[str, Any]:
@@ -81,18 +72,6 @@ def test_candidates_keep_their_labels_and_the_question_its_own(tmp_path: Path) -
     assert task.questions[0].label == "False" and task.comparisons[0].by_best
 
 
-def test_selqa_takes_its_sentences_as_strips(tmp_path: Path) -> None:
-    brought = [{"query_id": "q1", "passages": [{"text": "A.", "label": 0}, {"text": "B.", "label": 1}]}]
-    [task] = read("selqa_dev", write_set(tmp_path / "set", [ask(1, "?")], candidates=brought))
-    assert task.is_strips and texts(task) == [("A.", ""), ("B.", "answer")]
-
-
-def test_graded_documents_are_labelled_by_their_grade(tmp_path: Path) -> None:
-    judged = [("q1", "f", 2), ("q1", "h", 1), ("q1", "b", 0)]
-    [task] = read("liveqa_med_dev", write_set(tmp_path / "set", [ask(1, "?"), ask(2, "not judged")], qrels=judged))
-    assert [label for _, label in texts(task)] == ["2", "1", "0"] and len(task.questions) == 1
-
-
 def test_nearest_others_leave_out_the_answering_passage_and_those_that_hold_the_answer(tmp_path: Path) -> None:
     corpus = [*CORPUS, {"doc_id": "t", "title": "", "text": "To Vennick the ferry leaves at NINE."}]
     queries = [ask(1, "When does the ferry to Vennick leave?", answers=["at nine"])]
@@ -100,22 +79,6 @@ def test_nearest_others_leave_out_the_answering_passage_and_those_that_hold_the_
     [task] = read("nq_dev", folder)
     assert texts(task)[0] == (FERRY, "+")
     assert {text for text, label in texts(task) if label == "-"} <= {HARBOUR, BREAD} and len(texts(task)) >= 2
-
-
-def test_a_passage_that_is_nearest_in_both_ways_is_taken_once(tmp_path: Path) -> None:
-    folder = write_set(tmp_path / "set", [ask(1, "ferry")], corpus=CORPUS[:2], qrels=[("q1", "f", 2)])
-    [task] = read("nq_dev", folder)
-    assert texts(task) == [(FERRY, "+"), (HARBOUR, "-")]
-
-
-def test_languages_are_kept_apart(tmp_path: Path) -> None:
-    corpus = [row | {"lang": lang, "doc_id": f"{lang}-{row['doc_id']}"} for lang in ("de", "zh") for row in CORPUS]
-    queries = [ask(1, "ferry", lang="zh"), ask(2, "bread", lang="de")]
-    judged = [("q1", "zh-f", 2), ("q2", "de-b", 2)]
-    [task] = read("xquad_dev", write_set(tmp_path / "set", queries, corpus=corpus, qrels=judged))
-    assert [told.title.split()[0] for told in task.comparisons] == ["de", "zh"]
-    assert [question.labels[0] for question in task.questions] == ["de+", "zh+"]
-    assert {label for question in task.questions for label in question.labels} == {"de+", "de-", "zh+", "zh-"}
 
 
 def test_questions_that_no_measure_looks_at_are_not_graded(tmp_path: Path) -> None:
@@ -134,29 +97,6 @@ def test_a_limit_draws_the_same_questions_every_time(tmp_path: Path) -> None:
     drawn = [[row["query_id"] for row in Source(folder, 5, RememberingEmbedder(WordEmbedder())).rows] for _ in range(2)]
     assert drawn[0] == drawn[1] and len(set(drawn[0])) == 5
     assert Source(folder, 5, RememberingEmbedder(WordEmbedder())).total == 50
-
-
-def test_limits_are_of_sets_that_are_read() -> None:
-    assert set(LIMITS) <= set(READERS)
-
-
-# --- nearest --------------------------------------------------------------------------------------------------------
-
-
-def test_a_text_is_embedded_once() -> None:
-    embedder = CountingEmbedder()
-    remembering = RememberingEmbedder(embedder)
-    remembering.remember([FERRY, BREAD, FERRY])
-    remembering.embed_question(FERRY)
-    assert sorted(embedder.embedded) == sorted([FERRY, BREAD])
-    assert remembering.embed_texts([BREAD, FERRY])[1] == pytest.approx(WordEmbedder().embed_question(FERRY))
-
-
-def test_rare_words_weigh_more_than_common_ones() -> None:
-    texts = ["the of the of", "ferry boat", "the of bread", "the of rest"]
-    nearest = Nearest(texts, RememberingEmbedder(WordEmbedder()))
-    assert nearest.by_words("the of ferry")[0][0] == 1
-    assert nearest.by_words("unknown")[0][1] == 0.0
 
 
 # --- the real sets --------------------------------------------------------------------------------------------------

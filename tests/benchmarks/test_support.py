@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from benchmarks import sentences, support
-from benchmarks.agreement import Told, agreement, ask, checker, opened
+from benchmarks.agreement import Told, agreement, ask
 from benchmarks.sentences import Case
 from crag_core.base.protocols import Backing
 from crag_core.base.types.steps import Usage
 from crag_core.evaluators.support.by_model import ModelSupport
-from crag_core.evaluators.support.minicheck import MiniCheckSupport
 from tests.fakes import FakeModel
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -78,32 +77,6 @@ def test_written_answers_are_wrong_for_the_passages_of_others(tmp_path: Path) ->
         assert (case.sentence in case.evidence) is case.is_right
 
 
-def test_claims_have_the_right_answer_one_from_elsewhere_or_one_beside(tmp_path: Path) -> None:
-    found = sentences.read_claims(write_claims(tmp_path / "squad2_dev"), random.Random(1))
-    claims = {case.sentence: case.is_right for case in found[sentences.ELSEWHERE]}
-    assert claims["When was it sold: 1994"] is True and claims["When was it sold: 1870"] is False
-    beside = {case.sentence: case.is_right for case in found[sentences.BESIDE]}
-    assert beside["When was it sold: Karl Baker"] is False
-
-
-def test_equally_long_answers_are_as_many_on_both_sides(tmp_path: Path) -> None:
-    invented = ("It is ten", "Ten", "Ten", "Ten")
-    rows = [
-        {"knowledge": f"Paragraph {n}.Another.", "right_answer": "Nine", "hallucinated_answer": wrong}
-        for n, wrong in enumerate(invented)
-    ]
-    found = sentences.read_halueval(write(tmp_path / "halueval_dev", qa=rows))
-    assert len(found[sentences.HALLUCINATED]) == 8 and found[sentences.HALLUCINATED][0].evidence[1] == "Another."
-    equal = found[sentences.SAME_LENGTH]
-    assert sum(case.is_right for case in equal) == 3 and len(equal) == 6
-
-
-def test_a_sample_holds_homes_whole() -> None:
-    cases = [Case(f"{home}{n}", (), True, home) for home in "abcdef" for n in range(4)]
-    drawn = sentences.sample(cases, 10)
-    assert len(drawn) == 12 and drawn == sentences.sample(cases, 10)
-
-
 def test_the_whole_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     sets = tmp_path / "dev" / "sets"
     write_written(sets / "mtrag_un", 30)
@@ -142,11 +115,6 @@ def test_agreement_is_counted_on_the_sentences_that_both_judge() -> None:
     assert (words["ms a sentence"], judge["ms a sentence"]) == ("1.0", "140.0")
 
 
-def test_where_no_reply_could_be_read_there_is_no_figure() -> None:
-    rows = agreement({"a set": [a_judged(True, 0.9, None, "a")]}, "ollama/x")
-    assert rows["a set: ollama/x"] == {"sentences": "0", "not read": "1", "ms a sentence": "100.0"}
-
-
 def test_each_sentence_is_judged_once_and_quotations_are_not_asked_about() -> None:
     evidence = ("Dogs travel free of charge.", "Bread is dear.")
     quoted, other = (Case(text, evidence, True, "a") for text in ("Dogs travel free of charge.", "Bread costs a lot."))
@@ -156,23 +124,6 @@ def test_each_sentence_is_judged_once_and_quotations_are_not_asked_about() -> No
     assert list(found) == [sentences.HALLUCINATED, sentences.SAME_LENGTH] and len(model.asked) == 1
     assert [one.judge.score for one in found[sentences.HALLUCINATED]] == [1.0, 0.0]
     assert found[sentences.SAME_LENGTH] == found[sentences.HALLUCINATED][1:]
-
-
-def test_a_judge_of_the_settings_is_opened_and_an_unknown_one_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
-    with opened("ollama/x") as model:
-        assert model.name == "x"
-    with pytest.raises(SystemExit, match="expected small, ollama/NAME or openai/NAME"), opened("extractive"):
-        pass
-
-
-def test_a_judge_may_be_whatever_the_setting_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
-    for name, kind in {"ollama/x": ModelSupport, "bespoke-minicheck": MiniCheckSupport}.items():
-        with checker(name, frozenset()) as meter:
-            assert type(meter) is kind
-    with pytest.raises(SystemExit, match="--judge: small, or a value of CRAG_SUPPORT"), checker("x", frozenset()):
-        pass
 
 
 def test_the_benchmark_with_a_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
@@ -185,9 +136,3 @@ def test_the_benchmark_with_a_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     out = capsys.readouterr().out
     told = out[out.index("## Agreement with the labels, on the other half") :]
     assert f"| {sentences.WRITTEN}: words" in told and f"| {sentences.WRITTEN}: ollama/{MODEL}" in told
-
-
-def test_without_the_data_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr(support, "DATA", tmp_path)
-    support.main([])
-    assert capsys.readouterr().out == "skipped: shared data not found\n"

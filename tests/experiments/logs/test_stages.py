@@ -1,6 +1,6 @@
 """The stage at which a question went wrong, on made-up questions into which one fault each is planted.
 
-`benchmarks/stages.py` does the same with real questions and the trained evaluator.
+`9c5be310:benchmarks/stages.py` does the same with real questions and the trained evaluator.
 """
 
 from __future__ import annotations
