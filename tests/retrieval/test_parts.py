@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from crag_core.base.documents import Document, IngestOutcome, Progress, Recipe
-from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.retrieval.index.ingest import divide
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
@@ -95,34 +94,6 @@ def test_stopping_takes_the_part_out_again(store: PassageStore) -> None:
     told = store.ingest([LONG], lambda progress: cancel.set() if progress.embedded >= 4 else None, cancel=cancel)
     assert [one.outcome for one in told] == [IngestOutcome.LEFT_OUT]
     assert [row.name for row in store.listing()] == ["whole.txt"] and not store.search_keyword("gulls", 5)
-
-
-def test_a_fault_of_the_model_takes_the_part_out_again(tmp_path: Path) -> None:
-    batches: list[int] = []
-
-    def fail(texts: Sequence[str]) -> None:
-        batches.append(len(texts))
-        if len(batches) == 3:
-            raise EmbeddingUnavailable("away")
-
-    store = PassageStore(tmp_path, WordEmbedder(on_batch=fail))
-    with pytest.raises(EmbeddingUnavailable):
-        store.ingest([LONG])
-    assert batches == [2, 2, 4] and store.listing() == () and not store.search_keyword("gulls", 5)
-
-
-@pytest.mark.parametrize("at", [0, 2, 4])
-def test_two_that_add_the_same_file_at_once_leave_it_once(store: PassageStore, tmp_path: Path, at: int) -> None:
-    other = PassageStore(tmp_path / "index", WordEmbedder())
-    entered: list[int] = []
-
-    def add_too(row: Document | None, progress: Progress) -> None:
-        if progress.embedded == at and not entered:
-            entered.append(1)
-            other.ingest([LONG])
-
-    store.ingest([LONG], during(store, add_too))
-    assert entered and complete(store)
 
 
 def test_a_second_one_that_is_killed_after_its_part_leaves_the_first_to_go_on(

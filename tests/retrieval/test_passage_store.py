@@ -148,20 +148,6 @@ def test_deletion_is_complete_and_takes_only_its_own(store: PassageStore) -> Non
     assert again.outcome == INDEXED and store.search_keyword("harbour", 5)
 
 
-@pytest.mark.parametrize("bad", ["", "x", "' OR 1=1 --", "0" * 31, "G" * 32, "0" * 32 + "' OR '1'='1"])
-def test_ids_that_are_none_touch_nothing(store: PassageStore, bad: str) -> None:
-    store.ingest([("harbour.txt", HARBOUR)])
-    count = store.count()
-    assert not store.delete_all([bad]) and store.passages_of(bad) == () and store.count() == count
-
-
-def test_progress_tells_file_and_passages(store: PassageStore) -> None:
-    seen: list[Progress] = []
-    store.ingest([("bad.mp3", b"x"), ("harbour.txt", HARBOUR)], seen.append)
-    assert (seen[0].name, seen[0].position, seen[0].total) == ("bad.mp3", 1, 2)
-    assert seen[-1].name == "harbour.txt" and seen[-1].embedded == seen[-1].passages == store.count()
-
-
 def test_stopping_leaves_the_current_document_and_those_after_it_out(store: PassageStore) -> None:
     cancel = threading.Event()
 
@@ -208,15 +194,6 @@ def test_a_table_made_by_another_embedding_model_is_refused(tmp_path: Path) -> N
             use()
 
 
-def test_another_store_on_the_same_folder_sees_every_change_at_once(tmp_path: Path, embedder: WordEmbedder) -> None:
-    one, other = PassageStore(tmp_path, embedder), PassageStore(tmp_path, embedder)
-    assert other.count() == 0
-    (done,) = one.ingest([("harbour.txt", HARBOUR)])
-    assert other.count() == one.count() > 0 and other.search_keyword("harbour", 1)
-    other.delete_all([done.document_id])
-    assert one.count() == 0
-
-
 def test_threads_adding_the_same_files_add_each_once(store: PassageStore) -> None:
     files = [(f"{topic}.txt", write_prose(topic, 5)) for topic in ("seals", "gulls", "tides", "ropes")]
     with ThreadPoolExecutor(4) as pool:
@@ -225,14 +202,6 @@ def test_threads_adding_the_same_files_add_each_once(store: PassageStore) -> Non
         assert sorted(each.outcome for each in one) == [ALREADY] * 3 + [INDEXED]
     ids = [passage.id for document in store.documents() for passage in store.passages_of(document.id)]
     assert len(ids) == len(set(ids)) == store.count()
-
-
-@pytest.mark.parametrize(
-    "text", ['"harbour"', "“harbour”", '"What is a ""harbour""?"', "'harbour'", "harbour AND (", "-harbour*"]
-)
-def test_a_question_in_quotes_is_searched_for_by_its_words(store: PassageStore, text: str) -> None:
-    store.ingest([("harbour.txt", HARBOUR)])
-    assert store.search_keyword(text, 1)
 
 
 def test_words_that_stand_everywhere_in_a_large_index_are_left_out_unless_there_are_no_others(

@@ -56,15 +56,6 @@ def test_tables_groups_charts_and_boxes_of_a_slide() -> None:
     ]
 
 
-def test_shared_slides(shared_documents: Path) -> None:
-    (page,) = read_document(shared_documents / "ok" / "fake-power-point-table.pptx")
-    assert page == Page(
-        "# A Slide with a Table\n\nColumn 1: Red; Column 2: Green; Column 3: Blue\n"
-        "Column 1: Purple; Column 2: Orange; Column 3: Yellow\nColumn 1: Tangerine; Column 2: Pink; Column 3: Aqua",
-        1,
-    )
-
-
 def test_open_presentations() -> None:
     body = (
         '<draw:page><draw:frame presentation:class="outline"><draw:text-box><text:list><text:list-item>'
@@ -113,15 +104,6 @@ def test_rich_text_nested_out_of_reason() -> None:
         read(rb"{\rtf1 " + b"{" * 100_000, "a.rtf")
 
 
-def test_shared_rich_text(shared_documents: Path) -> None:
-    assert read_document(shared_documents / "ok" / "fake-doc.rtf")[0].text.split("\n\n") == [
-        "# My First Heading",
-        "My first paragraph.",
-        "Table Example:",
-        "Column 1: Row 1, Cell 1; Column 2: Row 1, Cell 2\nColumn 1: Row 2, Cell 1; Column 2: Row 2, Cell 2",
-    ]
-
-
 # --- open documents -------------------------------------------------------------------------------------------------
 
 
@@ -155,12 +137,6 @@ def test_open_text() -> None:
         "Route: R1; Price: free; Note: free",
         "[1] In coins.",
     ]
-
-
-def test_open_text_with_a_password() -> None:
-    locked = "<manifest:file-entry><manifest:encryption-data/></manifest:file-entry>"
-    with pytest.raises(DocumentRefused, match=r"a.odt: the document is protected with a password"):
-        read(make_open("text", "", manifest=locked), "a.odt")
 
 
 def test_shared_open_text(shared_documents: Path) -> None:

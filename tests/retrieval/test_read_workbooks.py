@@ -67,11 +67,6 @@ def test_hidden_rows_and_columns_are_left_out_and_said() -> None:
     assert page.say_left_out((shown, remark)) == f"Left out: {remark.left_out}."
 
 
-def test_dates_and_numbers_of_a_sheet() -> None:
-    content = make_workbook(fill(("Day", "Guests", "Share"), (date(2021, 3, 4), 12.0, 0.5)))
-    assert read(content) == "# Sheet 1\n\nDay: 2021-03-04; Guests: 12; Share: 0.5"
-
-
 def test_merged_cells_say_the_same_in_every_row_and_column() -> None:
     def fill_sheet(sheet: Any) -> None:
         for row in (
@@ -128,10 +123,6 @@ def test_tables_below_and_beside_each_other() -> None:
 def test_a_table_goes_on_after_an_empty_row() -> None:
     content = make_workbook(fill(("Name", "Role"), ("Ann", "mate"), (), ("Bo", "cook"), ("Cem", "captain")))
     assert read(content).endswith("Name: Ann; Role: mate\n\nName: Bo; Role: cook\nName: Cem; Role: captain")
-
-
-def test_a_workbook_with_macros() -> None:
-    assert read(make_workbook(fill(("seen",))), "a.xlsm") == "# Sheet 1\n\nseen"
 
 
 def test_names_and_values_without_a_header() -> None:

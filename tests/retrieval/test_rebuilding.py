@@ -89,21 +89,6 @@ def test_all_passages_are_made_anew(filled: PassageStore, tmp_path: Path, recipe
     assert versions == {1}, "it is the same content"
 
 
-def test_files_that_come_later_are_made_by_the_new_recipe(filled: PassageStore) -> None:
-    filled.rebuild(OTHER)
-    more = [*FILES, ("ropes.txt", write_prose("ropes"))]
-    filled.ingest(more)
-    check_whole(filled, more)
-
-
-def test_a_recipe_that_was_left_can_be_come_back_to(filled: PassageStore) -> None:
-    first = filled.index_version.recipe
-    for recipe in (SHORT, OTHER, first):
-        filled.rebuild(recipe)
-        assert filled.index_version.recipe == recipe
-        check_whole(filled)
-
-
 def test_until_they_are_whole_the_old_ones_are_searched(filled: PassageStore, tmp_path: Path) -> None:
     seen: list[str] = []
 
@@ -128,13 +113,6 @@ def test_what_is_stopped_or_fails_leaves_the_old_ones(filled: PassageStore, faul
     assert filled.index_version == before and building(filled) is None
     check_whole(filled)
     assert filled.rebuild(OTHER).documents == 3, "and it can be tried again"
-
-
-def test_it_stops_when_it_is_told_to(filled: PassageStore) -> None:
-    cancel = threading.Event()
-    with pytest.raises(Stopped):
-        filled.rebuild(OTHER, lambda progress: cancel.set(), cancel)
-    assert filled.index_version.embedding == "words-64"
 
 
 def test_the_end_of_the_program_leaves_it_to_the_next_start(

@@ -36,12 +36,6 @@ def test_a_passage_that_begins_with_headings_stands_under_all_of_them() -> None:
     assert sections_of(text, text) == ["Guide › Fares › Late"]
 
 
-def test_the_same_words_twice_stand_each_where_they_stand() -> None:
-    text = f"# One\n\n{'The same. ' * 20}\n\n# Two\n\n{'The same. ' * 20}"
-    sections = [chunk.section for chunk in cut_pages([Page(text)], "a.md", Cut(60, 10))]
-    assert set(sections) == {"One", "Two"} and sections == sorted(sections, key=["One", "Two"].index)
-
-
 def test_code_has_no_headings_and_long_ones_are_cut() -> None:
     assert sections_of("# Real\n\n```\n# no heading\n```\n\nText.", "Text.") == ["Real"]
     assert len(sections_of(f"# {'x' * 900}\n\nText.", "Text.")[0]) == 200

@@ -11,7 +11,7 @@ import pytest
 from crag_core.base.errors import DocumentMissing
 from crag_core.base.text.words import words
 from crag_core.base.types.passages import Origin, Passage
-from crag_core.retrieval.chunking.join import find_overlap, join_passages
+from crag_core.retrieval.chunking.join import find_overlap
 from crag_core.retrieval.chunking.split import Cut, counter
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
@@ -95,11 +95,6 @@ def test_repeated_sentences_come_back_as_often_as_they_were_there(store: Passage
     assert text is not None and words(text) == words(content)
 
 
-def test_a_document_of_one_passage_is_that_passage(store: PassageStore) -> None:
-    assert store.read_document(keep(store, "One line.\n\nAnother.")) == "One line.\n\nAnother."
-    assert store.read_document(keep(store, "東京", "tokyo.txt")) == "東京"
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -153,17 +148,6 @@ def test_only_whole_pieces_that_the_splitter_would_repeat_are_overlap(before: st
     assert after[: find_overlap(before, after, cut, counter(cut))] == overlap
 
 
-def test_a_rule_of_dashes_at_the_end_and_at_the_start_is_two_rules(store: PassageStore) -> None:
-    blocks = "\n\n".join(f"```\n{' '.join(f'run{n}x{m}' for m in range(60))}\n```" for n in range(20))
-    assert reread(store, blocks) == " ".join(blocks.split()), "every fence is opened and closed"
-
-
-def test_pages_are_never_taken_for_each_other_s_overlap() -> None:
-    passages = [Passage(f"d-{n}", "Page header.", "a.pdf", page=n // 2 + 1, ordinal=n) for n in range(4)]
-    joined = join_passages(passages, Cut(tokenize=str.split))
-    assert joined.count("Page header.") == 4 and joined.count("\n\n") == 1
-
-
 # --- as passages ------------------------------------------------------------------------------------------------------
 
 
@@ -179,14 +163,6 @@ def test_whole_files_come_as_one_passage_each_in_the_order_asked_for(store: Pass
     assert second.text == store.read_document(harbour)
     assert words(second.text) == words(write_prose("the harbour").decode())
     assert retriever.read_files([]) == ()
-
-
-def test_reading_files_asks_the_embedding_model_nothing(store: PassageStore) -> None:
-    class Untouchable(WordEmbedder):
-        def embed_question(self, text: str) -> list[float]:
-            raise AssertionError("asked for a vector")
-
-    assert HybridRetriever(store, Untouchable()).read_files([keep(store, "Tides turn.")])[0].text == "Tides turn."
 
 
 @pytest.mark.parametrize("unknown", ["0" * 32, "harbour.txt", "", "' OR 1=1 --", "x" * 5000])

@@ -115,13 +115,6 @@ def test_for_ever_is_for_ever(tmp_path: Path, times: Times) -> None:
     assert len(kept(store)) == 4
 
 
-def test_the_setting_reaches_the_history(tmp_path: Path) -> None:
-    assert [open_history(setting, tmp_path, 90.0).days for setting in ("disk", f"sqlite:///{tmp_path}/x")] == [
-        90.0,
-        90.0,
-    ]
-
-
 def test_a_pruning_that_fails_is_no_error_of_the_run(
     tmp_path: Path, times: Times, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,13 +52,6 @@ def with_answer(id: str, text: str, question: str = "Why?") -> Trace:
 # --- each of them runs on PostgreSQL too, see test_history_postgres.py ----------------------------------------------
 
 
-def test_nothing_asked_for_is_everything_newest_first(store: HistoryStore) -> None:
-    save(store, *(run(f"run-{number}") for number in range(5)))
-    assert [kept.id for kept in store.search(EVERYTHING)] == [f"run-{number}" for number in (4, 3, 2, 1, 0)]
-    assert [kept.id for kept in store.search(EVERYTHING, limit=2, skip=1)] == ["run-3", "run-2"]
-    assert store.search(EVERYTHING, 10, skip=5) == () and store.count() == 5
-
-
 def test_runs_are_found_by_action_policy_and_ending(store: HistoryStore) -> None:
     other = replace(run().settings, policy=replace(run().settings.policy, name="mine"))
     save(store, whole_run("correct"), run("undecided"), run("mine", settings=other))
@@ -235,8 +228,3 @@ def test_nothing_is_there_before_anything_is_kept_and_looking_makes_no_file(
 def test_a_selection_that_no_run_can_fit_is_refused(make: Callable[[], Selection]) -> None:
     with pytest.raises(BadRecord, match="Expected"):
         make()
-
-
-def test_the_longest_text_can_be_looked_for(store: HistoryStore) -> None:
-    save(store, run())
-    assert ids(store, text="%" * LONGEST_TEXT) == [] and ids(store, text="ΐ" * LONGEST_TEXT) == []

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-import resource
 import sqlite3
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.types.grades import Grade
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.storage.cache import TableCache
 from crag_core.storage.cache import tables as cache_tables
@@ -60,13 +58,6 @@ def on_disk(path: Path, clock: HandClock) -> TableCache:
 
 
 @pytest.fixture
-def on_server(postgres_url: str, clock: HandClock) -> Iterator[TableCache]:
-    cache = TableCache(postgres_url, HOUR, clock=clock)
-    yield cache
-    cache.close()
-
-
-@pytest.fixture
 def execute(place: Path | str, request: pytest.FixtureRequest) -> Callable[..., Any]:
     """Behind the cache's back."""
     if isinstance(place, str):
@@ -96,18 +87,6 @@ def test_constructing_touches_no_disk_and_nothing_asked_touches_none_either(path
         cache.close()
         assert cache.problem == ""
     assert not path.parent.exists()
-
-
-def test_another_cache_on_the_same_table_reads_it_and_replaces(
-    cache: TableCache, place: Path | str, clock: HandClock, execute: Callable[..., Any]
-) -> None:
-    cache.put_many({key(1): grade(0.1)})
-    other = TableCache(place, HOUR, clock=clock)
-    assert other.get_many([key(1)]) == {key(1): grade(0.1)}
-    other.put_many({key(1): grade(0.9)})
-    assert cache.get_many([key(1)])[key(1)].score == 0.9
-    assert execute("SELECT count(*) FROM crag_kept_grades") == [(1,)]
-    other.close()
 
 
 # --- time and size --------------------------------------------------------------------------------------------------
@@ -194,65 +173,6 @@ def test_grade_of_the_version_before_is_still_read(on_disk: TableCache, path: Pa
 # --- files that cannot be used --------------------------------------------------------------------------------------
 
 
-def test_folder_that_cannot_be_made_costs_only_the_work(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    cache = TableCache(tmp_path / "file" / "grades.sqlite", HOUR)
-    inner = CountingEvaluator()
-    evaluator = CachedEvaluator(inner, cache, IDENTITY)
-    for _ in range(2):
-        assert [one.score for one in ask(evaluator, *passages("p1", "p2"))] == [0.8, 0.8]
-    assert len(inner.asked) == 2
-    assert str(tmp_path / "file") in cache.problem and "may write to" in cache.problem
-
-
-def test_folder_in_the_place_of_the_file(on_disk: TableCache, path: Path) -> None:
-    path.mkdir(parents=True)
-    (path / "theirs").touch()
-    on_disk.put_many({key(1): grade()})
-    assert on_disk.get_many([key(1)]) == {}
-    assert "unable to open" in on_disk.problem
-    assert [one.name for one in path.parent.iterdir()] == [path.name], "nothing of the user's was moved"
-
-
-@contextmanager
-def files_no_longer_than(size: int) -> Iterator[None]:
-    """A disk that is full, as far as this process can tell."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_full_disk_loses_nothing_and_is_told_until_there_is_room(on_disk: TableCache) -> None:
-    on_disk.put_many({key(1): grade()})
-    with files_no_longer_than(100_000):
-        on_disk.put_many({key(number): grade(0.5, "x" * 1000) for number in range(10, 500)})
-        assert "cannot be written" in on_disk.problem
-        assert on_disk.get_many([key(1), key(10)]) == {key(1): grade()}
-        assert "cannot be written" in on_disk.problem, "a read that works says nothing of writing"
-    on_disk.put_many({key(2): grade()})
-    assert on_disk.problem == ""
-    assert set(on_disk.get_many([key(1), key(2)])) == {key(1), key(2)}
-
-
-def test_lock_that_is_never_let_go_is_named(
-    on_disk: TableCache, path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_disk.put_many({key(1): grade()})
-    monkeypatch.setattr(cache_tables, "PART", replace(cache_tables.PART, busy_s=0.05))
-    on_disk = TableCache(path, HOUR, clock=clock)
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    on_disk.put_many({key(2): grade()})
-    assert "locked" in on_disk.problem and "Another process" in on_disk.problem
-    assert on_disk.get_many([key(1)]), "reading needs no lock"
-    other.close()
-    on_disk.put_many({key(2): grade()})
-    assert on_disk.problem == ""
-
-
 def test_each_change_is_logged_once(on_disk: TableCache, path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "crag.cache")
     path.mkdir(parents=True)
@@ -327,61 +247,7 @@ def test_server_that_freezes_costs_one_wait_in_half_a_minute(
     on_server.close()
 
 
-def test_connections_that_the_server_breaks_off_are_made_anew(on_server: TableCache, postgres: PostgresServer) -> None:
-    on_server.put_many({key(1): grade()})
-    postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'test%%'")
-    assert on_server.get_many([key(1)]) and on_server.problem == ""
-
-
-def test_a_user_who_may_only_read_reads_and_is_told(postgres: PostgresServer, postgres_url: str) -> None:
-    full = TableCache(postgres_url, HOUR)
-    full.put_many({key(1): grade()})
-    full.close()
-    name = postgres_url.rpartition("/")[2]
-    postgres.execute("CREATE ROLE reader LOGIN PASSWORD 'words'")
-    postgres.execute("GRANT SELECT ON crag_kept_grades TO reader", url=postgres_url)
-    cache = TableCache(postgres.url_of(name, "reader", "words"), HOUR)
-    try:
-        for _ in range(2):
-            cache.put_many({key(2): grade()})
-            assert cache.get_many([key(1), key(2)]) == {key(1): grade()}
-            assert "cannot be written" in cache.problem and "permission denied" in cache.problem
-        postgres.execute("GRANT ALL ON crag_kept_grades TO reader", url=postgres_url)
-        cache.put_many({key(2): grade()})
-        assert cache.get_many([key(2)]) and cache.problem == ""
-    finally:
-        cache.close()
-        postgres.execute("DROP OWNED BY reader", url=postgres_url)
-        postgres.execute("DROP ROLE reader")
-
-
-def test_a_user_who_may_not_make_the_table_is_told(postgres: PostgresServer, postgres_url: str) -> None:
-    postgres.execute("CREATE ROLE guest LOGIN PASSWORD 'words'")
-    cache = TableCache(postgres.url_of(postgres_url.rpartition("/")[2], "guest", "words"), HOUR)
-    try:
-        assert cache.get_many([key(1)]) == {}
-        cache.put_many({key(1): grade()})
-        assert "cannot be written" in cache.problem and "makes a table" in cache.problem
-    finally:
-        cache.close()
-        postgres.execute("DROP ROLE guest")
-
-
 # --- passwords and addresses ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("user", ["", "crag:wrong-word@", "admin:wrong-word@"])
-def test_wrong_password_is_a_problem_that_does_not_show_it(
-    postgres: PostgresServer, user: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    cache = TableCache(f"postgresql://{user}{HOST}:{postgres.port}/postgres", HOUR)
-    cache.put_many({key(1): grade()})
-    assert cache.get_many([key(1)]) == {}
-    assert "cannot be reached" in cache.problem and "lets you in" in cache.problem
-    assert "wrong-word" not in "\n".join([cache.problem, cache.name, repr(cache), caplog.text])
-    assert len([record for record in caplog.records if record.name == "crag.cache"]) == 1
-    cache.close()
 
 
 def test_password_may_be_an_option(postgres: PostgresServer, postgres_url: str) -> None:
@@ -425,18 +291,3 @@ def test_url_that_cannot_be_read_is_refused_and_not_shown(url: str) -> None:
 
 
 # --- threads --------------------------------------------------------------------------------------------------------
-
-
-def test_many_threads_lose_nothing(place: Path | str) -> None:
-    cache = TableCache(place, HOUR)
-
-    def put_and_get(number: int) -> Grade:
-        cache.put_many({key(number): grade(reason=str(number))})
-        return cache.get_many([key(number)])[key(number)]
-
-    with ThreadPoolExecutor(8) as threads:
-        grades = list(threads.map(put_and_get, range(120)))
-    assert [one.reason for one in grades] == [str(number) for number in range(120)]
-    assert len(cache.get_many([key(number) for number in range(120)])) == 120
-    assert cache.problem == ""
-    cache.close()

@@ -16,7 +16,6 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.file_kind import EXPECTED
 from crag_core.retrieval.readers.html import prepare_html
-from crag_core.retrieval.readers.markdown_text import normalise_text
 from crag_core.retrieval.readers.office import prepare_open, prepare_slides, prepare_word
 from crag_core.retrieval.readers.packages import Package, check_entities
 from crag_core.retrieval.readers.page import (
@@ -27,6 +26,7 @@ from crag_core.retrieval.readers.page import (
     Page,
 )
 from crag_core.retrieval.readers.tables import show_markdown_tables
+from crag_core.retrieval.readers.text import normalise_text
 from crag_core.retrieval.readers.workbook import read_workbook
 
 _PREPARE = {
