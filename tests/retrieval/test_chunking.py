@@ -212,7 +212,9 @@ SIZE, LIMITS = Size(50, 0), Limits(1, 1, characters=1000, chunks=3)
 @pytest.mark.parametrize(
     ("reply", "body"),
     [
-        ({"numbers": [1] * 4}, b"a\0b\0c\0d\0\0\0\0"),
+        ({"starts": [-1]}, b"a\0b"),
+        ({"starts": []}, b"a\0b"),
+        ({"numbers": [1] * 4, "starts": [1] * 4}, b"a\0b\0c\0d\0\0\0\0"),
         ({"numbers": []}, b""),
         ({"pages": -1}, b"a\0b"),
         ({"characters": 1001}, b"a\0b"),
@@ -228,14 +230,14 @@ SIZE, LIMITS = Size(50, 0), Limits(1, 1, characters=1000, chunks=3)
     ],
 )
 def test_only_sound_chunks_are_taken(reply: dict[str, Any], body: bytes) -> None:
-    sound = {"id": 7, "numbers": [1], "pages": 2, "characters": 9}
+    sound = {"id": 7, "numbers": [1], "starts": [0], "pages": 2, "characters": 9}
     assert unpack_chunks(check_reply(sound, 7), b"a\0b", SIZE, LIMITS) == Chunks((Chunk("a", 1, "b"),), 2, 9)
     with pytest.raises(BadFrame):
         unpack_chunks(check_reply({**sound, **reply}, 7), body, SIZE, LIMITS)
 
 
 def test_chunks_come_through_as_they_are() -> None:
-    made = Chunks((Chunk("ä", 3, "Ü › b"), Chunk("東京", None)), 3, 9)
+    made = Chunks((Chunk("ä", 3, "Ü › b"), Chunk("東京", None, start=7)), 3, 9)
     reply, body = pack_chunks(7, made)
     assert unpack_chunks(reply, body, SIZE, LIMITS) == made
 

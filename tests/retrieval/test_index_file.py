@@ -150,3 +150,16 @@ def test_nobody_else_can_read_it(tmp_path: Path) -> None:
     store.ingest([GUIDE])
     modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "index").glob("crag.db*")}
     assert set(modes.values()) == {0o600} and (tmp_path / "index").stat().st_mode & 0o777 == 0o700
+
+
+def test_chunks_of_a_version_that_recorded_no_places_are_read(tmp_path: Path) -> None:
+    store = PassageStore(tmp_path, WordEmbedder())
+    (done,) = store.ingest([("a.txt", write_prose("gulls", 90))])
+    whole = store.read_document(done.document_id)
+    with closing(sqlite3.connect(tmp_path / "crag.db")) as database:
+        database.execute("ALTER TABLE passages_1 DROP COLUMN start")
+    again = PassageStore(tmp_path, WordEmbedder())
+    again.take_over()
+    text = again.read_document(done.document_id)
+    assert text is not None and whole is not None and {*text.split()} == {*whole.split()}
+    assert again.surround(again.passages_of(done.document_id)[1]) is not None

@@ -14,7 +14,7 @@ GUIDE = "Before.\n\n# Guide\n\nIntro.\n\n## Fares\n\nFour pounds.\n\n### Late ##
 
 def sections_of(text: str, *pieces: str) -> list[str]:
     """Of each piece where it stands first."""
-    return [section for _, section in find_sections(text, [(text.index(piece), piece) for piece in pieces])]
+    return [section for *_, section in find_sections(text, [(text.index(piece), piece) for piece in pieces])]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,6 @@ import pytest
 from crag_core.base.errors import DocumentMissing
 from crag_core.base.text.words import words
 from crag_core.base.types.passages import Origin, Passage
-from crag_core.retrieval.chunking.join import find_overlap
-from crag_core.retrieval.chunking.split import Cut, counter
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import read_document
@@ -110,45 +108,7 @@ def test_long_texts_without_repetition_come_back(store: PassageStore, content: s
     assert reread(store, content) == " ".join(content.split())
 
 
-# --- what is overlap and what only looks like it ----------------------------------------------------------------------
-
-FULL = " ".join(LONG.format(n) for n in range(5))
-NEXT = LONG.format("Bo")
-KEY = "Ask Ada for the key of the store."
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "overlap"),
-    [
-        (f"{FULL} Ask Ada.", f"Ask Ada. {NEXT}", "Ask Ada."),
-        (f"{FULL} See page 3. Ask Ada.", f"See page 3. Ask Ada. {NEXT}", "See page 3. Ask Ada."),
-        (f"{FULL}\n\nAsk Ada.", f"Ask Ada.\n\n{NEXT}", "Ask Ada."),
-        (f"{FULL}\n-", f"-\n{NEXT}", "-"),
-        (f"{FULL} Ask Ada.", f"Ask Adam. {NEXT}", ""),
-        (f"{FULL} Ask Ada.", f"Ada. {NEXT}", ""),
-        (f"{FULL} Ask Ada.", f"a. {NEXT}", ""),
-        (f"{FULL} Ask Ada", f"a {NEXT}", ""),
-        (
-            f"{FULL} It ends in a long sentence, for this one has far more words than are ever repeated at the \
-start of the next passage, and the very last of them are, as everybody can see here, these: Ask Ada.",
-            f"Ask Ada. {NEXT}",
-            "",
-        ),
-        (f"{FULL} See page 3. Ask Ada.", f"Ask Ada. {NEXT}", ""),  # it would have repeated both
-        # Unless pieces before it were cut more coarsely; this much, and only once, is no chance.
-        (f"{FULL} See page 3. {KEY}", f"{KEY} {NEXT}", KEY),
-        (f"{FULL} {KEY} {KEY}", f"{KEY} {NEXT}", ""),
-        ("Short before. Ask Ada.", f"Ask Ada. {NEXT}", ""),  # nothing made the splitter stop there
-        (f"{FULL} {NEXT}", f"{NEXT} {FULL}", ""),  # longer than it ever repeats
-        (FULL, f"Something else. {FULL}", ""),
-    ],
-)
-def test_only_whole_pieces_that_the_splitter_would_repeat_are_overlap(before: str, after: str, overlap: str) -> None:
-    cut = Cut(tokenize=str.split)
-    assert after[: find_overlap(before, after, cut, counter(cut))] == overlap
-
-
-# --- as passages ------------------------------------------------------------------------------------------------------
+# --- files read whole -------------------------------------------------------------------------------------------------
 
 
 def test_whole_files_come_as_one_passage_each_in_the_order_asked_for(store: PassageStore) -> None:

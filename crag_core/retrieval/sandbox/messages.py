@@ -81,13 +81,14 @@ class Request:
 class Reply:
     """Pages, chunks, a picture without its PNG, a refusal (`message`, `hint`), or that memory ran out.
 
-    `numbers` are the page numbers of pages or chunks. The body is the PNG, or their texts as UTF-8, separated by zeros;
-    for chunks their sections follow, and `pages` and `characters` are as in `Chunks`. `left_out` is that of each page,
-    or of all.
+    `numbers` are the page numbers of pages or chunks, `starts` where chunks start in their pages. The body is the PNG,
+    or their texts as UTF-8, separated by zeros; for chunks their sections follow, and `pages` and `characters` are as
+    in `Chunks`. `left_out` is that of each page, or of all.
     """
 
     id: int
     numbers: tuple[int | None, ...] = ()
+    starts: tuple[int, ...] = ()
     message: str = ""
     hint: str = ""
     is_out_of_memory: bool = False
@@ -133,9 +134,14 @@ def unpack_pages(reply: Reply, body: bytes, characters: int) -> tuple[Page, ...]
 
 def pack_chunks(request_id: int, made: Chunks) -> tuple[Reply, bytes]:
     texts = [chunk.text for chunk in made.chunks] + [chunk.section for chunk in made.chunks]
-    numbers = tuple(chunk.page for chunk in made.chunks)
-    left_out = (made.left_out[:LONGEST_REMARK],)
-    reply = Reply(request_id, numbers, pages=made.pages, characters=made.characters, left_out=left_out)
+    reply = Reply(
+        request_id,
+        tuple(chunk.page for chunk in made.chunks),
+        tuple(chunk.start for chunk in made.chunks),
+        pages=made.pages,
+        characters=made.characters,
+        left_out=(made.left_out[:LONGEST_REMARK],),
+    )
     return reply, "\0".join(texts).encode()
 
 
@@ -144,8 +150,9 @@ def unpack_chunks(reply: Reply, body: bytes, size: Size, limits: Limits) -> Chun
     count = len(reply.numbers)
     _expect(0 < count <= limits.chunks, f"1 to {limits.chunks} chunks")
     _expect(reply.pages >= 0 and 0 < reply.characters <= limits.characters, "as much text as a file may have")
+    _expect(len(reply.starts) == count and min(reply.starts) >= 0, f"{count} places")
     texts = _unpack_texts(body, 2 * count)
-    chunks = tuple(map(Chunk, texts[:count], reply.numbers, texts[count:]))
+    chunks = tuple(map(Chunk, texts[:count], reply.numbers, texts[count:], reply.starts))
     for chunk in chunks:
         is_sound = chunk.text.strip() and len(chunk.text) <= size.characters and len(chunk.section) <= LONGEST_SECTION
         _expect(bool(is_sound), f"chunks with text, of at most {size.characters} characters each")
