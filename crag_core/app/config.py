@@ -158,7 +158,7 @@ class Config:
     )  # fmt: skip
     cache: str = _setting(
         _KEPT, "CRAG_CACHE", "disk", "redis://:s3cret@valkey:6379/0",
-        "where grades are kept for the next time: disk, off, or a server by URL (redis://…, postgresql://…)",
+        "where grades are kept for the next time: disk, off, or a Redis by URL (redis://…)",
     )  # fmt: skip
     cache_hours: float = _setting(
         _KEPT, "CRAG_CACHE_HOURS", 24.0, "168", "hours that a kept grade holds", limits=(0.01, 24 * 3650)

@@ -58,13 +58,11 @@ def run_together(setting: str, folder: Path, task: str) -> list[dict[str, Any]]:
     return [worker.finish() for worker in workers]
 
 
-@pytest.fixture(params=["disk", "redis", "unix socket", "postgres"])
+@pytest.fixture(params=["disk", "redis", "unix socket"])
 def setting(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "disk":
         yield "disk"
         return
-    if request.param == "postgres":
-        yield request.getfixturevalue("postgres_url")
         return
     server: ValkeyServer = request.getfixturevalue("valkey")
     yield server.url if request.param == "redis" else server.socket_url

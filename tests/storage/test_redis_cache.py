@@ -18,8 +18,7 @@ import redis
 from crag_core.base.errors import BadRecord
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.storage.cache import RedisCache
-from crag_core.storage.cache.grade_cache import AWAY_S
-from crag_core.storage.cache.redis import PREFIX
+from crag_core.storage.cache.redis import AWAY_S, PREFIX
 from tests.stand_ins.local_server import HOST
 from tests.stand_ins.valkey_server import ValkeyServer
 from tests.storage.cache_parts import IDENTITY, CountingEvaluator, HandClock, ask, grade, key, passages
