@@ -12,10 +12,9 @@ shutdown.take_signals()  # before the other imports: what they load must not be 
 from crag_core.base.errors import CragError
 from ui.run import share
 from ui.session import access, app_state, current_run, fragments
-from ui.shell import incoming_messages, page, sidebar, sign_in
+from ui.shell import page, sidebar, sign_in
 from ui.shell.text import plain
 
-incoming_messages.check_all()
 # A picture of our own: the browser of each visitor would fetch an icon by name from a server of Google.
 icon = Path(__file__).parent / "ui" / "parts" / "icon.png"
 st.set_page_config(page_title="CRAG Explorer", page_icon=icon)
@@ -58,7 +57,6 @@ st.session_state["moving"] = None  # a mark that was never let go: the threshold
 current_run.open_waiting()
 if navigation.url_path != "demo":  # there a run is told, and leaves the sidebar as it is
     share.follow()
-incoming_messages.draw_refused()
 sidebar.draw(has_who=navigation.title != "Settings")  # which has it on the page, since it shows no sidebar
 try:
     navigation.run()

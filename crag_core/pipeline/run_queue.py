@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from threading import Event, Lock
 
 from crag_core.base.concurrency.cancellation import POLL_SECONDS
@@ -11,18 +12,20 @@ from crag_core.base.errors import Busy
 from crag_core.base.protocols import Cancel
 
 
+@dataclass(eq=False)
 class Ticket:
     """A place in the line of a `RunQueue`, to be used for one turn; `called` is set when the turn has come."""
 
-    def __init__(self, run_queue: RunQueue, is_patient: bool) -> None:
-        self.is_patient = is_patient
-        self.called = Event()
-        self._run_queue = run_queue
+    run_queue: RunQueue
+    is_patient: bool
+    called: Event = field(default_factory=Event)
 
     @property
     def before(self) -> int | None:
         """How many runs get their turn before this one's; None: it has had it, or left the line."""
-        return self._run_queue.before(self)
+        with self.run_queue.lock:
+            line = self.run_queue.line
+            return line.index(self) if self in line else None
 
     @contextmanager
     def turn(self, cancel: Cancel) -> Iterator[bool]:
@@ -33,8 +36,7 @@ class Ticket:
         try:
             while not self.called.wait(POLL_SECONDS) and not cancel.is_set():
                 pass
-            is_mine = self.called.is_set()
-            if not is_mine:
+            if not (is_mine := self.called.is_set()):
                 self.leave()
             yield is_mine
         finally:
@@ -42,7 +44,10 @@ class Ticket:
 
     def leave(self) -> None:
         """Out of the line, or the turn is over; again does nothing."""
-        self._run_queue.leave(self)
+        with self.run_queue.lock:
+            if self in self.run_queue.tickets:
+                self.run_queue.tickets.remove(self)
+            self.run_queue.call()
 
 
 class RunQueue:
@@ -51,47 +56,39 @@ class RunQueue:
     def __init__(self, at_once: int, room: int) -> None:
         if at_once < 1 or room < 0:
             raise ValueError(f"expected at least one turn at once and room for none or more, found {at_once}, {room}")
-        self._at_once = at_once
-        self._room = room
-        self._tickets: list[Ticket] = []  # as they came; the first `at_once` have their turn
-        self._lock = Lock()
+        self._at_once, self._room = at_once, room
+        self.tickets: list[Ticket] = []  # as they came; the first `at_once` have their turn
+        self.lock = Lock()
+
+    @property
+    def line(self) -> list[Ticket]:
+        return self.tickets[self._at_once :]
 
     @property
     def under_way(self) -> int:
-        return min(len(self._tickets), self._at_once)
+        return min(len(self.tickets), self._at_once)
 
     @property
     def waiting(self) -> int:
-        return max(len(self._tickets) - self._at_once, 0)
+        return len(self.line)
 
     def join(self, *, is_patient: bool = False) -> Ticket:
         """A place in line, or a turn at once. Raises `Busy` when the line is full.
 
-        `is_patient`: it comes in however long the line is, and takes no room from others; for the questions of a set,
-        of which a few at a time come into the line.
+        `is_patient`: it comes in however long the line is, and takes no room from others; for the questions of a set.
         """
-        with self._lock:
-            counted = sum(not ticket.is_patient for ticket in self._tickets[self._at_once :])
-            if not is_patient and len(self._tickets) >= self._at_once and counted >= self._room:
+        with self.lock:
+            counted = sum(not ticket.is_patient for ticket in self.line)
+            if not is_patient and self.under_way == self._at_once and counted >= self._room:
                 raise Busy(
                     f"Too many questions at the same time: expected at most {self._room} in line behind "
                     f"{self._at_once} under way, found {counted}.",
                     hint="Your question is still in its field: ask again in a minute.",
                 )
-            self._tickets.append(ticket := Ticket(self, is_patient))
-            self._call()
+            self.tickets.append(ticket := Ticket(self, is_patient))
+            self.call()
             return ticket
 
-    def before(self, ticket: Ticket) -> int | None:
-        with self._lock:
-            return self._tickets.index(ticket) - self._at_once if ticket in self._tickets[self._at_once :] else None
-
-    def leave(self, ticket: Ticket) -> None:
-        with self._lock:
-            if ticket in self._tickets:
-                self._tickets.remove(ticket)
-                self._call()
-
-    def _call(self) -> None:
-        for ticket in self._tickets[: self._at_once]:
+    def call(self) -> None:
+        for ticket in self.tickets[: self._at_once]:
             ticket.called.set()

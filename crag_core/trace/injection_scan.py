@@ -11,15 +11,14 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum
-from functools import lru_cache
 
 from crag_core.base.prompts.delimiters import UNSEEN
+from crag_core.base.text.display import shortened
 from crag_core.base.types.passages import Origin, Passage, Suspicion
 from crag_core.trace.trace import Trace
 
 MOST_LOOKED_AT = 200_000
 """Characters of a passage that are looked at; a file that is read whole can have millions."""
-_MOST_REMEMBERED = 10_000
 _MOST_OF_ONE = 20
 _MOST_QUOTED = 3
 
@@ -66,12 +65,7 @@ your (?:\w+ )?<orders> (?:(?:is|are|have been) (?:now )?)?(?:no longer|void|canc
 (?:new|updated) (?:orders?|directives?|instructions?|commands?|task) (?:from|by|below|for (?:you|the <model>))
 (?:ignorieren?|vergiss|vergessen|missachten?) … (?:alle|\w*(?:vor|bis|ob)\w+igen?|deine) … (?:anweis\w+|regeln)
 (?:ignore[rz]?|oublie[rz]?) … (?:instructions?|consignes?|règles?) … (?:précédent(?:e?s)?|antérieur(?:e?s)?|ci.dessus)
-(?:ignora[rd]?|ignore|olvida[rd]?|haz caso omiso) … (?:instrucciones|indicaciones|reglas) … (?:anteriores|previas)
-(?:ignora(?:re|te)?|dimentica(?:re|te)?) … (?:istruzioni|indicazioni|regole) … (?:precedenti|sopra|iniziali)
-(?:ignore|ignorar|esqueça|desconsidere) … (?:instruções|ordens|regras) … (?:anteriores|acima|prévias|iniciais)
-(?:игнорируй(?:те)?|забудь(?:те)?) … (?:предыдущ\w+|прежн\w+|все|всех) … (?:инструкц\w+|указани\w+|команд\w*)
-(?:忽略|无视|無視|忘记|忘記)…(?:之前|以上|上述|先前|前面|所有|上面)…(?:指令|指示|说明|提示|规则|要求)
-(?:以前|上記|これまで|前の|すべて|全て)…(?:指示|命令|プロンプト|ルール)…(?:無視|忘れ|従わな)""",
+(?:ignora[rd]?|ignore|olvida[rd]?|haz caso omiso) … (?:instrucciones|indicaciones|reglas) … (?:anteriores|previas)""",
     Sign.ROLE: r"""
 you are (?:now|no longer|from now on) … (?:<model>|assistants?|dan|graders?|judges?|evaluators?|unrestricted)
 (?:(?:act|behave|answer) as|(?:pretend|imagine) you are) (?:an?|the|my) (?:\w+ )?(?:uncensored|<model>)
@@ -88,8 +82,7 @@ this <piece> (?:must|should|has to) (?:be |receive |get )(?:rated |graded |score
 <rate> … (?:score|grade|rating|relevance) (?:of|to|as|at) <top> … this <piece>
 \{\s*[\"'](?:score|scores|evaluations|verdict|reasoning)[\"'](?=\s*:)
 (?:gib|geben sie|vergib) … (?:bestnote|höchstnote|volle punktzahl|höchste (?:punktzahl|bewertung|note))
-(?:attribue[rz]?|donne[rz]?) … (?:note|score) (?:maximale?|parfaite)
-(?:给|給|打)…(?:满分|滿分|最高分)""",
+(?:attribue[rz]?|donne[rz]?) … (?:note|score) (?:maximale?|parfaite)""",
     Sign.ADDRESS: r"""
 (?:note|notice|message|instructions?|attention|warning|reminder) (?:(?:to|for) )?(?:the |any |all )?<model>
 (?:if|when|since|because) you(?: are|.re) (?:an? |the )?(?:\w+ )?<model>(?: that| which| who|,| reading)?
@@ -104,7 +97,7 @@ as an (?:ai|llm|(?:ai |large )?language model|ai assistant),? you (?:must|should
 (?:conceal|hide|withhold) … from (?:the |your )?(?:user|reader|person who asked)""",
 }
 """One regular expression a line, over `fold`ed text. In those of words a space stands for one to five characters that
-are no letters or digits, "…" for up to four words, or for twelve characters where a script has no spaces."""
+are no letters or digits, "…" for up to four words."""
 _NAMED = {
     "<ignore>": r"(?:ignore|disregard|forget|override|bypass|discard|scrap|set aside|stop following|do not follow)",
     "<orders>": r"(?:instructions?|prompts?|rules|guidelines|guidance|directi(?:ons|ves?)|rubric|orders|brief)",
@@ -115,7 +108,6 @@ _NAMED = {
     "<inner>": r"(?:system|hidden|initial|original|secret)",
 }
 _GAP = r"[\W_]{1,5}(?:[^\W_]{1,30}[\W_]{1,5}){0,4}"
-_SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _UNSEEN = re.compile(f"[{UNSEEN}]")
 _HIDDEN = re.compile(
     "\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f"  # the flag of a region, which may be
@@ -127,8 +119,6 @@ _HIDDEN = re.compile(
 def _compiled(sign: Sign, line: str) -> re.Pattern[str]:
     if sign in (Sign.MARKER, Sign.DELIMITER):
         return re.compile(line, re.MULTILINE)
-    if _SPACELESS.search(line):
-        return re.compile(line.replace("…", ".{0,12}?"), re.DOTALL)
     for name, pattern in _NAMED.items():
         line = line.replace(name, pattern)
     line = line.replace(" … ", _GAP).replace(" ", r"[\W_]{1,5}")
@@ -140,7 +130,12 @@ _PATTERNS = [(sign, _compiled(sign, line)) for sign, lines in _PHRASES.items() f
 
 def find_in(passages: Iterable[Passage]) -> tuple[Suspicion, ...]:
     """Suspicions of all these passages, of each in the order of its text, those in its title last."""
-    return tuple(one for passage in passages for one in _of_passage(passage))
+    return tuple(
+        Suspicion(passage.id, sign.value, start, end, in_source)
+        for passage in passages
+        for text, in_source in ((passage.text, False), (passage.source, True))
+        for sign, start, end in find(text)
+    )
 
 
 def with_suspicions(trace: Trace, before: Trace) -> Trace:
@@ -159,30 +154,13 @@ def remaining_suspicions(trace: Trace) -> tuple[Suspicion, ...] | None:
     return None if kept is None else tuple(one for one in kept if one.passage_id in there)
 
 
-def _of_passage(passage: Passage) -> Iterator[Suspicion]:
-    for text, in_source in ((passage.text, False), (passage.source, True)):
-        for sign, start, end in find(text):
-            yield Suspicion(passage.id, sign.value, start, end, in_source)
-
-
 def find(text: str) -> list[tuple[Sign, int, int]]:
     """(what it does, start, end) of every suspicious place, in order; of places that overlap the first stays."""
-    return list(_remembered(text) if len(text) <= _MOST_REMEMBERED else _found(text[:MOST_LOOKED_AT]))
-
-
-def _found(text: str) -> list[tuple[Sign, int, int]]:
-    found = sorted(_places(text), key=lambda place: (place[1], -place[2]))
     kept: list[tuple[Sign, int, int]] = []
-    for place in found:
+    for place in sorted(_places(text[:MOST_LOOKED_AT]), key=lambda place: (place[1], -place[2])):
         if not kept or place[1] >= kept[-1][2]:
             kept.append(place)
     return kept[:_MOST_OF_ONE]
-
-
-@lru_cache(maxsize=2_000)
-def _remembered(text: str) -> list[tuple[Sign, int, int]]:
-    """The same passages are retrieved again and again; looking at one takes about a millisecond."""
-    return _found(text)
 
 
 def _places(text: str) -> Iterator[tuple[Sign, int, int]]:
@@ -191,7 +169,7 @@ def _places(text: str) -> Iterator[tuple[Sign, int, int]]:
     for sign, pattern in _PATTERNS:
         for match in pattern.finditer(folded):
             # Looked at here and not by the pattern, which then knows the letters that it can begin with: twice as fast.
-            if not match.start() or not folded[match.start() - 1].isalnum() or _SPACELESS.match(match[0]):
+            if not match.start() or not folded[match.start() - 1].isalnum():
                 start, end = at[match.start()], at[match.end() - 1] + 1
                 is_hidden = sign is not Sign.MARKER and _UNSEEN.search(text[start:end].replace("\u00ad", ""))
                 yield Sign.HIDDEN if is_hidden else sign, start, end
@@ -213,10 +191,9 @@ def fold(text: str) -> tuple[str, list[int]]:
 def shown(suspicion: Suspicion, passage: Passage, length: int = 120) -> str:
     """The words of a suspicious place, on one line; those of unseen characters made visible."""
     words = (passage.source if suspicion.in_source else passage.text)[suspicion.start : suspicion.end]
-    message = "".join(chr(ord(sign) - 0xE0000) if "\U000e0020" <= sign <= "\U000e007e" else sign for sign in words)
-    message = " ".join("".join(sign for sign in message if sign.isprintable() or sign.isspace()).split())
-    message = message or f"{len(words)} characters that are not seen"
-    return message if len(message) <= length else f"{message[: length - 1].rstrip()}…"
+    visible = "".join(chr(ord(sign) - 0xE0000) if "\U000e0020" <= sign <= "\U000e007e" else sign for sign in words)
+    visible = " ".join("".join(sign for sign in visible if sign.isprintable() or sign.isspace()).split())
+    return shortened(visible or f"{len(words)} characters that are not seen", length)
 
 
 def warnings(trace: Trace, passage: Passage) -> tuple[str, ...]:
@@ -224,13 +201,15 @@ def warnings(trace: Trace, passage: Passage) -> tuple[str, ...]:
     found = [one for one in trace.suspicions or () if one.passage_id == passage.id]
     if not found:
         return ()
-    quoted = "; ".join(f"“{shown(one, passage)}” ({meaning(one)})" for one in found[:_MOST_QUOTED])
+    quoted = "; ".join(f"“{shown(one, passage)}” ({_meaning(one)})" for one in found[:_MOST_QUOTED])
     more = f"; and {len(found) - _MOST_QUOTED} more" if len(found) > _MOST_QUOTED else ""
     kind = "web result" if passage.origin is Origin.WEB else "chunk"
-    message = (
-        f"This {kind} contains text that looks like instructions to a model: {quoted}{more}. It is treated as data."
-    )
-    return (message, *_judged(trace, passage))
+    told = f"This {kind} contains text that looks like instructions to a model: {quoted}{more}. It is treated as data."
+    grade = trace.grade_of(passage.id)
+    if grade is None or grade.score is None or not trace.settings.evaluator.calls_model:
+        return (told,)
+    read = f"Its grade, {grade.score:.2f}, is of a language model that has read this text and may have followed it."
+    return told, read
 
 
 def remark(trace: Trace) -> str:
@@ -242,15 +221,7 @@ def remark(trace: Trace) -> str:
     return f"{what} text that looks like instructions to a model; it changes no decision. A notice, not a guard"
 
 
-def meaning(suspicion: Suspicion) -> str:
-    """What it does, in words; records from outside may name a sign that is not known here."""
-    found = next((sign for sign in Sign if sign == suspicion.sign), None)
+def _meaning(suspicion: Suspicion) -> str:
+    """Records from outside may name a sign that is not known here."""
     where = " in its title" if suspicion.in_source else ""
-    return f"{MEANINGS[found] if found else 'of a kind not known here'}{where}"
-
-
-def _judged(trace: Trace, passage: Passage) -> Iterator[str]:
-    """A model that has read the text may have done what it says, which nothing but the text itself can tell."""
-    grade, card = trace.grade_of(passage.id), trace.settings.evaluator
-    if card.calls_model and grade is not None and grade.score is not None:
-        yield f"Its grade, {grade.score:.2f}, is of a language model that has read this text and may have followed it."
+    return f"{MEANINGS.get(suspicion.sign, 'of a kind not known here')}{where}"

@@ -62,7 +62,6 @@ RIGHT = (
     ("The second ferry leaves from the west pier.", "The 2nd ferry leaves from the west pier."),
     ("The permit is valid for twenty-five days.", "The permit is valid for 25 days."),
     ("The permit is valid for 25 days.", "The permit is valid for twenty-five days."),
-    ("The quay holds two hundred and fifty containers.", "The quay holds 250 containers."),
     ("The quay holds 24,530 containers.", "The quay holds 24530 containers."),
     ("The dredger moved 2.5 million tonnes of sand.", "The dredger moved 2,500,000 tonnes of sand."),
     ("The office opens at 9:00 on weekdays.", "The office opens at nine on weekdays."),

@@ -139,6 +139,7 @@ def test_the_limits_of_comparing_words_are_what_the_page_says() -> None:
         ("| fare | price |\n|---|---|", ENGLISH),
         ("According to the documents:", ENGLISH),
         ("Yes.", ENGLISH),
+        ("The answer is: 3.1", (Piece("p", "3.1 Full-time staff receive 27 days.", 1),)),
         ("## Herring", ENGLISH),
         ("[1]", ENGLISH),
         ("---", ENGLISH),

@@ -10,7 +10,7 @@ from crag_core.app.workbench import Workbench
 from crag_core.storage.cache import redis as redis_cache
 from crag_core.trace.trace import Trace
 from tests.faults.conftest import Open
-from tests.faults.parts import QUESTION, Wire, at, broken_at, judged
+from tests.faults.parts import QUESTION, at, broken_at, judged
 from tests.judge import ANSWER, heard
 from tests.stand_ins.local_server import HOST
 from tests.stand_ins.ollama_server import OllamaServer
@@ -42,25 +42,6 @@ def test_away_at_the_start(open_bench: Open, server: OllamaServer) -> None:
     assert heard(server) == {"judge": 6, "answer": 2}
     told = problem(workbench)
     assert f"redis://{HOST}:9/0 cannot be reached" in told and "so chunks are graded again" in told
-
-
-def test_silent_costs_one_connection_for_all_runs_of_half_a_minute(open_bench: Open, server: OllamaServer) -> None:
-    with Wire() as silent:
-        workbench = open_bench(ollama_host=server.url, cache=f"redis://{HOST}:{silent.port}/0")
-        for _ in range(3):
-            run(workbench)
-        # A driver may knock a second time to ask whether the line is to be encrypted.
-        assert silent.accepted <= 2 and heard(server) == {"judge": 9, "answer": 3}
-        assert "cannot be reached" in problem(workbench) and "tried again every 30 s" in problem(workbench)
-
-
-@pytest.mark.parametrize("says", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00" * 40, b""])
-def test_nonsense_is_a_problem_and_no_grade(open_bench: Open, server: OllamaServer, says: bytes) -> None:
-    with Wire(says) as babbling:
-        workbench = open_bench(ollama_host=server.url, cache=f"redis://{HOST}:{babbling.port}/0")
-        trace = run(workbench)
-        assert from_cache(trace) == 0 and heard(server) == {"judge": 3, "answer": 1}
-        assert "cannot be" in problem(workbench)
 
 
 def test_redis_killed_in_mid_run_and_back(

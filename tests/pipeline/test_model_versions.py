@@ -14,7 +14,6 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.types.grades import Grade, Opinion
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.policies import suit
-from crag_core.experiments.comparison.setups import Setup, changes
 from crag_core.experiments.labelled.graded import conditions_of
 from crag_core.llms.servers import ServerState, version_of
 from crag_core.trace.opinions import judge_of, same_judge, with_grades_of
@@ -143,4 +142,3 @@ def test_fingerprints_of_before_versions_were_known_stay() -> None:
     assert Trace.from_dict(plain) == graded(OLD)
     assert conditions_of(OLD, "c").changed(conditions_of(ONE, "c")) == ()
     assert conditions_of(ONE, "c").changed(conditions_of(TWO, "c")) == ("the language model that grades",)
-    assert changes(Setup(ONE, "c"), Setup(TWO, "c")) == ("x in another version, a1",)

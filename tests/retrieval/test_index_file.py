@@ -34,6 +34,24 @@ def replace_with(folder: Path, content: bytes) -> None:
     (folder / "crag.db").write_bytes(content)
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"This is a text." * 300, "not a database"),
+        (b"", "not any more"),
+        (b"SQLite format 3\0" + b"\0" * 5000, ""),
+    ],
+)
+def test_a_file_that_is_no_index_is_told(tmp_path: Path, filled: PassageStore, content: bytes, why: str) -> None:
+    replace_with(tmp_path, content)
+    for use in (filled, PassageStore(tmp_path, WordEmbedder())):
+        for work in (use.documents, lambda use=use: use.ingest([OTHER]), lambda use=use: use.search_keyword("a", 1)):
+            with pytest.raises(StoreUnavailable, match=rf"crag\.db cannot be (read|written) \(.*{why}") as fault:
+                work()
+            assert "ut a backup" in fault.value.hint
+    assert (tmp_path / "crag.db").read_bytes()[: len(content)] == content
+
+
 def test_an_index_that_has_gone_is_told_and_not_begun_anew(tmp_path: Path, filled: PassageStore) -> None:
     for path in [path for path in tmp_path.glob("crag.db*") if path.suffix != ".made"]:
         path.unlink()

@@ -196,3 +196,8 @@ def test_open_tables_that_repeat_without_end() -> None:
     assert "more than 1,000,000 cells" in refuse(make_open("spreadsheet", body), "a.ods").message
     assert "found a damaged one" in refuse(make_open("spreadsheet", body.replace("1000000", "many")), "a.ods").message
     assert time.monotonic() - started < 5
+
+
+def test_names_that_lead_out_of_a_package_are_only_names() -> None:
+    content = rezip(SOUND[".odt"], {"../../escaped.xml": "<a/>", "/absolute.xml": "<a/>", "C:\\drive.xml": "<a/>"})
+    assert read_document(content, "a.odt") == read_document(SOUND[".odt"], "a.odt")

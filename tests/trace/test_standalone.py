@@ -27,33 +27,9 @@ from tests.builders import policy, trace
 
 STOP = signal_meter().stop_words
 TEXT = st.text(max_size=200)
+SAID = "and what about the a for in on 2024 5 days £2,000 Corsay ferry cost does is it of with ? ."
 WORDS = st.lists(
-    st.sampled_from(
-        [
-            "and",
-            "what",
-            "about",
-            "the",
-            "a",
-            "for",
-            "in",
-            "on",
-            "2024",
-            "5",
-            "days",
-            "£2,000",
-            "Corsay",
-            "ferry",
-            "cost",
-            "does",
-            "is",
-            "it",
-            "of",
-            "with",
-            "?",
-            ".",
-        ]
-    ),
+    st.sampled_from(SAID.split()),
     max_size=12,
 ).map(" ".join)
 FOLLOW_UPS = [json.loads(line) for line in Path(__file__).with_name("follow_ups.jsonl").read_text("utf-8").splitlines()]
@@ -150,23 +126,13 @@ def test_the_new_thing_takes_the_place_of_the_old_one() -> None:
             "What gap should the inlet valves on Corsay Maid have when everything is cold?",
         ),
         (
-            "What is the on-call allowance for Christmas Day?",
-            "and for a normal Saturday?",
-            "What is the on-call allowance for a normal Saturday?",
-        ),
-        (
             "I'm staying one night in a B&B on Vennick for work. What is the most I can claim for it?",
             "What about two nights?",
             "I'm staying two nights in a B&B on Vennick for work. What is the most I can claim for it?",
         ),
-        (
-            "How much is a car to Vennick, one way?",
-            "And to Corsay with an Islander Card?",
-            "How much is a car to Corsay, one way with an Islander Card?",
-        ),
         ("Who keeps the harbour office on weekdays?", "When is it open?", "When is the harbour office open?"),
+        ("How much does the crane lift?", "And when is it inspected?", "When is the crane inspected?"),
         ("How many passengers may the Tystie carry?", "And when was it built?", "When was the Tystie built?"),
-        ("What do the lockers cost?", "And how large are they?", "How large are the lockers?"),
         ("Was kostet die Fähre nach Corsay?", "Und nach Vennick?", "Was kostet die Fähre nach Vennick?"),
     ],
 )

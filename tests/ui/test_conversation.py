@@ -97,7 +97,7 @@ def test_two_people_have_conversations_of_their_own(start: Start) -> None:
 def test_hostile_words_of_a_conversation_are_text(start: Start) -> None:
     bad = "How high is the <script>alert(1)</script> **tower** [x](javascript:alert)?"
     app = ask(start(), bad)
-    ask(app, "And is it old?")
+    ask(app, "And why?")
     line = next(one.value for one in app.markdown if "After “" in one.value)
     assert "\\<script\\>" in line and "\\*\\*tower" in line
     assert "\\<script" in next(button.label for button in app.button if str(button.key).startswith("turn_"))

@@ -2,125 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.experiments.labelled.questions import Expected
-from crag_core.trace.feedback import About, Mark, of_route
-from tests.builders import policy, trace
+from crag_core.trace.feedback import About, Label, Mark, of_passage, of_route
+from crag_core.trace.reroute import reroute
+from crag_core.trace.trace import Trace, context_key
+from tests.builders import graded, policy, trace
+from tests.ui.drawn import drawn
+from ui.run import feedback
+from ui.session import access, tune_state
+from ui.session.current_run import view_of
 
 PAPER = policy("paper")
+SCORES = {Action.CORRECT: 0.9, Action.AMBIGUOUS: 0.5, Action.INCORRECT: 0.1}
+Said = list[tuple[object, ...]]
 
 
-def passages() -> None:
-    """Two cards, and a place where the labels are kept."""
-    import streamlit as st
-
-    from ui.run.feedback import draw_passage_feedback
-
-    kept = st.session_state.setdefault("kept", {})
-    told = st.session_state.setdefault("told", [])
-
-    def on_label(passage_id: str, mark: object) -> None:
-        told.append((passage_id, mark))
-        kept[passage_id] = mark
-
-    for passage_id in ("p1", "<b>p2</b> \x00 東京"):
-        draw_passage_feedback(passage_id, kept.get(passage_id), on_label)
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> Said:
+    """What the buttons tell, in a history that is on."""
+    told: Said = []
+    monkeypatch.setattr(feedback, "_can_label", lambda: True)
+    monkeypatch.setattr(feedback, "_label", lambda *args: told.append(args))
+    monkeypatch.setattr(access, "is_administrator", lambda: False)
+    return told
 
 
-def one_run() -> None:
-    import streamlit as st
+def run_of(action: Action) -> Trace:
+    found, grades = graded(SCORES[action])
+    run = trace(PAPER, passages=found, grades=grades)
+    routed = reroute(run, PAPER)
+    key = context_key(run.question, routed.decision.action, routed.knowledge.excerpts)
+    return replace(run, answer=Answer("It pays 14 pounds [1].", AnswerState.COMPLETE, "ollama/small", key))
 
-    from ui.run.feedback import draw_run_feedback
 
-    state = st.session_state
-    told = state.setdefault("told", [])
-    draw_run_feedback(
-        state["route"], state["answer"], state["action"], lambda *said: told.append(said), state.get("has_answer", True)
-    )
+def page(run: Trace) -> None:
+    view = view_of(run, run, run.settings.policy)
+    feedback.draw_feedback(view)
+    draw = feedback.passage_feedback(view)
+    assert draw is not None
+    draw((run.passages or ())[0])
+
+
+def show(monkeypatch: pytest.MonkeyPatch, action: Action = Action.CORRECT, *kept: Label | None) -> AppTest:
+    labels = {(one.about, one.target): one for one in kept if one}
+    monkeypatch.setattr(feedback, "_labels", lambda run_id: labels)
+    return drawn(page, run=run_of(action))
 
 
 def labels(app: AppTest) -> list[str]:
     return [button.label for button in app.button]
 
 
-def press(app: AppTest, label: str, nth: int = 0) -> AppTest:
-    [button for button in app.button if button.label == label][nth].click()
-    app.run()
+def press(app: AppTest, label: str, nth: int = 0) -> None:
+    [button for button in app.button if button.label == label][nth].click().run()
     assert not app.exception
-    return app
 
 
-def test_a_second_press_changes_the_label_and_a_third_takes_it_back() -> None:
-    app = AppTest.from_function(passages).run()
-    assert labels(app) == ["Relevant", "Not relevant"] * 2
-    press(app, "Relevant")
-    assert labels(app) == ["**Relevant ✓**", "Not relevant", "Relevant", "Not relevant"]
+def route(mark: Mark, expected: Action | None = None) -> Label | None:
+    """Said of a run that was CORRECT."""
+    return of_route(run_of(Action.CORRECT), PAPER, Action.CORRECT, mark, "now", expected)
+
+
+def test_route_answer_and_chunk_are_judged_apart(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = show(monkeypatch)
+    assert labels(app) == ["Right", "Wrong", "Right", "Wrong", "Relevant", "Not relevant"]
+    assert all("changes nothing in this run" in button.help for button in app.button)
+    press(app, "Wrong")
+    press(app, "Right", nth=1)
     press(app, "Not relevant")
-    assert labels(app) == ["Relevant", "**Not relevant ✓**", "Relevant", "Not relevant"]
-    press(app, "**Not relevant ✓**")
-    assert labels(app) == ["Relevant", "Not relevant"] * 2
-    assert app.session_state["told"] == [("p1", Mark.RELEVANT), ("p1", Mark.NOT_RELEVANT), ("p1", None)]
-
-
-def test_each_card_has_its_own_label() -> None:
-    app = press(AppTest.from_function(passages).run(), "Not relevant", nth=1)
-    assert labels(app) == ["Relevant", "Not relevant", "Relevant", "**Not relevant ✓**"]
-    assert app.session_state["told"] == [("<b>p2</b> \x00 東京", Mark.NOT_RELEVANT)]
-
-
-def test_every_button_says_what_it_does() -> None:
-    app = press(AppTest.from_function(passages).run(), "Relevant")
-    assert "take it back" in app.button[0].help
-    assert all("changes nothing in this run" in button.help for button in app.button[1:])
-
-
-@pytest.fixture
-def show() -> Callable[..., AppTest]:
-    def draw(action: Action = Action.CORRECT, mark: Mark | None = None, **state: object) -> AppTest:
-        """With a label of CORRECT, whatever is on the screen."""
-        expected = state.pop("expected", None)
-        made = mark and of_route(trace(PAPER), PAPER, Action.CORRECT, mark, "now", expected)  # type: ignore[arg-type]
-        app = AppTest.from_function(one_run)
-        for name, value in {"action": action, "route": made, "answer": None, **state}.items():
-            app.session_state[name] = value
-        app.run()
-        assert not app.exception
-        return app
-
-    return draw
-
-
-PLAIN = ["Right", "Wrong", "Right", "Wrong"]
-
-
-def test_route_and_answer_are_judged_apart(show: Callable[..., AppTest]) -> None:
-    app = show()
-    assert labels(app) == PLAIN
-    press(press(press(app, "Right"), "Wrong"), "Right", nth=1)
-    assert app.session_state["told"] == [
-        (About.ROUTE, Mark.RIGHT, None),
-        (About.ROUTE, Mark.WRONG, None),
-        (About.ANSWER, Mark.RIGHT, None),
+    assert said == [
+        (About.ROUTE, "", Mark.WRONG, None, True),
+        (About.ANSWER, "", Mark.RIGHT, None, True),
+        (About.PASSAGE, "p1", Mark.NOT_RELEVANT, None, True),
     ]
 
 
-def test_a_wrong_route_asks_what_it_should_have_been(show: Callable[..., AppTest]) -> None:
-    app = show(mark=Mark.WRONG)
-    others = [":orange[AMBIGUOUS]", ":red[INCORRECT]"]
-    assert labels(app) == ["Right", "**Wrong ✓**", *others, "Right", "Wrong"]
-    press(press(app, others[1]), "**Wrong ✓**")
-    assert app.session_state["told"] == [(About.ROUTE, Mark.WRONG, Action.INCORRECT), (About.ROUTE, None, None)]
-
-
-def test_the_expected_route_is_taken_back_alone(show: Callable[..., AppTest]) -> None:
-    app = show(mark=Mark.WRONG, expected=Action.INCORRECT)
-    press(app, "**:red[INCORRECT] ✓**")
-    assert app.session_state["told"] == [(About.ROUTE, Mark.WRONG, None)]
+def test_what_holds_has_a_sign_and_is_taken_back_by_another_press(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = of_passage(run_of(Action.CORRECT), PAPER, "p1", Mark.RELEVANT, "now")
+    app = show(monkeypatch, Action.CORRECT, kept, route(Mark.WRONG, Action.INCORRECT))
+    others = [":orange[AMBIGUOUS]", "**:red[INCORRECT] ✓**"]
+    assert labels(app) == ["Right", "**Wrong ✓**", *others, "Right", "Wrong", "**Relevant ✓**", "Not relevant"]
+    assert "take it back" in app.button[1].help
+    for label in ("**Wrong ✓**", *others, "**Relevant ✓**"):
+        press(app, label)
+    assert said == [
+        (About.ROUTE, "", Mark.WRONG, None, False),
+        (About.ROUTE, "", Mark.WRONG, Action.AMBIGUOUS),
+        (About.ROUTE, "", Mark.WRONG, None),
+        (About.PASSAGE, "p1", Mark.RELEVANT, None, False),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -135,38 +113,25 @@ def test_the_expected_route_is_taken_back_alone(show: Callable[..., AppTest]) ->
     ],
 )
 def test_a_label_of_another_route_is_shown_for_what_it_says_of_this_one(
-    show: Callable[..., AppTest], mark: Mark, expected: Action | None, action: Action, chosen: list[str]
+    said: Said, monkeypatch: pytest.MonkeyPatch, mark: Mark, expected: Action | None, action: Action, chosen: list[str]
 ) -> None:
-    app = show(action, mark, expected=expected)
+    app = show(monkeypatch, action, route(mark, expected))
     assert [label for label in labels(app) if "✓" in label] == chosen
 
 
-def test_without_an_answer_only_the_route_is_judged(show: Callable[..., AppTest]) -> None:
-    assert labels(show(has_answer=False)) == ["Right", "Wrong"]
-    assert labels(show(answer=Mark.WRONG)) == ["Right", "Wrong", "Right", "**Wrong ✓**"]
-
-
-# --- one's own set --------------------------------------------------------------------------------------------------
-
-
-def own_row() -> None:
-    import streamlit as st
-
-    from ui.run.feedback import draw_own_label
-
-    def on_label(expected: object) -> None:
-        st.session_state["own"] = expected
-
-    draw_own_label("<b>my</b> set", st.session_state.get("own"), on_label)
-
-
-def test_one_click_labels_the_question_and_another_changes_it() -> None:
-    app = AppTest.from_function(own_row).run()
+def test_one_click_puts_the_question_into_the_own_set_and_another_takes_it_out(
+    said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own: dict[str, Any] = {}
+    monkeypatch.setattr(access, "is_administrator", lambda: True)
+    monkeypatch.setattr(feedback, "_can_label", lambda: False)
+    monkeypatch.setattr(tune_state, "own_name", lambda: "<b>my</b> set")
+    monkeypatch.setattr(tune_state, "own_label", own.get)
+    monkeypatch.setattr(tune_state, "label_own", lambda question, where, label: own.update({question: label}))
+    app = drawn(lambda run: feedback.draw_feedback(view_of(run, run, run.settings.policy)), run=run_of(Action.CORRECT))
     assert labels(app) == ["Answered", "On topic only", "Off topic"] and "Add to my set" in app.markdown[0].value
     press(app, "On topic only")
-    assert labels(app) == ["Answered", "**On topic only ✓**", "Off topic"]
-    assert app.session_state["own"] is Expected.AMBIGUOUS and "<b>" not in app.markdown[0].value
-    press(app, "Off topic")
-    assert labels(app) == ["Answered", "On topic only", "**Off topic ✓**"]
-    press(app, "**Off topic ✓**")
-    assert app.session_state["own"] is None and "Add to my set" in app.markdown[0].value
+    assert [*own.values()] == [Expected.AMBIGUOUS]
+    assert labels(app.run()) == ["Answered", "**On topic only ✓**", "Off topic"] and "<b>" not in app.markdown[0].value
+    press(app, "**On topic only ✓**")
+    assert [*own.values()] == [None]

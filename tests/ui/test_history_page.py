@@ -169,21 +169,14 @@ def test_a_filter_without_a_match_says_so(open_page: Callable[..., AppTest], sto
     assert len(rows(app)) == 2
 
 
-def test_an_address_sets_the_filter_and_what_is_of_no_use_in_it_is_told(
+def test_an_address_sets_the_filter_without_what_is_of_no_use_in_it(
     open_page: Callable[..., AppTest], store: HistoryStore
 ) -> None:
     several(store, 12)
-    app = open_page(history_text="question 11", history_when="Any time")
-    assert questions(app) == ["Question 11?"]
     app = open_page(
         history_action="<script>", history_from="2026-13-99", history_policy="mine", history_text="question 11"
     )
-    told = shown(app)
-    assert "This link was opened without its action, its policy, its first day: " in told
-    assert questions(app) == ["Question 11?"]
-    assert "history_action" not in app.query_params and not app.exception
-    app.run()
-    assert "without its action" not in shown(app), "told once"
+    assert questions(app) == ["Question 11?"] and "history_action" not in app.query_params
 
 
 def test_days_the_wrong_way_round_are_told(open_page: Callable[..., AppTest], store: HistoryStore) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,108 +17,75 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app import uploads
-from crag_core.app.config import Config
 from crag_core.app.uploads import read_record
-from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord
 from crag_core.base.types.edits import Edits
-from crag_core.decision.policy import Doubtful
-from crag_core.evaluators import EVALUATORS, cards
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.trace.trace import Trace
-from tests.builders import POLICIES, graded, passage, policy, searched, strips_of, trace, web_page
+from tests.builders import CARD, graded, passage, policy, searched, strips_of, trace, web_page
 from tests.made_up_runs import edits_of as made_up_edits
 from tests.made_up_runs import facts
 from tests.ui.conftest import thresholds as thresholds_of
-from ui.run.share import (
-    Parameters,
-    SharedView,
-    Titles,
-    edits_of,
-    link,
-    link_parameters,
-    parse_link,
-    view_of,
-)
+from tests.ui.drawn import drawn
+from ui.run import share
+from ui.run.share import Parameters, edits_of, link, link_parameters, unusable
+from ui.session import app_state
 
-TITLES = Titles(
-    {"paper": "Paper", "two-signal": "Two signals", "mine": "<b>Mine</b> & 東京"},
-    {"hand": "By hand"},
-    frozenset({"two-signal"}),
-)
 PAPER = policy("paper")
+KNOWN, CARDS = {"paper": PAPER}, {"hand": CARD}
 HOSTILE = "<img src=x onerror=alert(1)> [click](https://evil.example) :red[boo]"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Policies and evaluators of a home of its own."""
+    for name, value in {"CRAG_HOME": str(tmp_path), "OLLAMA_HOST": "127.0.0.1:9"}.items():
+        monkeypatch.setenv(name, value)
+    streamlit.cache_resource.clear()
+    yield
+    streamlit.cache_resource.clear()
 
 
 def recorded(**fields: Any) -> Trace:
     found, grades = graded(0.9, 0.3)
     web = searched(web_page("w1", "Fares rose."))
-    return trace(PAPER, **{"id": "a1b2c3d4e5f6", "passages": found, "grades": grades, "web": web} | fields)
+    made = trace(PAPER, **{"id": "a1b2c3d4e5f6", "passages": found, "grades": grades, "web": web} | fields)
+    return replace(made, settings=replace(made.settings, evaluator=replace(made.settings.evaluator, name="llm")))
 
 
-def round_trip(view: SharedView, titles: Titles = TITLES) -> SharedView:
+def sent(run: Trace, shown: Policy) -> Parameters:
     """Through a real address, as a browser sends it."""
-    address = link("http://localhost:8501", link_parameters(view, titles))
+    address = link("http://localhost:8501", link_parameters(run, shown))
     assert address.isascii() and " " not in address
-    return parse_link(parse_qs(urlsplit(address).query, keep_blank_values=True), titles)
+    return parse_qs(urlsplit(address).query)
 
 
-# --- there and back -------------------------------------------------------------------------------------------------
-
-shares = st.floats(0, 1).map(abs)
-marks = st.lists(st.text("0123456789abcdef", min_size=8, max_size=8), unique=True, max_size=30).map(tuple)
-views = st.builds(
-    SharedView,
-    run_id=st.none() | st.from_regex(r"[0-9A-Za-z_-]{1,64}", fullmatch=True),
-    policy=st.none() | st.sampled_from(sorted(TITLES.policies)),
-    evaluator=st.none() | st.sampled_from(sorted(TITLES.evaluators)),
-    thresholds=st.none() | st.tuples(shares, shares).map(lambda pair: (min(pair), max(pair))),
-    strips=st.none() | shares,
-    sentences=st.none() | st.integers(0, 999),
-    doubtful=st.none() | st.sampled_from(Doubtful),
-    dropped=marks,
-    pinned=marks,
-)
+# --- links ------------------------------------------------------------------------------------------------------------
 
 
-@given(views)
-def test_whatever_a_link_can_say_comes_back_the_same(view: SharedView) -> None:
-    assert round_trip(view) == view
-
-
-def test_thresholds_of_two_scores_may_cross_in_a_link() -> None:
-    two = policy("two-signal").with_thresholds(0.9, 0.2)
-    parameters = link_parameters(view_of(recorded(), two), TITLES)
-    assert (parameters["lower"], parameters["upper"], "thresholds" in parameters) == (["0.9"], ["0.2"], False)
-    assert parse_link(parameters, TITLES).thresholds == (0.9, 0.2)
-    broken = parse_link(parameters | {"lower": ["1.2"]}, TITLES)
-    assert broken.thresholds is None and "its lower threshold" in broken.problem
-
-
-@hypothesis.settings(deadline=None)  # making a run up takes long, above all while other tests are at work
-@given(st.data())
-def test_the_edits_of_any_run_come_back(data: st.DataObject) -> None:
-    made = data.draw(facts())
-    run = replace(made.record(), edits=replace(data.draw(made_up_edits(made.ids)), signals=()))
-    edits, lost = edits_of(round_trip(view_of(run, PAPER)), made.record())
-    stale = {"stale"}
-    assert (set(edits.dropped), set(edits.pinned)) == (set(run.edits.dropped) - stale, set(run.edits.pinned) - stale)
-    assert bool(lost) == bool(stale & {*run.edits.dropped, *run.edits.pinned})
-
-
-def test_a_link_says_all_that_the_decision_depends_on() -> None:
+@pytest.mark.parametrize("name", ["paper", "two-signal"])
+def test_a_fresh_session_opened_with_a_link_decides_the_same(
+    here: None, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = policy(name).with_thresholds(0.015, 0.1234567, 0.77).with_limit(7).with_doubtful(Doubtful.ABSTAIN)
     run = recorded(edits=Edits(dropped=("p2",), pinned=("w1",)))
-    shown = PAPER.with_thresholds(0.005, 0.795, 0.31).with_limit(8).with_doubtful(Doubtful.ABSTAIN)
-    view = round_trip(view_of(run, shown))
-    assert (view.run_id, view.policy, view.evaluator) == ("a1b2c3d4e5f6", "paper", "hand")
-    assert (view.thresholds, view.strips, view.sentences) == ((0.005, 0.795), 0.31, 8)
-    assert view.doubtful is Doubtful.ABSTAIN and not view.problem
-    assert edits_of(view, run) == (Edits(dropped=("p2",), pinned=("w1",)), "")
+    monkeypatch.setattr(share, "find", lambda run_id: recorded() if run_id == run.id else None)
+    app = open_session(sent(run, shown))
+    for _ in range(2):
+        assert [app.selectbox(key=key).value for key in ("policy", "evaluator")] == [name, "llm"]
+        assert (thresholds_of(app), app.slider(key="strips").value) == ((0.015, 0.1234567), 0.77)
+        assert app.segmented_control(key="doubtful").value == "abstain" and app.session_state["sentences"] == 7
+        kept = app.session_state["edits"]
+        assert (kept.dropped, kept.pinned) == (("p2",), ("w1",)) and app.session_state["trace"].id == run.id
+        app.run()
 
 
-def test_a_link_tells_nothing_of_question_and_documents() -> None:
-    run = recorded(edits=Edits(dropped=("p2",)), question=HOSTILE)
-    address = link("http://host/app", link_parameters(view_of(run, PAPER), TITLES))
-    assert "p2" not in address and "img" not in address and "evil" not in address
+def test_a_link_tells_nothing_of_question_and_documents_and_leaves_out_what_nobody_can_choose(here: None) -> None:
+    run = recorded(edits=Edits(dropped=("p2",)), question=HOSTILE, id="../etc")
+    parameters = link_parameters(run, replace(PAPER, name="elsewhere"))
+    assert set(parameters) == {"evaluator", "thresholds", "strips", "sentences", "doubtful", "dropped"}
+    assert not {"p2", "img", "evil"} & set(str(parameters).split())
+    assert link_parameters(run, app_state.plain_rag()).keys() == {"dropped"}
 
 
 def test_the_address_of_the_page_keeps_its_place_and_loses_its_own_parameters() -> None:
@@ -128,82 +94,37 @@ def test_the_address_of_the_page_keeps_its_place_and_loses_its_own_parameters() 
     assert link("http://localhost:8501", {"run": ["abc"]}) == "http://localhost:8501/?run=abc"
 
 
-def test_what_cannot_be_chosen_here_is_left_out_of_the_link() -> None:
-    parameters = link_parameters(view_of(recorded(), policy("agentic")), Titles({"paper": "Paper"}, {}))
-    assert set(parameters) == {"run", "thresholds", "strips", "sentences", "doubtful"}
-    assert parameters["sentences"] == ["no limit"]
-    assert view_of(recorded(id="../etc"), PAPER).run_id is None
-
-
-# --- whatever somebody has written into it --------------------------------------------------------------------------
+@hypothesis.settings(deadline=None)  # making a run up takes long, above all while other tests are at work
+@given(st.data())
+def test_the_edits_of_any_run_come_back(data: st.DataObject) -> None:
+    made = data.draw(facts())
+    kept = data.draw(made_up_edits(made.ids))
+    marks = (".".join(map(share._mark, ids)) for ids in (kept.dropped, kept.pinned))
+    edits, lost = edits_of(*marks, made.record())
+    stale = {"stale"}
+    assert (set(edits.dropped), set(edits.pinned)) == (set(kept.dropped) - stale, set(kept.pinned) - stale)
+    assert bool(lost) == bool(stale & {*kept.dropped, *kept.pinned})
 
 
 @pytest.mark.parametrize(
-    ("parameters", "words"),
+    ("name", "values"),
     [
-        (
-            {"run": ["../../etc/passwd"]},
-            "its run",
-        ),
-        ({"run": ["a" * 65]}, "its run"),
-        ({"run": [""]}, "its run"),
-        ({"run": ["a\x00b"]}, "its run"),
-        ({"run": ["a", "b"]}, "its run"),
-        ({"run": []}, "its run"),
-        ({"policy": ["papre"]}, "its policy"),
-        ({"policy": ["x" * 10**6]}, "its policy"),
-        ({"policy": ["Paper", "Paper"]}, "its policy"),
-        ({"evaluator": ["cross-encoder"]}, "its evaluator"),
-        ({"thresholds": ["0.9", "0.1"]}, "its thresholds"),
-        ({"thresholds": ["0.4"]}, "its thresholds"),
-        ({"thresholds": ["0.1", "0.2", "0.3"]}, "its thresholds"),
-        ({"thresholds": []}, "its thresholds"),
-        ({"thresholds": ["nan", "0.5"]}, "its thresholds"),
-        ({"thresholds": ["-inf", "inf"]}, "its thresholds"),
-        ({"thresholds": ["0.1", "1e400"]}, "its thresholds"),
-        ({"thresholds": ["-0.1", "0.5"]}, "its thresholds"),
-        ({"thresholds": ["0.1", "1.0000001"]}, "its thresholds"),
-        ({"thresholds": ["0,1", "0.5"]}, "its thresholds"),
-        ({"thresholds": ["0x1", "1"]}, "its thresholds"),
-        ({"thresholds": ["٠", "1"]}, "its thresholds"),
-        ({"thresholds": ["1_0", "1"]}, "its thresholds"),
-        ({"thresholds": ["1" * 10**6 + "x", "1"]}, "its thresholds"),
-        ({"strips": ["high"]}, "its sentence cut-off"),
-        ({"strips": ["0.2", "0.3"]}, "its sentence cut-off"),
-        ({"sentences": ["-1"]}, "its limit of sentences"),
-        ({"sentences": ["٥"]}, "its limit of sentences"),
-        ({"sentences": ["1000"]}, "its limit of sentences"),
-        ({"sentences": ["no limit", "5"]}, "its limit of sentences"),
-        ({"dropped": ["p1"]}, "its dropped chunks"),
-        ({"dropped": ["00000000." * 999 + "00000000.00000000"]}, "its dropped chunks"),
-        ({"pinned": ["ABCDEF01"]}, "its pinned chunks"),
-        ({"pinned": ["0000000g"]}, "its pinned chunks"),
-        ({"policy": [HOSTILE], "strips": ["2"], "thresholds": ["0.2", "0.3"]}, "its policy"),
+        *(("run", [text]) for text in ("../../etc/passwd", "a" * 65, "", "a\x00b")),
+        ("run", ["a", "b"]),
+        ("run", []),
+        *(("policy", values) for values in (["papre"], ["x" * 10**6], ["Paper", "Paper"], [HOSTILE])),
+        ("evaluator", ["cross-encoder"]),
+        *(("thresholds", pair.split()) for pair in ("0.9 0.1", "0.4", "", "0.1 0.2 0.3", "nan 0.5", "-inf inf")),
+        *(("thresholds", pair.split()) for pair in ("0.1 1e400", "-0.1 0.5", "0.1 1.0000001", "0,1 0.5", "0x1 1")),
+        ("dropped", ["p1"]),
+        ("dropped", ["00000000." * 999 + "00000000.00000000"]),
+        ("pinned", ["ABCDEF01"]),
     ],
 )
-def test_a_part_of_no_use_is_left_out_and_told_in_one_sentence(parameters: dict[str, list[str]], words: str) -> None:
-    view = parse_link(parameters, TITLES)
-    assert view.problem.startswith("This link was opened without its ")
-    assert words in view.problem and len(view.problem) < 500
-    fields = {"run": "run_id"}
-    untouched = {fields.get(name, name) for name in parameters} - {"thresholds"}
-    assert all(getattr(view, name) == getattr(SharedView(), name) for name in untouched)
-
-
-def test_the_usable_parts_are_used_beside_the_others() -> None:
-    view = parse_link({"run": ["abc"], "policy": ["nonsense"], "thresholds": ["0.2", "0.3"], "utm": ["x"]}, TITLES)
-    assert (view.run_id, view.policy, view.thresholds) == ("abc", None, (0.2, 0.3))
-    assert view.problem == "This link was opened without its policy, which cannot be used here."
-
-
-def test_a_link_without_anything_asks_for_nothing() -> None:
-    assert parse_link({}, TITLES) == SharedView()
-    assert parse_link({"embed": ["true"], "Policy": ["Paper"]}, TITLES) == SharedView()
-
-
-def test_a_policy_may_be_given_by_its_name_too() -> None:
-    assert parse_link({"policy": ["two-signal"]}, TITLES) == SharedView(policy="two-signal")
-    assert parse_link({"policy": ["Two signals"]}, TITLES) == SharedView(policy="two-signal")
+def test_a_part_of_no_use_is_found(name: str, values: list[str]) -> None:
+    assert unusable(
+        {name: values, "utm": ["x"], "dropped": values if name == "dropped" else ["0" * 8]}, KNOWN, CARDS
+    ) == (name,)
 
 
 names = st.sampled_from(["run", "policy", "evaluator", "thresholds", "strips", "dropped", "pinned", "other"])
@@ -212,21 +133,48 @@ texts = st.text(max_size=30) | st.sampled_from(["0.1", "0.9", "-0", "1e-3", "NaN
 
 @given(st.dictionaries(names, st.lists(texts, max_size=3)))
 def test_nothing_that_stands_in_a_link_breaks_anything(parameters: dict[str, list[str]]) -> None:
-    view = parse_link(parameters, TITLES)
-    for number in (*(view.thresholds or ()), view.strips or 0.0):
-        assert math.isfinite(number) and 0 <= number <= 1 and math.copysign(1, number) == 1
-    lower, upper = view.thresholds or (None, None)
-    PAPER.with_thresholds(lower, upper, view.strips)
-    edits_of(view, recorded())
-    assert parse_link(link_parameters(view, TITLES), TITLES) == replace(view, problem="")
+    left_out = unusable(parameters, KNOWN, CARDS)
+    usable = {name: values for name, values in parameters.items() if name not in left_out}
+    assert unusable(usable, KNOWN, CARDS) == ()
+    edits_of("".join(usable.get("dropped", ())), "".join(usable.get("pinned", ())), recorded())
+    if "thresholds" in usable:
+        PAPER.with_thresholds(*map(float, usable["thresholds"]))
 
 
-def test_edits_that_the_run_cannot_have_are_told_and_contradictions_settled() -> None:
-    view = view_of(recorded(edits=Edits(dropped=("p1", "gone"), pinned=("w1",))), PAPER)
-    edits, told = edits_of(view, recorded())
-    assert edits == Edits(("p1",), ("w1",)) and told.startswith("1 chunk that this link drops or pins")
-    both = replace(view, pinned=view.dropped)
-    assert edits_of(both, recorded())[0] == Edits(("p1",))
+def session() -> None:
+    """The sidebar that every page shares, behind a look at the address, as at the start of a session."""
+    from ui.run import share
+    from ui.shell import sidebar
+
+    share.follow()
+    sidebar.draw()
+
+
+def open_session(parameters: Parameters) -> AppTest:
+    app = AppTest.from_function(session, default_timeout=60)
+    app.query_params.update(parameters)
+    app.run()
+    assert not app.exception
+    return app
+
+
+@pytest.mark.parametrize("value", ["nan", "", HOSTILE, "1e999", "\x00"])
+def test_a_link_full_of_nonsense_opens_with_the_defaults_and_says_so(here: None, value: str) -> None:
+    names = ("run", "policy", "evaluator", "thresholds", "lower", "upper", "strips", "sentences", "doubtful",
+             "dropped", "pinned")  # fmt: skip
+    app, usual = open_session({name: [value] for name in names}), open_session({})
+    for key in ("policy", "evaluator", "strips", "sentences", "thresholds"):
+        assert app.session_state[key] == usual.session_state[key], key
+    assert app.session_state["doubtful"] in (None, Doubtful.SHOW)
+    assert "its policy, its evaluator, its dropped chunks," in app.session_state["problem"]
+
+
+def test_thresholds_the_wrong_way_round_are_told_and_the_rest_of_the_link_is_used(here: None) -> None:
+    app = open_session({"policy": ["worst-chunk"], "thresholds": ["0.9", "0.1"], "strips": ["0.2"]})
+    lower, upper = app.slider(key="thresholds").value
+    assert lower < upper and (lower, upper) != (0.1, 0.9)
+    assert (app.selectbox(key="policy").value, app.slider(key="strips").value) == ("worst-chunk", 0.2)
+    assert "without its thresholds, which cannot be used here" in app.session_state["problem"]
 
 
 # --- files out and in -----------------------------------------------------------------------------------------------
@@ -311,171 +259,59 @@ def test_a_run_with_more_passages_than_a_page_can_show_is_refused() -> None:
 # --- on the page ----------------------------------------------------------------------------------------------------
 
 
-def sharing() -> None:
-    import streamlit as st
-
-    from ui.run.share import draw_share
-
-    state = st.session_state
-    draw_share(state["taken"], state["trace"], state["policy"], state["titles"], state["url"], state["no_link"])
+def sharing(run: Trace, url: str | None, why: str) -> None:
+    share.draw_share(run, run, PAPER, url, why)
 
 
-def share(url: str | None = "http://localhost:8501", no_link: str = "", trace: Trace | None = None) -> AppTest:
-    app = AppTest.from_function(sharing)
-    shown = {"taken": recorded(), "trace": trace or recorded(), "policy": PAPER, "titles": TITLES}
-    for name, value in {**shown, "url": url, "no_link": no_link}.items():
-        app.session_state[name] = value
-    app.run()
-    assert not app.exception
-    return app
+def shared(url: str | None = "http://localhost:8501", why: str = "", **fields: Any) -> AppTest:
+    return drawn(sharing, run=recorded(**fields), url=url, why=why)
 
 
 def told(app: AppTest) -> str:
     return "\n".join(str(element.value) for element in app.markdown).replace("\\", "")
 
 
-def test_the_link_can_be_copied_and_says_who_can_open_it() -> None:
-    app = share(trace=recorded(edits=Edits(dropped=("p2",))))
+def test_the_link_can_be_copied_and_says_who_can_open_it(here: None) -> None:
+    app = shared(edits=Edits(dropped=("p2",)))
     (address,) = [code.value for code in app.code]
-    assert address.startswith("http://localhost:8501/?run=a1b2c3d4e5f6&policy=Paper&evaluator=By+hand&thresholds=0.4&")
-    assert "&dropped=" in address
-    assert "for whoever sits at this computer" in told(app)
-    assert "for whoever can reach box.example" in told(share("https://box.example/crag"))
+    assert address.startswith("http://localhost:8501/?run=a1b2c3d4e5f6&policy=Paper&evaluator=")
+    assert "&dropped=" in address and "for whoever sits at this computer" in told(app)
+    assert "for whoever can reach box.example" in told(shared("https://box.example/crag"))
 
 
 @pytest.mark.parametrize(("url", "why"), [(None, ""), ("http://localhost", "Runs are not kept: [off](https://e.x).")])
 def test_where_no_link_can_lead_the_reason_stands_in_its_place(url: str | None, why: str) -> None:
-    app = share(url, why)
+    app = shared(url, why)
     assert not app.code and (why or "the address of this page is not known") in told(app).replace("`", "")
 
 
-def test_the_record_leaves_with_the_edits_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ui.run.share import draw_downloads
-
+def test_files_leave_under_a_harmless_name_with_the_edits_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     saved: dict[str, Callable[[], bytes]] = {}
-
-    def catch(label: str, data: Callable[[], bytes], file_name: str, mime: str, **_: Any) -> None:
-        saved[file_name] = data
-
-    monkeypatch.setattr(streamlit, "download_button", catch)
-    hostile = recorded(id="../\ud800", question="Half \ud800")
-    draw_downloads(hostile, hostile, PAPER)
+    monkeypatch.setattr(streamlit, "download_button", lambda label, data, name, *_, **__: saved.update({name: data}))
+    run = recorded(id="../\ud800", question="Half \ud800")
+    share.draw_share(run, replace(run, edits=Edits(dropped=("p2",))), PAPER, None, "")
     assert set(saved) == {"crag-run-record.json", "crag-run-record.html"}
-    assert json.loads(saved["crag-run-record.json"]())["question"] == "Half \ud800"
+    record = json.loads(saved["crag-run-record.json"]())
+    assert record["question"] == "Half \ud800" and record["edits"]["dropped"] == ["p2"]
     assert b"Half \xef\xbf\xbd" in saved["crag-run-record.html"]()
 
 
 def importing() -> None:
-    import streamlit as st
+    from ui.run import share
 
-    from ui.run.share import draw_import
-
-    opened = st.session_state.setdefault("opened", [])
-    draw_import(opened.append, "import")
+    share._draw_import()
 
 
-def test_a_chosen_file_is_opened() -> None:
+def test_a_chosen_file_is_opened(here: None) -> None:
     app = AppTest.from_function(importing).run()
-    assert app.session_state["opened"] == [] and not app.error
     app.file_uploader[0].set_value(("run.json", exported(recorded()), "application/json")).run()
-    assert app.session_state["opened"] == [recorded()] and not app.error
+    assert app.session_state["opening"].question == recorded().question and not app.error and not app.exception
 
 
 def test_a_file_that_cannot_be_opened_says_why_as_text() -> None:
     app = AppTest.from_function(importing).run()
     content = json.dumps({**recorded().to_dict(), HOSTILE: 1}).encode()
     app.file_uploader[0].set_value(("run.json", content, "application/json")).run()
-    assert app.session_state["opened"] == [] and not app.exception
+    assert "opening" not in app.session_state and not app.exception
     assert "unknown key" in app.error[0].value and "<img" not in app.error[0].value.replace("\\<img", "")
     assert "](https" not in app.error[0].value.replace("\\](", "")
-
-
-# --- in a session of its own ----------------------------------------------------------------------------------------
-
-
-def titles_here() -> Titles:
-    policies = {name: one.title for name, one in Workbench(Config()).policies.items()}
-    return Titles(policies, {name: card.title for name, card in cards().items()}, frozenset({"two-signal"}))
-
-
-def test_no_two_choices_have_the_same_title() -> None:
-    """The address tells them apart by nothing else."""
-    titles = titles_here()
-    assert len(set(titles.policies.values())) == len(POLICIES)
-    assert len(set(titles.evaluators.values())) == len(EVALUATORS)
-
-
-def settings() -> None:
-    """The sidebar that every page shares, behind a look at the address, as at the start of a session."""
-    import streamlit as st
-
-    from tests.ui.test_share import titles_here
-    from ui.run.share import link_parameters, parse_link
-    from ui.shell import sidebar
-
-    given = {name: st.query_params.get_all(name) for name in st.query_params}
-    if "problem" not in st.session_state:
-        view = parse_link(given, titles_here())
-        st.session_state["problem"] = view.problem
-        if given != link_parameters(view, titles_here()):
-            st.query_params.from_dict(link_parameters(view, titles_here()))
-            st.rerun()
-    sidebar.draw()
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Parameters], AppTest]]:
-    """Opens the sidebar in a session of its own with these parameters in its address."""
-
-    def open_session(parameters: Parameters) -> AppTest:
-        app = AppTest.from_function(settings, default_timeout=60)
-        app.query_params.update(parameters)
-        app.run()
-        assert not app.exception
-        return app
-
-    for name, value in {"CRAG_HOME": str(tmp_path), "OLLAMA_HOST": "127.0.0.1:9"}.items():
-        monkeypatch.setenv(name, value)
-    streamlit.cache_resource.clear()
-    yield open_session
-    streamlit.cache_resource.clear()
-
-
-@pytest.mark.parametrize("thresholds", [(0.015, 0.985), (0.1234567, 0.5), (0.0, 0.0), (1.0, 1.0)])
-@pytest.mark.parametrize("name", ["two-signal", "worst-chunk", "paper"])
-def test_a_fresh_session_opened_with_a_link_has_its_settings(
-    session: Callable[[Parameters], AppTest], name: str, thresholds: tuple[float, float]
-) -> None:
-    judge = {"two-signal": "embedding", "worst-chunk": "llm-batch"}.get(name, "cross-encoder")
-    view = SharedView(
-        policy=name, evaluator=judge, thresholds=thresholds, strips=0.77, sentences=7, doubtful=Doubtful.ABSTAIN
-    )
-    app = session(link_parameters(view, titles_here()))
-    for _ in range(2):
-        assert [app.selectbox(key=key).value for key in ("policy", "evaluator")] == [name, judge]
-        assert (thresholds_of(app), app.slider(key="strips").value) == (thresholds, 0.77)
-        assert app.segmented_control(key="doubtful").value == "abstain"
-        assert app.session_state["sentences"] == 7
-        app.run()
-
-
-def test_names_in_the_place_of_titles_and_thresholds_the_wrong_way_round_are_put_right_for_the_widgets(
-    session: Callable[[Parameters], AppTest],
-) -> None:
-    app = session({"policy": ["worst-chunk"], "thresholds": ["0.9", "0.1"], "strips": ["0.2"]})
-    assert app.selectbox(key="policy").value == "worst-chunk"
-    lower, upper = app.slider(key="thresholds").value
-    assert lower < upper and (lower, upper) != (0.1, 0.9) and app.slider(key="strips").value == 0.2
-    assert "its thresholds" in app.session_state["problem"]
-
-
-@pytest.mark.parametrize("value", ["nan", "", HOSTILE, "1e999", "\x00", "٠"])
-def test_a_link_full_of_nonsense_opens_with_the_defaults(session: Callable[[Parameters], AppTest], value: str) -> None:
-    names = ("run", "policy", "evaluator", "thresholds", "lower", "upper", "strips", "sentences", "doubtful",
-             "dropped", "pinned")  # fmt: skip
-    app, usual = session({name: [value] for name in names}), session({})
-    for key in ("policy", "evaluator"):
-        assert app.selectbox(key=key).value == usual.selectbox(key=key).value
-    assert thresholds_of(app) == thresholds_of(usual)
-    assert app.slider(key="strips").value == usual.slider(key="strips").value
-    assert app.session_state["sentences"] == usual.session_state["sentences"]

@@ -1,12 +1,9 @@
-"""State of the History page: its filter, from fields that are part of the address, and the runs that match it.
-
-What stands in the address may be anybody's text: `unusable` checks it.
-"""
+"""State of the History page: its filter, from fields that are part of the address, and the runs that match it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from typing import Any
@@ -42,17 +39,6 @@ ENDINGS = {"Done": Ending.DONE, "Failed": Ending.FAILED, "Stopped": Ending.STOPP
 LONGEST_TEXT = 200
 FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2200, 1, 1)
 
-TITLES = {
-    TEXT: "text",
-    ACTION: "action",
-    POLICY: "policy",
-    WHEN: "time",
-    SINCE: "first day",
-    UNTIL: "last day",
-    FEEDBACK: "feedback",
-    ENDING: "ending",
-}
-"""Of all fields."""
 _DAYS = {WEEK: 7, MONTH: 30}
 
 
@@ -101,29 +87,6 @@ class Filter:
         return _midnight(self.since, now), _midnight(after, now)
 
 
-def unusable(parameters: Mapping[str, Sequence[str]], policies: Collection[str]) -> tuple[str, ...]:
-    """Names of fields in an address whose values they cannot have."""
-    options = {ACTION: ACTIONS, POLICY: policies, WHEN: TIMES, FEEDBACK: FEEDBACKS, ENDING: ENDINGS}
-
-    def can_have(name: str, value: str) -> bool:
-        if name in options:
-            return value in options[name]
-        return len(value) <= LONGEST_TEXT if name == TEXT else not value or _is_day(value)
-
-    given = {name: parameters[name] for name in TITLES if name in parameters}
-    twice = {name for name in (TEXT, WHEN, SINCE, UNTIL) if len(given.get(name, ())) > 1}
-    return tuple(
-        name for name, values in given.items() if name in twice or not all(can_have(name, value) for value in values)
-    )
-
-
-def _is_day(text: str) -> bool:
-    try:
-        return FIRST_DAY <= date.fromisoformat(text) <= LAST_DAY
-    except ValueError:
-        return False
-
-
 def _midnight(day: date | None, now: datetime) -> float | None:
     return None if day is None else datetime.combine(day, time(), now.tzinfo).timestamp()
 
@@ -157,18 +120,6 @@ def policies() -> dict[str, str]:
     known = app_state.policies()
     found = app_state.workbench().history.policies(replace(EVERYTHING, asked_by=scope()))
     return {name: known[name].title if name in known else name for name in found}
-
-
-def check_address(policy_titles: Collection[str]) -> None:
-    """Before the fields are drawn, which would take the values: remove and report those that cannot be used."""
-    given = {name: st.query_params.get_all(name) for name in TITLES if name in st.query_params}
-    if names := unusable(given, policy_titles):
-        for name in names:
-            del st.query_params[name]
-            st.session_state.pop(name, None)
-        left_out = ", ".join(f"its {TITLES[name]}" for name in names)
-        app_state.report(f"This link was opened without {left_out}: there is no such choice here.")
-        st.rerun()
 
 
 def clear_filter() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -12,9 +12,8 @@ from crag_core.base.errors import CragError
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import counted, limit_text, readable, sentence, shortened
 from crag_core.base.types.grades import EvaluatorCard
-from crag_core.decision.policy import Policy
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.storage.history.runs import KeptRun
-from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.trace import RunSettings, Trace
 from crag_core.view.record import asked_as
 from ui.compare.side_by_side import cost, draw_answer, draw_cost, draw_sentences, given_sentences
@@ -142,7 +141,7 @@ def _draw_settings(found: Sequence[Trace]) -> None:
         st.markdown(f"None, both {found[0].fingerprint}.")
         return
     st.table(
-        [{"setting": plain(row.setting), "A": plain(row.first), "B": plain(row.second)} for row in rows],
+        [{"setting": name, "A": plain(one), "B": plain(other)} for name, (one, other) in rows.items()],
         border="horizontal", hide_index=True, alt="Settings that differ between the two runs",
     )  # fmt: skip
 
@@ -163,62 +162,58 @@ def _draw_sentences(found: Sequence[Trace]) -> None:
 
 # --- settings that differ ---------------------------------------------------------------------------------------------
 
-
-@dataclass(frozen=True)
-class Differing:
-    """A setting, and its value in each of the two runs."""
-
-    setting: str
-    first: str
-    second: str
-
-
-SETTINGS: dict[str, tuple[str, Callable[[RunSettings], str]]] = {
-    "evaluator": ("Evaluator", lambda made: _card(made.evaluator)),
-    "strip_evaluator": ("Sentences scored by", lambda made: _card(made.strip_evaluator)),
-    "embedding": ("Embedding model", lambda made: made.embedding),
-    "writer": ("Model", lambda made: made.writer),
-    "writer_version": ("Model version", lambda made: made.writer_version or "unknown"),
-    "web_mode": ("Web search", lambda made: made.web_mode),
-    "top_k": ("Chunks retrieved", lambda made: str(made.top_k)),
-    "prompts": ("Prompt version", lambda made: made.prompts),
-    "version": ("Program version", lambda made: made.version),
-    "pinned": ("Pinned files", lambda made: counted(len(made.pinned), "file") if made.pinned else "none"),
-    "search_too": ("Other documents searched", lambda made: "yes" if made.search_too else "no"),
-    "support": ("Answer checked by", lambda made: "word overlap" if made.support == WORDS else made.support),
-    "collection": ("Collection", lambda made: made.collection or "all"),
+_NAMES = {
+    "evaluator": "Evaluator",
+    "strip_evaluator": "Sentences scored by",
+    "embedding": "Embedding model",
+    "writer": "Model",
+    "writer_version": "Model version",
+    "web_mode": "Web search",
+    "top_k": "Chunks retrieved",
+    "prompts": "Prompt version",
+    "version": "Program version",
+    "pinned": "Pinned files",
+    "search_too": "Other documents searched",
+    "support": "Answer checked by",
+    "collection": "Collection",
 }
-"""(title, value in words) of every setting but the policy, which has several."""
+"""Of every setting but the policy, which has several."""
 
 
-def differing(first: RunSettings, second: RunSettings) -> tuple[Differing, ...]:
-    found = [*_policies(first.policy, second.policy)]
-    for field, (setting, describe) in SETTINGS.items():
-        if getattr(first, field) != getattr(second, field):
-            one, other = describe(first), describe(second)
-            found.append(Differing(setting, one, other if one != other else f"{other}, another one"))
-    return tuple(found)
-
-
-def _policies(first: Policy, second: Policy) -> list[Differing]:
-    found = [] if first.name == second.name else [Differing("Policy", first.title, second.title)]
-    for setting, one, other in zip(
-        ("Lower threshold", "Upper threshold", "Sentence cut-off"), first.thresholds, second.thresholds, strict=True
-    ):
-        if one != other:
-            found.append(Differing(setting, readable(one)[0], readable(other)[0]))
-    limits = [limit_text(policy.refinement.top) for policy in (first, second)]
-    if limits[0] != limits[1]:
-        found.append(Differing("Sentence limit", *limits))
-    if first.doubtful is not second.doubtful:
-        found.append(Differing("If doubtful", first.doubtful, second.doubtful))
-    bare = (policy.with_thresholds(0.0, 1.0, 0.0).with_limit(None) for policy in (first, second))
-    rules = [replace(policy.with_doubtful(second.doubtful), presets=()) for policy in bare]
-    has_same_rules = rules[0] == rules[1]
-    if first.name == second.name and not has_same_rules:
-        found.append(Differing("Policy rules", *(f"set {fingerprint(one)[:8]}" for one in (first, second))))
+def differing(first: RunSettings, second: RunSettings) -> dict[str, tuple[str, str]]:
+    """Each setting that differs, by its name on the page, with its values in words."""
+    one, other = _policy(first.policy), _policy(second.policy)
+    found = {name: (one[name], other[name]) for name in one if one[name] != other[name]}
+    if first.policy.name != second.policy.name:
+        found.pop("Policy rules", None)
+    for field, name in _NAMES.items():
+        values = getattr(first, field), getattr(second, field)
+        if values[0] != values[1]:
+            a, b = map(_worded, values)
+            found[name] = (a, b if a != b else f"{b}, another one")
     return found
 
 
-def _card(card: EvaluatorCard) -> str:
-    return versioned(card.title, card.version)
+def _policy(policy: Policy) -> dict[str, str]:
+    """What can be set of a policy, and a mark for its rules, whatever was set."""
+    lower, upper, cutoff = (readable(one)[0] for one in policy.thresholds)
+    rules = replace(policy.with_thresholds(0.0, 1.0, 0.0).with_limit(None).with_doubtful(Doubtful.SHOW), presets=())
+    return {
+        "Policy": policy.title,
+        "Lower threshold": lower,
+        "Upper threshold": upper,
+        "Sentence cut-off": cutoff,
+        "Sentence limit": limit_text(policy.refinement.top),
+        "If doubtful": policy.doubtful,
+        "Policy rules": f"set {fingerprint(rules)[:8]}",
+    }
+
+
+def _worded(value: object) -> str:
+    if isinstance(value, EvaluatorCard):
+        return versioned(value.title, value.version)
+    if isinstance(value, tuple):
+        return counted(len(value), "file") if value else "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) or "–"

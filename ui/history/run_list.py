@@ -30,7 +30,6 @@ _ENDINGS = {Ending.DONE: "done", Ending.FAILED: "âœ— failed", Ending.STOPPED: "â
 
 def draw_filter(titles: Mapping[str, str]) -> Filter:
     """The fields, which are part of the address, so that it can be sent and survives a reload."""
-    history_state.check_address(titles.values())
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         text = st.text_input(
             "Question or answer", key=history_state.TEXT, type="search", icon=":material/search:", width=190,

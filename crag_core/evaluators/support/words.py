@@ -36,7 +36,7 @@ class WordSupport:
     """Measures with the word counts in `folder`, read at the first use; `measure` raises `EvaluatorUnavailable`.
 
     A quotation scores 1. What cannot be compared gets no score: another script, a language other than the evidence's,
-    code, and what says nothing by itself ("According to the documents:").
+    code, and what says nothing by itself ("According to the documents:", "The answer is: 3.1").
     """
 
     def __init__(self, folder: Path, stop_words: frozenset[str]) -> None:
@@ -58,7 +58,8 @@ class WordSupport:
         if source := quoted(claim, cited, evidence):
             return Backing(1.0, source)
         content, script = content_of(claim, self._stop_words), script_of(claim)
-        if not content or not is_prose(sentence) or script not in ("", *SCRIPTS):
+        says_a_number_alone = all(term.isdigit() for term in content)  # of a section, a page, anything
+        if says_a_number_alone or not is_prose(sentence) or script not in ("", *SCRIPTS):
             return Backing(None)
         language = language_of(claim) or whole
         own = (script, language or ("" if _is_english(content.values(), rarity) else "not en"))

@@ -37,10 +37,6 @@ _NO_DENIAL = re.compile(
     re.IGNORECASE,
 )
 """What looks like a "not" and denies nothing: bounds, "not only", "No. 32", and the "No," of an answer."""
-_CLAUSE = re.compile(
-    r"[,;:()—–]|\b(?:but|whereas|while|although|unless|aber|sondern|während|mais|tandis|sauf|pero|mientras|salvo)\b",
-    re.IGNORECASE,
-)
 _NEAR = 6
 """Words behind a "not" that it may turn round."""
 _STEM = 5
@@ -60,7 +56,8 @@ _SAYS_NOTHING = frozenset(
 def sentences(text: str) -> tuple[Span, ...]:
     """The sentences of an answer, in order; sources behind a full stop belong to the sentence before it."""
     spans = split(_SOURCES.sub(lambda found: " " * len(found.group()), text))
-    breaks = [0, *(_break(text, end, start) for (_, end), (start, _) in pairwise(spans)), len(text)]
+    lines = [(text.find("\n", end, start), start) for (_, end), (start, _) in pairwise(spans)]
+    breaks = [0, *(start if line < 0 else line for line, start in lines), len(text)]
     return tuple(trimmed for span in pairwise(breaks) if (trimmed := _trim(text, span)))
 
 
@@ -91,17 +88,12 @@ def denies(text: str) -> bool:
 
 
 def contradicts(claim: str, content: Collection[str], evidence: Sequence[str]) -> bool:
-    """Whether only one of a claim and what stands behind it, best first, has a "not" before words that both share.
+    """Whether only one of a claim and what stands behind it, best first, has a "not" near words that both share.
 
-    `content` holds the terms of the claim without little words. Of the best piece only the clause counts that holds
-    most of them.
+    `content` holds the terms of the claim without little words.
     """
-    content = frozenset(content)
-    if denies(claim):
-        return not any(content & _denied_in(text) for text in evidence)
-    clauses = [part for part in _CLAUSE.split(evidence[0]) if part and part.strip()] if evidence else []
-    fullest = max(clauses, key=lambda part: len(content & terms_of(part)), default="")
-    return bool(content & _denied_in(fullest))
+    denied = frozenset[str]().union(*map(_denied_in, evidence if denies(claim) else evidence[:1]))
+    return denies(claim) == denied.isdisjoint(content)
 
 
 def _denied_in(text: str) -> frozenset[str]:
@@ -157,12 +149,6 @@ def _forms(word: str) -> tuple[str, ...]:
     if any(sign.isdigit() for sign in bare):  # "9.50" and "9,50", "5pm" and "5 pm"
         return tuple(part.lstrip("0") or "0" if part.isdigit() else part[:_STEM] for part in _PARTS.findall(bare))
     return tuple(part[:_STEM] for part in re.split(r"[-.]", bare) if part)
-
-
-def _break(text: str, end: int, start: int) -> int:
-    """Between two sentences: the end of the line, or where the second one starts."""
-    line = text.find("\n", end, start)
-    return start if line < 0 else line
 
 
 def _trim(text: str, span: Span) -> Span | None:

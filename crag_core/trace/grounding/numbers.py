@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -18,9 +18,6 @@ _COUNTED = (
     "dos tres cuatro cinco seis siete ocho nueve diez - doce trece catorce quince dieciséis diecisiete dieciocho "
     "diecinueve veinte",
     "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
-    "zweite dritte vierte fünfte sechste siebte achte neunte zehnte elfte zwölfte",
-    "deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième onzième douzième",
-    "segundo tercero cuarto quinto sexto séptimo octavo noveno décimo",
 )
 _TENS = (
     "twenty thirty forty fifty sixty seventy eighty ninety",
@@ -28,12 +25,10 @@ _TENS = (
     "vingt trente quarante cinquante soixante",
     "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
 )
-TENS = {word: 10 * tens for line in _TENS for tens, word in enumerate(line.split(), 2)}
-NUMBERS = {word: number for line in _COUNTED for number, word in enumerate(line.split(), 2) if word != "-"} | TENS
-NUMBERS |= {f"{word}{end}": number for number, word in enumerate(_COUNTED[5].split(), 2) for end in "nrsm"}
-NUMBERS |= {f"{word}mal": number for number, word in enumerate(_COUNTED[1].split(), 2)}
-NUMBERS |= {"twice": 2, "thrice": 3, "dozen": 12, "dutzend": 12, "douzaine": 12, "docena": 12, "dreissig": 30, "zwo": 2}
-MULTIPLIERS = {
+_TEN = {word: 10 * tens for line in _TENS for tens, word in enumerate(line.split(), 2)}
+_NUMBERS = {word: number for line in _COUNTED for number, word in enumerate(line.split(), 2)} | _TEN
+_NUMBERS |= {"twice": 2, "thrice": 3, "dozen": 12, "dutzend": 12, "douzaine": 12, "docena": 12}
+_MULTIPLIERS = {
     **dict.fromkeys(("hundred", "hundert"), 100),
     **dict.fromkeys(("thousand", "tausend", "mille", "mil"), 1_000),
     **dict.fromkeys(("million", "millions", "millionen", "millón", "millones"), 1_000_000),
@@ -48,62 +43,42 @@ _LIST_MARK = re.compile(r":\s+\d{1,2}\.?\s*\Z")
 @lru_cache(8192)
 def number_in(word: str) -> str:
     """The digits of a number word, also of "twenty-five" and "fünfundzwanzig"; "" for what is none."""
-    if word in NUMBERS:
-        return str(NUMBERS[word])
     tens, _, ones = word.partition("-")
-    if tens in TENS and ones in NUMBERS and NUMBERS[ones] < 10:
-        return str(TENS[tens] + NUMBERS[ones])
-    german = _GERMAN_TENS.fullmatch(word)
-    if german and german[2] in TENS and (german[1] == "ein" or german[1] in NUMBERS):
-        return str(TENS[german[2]] + NUMBERS.get(german[1], 1))
-    return ""
-
-
-def numbers_in(text: str) -> dict[str, str]:
-    """Each number in the form in which two are compared, with the words that said it."""
-    tokens = _TOKEN.findall(_LIST_MARK.sub("", text).lower())
-    return {value: said for value, said in _numbers(tokens) if value}
+    if german := _GERMAN_TENS.fullmatch(word):
+        tens, ones = german[2], german[1]
+    if word in _NUMBERS or tens not in _TEN:
+        return str(_NUMBERS.get(word, ""))
+    added = 1 if ones == "ein" else _NUMBERS.get(ones, 10)
+    return str(_TEN[tens] + added) if added < 10 else ""
 
 
 def missing_numbers(claim: str, evidence: Sequence[str]) -> tuple[str, ...]:
     """The numbers of `claim` that stand in no text of the evidence, as the claim says them."""
-    said = {value: said for text in evidence for value, said in numbers_in(text).items()}
+    said = {value: said for text in evidence for value, said in _numbers_in(text).items()}
     dates = (value for value in said if value.count("|") > 1 or ":" in said[value])  # whose parts may be named alone
     known = {*said, *(part.lstrip("0") for value in dates for part in value.split("|"))}
     # Who counts in a word what the evidence only names says a number that stands nowhere, and no other one.
     is_counted = any(len(value) < 3 for value in known)
-    own = ((value, said) for value, said in numbers_in(claim).items() if value not in known)
+    own = ((value, said) for value, said in _numbers_in(claim).items() if value not in known)
     return tuple(said for _, said in own if is_counted or any(map(str.isdigit, said)))
 
 
-def _numbers(tokens: Sequence[str]) -> Iterator[tuple[str, str]]:
-    at = 0
-    while at < len(tokens):
-        value, end = _number(tokens, at)
-        yield value, " ".join(tokens[at:end])
-        at = end
-
-
-def _number(tokens: Sequence[str], at: int) -> tuple[str, int]:
-    """(the value of the number that begins here, "" if none does; where what comes after it begins)."""
-    value, end = _value(tokens[at]), at + 1
-    if value and end < len(tokens) and tokens[end] in MULTIPLIERS and value.count("|") < 2:
-        by = MULTIPLIERS[tokens[end]]
-        whole = Fraction(value.replace("|", ".")) * by
-        end += 1
-        rest = end + (tokens[end : end + 1] == ["and"])
-        more = _value(tokens[rest]) if rest < len(tokens) and (rest > end or by == 100) else ""
-        if more.isdigit() and int(more) < min(by, 1000) and whole.denominator == 1:
-            whole, end = whole + int(more), rest + 1
-        value = str(whole)
-    elif tokens[at] in TENS and NUMBERS.get(tokens[end] if end < len(tokens) else "", 10) < 10:
-        value, end = str(TENS[tokens[at]] + NUMBERS[tokens[end]]), end + 1
-    return value, end
+def _numbers_in(text: str) -> dict[str, str]:
+    """Each number in the form in which two are compared, with the words that said it; "two million" is one."""
+    tokens = _TOKEN.findall(_LIST_MARK.sub("", text).lower())
+    found: dict[str, str] = {}
+    for token, following in zip(tokens, [*tokens[1:], ""], strict=True):
+        value = _value(token)
+        if value and following in _MULTIPLIERS and value.count("|") < 2:
+            found[str(Fraction(value.replace("|", ".")) * _MULTIPLIERS[following])] = f"{token} {following}"
+        elif value:
+            found[value] = token
+    return found
 
 
 @lru_cache(8192)
 def _value(token: str) -> str:
-    """A number in one form: "24,530" is 24530, "9.50" and "9,5" are 9|5, "9:00" is 9."""
+    """A number in one form: "24,530" is 24530, "9.50" and "9,5" are 9|5, "9:00" is 9; "" for what is none."""
     if not token[:1].isdigit():
         return number_in(token)
     if _GROUPS.fullmatch(token):
