@@ -123,8 +123,7 @@ def test_poisoned_value_is_absent_and_spoils_no_other(cache: TableCache, path: P
 
 def test_grade_of_the_version_before_is_still_read(cache: TableCache, path: Path) -> None:
     cache.put_many({key(1): grade()})
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute(path, "UPDATE crag_kept_grades SET value = json_set(value, '$.second', NULL)")
+    execute(path, "UPDATE crag_kept_grades SET value = json_set(value, '$.second', NULL)")
     assert cache.get_many([key(1)]) == {key(1): grade()}
 
 
