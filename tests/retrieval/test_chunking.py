@@ -149,11 +149,6 @@ def test_any_text_is_cut_in_little_time_into_small_chunks_and_nothing_is_lost(te
     assert not text[at:].strip()
 
 
-def test_a_word_that_counts_as_one_token_is_cut_too() -> None:
-    pieces = [chunk.text for chunk in split_text("a" * 10_000, Size(220, 30), lambda text: 1)]
-    assert len(pieces) == 3 and "".join(pieces) == "a" * 10_000
-
-
 def test_a_text_of_too_many_chunks_is_refused_with_what_to_do() -> None:
     text = "渡" * (60 * MAX_CHUNKS)
     with pytest.raises(DocumentRefused, match=r"a.txt: its 1,200,000 characters .* 20,000 chunks") as refusal:
@@ -193,17 +188,6 @@ def test_the_process_refuses_too_many_chunks_and_takes_no_longer_than_it_may(cut
             parser.cut(LONG_TEXT, "a.txt", cut, threading.Event())
         assert parser.cut(b"A good file.", "good.txt", cut, threading.Event()).chunks == (Chunk("A good file."),)
         parser.close()
-
-
-@pytest.mark.embedding
-def test_a_stop_ends_cutting_at_once(parser: DocumentProcesses, cut: Cut) -> None:
-    parser.cut(b"A good file.", "good.txt", cut, threading.Event())
-    cancel = threading.Event()
-    threading.Timer(0.1, cancel.set).start()
-    started = time.monotonic()
-    with pytest.raises(Stopped):
-        parser.cut(LONG_TEXT, "a.txt", cut, cancel)
-    assert time.monotonic() - started < 2
 
 
 SIZE, LIMITS = Size(50, 0), Limits(1, 1, characters=1000, chunks=3)
@@ -254,3 +238,14 @@ def test_cutting_loads_nothing_heavy_and_starts_no_thread(cut: Cut) -> None:
     )
     done = subprocess.run([sys.executable, "-c", work, cut.tokenizer], cwd=REPOSITORY, capture_output=True, text=True)
     assert done.stdout == "True [] 1\n", done.stderr
+
+
+@pytest.mark.embedding
+def test_a_stop_ends_cutting_at_once(parser: DocumentProcesses, cut: Cut) -> None:
+    parser.cut(b"A good file.", "good.txt", cut, threading.Event())
+    cancel = threading.Event()
+    threading.Timer(0.1, cancel.set).start()
+    started = time.monotonic()
+    with pytest.raises(Stopped):
+        parser.cut(LONG_TEXT, "a.txt", cut, cancel)
+    assert time.monotonic() - started < 2

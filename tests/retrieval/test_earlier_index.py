@@ -81,23 +81,6 @@ def test_what_is_interrupted_is_continued_and_loses_nothing(store: PassageStore,
     check_whole(again)
 
 
-def test_dying_while_files_are_kept_loses_none(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    register, registered = store._writer.register, []
-
-    def die(documents: list[object]) -> None:
-        if len(registered) == 2:
-            raise KeyboardInterrupt
-        registered.append(documents)
-        register(documents)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(store._writer, "register", die)
-    with pytest.raises(KeyboardInterrupt):
-        store.take_over()
-    again = PassageStore(store.place, WordEmbedder())
-    again.take_over()
-    check_whole(again)
-
-
 def test_what_is_removed_or_replaced_meanwhile_does_not_come_back(store: PassageStore) -> None:
     changed: list[object] = []
 
@@ -126,14 +109,6 @@ def test_the_file_of_a_document_that_cannot_be_read_any_more_stays(store: Passag
     assert (
         name_content(kept.read_bytes()) == refused.id and not (Path(store.place) / "index" / "documents.lance").exists()
     )
-
-
-def test_a_backup_made_before_has_all_files(store: PassageStore, tmp_path: Path) -> None:
-    (tmp_path / "copy").mkdir()
-    store.copy_to(tmp_path / "copy" / "crag.db")
-    copy = PassageStore(tmp_path / "copy", WordEmbedder())
-    copy.take_over()
-    check_whole(copy)
 
 
 def test_without_a_readable_table_documents_have_names_made_of_their_ids(store: PassageStore) -> None:

@@ -136,13 +136,6 @@ def test_cosine_is_numpy_s_also_for_passages_that_only_words_found(tmp_path: Pat
         assert passage.score("cosine") == pytest.approx(expected, abs=1e-6)
 
 
-def test_agreement_is_the_mean_of_all_pairs(retriever: HybridRetriever) -> None:
-    found = retriever.retrieve("ferry harbour", 3)
-    one, two, three = (np.array(embed_words(passage.text)) for passage in found.passages)
-    assert found.agreement == pytest.approx((one @ two + one @ three + two @ three) / 3, abs=1e-5)
-    assert retriever.retrieve("ferry harbour", 1).agreement is None
-
-
 def test_an_empty_store_is_not_worth_loading_a_model(store: PassageStore) -> None:
     class Untouchable(WordEmbedder):
         def embed_question(self, text: str) -> list[float]:
@@ -174,14 +167,6 @@ def test_a_passage_that_holds_the_hidden_text_counts_as_not_indexed(retriever: H
     assert every == retriever.retrieve(question, 3, engine)
 
 
-def test_what_is_hidden_gives_way_to_the_next_best(retriever: HybridRetriever) -> None:
-    question = "When does the ferry leave the harbour?"
-    all_of_them = retriever.retrieve(question, 3)
-    found = retriever.hiding(TEXTS["ferry.txt"]).retrieve(question, 3)
-    assert len(found.passages) == 3
-    assert [one.id for one in found.passages[:2]] == [one.id for one in all_of_them.passages[1:]]
-
-
 def test_other_texts_or_a_vector_may_stand_for_the_meaning(retriever: HybridRetriever, embedder: WordEmbedder) -> None:
     dreamt, question = "Haustiere zahlen zwei Euro.", "When does the ferry leave?"
     vector = embedder.embed_question(dreamt)
@@ -196,3 +181,10 @@ def test_other_texts_or_a_vector_may_stand_for_the_meaning(retriever: HybridRetr
     for wrong in ([1.0, 2.0], [float("nan")] * len(vector)):
         with pytest.raises(WrongUse, match=r"Expected a query embedding of \d+ finite numbers, by .*, found \d+"):
             retriever.meaning([], wrong).retrieve(question, 1)
+
+
+def test_agreement_is_the_mean_of_all_pairs(retriever: HybridRetriever) -> None:
+    found = retriever.retrieve("ferry harbour", 3)
+    one, two, three = (np.array(embed_words(passage.text)) for passage in found.passages)
+    assert found.agreement == pytest.approx((one @ two + one @ three + two @ three) / 3, abs=1e-5)
+    assert retriever.retrieve("ferry harbour", 1).agreement is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -63,15 +62,6 @@ def test_an_index_that_has_gone_is_told_and_not_begun_anew(tmp_path: Path, fille
     (tmp_path / "crag.db.made").unlink()
     filled.ingest([GUIDE])
     assert filled.search_keyword("tides", 1)
-
-
-def test_an_index_that_is_replaced_by_a_backup_is_read_at_once(tmp_path: Path, filled: PassageStore) -> None:
-    filled.copy_to(tmp_path / "backup.db")
-    filled.ingest([("guide.txt", write_prose("ropes"))])
-    for path in tmp_path.glob("crag.db*"):
-        path.unlink()
-    os.replace(tmp_path / "backup.db", tmp_path / "crag.db")
-    assert filled.search_keyword("tides", 1) and not filled.search_keyword("ropes", 1)
 
 
 def test_a_damaged_file_is_an_error_and_no_more(tmp_path: Path, filled: PassageStore) -> None:

@@ -17,7 +17,6 @@ from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.retrieval.embedding import HuggingFaceEmbedder, check_weights
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
-from crag_core.retrieval.packed_layers import pack_linear_layers
 from tests.retrieval.conftest import REPOSITORY
 
 HEAVY = ("torch", "llama_index", "lancedb", "pyarrow", "transformers", "pypdfium2", "docx", "bs4", "numpy", "streamlit")
@@ -82,14 +81,6 @@ def test_threads_get_the_vectors_that_one_would(minilm: HuggingFaceEmbedder) -> 
 
 
 @pytest.mark.embedding
-def test_a_question_asked_again_costs_nothing(minilm: HuggingFaceEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = minilm.embed_question("Where do the seals sleep?")
-    monkeypatch.setattr(minilm, "_model", None)
-    monkeypatch.setattr(minilm, "_load", lambda: pytest.fail("asked the model again"))
-    assert minilm.embed_question("Where do the seals sleep?") is first
-
-
-@pytest.mark.embedding
 def test_no_passage_is_longer_than_the_model_reads(minilm: HuggingFaceEmbedder, tmp_path: Path) -> None:
     store = PassageStore(tmp_path, minilm)
     prose = {
@@ -134,10 +125,3 @@ def test_packed_layers_give_the_same_vectors(minilm: HuggingFaceEmbedder, monkey
     assert minilm.embed_question("When does it sail?") == pytest.approx(
         plain.embed_question("When does it sail?"), abs=1e-5
     )
-
-
-def test_layers_that_are_not_in_single_precision_stay_as_they_are() -> None:
-    import torch
-
-    model = torch.nn.Sequential(torch.nn.Linear(4, 4).double())
-    assert pack_linear_layers(model) == 0 and type(model[0]) is torch.nn.Linear

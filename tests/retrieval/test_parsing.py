@@ -7,7 +7,6 @@ import gc
 import json
 import logging
 import os
-import signal
 import struct
 import subprocess
 import sys
@@ -107,13 +106,6 @@ def test_every_shared_document_gives_the_same_as_in_our_process(
         assert outcome == outcome_of(read_document, file.read_bytes(), file.name), file.name
         refused += not isinstance(outcome[0], Page)
     assert 5 < refused < len(files) - 20
-
-
-@pytest.mark.parametrize("name", ["", "song.mp3", "名前.txt", "half \udc80 a name.md", "a\n.txt", "x" * 300 + ".txt"])
-@pytest.mark.parametrize("content", [b"", b"text", "ärger".encode("latin-1"), b"%PDF-1.7 nothing"])
-def test_names_and_contents_of_all_kinds_give_the_same(plain: DocumentProcesses, name: str, content: bytes) -> None:
-    received = name.replace("\udc80", "\ufffd")  # half a pair is no text for another process
-    assert outcome_of(plain.read, content, name) == outcome_of(read_document, content, received)
 
 
 # --- what files can do ----------------------------------------------------------------------------------------------
@@ -239,11 +231,6 @@ def test_what_was_left_out_comes_with_pages_and_with_chunks() -> None:
     assert made.left_out == "Left out: page 2: no text, only a picture."
 
 
-def test_what_is_no_text_comes_through_as_text() -> None:
-    reply, body = pack_pages(7, [Page("half \udc80 a letter", 3)])
-    assert unpack_pages(reply, body, 20) == (Page("half ? a letter", 3),)
-
-
 # --- what it is kept from -------------------------------------------------------------------------------------------
 
 
@@ -294,20 +281,6 @@ def test_a_stop_ends_it_at_once(parser: DocumentProcesses) -> None:
         parser.read(GOOD, "good.txt", cancel)
 
 
-def test_a_stop_reaches_who_waits_for_a_turn() -> None:
-    parser, first, second = DocumentProcesses(Limits(readers=BAD), workers=1), threading.Event(), threading.Event()
-    with ThreadPoolExecutor(2) as pool:
-        running = pool.submit(parser.read, b"any", "a.sleep", first)
-        wait_until(lambda: any(process.served for process in parser._processes))
-        waiting = pool.submit(parser.read, GOOD, "good.txt", second)
-        second.set()
-        assert isinstance(waiting.exception(20), Stopped) and not running.done()
-        first.set()
-        assert isinstance(running.exception(20), Stopped)
-    assert reads_good(parser)
-    parser.close()
-
-
 def test_closing_stops_who_is_reading_and_who_comes_later() -> None:
     parser = DocumentProcesses(Limits(readers=BAD))
     with ThreadPoolExecutor(1) as pool:
@@ -352,11 +325,6 @@ def test_an_idle_one_ends_and_the_next_file_gets_another() -> None:
     wait_until(lambda: not is_alive(number))
     assert reads_good(parser)
     parser.close()
-
-
-def test_one_that_was_killed_while_idle_is_replaced(parser: DocumentProcesses) -> None:
-    os.kill(tell(parser)["pid"], signal.SIGKILL)
-    assert reads_good(parser)
 
 
 def test_a_parser_that_nobody_holds_leaves_nothing() -> None:
@@ -418,11 +386,4 @@ def test_it_ends_when_its_application_is_killed(task: str) -> None:
 def test_it_ends_with_the_interpreter() -> None:
     parent, number = start_parent("")
     assert parent.communicate(timeout=20)[1] == "" and parent.returncode == 0
-    assert not is_alive(number)
-
-
-def test_ctrl_c_ends_both() -> None:
-    parent, number = start_parent("a.sleep")
-    os.killpg(parent.pid, signal.SIGINT)
-    assert "KeyboardInterrupt" in parent.communicate(timeout=20)[1]
     assert not is_alive(number)

@@ -6,17 +6,14 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crag_core.base.errors import DocumentRefused, Stopped
+from crag_core.base.errors import DocumentRefused
 from crag_core.base.text.sentences import split
-from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.page_image import Draw, PagePicture, page_picture
-from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.readers import read_document
 from crag_core.retrieval.sandbox.child import BadFrame
 from crag_core.retrieval.sandbox.documents import DRAWING, DocumentProcesses
@@ -30,7 +27,6 @@ from crag_core.retrieval.sandbox.messages import (
 )
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.printed import TEXT, draw, print_columns, print_pages
-from tests.retrieval.processes import wait_until
 
 BAD = "tests.retrieval.bad_drawers"
 GOOD = print_pages(TEXT)
@@ -106,23 +102,6 @@ def test_a_page_that_is_not_there_is_refused(plain: DocumentProcesses, page: int
     outcome = outcome_of(plain.draw, GOOD, page)
     assert outcome == outcome_of(page_picture, GOOD, page)
     assert isinstance(outcome, tuple) and outcome[0] is DocumentRefused
-
-
-@pytest.mark.parametrize("content", [b"", b"no PDF at all", b"%PDF-1.7 broken", b"\x89PNG", GOOD[:300]])
-def test_a_file_that_is_no_sound_pdf_is_refused_alike(plain: DocumentProcesses, content: bytes) -> None:
-    outcome = outcome_of(plain.draw, content)
-    assert outcome == outcome_of(page_picture, content)
-    assert isinstance(outcome, tuple) and outcome[0] is DocumentRefused
-
-
-def test_shared_documents_give_the_same(plain: DocumentProcesses, shared_documents: Path) -> None:
-    paths = [path for kind in ("ok", "hostile") for path in sorted((shared_documents / kind).glob("*.pdf"))]
-    assert len(paths) > 5
-    for path in paths:
-        content, text = path.read_bytes(), TEXT
-        if path.parent.name == "ok":
-            text = read_document(content, path.name)[0].text
-        assert outcome_of(plain.draw, content, 1, text) == outcome_of(page_picture, content, 1, text), path.name
 
 
 def test_a_page_of_more_pieces_than_anybody_prints_is_refused(plain: DocumentProcesses) -> None:
@@ -212,36 +191,7 @@ def test_only_what_could_have_been_drawn_is_taken(wrong: dict[str, Any], body: b
         take({**SOUND, **wrong}, body)
 
 
-def test_a_page_is_drawn_while_all_readers_are_busy(plain: DocumentProcesses) -> None:
-    parser = DocumentProcesses(Limits(readers=BAD))
-    with ThreadPoolExecutor(3) as pool:
-        reading = [pool.submit(parser.read, b"any", "a.sleep") for _ in range(3)]
-        wait_until(lambda: len([one for one in parser._processes if one.served]) == 2)
-        assert draws_good(plain)
-        assert not any(one.done() for one in reading)
-        parser.close()
-        assert all(isinstance(one.exception(20), Stopped) for one in reading)
-
-
 # --- as the application has it --------------------------------------------------------------------------------------
-
-
-def test_a_passage_is_shown_again_after_its_page_broke_a_process(
-    store: PassageStore, drawer: DocumentProcesses
-) -> None:
-    (done,) = store.ingest([("one.pdf", GOOD)])
-    (passage,) = store.passages_of(done.document_id)
-    broken: list[bytes] = [b"crash ", b"leave "]
-
-    def draw_or_break(original: bytes, *arguments: Any) -> PagePicture:
-        return drawer.draw(broken.pop() if broken else original, *arguments)
-
-    places = Places(store, draw_or_break)
-    for _ in range(2):
-        with pytest.raises(DocumentRefused, match="the process that draws it"):
-            places.picture(passage, spans_of(passage.text))
-    shown = places.picture(passage, spans_of(passage.text))
-    assert shown.found_share == 1.0 and places.picture(passage, spans_of(passage.text)) is shown
 
 
 WORKBENCH = f"""

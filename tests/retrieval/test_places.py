@@ -23,7 +23,7 @@ from crag_core.retrieval.page_view.page_image import PagePicture, align, page_pi
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.readers import read_document
 from tests.retrieval.fakes import WordEmbedder, write_prose
-from tests.retrieval.printed import SENTENCES, TEXT, change, draw, find_word, print_as, print_columns, print_pages
+from tests.retrieval.printed import SENTENCES, TEXT, change, draw, find_word, print_as, print_pages
 
 WIDTH = 1000
 Letters = list[tuple[float, float, float, float]]
@@ -88,11 +88,6 @@ def test_turned_pages(degrees: int) -> None:
         assert spans_at(picture, find_word(original, 1, word, WIDTH)) == {span}
 
 
-def test_what_is_cut_off_is_not_said_to_be_found() -> None:
-    original = change(print_pages(TEXT, width=70), lambda page: page.set_cropbox(0, 0, 595, 600))
-    assert look(original, text=TEXT).found_share == 0.0
-
-
 def test_text_that_runs_up_and_down_the_page() -> None:
     from fpdf import FPDF
 
@@ -111,16 +106,6 @@ def test_text_that_runs_up_and_down_the_page() -> None:
             assert box.height > 5 * box.width
         # One box around all of a slanting line would cover half of the page.
         assert sum(box.width * box.height for box in picture.boxes) < 40_000
-
-
-def test_columns_are_boxed_apart_and_a_passage_over_both_is_found_whole() -> None:
-    left, right = write_prose("the harbour", 12).decode(), write_prose("the tides", 12).decode()
-    original = print_columns(left, right)
-    text = read_page(original)
-    picture = look(original, text=text)
-    assert picture.found_share == 1.0
-    middle = picture.width / 2
-    assert all(box.right < middle or box.left > middle for box in picture.boxes)
 
 
 def test_broken_words_are_marked_with_their_hyphens() -> None:
@@ -167,11 +152,6 @@ def test_a_text_that_reads_a_little_otherwise_is_found_where_it_is_the_same() ->
     assert {box.span for box in picture.boxes} == {0, 1, 2}
 
 
-def test_a_text_from_elsewhere_is_not_found_and_nothing_is_marked() -> None:
-    picture = look(print_pages(TEXT), text="Penguins breed in colonies upon the southern ice.")
-    assert (picture.found_share, picture.boxes) == (0.0, ())
-
-
 def test_a_page_without_a_passage_is_only_drawn() -> None:
     picture = page_picture(print_pages(TEXT), 1, "", [], WIDTH)
     assert (picture.boxes, picture.found_share) == ((), 1.0)
@@ -184,12 +164,6 @@ def test_a_text_over_two_pages_has_its_part_on_each() -> None:
     shares = [look(original, page, text) for page in (1, 2)]
     assert sum(picture.found_share for picture in shares) == pytest.approx(1.0)
     assert {box.span for box in shares[0].boxes}.isdisjoint(box.span for box in shares[1].boxes)
-
-
-def test_spans_that_do_not_fit_the_text_are_cut_to_it() -> None:
-    spans = [(-5, 3, True), (40, 10_000, False), (9_000, 9_001, True), (8, 4, True)]
-    picture = page_picture(print_pages(TEXT), 1, TEXT, spans, WIDTH)
-    assert picture.found_share == 1.0 and {box.span for box in picture.boxes} == {0, 1, None}
 
 
 @given(
@@ -364,15 +338,6 @@ def test_a_page_is_drawn_once_for_the_same_marks(store: PassageStore) -> None:
     places.picture(passage, spans, page=2)
     places.picture(passage, (), page=2)
     assert len(drawn) == 3, "other marks are another picture; a page without any is the same one"
-
-
-def test_what_is_remembered_is_bounded(store: PassageStore, places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    passage, *_ = index(store, "two.pdf", print_pages(TEXT, "Something else."))
-    size = len(places.picture(passage, ()).png)
-    monkeypatch.setattr("crag_core.retrieval.passage_location._MOST_KEPT", size + 10)
-    first = places.picture(passage, ())
-    places.picture(passage, spans_of(passage.text))
-    assert places.picture(passage, ()) is not first
 
 
 def test_a_deleted_document_is_not_shown_from_memory(store: PassageStore, places: Places) -> None:

@@ -36,25 +36,6 @@ def save(document: docx.document.Document) -> bytes:
     return stream.getvalue()
 
 
-def test_pdf_pages_count_from_one_and_blank_ones_are_left_out() -> None:
-    pages = read_document(make_pdf("First page.", "", "Third page."), "three.pdf")
-    assert [(page.number, page.text) for page in pages] == [(1, "First page."), (3, "Third page.")]
-
-
-def test_pdf_table_rows_stay_apart() -> None:
-    pdf = FPDF()
-    pdf.set_font("helvetica", size=10)
-    pdf.add_page()
-    pdf.multi_cell(0, text=LONG * 4)
-    with pdf.table() as table:
-        for cells in (("Fact", "Detail"), ("Voyage", "16:05 from Kelderport"), ("Pollution", "none")):
-            row = table.row()
-            for cell in cells:
-                row.cell(cell)
-    (page,) = read_document(bytes(pdf.output()), "table.pdf")
-    assert page.text.split("\n\n")[1:] == ["Fact Detail", "Voyage 16:05 from Kelderport", "Pollution none"]
-
-
 def test_docx_keeps_the_order_and_table_rows_keep_their_header() -> None:
     document = docx.Document()
     document.add_heading("Menu", 1)
@@ -105,10 +86,6 @@ def test_html_keeps_what_people_read() -> None:
         *["- first", "- second", "", "1. step", "2. next", ""],
         *["Route: R1; Price: 8.40", "Route: R2; Price: 5.10"],
     ]
-
-
-def test_html_title_stands_in_for_a_missing_heading() -> None:
-    assert read(b"<html><title>Tides</title><body><p>High at six.</body>", "t.htm") == "# Tides\n\nHigh at six."
 
 
 def test_html_words_of_which_some_letters_are_marked_stay_whole() -> None:
@@ -163,11 +140,6 @@ def test_utf16_without_a_mark_is_read(text: str, encoding: str) -> None:
     assert "".join(read((text * 3).encode(encoding), "old.txt").split()) == "".join((text * 3).split())
 
 
-def test_one_broken_byte_leaves_the_umlauts_of_the_rest_alone() -> None:
-    text = read("Fähre über Öl. ".encode() * 10 + b"\xff" + "Gäste".encode(), "damaged.txt")
-    assert text.startswith("Fähre über Öl.") and text.endswith("Gäste")
-
-
 def test_line_ends_form_feeds_and_control_characters() -> None:
     assert read("a\r\nb\rc\x0cd\x07\x00e\u200bf  \n\n\n\n\ng".encode().replace(b"\x00", b""), "a.txt") == (
         "a\nb\nc\n\nd" + "ef\n\ng"
@@ -189,11 +161,6 @@ def test_hard_wrapped_text_is_joined_but_lists_verse_and_code_are_not() -> None:
         "1. first step of the procedure, which is described in words\n2. second step",
         wrapped.split("\n\n")[-1],
     ]
-
-
-def test_japanese_lines_are_joined_without_a_space() -> None:
-    line = "東京タワーは東京都港区にある電波塔であり多くの観光客が訪れる"
-    assert read(f"{line}\n{line}\n終わり。".encode(), "tokyo.txt") == f"{line}{line}終わり。"
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

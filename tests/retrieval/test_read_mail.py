@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.retrieval.readers import mail as reader
 from crag_core.retrieval.readers import read_document
 from tests.retrieval.made_files import make_mail
 
@@ -106,15 +105,6 @@ def test_attachments_are_named_and_read_where_that_is_possible() -> None:
     assert pages[2].startswith("## Attachment: pier.png\n\nNot read: expected a document")
     assert pages[3] == "## Attachment: notes.txt\n\nplain words"
     assert pages[4] == "## Attachment: empty.pdf\n\nNot read: the file is empty (0 bytes)."
-
-
-def test_only_so_many_attachments_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "MAX_ATTACHMENTS", 2)
-    mail = make_mail()
-    for number in range(4):
-        mail.add_attachment(b"words", maintype="text", subtype="plain", filename=f"{number}.txt")
-    pages = read_document(bytes(mail), "a.eml")
-    assert len(pages) == 3 and "Attachment: 3.txt" in pages[0].text
 
 
 @pytest.mark.parametrize("as_file", [False, True])

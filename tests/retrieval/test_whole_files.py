@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -53,18 +52,6 @@ def test_every_sample_document_comes_back_word_for_word(
         expected = "\n\n".join(page.text for page in read_document(path))
         assert words(text) == words(expected), path.name
         assert "".join(text.split()) == "".join(expected.split()), "nor is a mark between words lost"
-
-
-def test_rows_of_a_table_stay_apart_and_pages_have_a_blank_line_between(store: PassageStore) -> None:
-    table = REPOSITORY / "data" / "sample" / "timetable-summer-2025.csv"
-    text = store.read_document(store.ingest([(table.name, table)])[0].document_id)
-    assert text == read_document(table)[0].text, "even the line breaks"
-    manual = REPOSITORY / "data" / "sample" / "engine-maintenance-manual.pdf"
-    document_id = store.ingest([(manual.name, manual)])[0].document_id
-    passages = store.passages_of(document_id)
-    heads = [one for previous, one in pairwise(passages) if previous.page != one.page]
-    text = store.read_document(document_id)
-    assert text is not None and len(heads) >= 2 and all(f"\n\n{head.text[:60]}" in text for head in heads)
 
 
 # --- texts that repeat themselves -------------------------------------------------------------------------------------
@@ -133,11 +120,3 @@ def test_a_document_that_is_not_there_is_named(store: PassageStore, unknown: str
         HybridRetriever(store, WordEmbedder()).read_files([there, unknown])
     assert repr(unknown[:80]) in caught.value.message and "expected" in caught.value.message.lower()
     assert caught.value.hint and len(str(caught.value)) < 400
-
-
-def test_a_deleted_document_and_an_index_that_was_never_used_hold_nothing(store: PassageStore) -> None:
-    assert store.read_document("0" * 32) is None
-    document_id = keep(store, "Tides turn.")
-    assert store.delete_all([document_id]) and store.read_document(document_id) is None
-    with pytest.raises(DocumentMissing):
-        HybridRetriever(store, WordEmbedder()).read_files([document_id])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from inspect import signature
 from pathlib import Path
@@ -16,9 +18,7 @@ from tests.stand_ins.postgres_server import USER, PostgresServer
 from tests.storage import test_history_selection as selecting
 from tests.storage import test_history_store as contract
 from tests.storage.history_parts import Ticking, large_run, run, whole_run
-from tests.storage.history_worker import RUNS
 from tests.storage.test_history_faults import USES, WRITING, refused
-from tests.storage.test_history_processes import Worker, run_together
 
 AS_IN_A_FILE: list[Callable[[HistoryStore], None]] = [
     check
@@ -53,24 +53,27 @@ def test_the_setting_is_the_url_as_people_write_it(postgres_url: str, tmp_path: 
     close(store)
 
 
-@pytest.mark.exhaustive
-def test_two_processes_lose_and_tear_nothing(store: HistoryStore, postgres_url: str) -> None:
-    """They make the tables at the same time too."""
-    assert run_together(postgres_url, "hammer") == [{"lost": 0, "problem": ""}] * 2
-    assert len(store.search(limit=1000)) == 2 * RUNS + 1 and len(store.all_labels()) == 2 * RUNS
-    assert store.load("shared") == whole_run("shared")
+SAVING = """
+import sys
+from crag_core.storage.history import HistoryStore
+from tests.storage.history_parts import large_run
+store, number = HistoryStore(sys.argv[1]), 0
+while True:
+    store.save(large_run(f"a-{number % 3}"))
+    print(number, flush=True)
+    number += 1
+"""
 
 
 def test_a_process_that_is_killed_in_the_middle_of_a_save_leaves_the_history_whole(
     store: HistoryStore, postgres_url: str
 ) -> None:
     store.save(run("mine"))
-    worker = Worker(postgres_url, "save", "a")
-    assert worker.read_line() == "ready\n"
-    worker.let_go()
-    assert worker.read_line() == "0\n"
-    threading.Event().wait(0.05)  # somewhere into the next save, which takes longer than that
-    worker.kill()
+    command = [sys.executable, "-c", SAVING, postgres_url]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None and worker.stdout.readline() == "0\n"
+        time.sleep(0.05)  # somewhere into the next save, which takes longer than that
+        worker.kill()
     assert store.load("a-0") == large_run("a-0"), "what was saved is there"
     for kept in store.search():
         assert kept.id == "mine" or store.load(kept.id) == large_run(kept.id)

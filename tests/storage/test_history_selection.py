@@ -115,11 +115,6 @@ def test_hostile_text_is_kept_found_and_does_no_harm(store: HistoryStore) -> Non
     assert ids(store, asked_by=HOSTILE) == ["hers"]
 
 
-def test_a_long_answer_is_searched_from_its_beginning(store: HistoryStore) -> None:
-    save(store, with_answer("long", f"early {'x' * 100_000} late"))
-    assert ids(store, text="early") == ["long"] and ids(store, text="late") == []
-
-
 def test_runs_are_found_by_what_was_said_of_them(store: HistoryStore) -> None:
     save(store, *(whole_run(name) for name in ("right", "wrong", "passage", "nothing")))
     store.add_label(route_label(whole_run("right"), Mark.RIGHT))
@@ -167,17 +162,6 @@ def test_numbers_that_no_column_holds_are_kept_in_the_record_alone(store: Histor
     assert kept is not None and math.isfinite(kept.seconds) and kept.tokens < 2**33
 
 
-def test_versions_and_settings_stand_beside_every_run(store: HistoryStore) -> None:
-    settings = replace(run().settings, writer="ollama/llama3.2", writer_version="a80c4f17acd5")
-    settings = replace(settings, evaluator=replace(settings.evaluator, version="2025-11"))
-    made = run(settings=settings)
-    save(store, made)
-    kept = store.find("run-1")
-    assert kept is not None
-    assert (kept.writer, kept.writer_version, kept.evaluator_version) == ("ollama/llama3.2", "a80c4f17acd5", "2025-11")
-    assert (kept.embedding, kept.fingerprint) == ("minilm", made.fingerprint)
-
-
 def test_what_is_selected_is_deleted_with_its_labels_and_nothing_else(store: HistoryStore) -> None:
     runs = [whole_run(f"run-{number}") for number in range(4)]
     save(store, *runs)
@@ -195,15 +179,6 @@ def test_an_export_has_every_record_that_fits_newest_first(store: HistoryStore) 
     save(store, *runs)
     assert list(store.export()) == runs[::-1]
     assert list(store.export(Selection(ids=("run-2", "run-0")))) == [runs[2], runs[0]]
-
-
-def test_an_export_goes_on_where_runs_go_and_come(store: HistoryStore) -> None:
-    save(store, run("one"), run("two"), run("three"))
-    export = store.export()
-    assert next(export).id == "three"
-    store.delete_all(Selection(ids=("two",)))
-    store.save(run("four"))
-    assert [trace.id for trace in export] == ["one"]
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -76,14 +75,6 @@ def test_a_run_that_has_grown_replaces_itself_and_keeps_its_place(store: History
     ]
 
 
-def test_what_is_not_there_is_none_and_looking_makes_no_file(store: HistoryStore, tmp_path: Path) -> None:
-    assert (store.load("run-1"), store.find("run-1")) == (None, None)
-    assert (store.search(), store.labels("run-1"), store.all_labels()) == ((), (), ())
-    assert store.problem == "" and list(tmp_path.iterdir()) == []
-    store.save(run("run-2"))
-    assert (store.load("run-1"), store.find("run-1")) == (None, None)
-
-
 def test_the_last_runs_are_told_newest_first_without_their_records(store: HistoryStore, tmp_path: Path) -> None:
     for number in range(5):
         store.save(run(f"run-{number}"))
@@ -150,28 +141,11 @@ def test_an_import_never_takes_the_place_of_another_run(store: HistoryStore) -> 
     assert [kept.is_imported for kept in store.search()] == [True, False]
 
 
-def test_an_import_whose_second_id_is_taken_too_gets_a_third(store: HistoryStore) -> None:
-    store.save(whole_run())
-    forged = replace(whole_run(), question="Who?")
-    renamed = store.save_import(forged)
-    store.save(replace(renamed, question="Somebody carried it on."))
-    third = store.save_import(forged)
-    assert len({"run-1", renamed.id, third.id}) == 3
-    assert store.load(renamed.id).question == "Somebody carried it on."  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize("id_", ["", "a" * 65, "../../etc", "\x00\ud800", "a b"])
 def test_an_import_whose_id_no_link_can_carry_gets_another(store: HistoryStore, id_: str) -> None:
     kept = store.save_import(run(id_))
     assert kept == run(kept.id) and kept.id.startswith("imported-") and len(kept.id) <= 64
     assert store.save_import(run(id_)) == kept
-
-
-def test_an_export_of_an_older_program_is_the_same_run(store: HistoryStore, tmp_path: Path) -> None:
-    store.save(run())
-    older = {name: value for name, value in run().to_dict().items() if name not in ("support", "edits", "opinions")}
-    execute(tmp_path, "UPDATE crag_runs SET record = ?", json.dumps(older | {"schema": 2}))
-    assert store.save_import(run()).id == "run-1"
 
 
 # --- labels ---------------------------------------------------------------------------------------------------------
@@ -196,14 +170,6 @@ def test_a_label_is_taken_back_whatever_it_said(store: HistoryStore) -> None:
     assert store.remove_label(passage_label(made, "p1", Mark.NOT_RELEVANT))
     assert not store.remove_label(passage_label(made, "p1"))
     assert store.labels("run-1") == ()
-
-
-def test_labels_are_those_of_their_run_and_all_of_all_runs(store: HistoryStore) -> None:
-    one, other = whole_run("one"), whole_run("other")
-    for made in (one, other):
-        store.add_label(passage_label(made, "w1"))
-    assert store.labels("one") == (passage_label(one, "w1"),)
-    assert store.all_labels() == (passage_label(one, "w1"), passage_label(other, "w1"))
 
 
 # --- together and off -----------------------------------------------------------------------------------------------

@@ -67,14 +67,6 @@ def test_one_request_reads_and_one_writes_however_many_grades(cache: RedisCache,
     assert reads <= 8, "a long request may arrive in pieces, but forty would not do"
 
 
-def test_key_that_holds_something_else_is_absent(cache: RedisCache, raw: redis.Redis) -> None:
-    raw.rpush(PREFIX + key(1), "a list")
-    assert cache.get_many([key(1)]) == {}
-    cache.put_many({key(1): grade()})
-    assert cache.get_many([key(1)]) == {key(1): grade()}
-    assert cache.problem == ""
-
-
 # --- servers that do not answer -------------------------------------------------------------------------------------
 
 
@@ -199,17 +191,6 @@ def test_wrong_password_is_a_problem_that_does_not_show_it(
     assert "lets you in" in cache.problem
     assert "wrong-word" not in "\n".join([cache.problem, cache.name, repr(cache), caplog.text])
     assert len(caplog.records) == 1
-
-
-def test_password_in_the_words_of_the_client_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = RedisCache(f"redis://:{QUOTED}@{HOST}", HOUR)
-
-    def fail(keys: object) -> None:
-        raise redis.ConnectionError(f"AUTH {PASSWORD} failed")
-
-    monkeypatch.setattr(cache._client, "mget", fail)
-    cache.get_many([key(1)])
-    assert "(AUTH … failed)" in cache.problem
 
 
 NAMES = {

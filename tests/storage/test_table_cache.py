@@ -53,6 +53,14 @@ def test_nothing_asked_touches_no_disk(cache: TableCache, path: Path) -> None:
     assert cache.problem == "" and not path.parent.exists()
 
 
+def test_another_cache_on_the_same_table_reads_it_and_replaces(cache: TableCache, path: Path, clock: HandClock) -> None:
+    cache.put_many({key(1): grade(0.1)})
+    other = TableCache(path, HOUR, clock=clock)
+    assert other.get_many([key(1)]) == {key(1): grade(0.1)}
+    other.put_many({key(1): grade(0.9)})
+    assert cache.get_many([key(1)])[key(1)].score == 0.9
+
+
 # --- time and size --------------------------------------------------------------------------------------------------
 
 
