@@ -5,15 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import event
 
 from crag_core.base.errors import HistoryUnavailable
+from crag_core.storage import database
 from crag_core.storage.history import HistoryStore
-from crag_core.storage.history import store as history_store
 from crag_core.storage.history.runs import EVERYTHING
 from crag_core.trace.feedback import Mark
 from tests.storage.history_parts import route_label, run, whole_run
@@ -27,7 +26,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(file: Path, monkeypatch: pytest.MonkeyPatch) -> HistoryStore:
     """With one run in it, and little patience."""
-    monkeypatch.setattr(history_store, "PART", replace(history_store.PART, busy_s=0.05))
+    monkeypatch.setattr(database, "BUSY_S", 0.05)
     made = HistoryStore(file)
     made.save(whole_run())
     return made
