@@ -188,3 +188,14 @@ def test_agreement_is_the_mean_of_all_pairs(retriever: HybridRetriever) -> None:
     one, two, three = (np.array(embed_words(passage.text)) for passage in found.passages)
     assert found.agreement == pytest.approx((one @ two + one @ three + two @ three) / 3, abs=1e-5)
     assert retriever.retrieve("ferry harbour", 1).agreement is None
+
+
+def test_a_chunk_that_holds_the_code_is_among_few_however_many_are_alike(
+    retriever: HybridRetriever, store: PassageStore
+) -> None:
+    alike = [(f"{number}.txt", f"What does the part cost: the part {number}.".encode()) for number in range(20)]
+    store.ingest(alike)
+    store.ingest([("own.txt", b"Listed among others, much further down in the list of spares: KX-9 1.")])
+    for code in ("KX-9", "kx9"):
+        found = retriever.retrieve(f"What does the part {code} cost?", 2)
+        assert "own.txt" in [one.source for one in found.passages]
