@@ -272,7 +272,6 @@ def test_wrong_use_is_exit_code_2(home: Path, capsys: Output, arguments: list[st
         (["restore", "no.tar"], "no.tar is not a file."),
         (["reindex", "--tokens", "-5"], "expected 50 to"),
         (["reindex", "--overlap", "99999999999999999999"], "expected 0 to half of"),
-        (["serve-metrics", "--port", "-1"], "Expected a port of 1 to 65535 to serve at, found -1."),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )
