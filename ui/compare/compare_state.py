@@ -20,7 +20,7 @@ from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, run_job, tune_state
-from ui.session.tune_state import SetJob
+from ui.session.background import SetJob
 
 MOST = 4
 
