@@ -103,6 +103,18 @@ def test_a_rule_that_hits_is_reported_by_name_with_scores_of_one() -> None:
     assert (decision["event"], decision["label"], decision["score"]) == ("decision", "Generate", 1.0)
 
 
+@pytest.mark.parametrize(
+    ("rule", "fields"),
+    [
+        ("read_file", {"found_by": ("read_file",)}),
+        ("high_vector_score", {"found_by": ("dense",), "scores": (("cosine", 0.9),)}),
+    ],
+)
+def test_every_rule_is_reported_by_its_own_name(rule: str, fields: dict[str, Any]) -> None:
+    found = tuple(passage(f"p{number}", **fields) for number in range(3))
+    assert events("route", trace(policy("agentic"), passages=found))[0]["rule_name"] == rule
+
+
 def test_another_retrieval_is_reported_with_its_query() -> None:
     assert events("retrieve again", looked_again()) == [
         {"event": "retrieve_again", "round": "keyword", "query": QUESTION, "by": "written by hand", "found": 3}
