@@ -75,28 +75,10 @@ def test_a_run_that_never_graded_says_so(name: str, grades: tuple[Grade, ...] | 
     assert draws_no_conclusion(decision)
 
 
-@pytest.mark.parametrize("name", GRADING)
-def test_grades_of_another_iteration_do_not_hide_that_nothing_could_be_graded(name: str) -> None:
-    found, grades = graded(None, None, None)
-    alone = decide(policy(name), found, grades)
-    assert decide(policy(name), found, (*grades, grade("another", 0.9))) == alone
-
-
-def test_a_grade_beyond_the_judged_passages_is_none_of_theirs() -> None:
-    decision = decide(policy("rank-weighted"), *graded(None, None, None, None, None, 0.9))
-    assert decision.reason == "no chunk could be graded"
-
-
 def test_a_passage_that_was_never_asked_about_counts_nothing() -> None:
     found = passages(3)
     grades = (grade("p1", 0.8), grade("p3", None))
     assert effective_scores(policy("worst-chunk"), found, grades) == {"p1": 0.8, "p2": None, "p3": 0.5}
-
-
-def test_grades_may_come_in_any_order() -> None:
-    found, grades = graded(0.9, 0.1, 0.4)
-    for name in POLICIES:
-        assert decide(policy(name), found, grades[::-1]) == decide(policy(name), found, grades)
 
 
 @pytest.mark.parametrize(
@@ -208,8 +190,3 @@ def test_a_follow_up_that_is_unsure_or_repeats_is_never_correct(
     searches = decision.wants(CorrectionKind.WEB_SEARCH)
     assert (decision.action, decision.next_round) == (action, None)
     assert f"{decision.handling}{' web' if searches else ''}" == steps
-
-
-def test_plain_rag_answers_a_follow_up_that_repeats() -> None:
-    plain = replace(policy("paper"), skip=(("always", None),))
-    assert decide(plain, *graded(0.1), (("repeated", 1.0),)).action is CORRECT

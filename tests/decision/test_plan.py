@@ -151,28 +151,6 @@ def looping(iterations: int) -> Policy:
 
 
 @pytest.mark.parametrize(
-    ("path", "following", "why"),
-    [
-        ((), "keyword", "INCORRECT: retrieve by keywords alone (iteration 2 of 5)"),
-        (
-            ("keyword",),
-            "rewritten",
-            "INCORRECT: retrieve by meaning, with the question in other words (iteration 3 of 5)",
-        ),
-        (("keyword", "rewritten"), "expanded", "INCORRECT: retrieve with an expanded question (iteration 4 of 5)"),
-        (("keyword", "rewritten", "expanded"), None, None),
-    ],
-)
-def test_ways_come_in_their_order_and_the_web_is_the_last(
-    path: tuple[str, ...], following: str | None, why: str | None
-) -> None:
-    decision = decide(looping(5), *graded(0.1, 0.1, 0.1), (), path)
-    assert decision.next_round == following
-    assert [step.reason for step in decision.plan if step.kind is RE_RETRIEVE] == ([why] if why else [])
-    assert why or kinds(decision) == WEB_ONLY
-
-
-@pytest.mark.parametrize(
     ("scores", "kept", "dropped"),
     [
         ((0.1, 0.2, 0.25), "use 3 chunks as they are", ()),
@@ -189,21 +167,3 @@ def test_the_last_iteration_answers_from_what_there_is(
     assert reasons[KEEP] == f"iteration 3 of 3, no more retrieval: {kept}"
     assert tuple(discards(decision.plan)) == dropped
     assert not decision.wants(RE_RETRIEVE) and not decision.wants(WEB)
-
-
-def test_a_last_iteration_that_found_nothing_keeps_nothing() -> None:
-    assert kinds(decide(looping(2), (), (), (), ("keyword",))) == (GENERATE,)
-
-
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("score", [0.9, 0.6, 0.1])
-def test_where_only_the_given_passages_are_at_hand_no_retrieval_is_asked_for(name: str, score: float) -> None:
-    decision = decide(policy(name).without_retrieval(), *graded(score, score, score), even(score))
-    assert decision.next_round is None
-    assert decision.wants(WEB) or (name, score) != ("agentic", 0.1), "the one way to retrieve again that is left"
-    assert not decision.wants(EXPAND) and not decision.wants(RE_RETRIEVE)
-
-
-def test_the_refinement_names_its_cut_off() -> None:
-    plan = {step.kind: step.reason for step in decide(policy("paper").with_thresholds(cutoff=0.35), *graded(0.9)).plan}
-    assert "0.35" in plan[REFINE]

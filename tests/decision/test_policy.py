@@ -15,14 +15,12 @@ from crag_core.decision.policy import (
     ContextJudge,
     Doubtful,
     Expansion,
-    Policy,
     Refinement,
     StripOrder,
     WebQuery,
     WebRules,
 )
 from crag_core.decision.steps import read_steps
-from crag_core.evaluators.policies import known_card, suit
 from tests.builders import CARD, POLICIES, POLICY_FILES, policy_file
 
 NO_WEB, AS_ASKED = WebRules(), WebRules(query=WebQuery.QUESTION)
@@ -220,11 +218,6 @@ def test_what_a_policy_becomes_without_a_language_model_and_how_that_is_said(nam
     assert (bool(of.without_model), of.needs_model) == (needs_model, needs_model)
 
 
-def test_what_is_said_of_a_policy_without_a_language_model() -> None:
-    said = "The best chunk decides in place of all chunks together; no document is read whole."
-    assert policy_file("self-route").without_model == said
-
-
 @pytest.mark.parametrize("name", POLICIES)
 def test_what_the_stages_ask_of_a_policy(name: str) -> None:
     of = policy_file(name)
@@ -235,13 +228,6 @@ def test_what_the_stages_ask_of_a_policy(name: str) -> None:
     assert of.has("consolidate") is (name == "astute-rag")
     assert of.doubtful is (Doubtful.ABSTAIN if name == "sufficient-context" else Doubtful.SHOW)
     assert not of.is_plain
-
-
-def test_abstaining_is_a_step_of_ambiguous() -> None:
-    of = policy_file("paper")
-    abstaining = of.with_doubtful(Doubtful.ABSTAIN)
-    assert abstaining == replace(of, ambiguous=(*of.ambiguous, ("abstain", None)))
-    assert abstaining.with_doubtful(Doubtful.ABSTAIN) == abstaining and abstaining.with_doubtful(Doubtful.SHOW) == of
 
 
 @pytest.mark.parametrize(
@@ -301,15 +287,3 @@ def test_the_cut_off_of_a_file_holds_for_the_scores_it_was_written_for(
     written = replace(of, refinement=replace(of.refinement, cutoff=own, scorer=scorer))
     scores_strips = replace(CARD, name="cross-encoder", strip_cutoff=0.19)
     assert written.with_thresholds_for(CARD, scores_strips).cutoff == holds
-
-
-def test_description_003_keeps_its_own_cut_off_for_sentences() -> None:
-    assert suit(policy_file("signals"), "cross-encoder").cutoff == 0.5
-    assert suit(policy_file("paper"), "cross-encoder").cutoff == known_card("cross-encoder").strip_cutoff
-
-
-def test_the_limit_of_sentences_may_be_moved_and_lifted() -> None:
-    of: Policy = policy_file("paper")
-    assert of.with_limit(8).refinement == replace(of.refinement, top=8) and of.with_limit(None).refinement.top is None
-    with pytest.raises(ValueError, match=r"refinement\.top must be 1 or more, found 0"):
-        of.with_limit(0)

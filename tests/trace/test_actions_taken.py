@@ -48,15 +48,6 @@ def told(run: Trace) -> list[tuple[CorrectionKind, str]]:
     return [(one.kind, one.query or one.passage_id or "") for one in made]
 
 
-def test_keeping_passages_as_they_are() -> None:
-    assert done(policy("worst-chunk"), 0.9, 0.8) == (Correction(KEEP, "use 2 chunks as they are"), ANSWERED)
-
-
-def test_refining_is_done_with_the_question() -> None:
-    refined = Correction(REFINE, "keep the sentences of 2 chunks that score above 0.30", query=QUESTION)
-    assert done(policy("paper"), 0.9, 0.8) == (refined, ANSWERED)
-
-
 def test_passages_that_could_not_be_refined_are_said_to_be_kept() -> None:
     found, _ = graded(0.9, 0.8)
     strips = tuple(strip for one in found for strip in strips_of(one, (one.text, None)))
@@ -73,14 +64,6 @@ def test_a_search_says_who_wrote_its_query_and_what_came_of_it() -> None:
     )
 
 
-def test_a_passage_that_was_dropped_alone_is_named() -> None:
-    assert done(policy("rank-weighted"), 0.8, 0.3, 0.5)[0] == Correction(DISCARD, "score 0.30 < 0.40", "p2")
-
-
-def test_refinement_comes_before_the_web() -> None:
-    assert [one.kind for one in done(policy("paper"), 0.5)] == [REFINE, REWRITE, WEB, GENERATE]
-
-
 SEARCHED = {
     WebOutcome.EMPTY: "empty",
     WebOutcome.FAILED: "failed",
@@ -89,22 +72,12 @@ SEARCHED = {
 }
 
 
-@pytest.mark.parametrize(("outcome", "came"), SEARCHED.items())
-def test_a_fruitless_search_was_made_and_says_so(outcome: WebOutcome, came: str) -> None:
-    search = done(policy("paper"), 0.1, web=WebSearch(outcome, "ferry fares", "you"))[2]
-    assert search == Correction(WEB, f"INCORRECT asks the web, up to 5 results; {came}", query="ferry fares")
-
-
 @pytest.mark.parametrize(
     "outcome", [None, *(outcome for outcome in WebOutcome if outcome not in (*SEARCHED, WebOutcome.USED))]
 )
 def test_a_search_that_was_wanted_but_not_made_is_left_out(outcome: WebOutcome | None) -> None:
     web = WebSearch(outcome, "ferry fares", "you") if outcome else None
     assert [one.kind for one in done(policy("paper"), 0.1, web=web)] == [DISCARD, GENERATE]
-
-
-def test_a_search_that_the_route_does_not_want_is_left_out_though_it_was_made() -> None:
-    assert [one.kind for one in done(policy("paper"), 0.9)] == [REFINE, GENERATE]
 
 
 def test_an_expansion_has_the_expanded_query_and_counts_what_it_gave() -> None:
@@ -116,13 +89,6 @@ def test_an_expansion_has_the_expanded_query_and_counts_what_it_gave() -> None:
         Correction(EXPAND, reason, query="ferry cost boat"),
         ANSWERED,
     )
-
-
-@pytest.mark.parametrize(
-    ("of", "score"), [(policy("heuristic"), 0.6), (AGENTIC, 0.5)], ids=["expansion", "another retrieval"]
-)
-def test_a_retrieval_that_was_wanted_but_not_made_is_left_out(of: Policy, score: float) -> None:
-    assert [one.kind for one in done(of, score, score)] == [KEEP, GENERATE]
 
 
 def looking_again(iterations: int = 3) -> Trace:
@@ -156,12 +122,6 @@ def test_every_iteration_tells_what_it_dropped_and_where_it_looked_next() -> Non
     )
 
 
-def test_only_the_last_iteration_keeps_and_answers() -> None:
-    made = told(looking_again())
-    assert [kind for kind, _ in made].count(KEEP) == [kind for kind, _ in made].count(GENERATE) == 1
-    assert [kind for kind, _ in made[-2:]] == [KEEP, GENERATE]
-
-
 def test_rounds_beyond_the_answer_are_left_out() -> None:
     assert told(looking_again(2)) == [
         (DISCARD, ""),
@@ -190,14 +150,6 @@ def test_the_web_as_the_last_strategy() -> None:
         (GENERATE, ""),
     ]
     assert told(replace(run, web=None))[-1:] == [(GENERATE, "")]
-
-
-def test_a_rule_corrects_nothing() -> None:
-    assert [one.kind for one in done(policy("agentic"), None, None)] == [KEEP, GENERATE]
-
-
-def test_nothing_retrieved_and_no_web_leaves_only_the_answer() -> None:
-    assert done(policy("paper"), web=None) == (ANSWERED,)
 
 
 @pytest.mark.parametrize("name", POLICIES)
