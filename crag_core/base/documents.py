@@ -1,7 +1,5 @@
 """Records of indexed documents, and of the progress of indexing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -49,7 +47,6 @@ class Document:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it can be searched."""
         return self.state == State.INDEXED
 
     @property
@@ -58,7 +55,6 @@ class Document:
 
     @property
     def is_partial(self) -> bool:
-        """Whether its first passages are searched before the last are there."""
         return self.is_under_way and self.passages > 0
 
     @property

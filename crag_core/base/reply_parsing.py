@@ -1,7 +1,5 @@
 """Parses the replies of language models to requests for scores, verdicts or records of fields. Pure."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math
@@ -12,7 +10,6 @@ from typing import Any
 
 LONGEST_CONDENSED = 500
 LONGEST_MISSING = 60
-"""Characters of a question that a model makes of one in a conversation."""
 
 _LONGEST = 20_000
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -260,7 +257,6 @@ def _bare_words(text: str) -> str:
 
 
 def _attributed(entries: Sequence[Any], count: int, scale: float, cause: str) -> tuple[ScoreReply, ...]:
-    """Each entry to the document that it belongs to; a document without any has `cause`."""
     numbers: list[int | None] = [_document_of(entry) for entry in entries]
     named = [number for number in numbers if number is not None]
     strange = [number for number in named if not 1 <= number <= count]
@@ -285,7 +281,6 @@ def _from_entry(entry: Any, scale: float, missing: ScoreReply) -> ScoreReply:
 
 
 def _document_of(entry: Any) -> int | None:
-    """The number of the document that a record names."""
     if not isinstance(entry, dict):
         return None
     named = [value for key in _NAMED_BY if (value := entry.get(key)) is not None]
@@ -330,7 +325,6 @@ def _head_of_list(reply: str, at: int) -> list[Any]:
 
 
 def _bare_numbers(reply: str, count: int) -> list[Any]:
-    """The numbers of a reply that is nothing but numbers, such as "0.8, 0.3" or one a line."""
     pieces = re.split(r",?[\s;]+", reply.strip(" \t\n`*\"'[](){}.,"))
     if len(pieces) == 1 and count > 1:
         pieces = pieces[0].split(",")

@@ -1,7 +1,5 @@
 """Expands a query for a second retrieval: synonyms from a file, and frequent words of the first passages."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -26,16 +24,12 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Expansion:
-    """`query` is the question, whole and first, then the terms; `added` pairs each term with where it comes from."""
-
     query: str
     added: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass
 class _Neighbour:
-    """A word that stands in one sentence with keywords: where it first does, how often and in which passages."""
-
     word: str
     sentence: str
     count: int = 0
@@ -98,7 +92,6 @@ def parse_synonyms(text: str, name: str = "synonyms.txt") -> dict[str, tuple[str
 
 
 def _find_terms(question: str, keywords: Sequence[str], synonyms: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """The terms of the file that the question holds: its keywords in order, then its phrases."""
     exact = (next((form for form in _forms(keyword) if form in synonyms), None) for keyword in keywords)
     spoken = _pad(question)
     phrases = (term for term in synonyms if len(words(term)) > 1 and _pad(term) in spoken)
@@ -161,7 +154,6 @@ def _forms_of(found: Iterable[str]) -> set[str]:
 
 
 def _spell(neighbour: _Neighbour) -> str:
-    """The word as it stands in the passage: names keep their capitals."""
     match = re.search(rf"(?<!\w){re.escape(neighbour.word)}(?!\w)", neighbour.sentence, re.IGNORECASE)
     return match.group() if match else neighbour.word
 

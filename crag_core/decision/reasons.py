@@ -1,7 +1,5 @@
 """The reason of a decision in numbers, and its plan step by step, in words. Pure."""
 
-from __future__ import annotations
-
 from statistics import pvariance
 
 from crag_core.base.text.display import against, readable
@@ -49,7 +47,6 @@ def query_form(policy: Policy) -> str:
 
 
 def reason(policy: Policy, seen: Evidence, action: Action, found: Scored, *, is_graded: bool) -> str:
-    """Why `action`; `is_graded`: grading was done in this run."""
     if found.why in _RULES:
         text = _RULES[found.why].format(chunks=len(seen.chunks), argument=dict(policy.skip)[found.why])
         graded = "no grade was looked at" if is_graded else "nothing was graded"
@@ -122,7 +119,6 @@ def _against_lower(policy: Policy, score: float, passes: bool) -> str:
 
 
 def corrections(policy: Policy, seen: Evidence, action: Action, found: Scored, plan: Plan) -> tuple[Correction, ...]:
-    """The plan, one thing after the other, each with its reason."""
     dropped = tuple(_dropped(policy, seen, action, plan))
     remaining = 0 if plan.chunks == DISCARD else len(seen.chunks) - len(plan.drop)
     answer = Correction(CorrectionKind.GENERATE, "answer from what is kept")

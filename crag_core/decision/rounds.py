@@ -1,7 +1,5 @@
 """Replays recorded rounds of retrieval: the decision of each, the last one, and the round that comes next. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,8 +17,6 @@ from crag_core.decision.steps import EXPAND, REFINE, WIDENING
 
 @dataclass(frozen=True)
 class Iteration:
-    """One look at the evidence: the rounds that led here, the passages looked at, and what was decided."""
-
     path: tuple[str, ...]
     passages: tuple[Passage, ...]
     decision: Decision
@@ -47,13 +43,11 @@ class DecisionPath:
 
     @property
     def looked_at(self) -> tuple[Passage, ...]:
-        """Every passage of every iteration and of the evidence, each once, in that order."""
         found = [passage for iteration in self.iterations for passage in iteration.passages]
         return tuple({passage.id: passage for passage in (*found, *self.evidence)}.values())
 
     @property
     def kept(self) -> tuple[Passage, ...]:
-        """The evidence without what the decision discards."""
         return _keep(self.decision, self.evidence)
 
 

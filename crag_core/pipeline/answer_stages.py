@@ -1,7 +1,5 @@
 """The stages "consolidate", "answer", quoted or generated, and "check answer": how far the evidence supports it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -41,11 +39,7 @@ _STEP_STATES = {AnswerState.STOPPED: StepState.STOPPED, AnswerState.FAILED: Step
 
 
 def consolidate(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Ask the language model for what it knows itself, and to put that together with the evidence (arXiv 2410.07176).
-
-    A reply that cannot be read is asked for once more. A model that is away, or is not understood, costs nobody the
-    answer: the run goes on with the evidence alone, and says so.
-    """
+    """Ask the language model for what it knows itself, and to put that beside the evidence (arXiv 2410.07176)."""
     routed = reroute(trace, trace.settings.policy)
     excerpts = routed.knowledge.excerpts
     most = trace.settings.policy.steps(routed.decision.action).get("consolidate")
@@ -68,8 +62,6 @@ def consolidate(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 @dataclass
 class _Consolidating:
-    """The two requests of a consolidation; `usage` and `raw` are those of the replies so far."""
-
     question: str
     excerpts: tuple[Excerpt, ...]
     most: int
@@ -80,7 +72,6 @@ class _Consolidating:
     raw: list[str] = field(default_factory=list)
 
     def result(self) -> Consolidation:
-        """Raises a `CragError` where the model cannot be asked."""
         shown = Consolidation(context_ids(self.excerpts), self.most)
         recalled = self._recall() if self.most else Recalled(())
         if recalled.passages is None:
@@ -183,7 +174,6 @@ def refuses(trace: Trace) -> bool:
 
 
 def _taken_over(text: str, key: str, count: int, writer: str, parts: Parts) -> Iterator[str | Result]:
-    """The reply that was given before, which costs nothing now."""
     name = parts.model.name if parts.model else writer
     if is_refusal(text):
         yield _declined(text, name, key, count)
@@ -193,7 +183,6 @@ def _taken_over(text: str, key: str, count: int, writer: str, parts: Parts) -> I
 
 
 def written_by(trace: Trace, text: str, writer: str) -> Result:
-    """An answer that was written elsewhere, from the evidence of this trace."""
     routed = reroute(trace, trace.settings.policy)
     key = key_of(trace, routed.decision, routed.knowledge)
     if is_refusal(text):
@@ -262,11 +251,7 @@ def _joined(begun: str, text: str) -> str:
 
 
 def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Measure a finished answer against what it was written from: by its words, or by asking a model if it is set so.
-
-    An answer that cannot be measured, or no longer because somebody stopped it, is an answer all the same: the step is
-    skipped then, and says why.
-    """
+    """Measure a finished answer against what it was written from: by its words, or by asking a model."""
     answer = trace.answer
     if parts.support is None or trace.support is not None or answer is None or answer.state is not AnswerState.COMPLETE:
         return None

@@ -1,7 +1,5 @@
 """The stage before retrieval: a question of a conversation is made to stand alone, by the model or by a rule."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from crag_core.base.errors import CragError, Stopped
@@ -105,7 +103,6 @@ def _ask(model: LanguageModel, parts: Parts, known: FollowUp, run: Run) -> tuple
 
 
 def _settled(known: FollowUp, question: str, by: str, usage: Usage | None = None) -> Result:
-    """Nothing waits where nothing was changed."""
     usage = usage or Usage()
     if fold_space(question) == fold_space(known.asked):
         done = replace(known, outcome=Understanding.SETTLED, question=known.asked, by=ALONE)
@@ -138,10 +135,7 @@ def holds_back(trace: Trace) -> bool:
 
 
 def confirm(trace: Trace, question: str = "") -> Trace:
-    """A run that holds back with the question that it goes on with, "": as it was typed; resume it.
-
-    What was found for two questions together goes; they are no question to go on with.
-    """
+    """A run that holds back with the question that it goes on with, "": as it was typed; resume it."""
     known = trace.follow_up
     if known is None or not (holds_back(trace) or trace.is_unsure):
         return trace

@@ -1,7 +1,5 @@
 """The stage "grade": by the evaluator of the run, a second one beside it, or a model that reads all chunks together."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -149,8 +147,6 @@ def _by_id(grades: tuple[Grade, ...]) -> dict[str, Grade]:
 
 @dataclass
 class _Asking:
-    """An evaluator being asked about `passages`: what it has said, now or before, what that cost, how it ended."""
-
     name: str
     card: EvaluatorCard
     passages: tuple[Passage, ...]
@@ -162,7 +158,6 @@ class _Asking:
     error: str = ""
 
     def open_among(self, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
-        """Those that are not graded, or were not for a reason that may be over."""
         settled = {grade.passage_id for grade in self.known.values() if not grade.retryable}
         return tuple(passage for passage in passages if passage.id not in settled)
 

@@ -49,11 +49,7 @@ def _size(call: ModelCall) -> int:
 
 
 class NotedModel:
-    """Asks `model`, and notes each call for the step under way, if there is one; one that was never sent costs none.
-
-    The messages are those that were asked for. A server's model may send less of their evidence, so that it fits: then
-    the usage tells how much was cut.
-    """
+    """Asks `model`, and notes each call for the step under way, if there is one; one that was never sent costs none."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
@@ -117,8 +113,6 @@ class NotedModel:
 
 
 class _Sent:
-    """How often each chat is sent inside; a model that does not tell it sends each once."""
-
     def __init__(self, is_told: bool) -> None:
         self._chats: list[Messages] = []
         self._is_told = is_told

@@ -32,7 +32,6 @@ from crag_core.trace.summary import Ending
 from crag_core.trace.trace import RunSettings, Trace
 
 VERSION = "0.1.0"
-"""Of this project, as records keep it."""
 
 RUN_ID: ContextVar[str] = ContextVar("crag_run", default="")
 """The run that is under way here, in whatever thread or task works for it; "": none."""
@@ -110,8 +109,6 @@ class Parts:
 
 @dataclass(frozen=True)
 class Result:
-    """What a stage found: the trace's new fields; the rest is as in `Step`."""
-
     changes: Mapping[str, Any]
     summary: str
     usage: Usage = field(default_factory=Usage)
@@ -123,8 +120,6 @@ class Result:
 
 @dataclass(frozen=True)
 class Run:
-    """One attempt: who listens, and the flag that stops it."""
-
     listener: Listener = field(default_factory=Listener)
     cancel: Cancel = field(default_factory=Event)
 
@@ -171,12 +166,10 @@ class Cooldown:
             return 0.0 if self._last is None else max(0.0, self._last + seconds - self._clock())
 
     def note(self) -> None:
-        """The web was searched now."""
         with self._lock:
             self._last = self._clock()
 
     def forget(self) -> None:
-        """As if the web had never been searched."""
         with self._lock:
             self._last = None
 
@@ -212,12 +205,10 @@ class TimedCancel(Event):
 
 
 def now() -> str:
-    """The time in UTC, to the second, as records keep it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def check_question(question: str) -> None:
-    """Raises `BadRecord` for a question that is too long."""
     if len(question) > LONGEST_QUESTION:
         raise BadRecord(
             f"Expected a question of at most {LONGEST_QUESTION:,} characters, found {len(question):,}.",

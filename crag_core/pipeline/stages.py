@@ -3,8 +3,6 @@
 A stage takes the trace so far and gives a `Result`, or None when there is nothing to do.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -29,10 +27,7 @@ from crag_core.trace.trace import Trace, context_ids
 
 
 def classify(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Ask the language model how much has to be looked up (arXiv 2403.14403); once more where its reply is unreadable.
-
-    A question about files that the user has pinned is one about documents, so nobody is asked.
-    """
+    """Ask the language model how much has to be looked up (arXiv 2403.14403); again where its reply is unreadable."""
     if not trace.settings.policy.classifies or trace.question_class is not None:
         return None
     if trace.settings.pinned:
@@ -87,10 +82,7 @@ def route(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Score the strips of what was looked at; what an expansion adds only where strips decide what is kept of it.
-
-    Those of a pinned passage are part of the evidence whatever they score, so the record must hold them.
-    """
+    """Score the strips of what was looked at; what an expansion adds only where strips decide what is kept of it."""
     decision_path = decision_path_of(trace, trace.settings.policy)
     by_strips = decision_path.decision.handling in (Handling.REFINE, Handling.EXTRACT)
     evidence = (
@@ -103,7 +95,6 @@ def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def score_strips_of(trace: Trace, parts: Parts, run: Run, passages: tuple[Passage, ...]) -> Result | None:
-    """Those of `passages` that are not scored yet."""
     scored = {strip.passage_id for strip in trace.strips or ()}
     todo = tuple(passage for passage in passages if passage.id not in scored and passage.text.strip())
     if trace.strips is not None and not todo:
@@ -113,10 +104,7 @@ def score_strips_of(trace: Trace, parts: Parts, run: Run, passages: tuple[Passag
 
 
 def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Sentences picked by the language model, where the route asks for that; checked word for word.
-
-    Of a pinned passage every strip goes in, so nobody is asked about it.
-    """
+    """Sentences picked by the language model, where the route asks for that; checked word for word."""
     decision_path = decision_path_of(trace, trace.settings.policy)
     read = {*trace.edits.pinned, *(extraction.passage_id for extraction in trace.extractions or ())}
     todo = [passage for passage in decision_path.kept if passage.id not in read and passage.text.strip()]
@@ -169,7 +157,6 @@ def assemble(trace: Trace, parts: Parts, run: Run) -> Result | None:
 def scored_strips(
     question: str, passages: tuple[Passage, ...], parts: Parts, run: Run
 ) -> tuple[tuple[Strip, ...], str]:
-    """The strips of `passages` with their scores, and what came of scoring them."""
     chunks = [(passage, decompose(passage)) for passage in passages]
     strips, why = parts.strip_evaluator.score(question, chunks, run.cancel)
     summary = f"strips scored by {parts.strip_evaluator.card.title.lower()}"
@@ -192,10 +179,7 @@ _SHORTEST = 3  # characters; less than this is found in any passage and proves n
 
 
 def parse_sentences(reply: str) -> tuple[str, ...] | None:
-    """The sentences in a reply: the JSON that was asked for, or plain lines; None when it is unreadable.
-
-    An empty list, or words such as "no sentences", mean that nothing is relevant: ().
-    """
+    """The sentences in a reply: the JSON that was asked for, or plain lines; None when it is unreadable."""
     text = without_thoughts(reply)
     match = re.search(r'\{(?=\s*["}]).*\}|\[(?=\s*["\]]).*\]', text, re.DOTALL)  # "[1]" in a line of prose is no list
     if match:

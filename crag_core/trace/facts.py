@@ -4,8 +4,6 @@ One table names what each fact depends on; taking a run over and going on with i
 written or checked is made anew from the facts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 What cannot be told by the same noun, number, preposition, name or time is not guessed: there is no replacement then.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -32,7 +30,6 @@ _WHERE = frozenset(["", *words("in on at near of for to im auf")])
 """Prepositions that stand for each other before a name."""
 _NO_NOUN = re.compile(r"ones?|\w+est|first|last|next|second|other|others|same|rest|before|after|else|\w+ing")
 _LONGEST = 8
-"""Words of a follow-up that is one phrase."""
 OPENER = re.compile(
     r"\W*(?:(?:and|but|or|so|then|also|ok|okay|und|oder|aber|et|ou|mais|n)\b[\s,]*|&\s*)*"
     r"(?:(?:(?:what|how) ab(?:ou)?t|(?:the )?same (?:for|with)|was ist mit|wie (?:ist|sieht) es (?:mit|bei))\b)?\s*",
@@ -221,7 +218,7 @@ def _put(name: str, question: str, pointing: str) -> str:
 
 
 def speaks_of_before(sentence: str, before: str, now: str) -> bool:
-    """Whether it names something that only the question `before` asks for, and nothing that only this one, `now`, does.
+    """Whether it names what only the question `before` asks for, and nothing that only this one, `now`, does.
 
     It has to name something of what both ask, too.
     """

@@ -1,7 +1,5 @@
 """A run as one flat record (the result metadata of description 000), and the figures it adds to many. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,7 +19,6 @@ from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 
 _AFTER = {StepName.ANSWER, StepName.CHECK_ANSWER, StepName.SECOND_OPINION}
-"""Steps that come after retrieval and its correction."""
 _STRATEGIES = {
     CorrectionKind.EXPAND: "query_expansion",
     CorrectionKind.READ: "whole_documents",
@@ -89,7 +86,6 @@ class Summary:
 
 
 def summarize(trace: Trace) -> Summary:
-    """The run under its own policy."""
     routed = reroute(trace, trace.settings.policy)
     decision, decision_path, knowledge = routed.decision, routed.decision_path, routed.knowledge
     strategies = _strategies(trace, used_web=bool(knowledge.external))
@@ -196,7 +192,6 @@ class Measured:
 
 
 def measure(trace: Trace, at: float) -> Measured:
-    """The run under its own policy, as it was taken."""
     is_assembled = trace.context is not None
     summary = summarize(trace)
     usage = trace.own_usage

@@ -108,7 +108,6 @@ class Trace:
 
     @property
     def fingerprint(self) -> str:
-        """Equal for runs made under equal settings."""
         return serialization.fingerprint(self.settings)
 
     def judgement(self, policy: Policy) -> Sufficiency | None:
@@ -118,7 +117,6 @@ class Trace:
         return next(alike, None) if policy.judges_together else None
 
     def consolidated(self, most: int | None, excerpts: tuple[Excerpt, ...]) -> Consolidation | None:
-        """What a model made of just these excerpts and at most `most` passages of its own, or why it made nothing."""
         asked = (most, context_ids(excerpts))
         return next((one for one in self.consolidations if (one.most, one.context) == asked), None)
 
@@ -158,7 +156,6 @@ class Trace:
 
     @property
     def asked(self) -> str:
-        """The question as it was typed."""
         return self.follow_up.asked if self.follow_up else self.question
 
     @property
@@ -178,7 +175,6 @@ class Trace:
 
     @property
     def own_usage(self) -> Usage:
-        """Without what the steps had cost that were taken over from another run."""
         return sum((step.usage for step in self.steps if not step.taken_over), Usage())
 
     @property
@@ -202,7 +198,6 @@ class Trace:
 
     @property
     def failure(self) -> Step | None:
-        """The step at which the run broke off, if it did."""
         broken = (step for step in self.steps if step.state in (StepState.FAILED, StepState.STOPPED))
         return next((step for step in broken if step.name != StepName.SECOND_OPINION), None)
 
@@ -221,7 +216,6 @@ class Trace:
 
     @property
     def every_passage(self) -> tuple[Passage, ...]:
-        """Chunks of the documents, then snippets of the web."""
         return self.all_passages + self.web_passages
 
     @property
@@ -231,12 +225,10 @@ class Trace:
 
     @property
     def all_grades(self) -> tuple[Grade, ...]:
-        """Of corpus and web."""
         return (self.grades or ()) + ((self.web.grades if self.web else None) or ())
 
     @property
     def all_strips(self) -> tuple[Strip, ...]:
-        """Of corpus and web."""
         return (self.strips or ()) + ((self.web.strips if self.web else None) or ())
 
     def grade_of(self, passage_id: str) -> Grade | None:
@@ -286,7 +278,6 @@ class Trace:
 
 
 def upgraded_settings(plain: Any) -> Any:
-    """Settings of a record with the policy in its present form; what is none is left to be refused."""
     policy = plain.get("policy") if isinstance(plain, dict) else None
     return plain | {"policy": upgrade(policy)} if isinstance(policy, dict) else plain
 

@@ -1,7 +1,5 @@
 """The one SQLite file of a home, which several threads and processes may create and use at once."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sqlite3
@@ -98,7 +96,6 @@ def connect(path: Path, writes: bool, busy: float = BUSY_S) -> tuple[sqlite3.Con
 
 @contextmanager
 def earlier(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a file of an earlier version, which is read and not made."""
     with closing(connect(path, writes=True)[0]) as database:
         yield database
 
@@ -113,7 +110,6 @@ def copy(path: Path, target: Path) -> None:
 
 
 def explain(error: BaseException, path: Path) -> tuple[str, str]:
-    """What went wrong in a few words, and what to do."""
     detail = str(getattr(error, "strerror", None) or error or type(error).__name__)
     if isinstance(error, Gone):
         return detail, f"Put a backup of it back; or delete {made(path)} too, to begin with an empty one."

@@ -3,8 +3,6 @@
 Other private networks stay allowed, since model servers stand there; not for pages that a web search found.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import socket

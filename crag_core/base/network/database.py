@@ -77,7 +77,6 @@ def read_postgres_url(text: str, setting: str) -> tuple[URL, dict[str, Any]]:
 
 
 def name_of(address: URL) -> str:
-    """Without user, password and options."""
     host = address.host or ""
     place = f"[{host}]" if ":" in host else host
     port = f":{address.port}" if address.port else ""
@@ -85,7 +84,6 @@ def name_of(address: URL) -> str:
 
 
 def hide_password(text: str, address: URL) -> str:
-    """In what a server or a driver says."""
     for secret in (address.password, address.query.get("password")):
         if secret:
             text = text.replace(str(secret), "…")

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import ssl
 
 LARGEST_LIST = 5_000_000
-"""Bytes of what a server says of its models."""
 LARGEST_REPLY = 20_000_000
 """Bytes of one reply of a model, streamed or not; a long one has some hundred thousand."""
 Refusal = Callable[[str], str]
@@ -128,7 +127,6 @@ def _check_packing(response: httpx.Response) -> None:
 
 
 def _is_asked_here(url: httpx.URL) -> bool:
-    """Whether this machine looks the name up, and not a proxy; an address needs no look-up."""
     try:
         ipaddress.ip_address(url.host)
         return False
@@ -137,7 +135,6 @@ def _is_asked_here(url: httpx.URL) -> bool:
 
 
 def _has_proxy_for(url: httpx.URL) -> bool:
-    """Whether the environment names a proxy for such an address."""
     proxies = getproxies()
     return url.scheme in proxies or "all" in proxies
 

@@ -4,8 +4,6 @@ Sentence ends are found by rule, since a strip must keep its exact place in the 
 brings must work without a model. Every character that is not white space belongs to exactly one strip.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

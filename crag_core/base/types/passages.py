@@ -1,7 +1,5 @@
 """What retrieval finds: passages with every score, and the rounds after the first."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,7 +23,6 @@ class Origin(StrEnum):
 
 
 UNNAMED = "unnamed source"
-"""The source of a passage that came without any."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Who checks the sentences of an answer, by the setting CRAG_SUPPORT as a run records it. Pure."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 MINICHECK = "bespoke-minicheck"
@@ -9,8 +7,6 @@ MINICHECK = "bespoke-minicheck"
 
 
 class Checker(StrEnum):
-    """What kind of checker a setting names."""
-
     WORDS = "words"
     LANGUAGE_MODEL = "a language model"
     MINICHECK = "the fact-checking language model bespoke-minicheck"
@@ -28,5 +24,4 @@ def checker_of(setting: str) -> Checker:
 
 
 def asks_language_model(setting: str) -> bool:
-    """Whether it costs a call a sentence."""
     return checker_of(setting) in (Checker.LANGUAGE_MODEL, Checker.MINICHECK)
