@@ -230,7 +230,9 @@ def _verdict_of(said: Any, record: dict[str, Any], verdicts: Mapping[str, str]) 
         asked = ", ".join(dict.fromkeys(verdicts.values()))
         return VerdictReply(None, cause=f"the verdict {str(said)[:40]!r} is none of: {asked}")
     listed = named[:_MOST_NAMED] if isinstance(named, list) else [named]
-    numbers = filter(None, map(_number_of, listed))
+    whole = (str(one) for one in listed if isinstance(one, int | str) and not isinstance(one, bool))
+    found = (_NAME.fullmatch(one) for one in whole if not one.startswith("-"))
+    numbers = (int(match.group(1)) for match in found if match)
     return VerdictReply(verdicts[words], tuple(dict.fromkeys(numbers)))
 
 
@@ -238,13 +240,6 @@ def _said_alone(reply: str) -> Iterator[str]:
     yield from map(_bare_words, [reply, *(line for line in reply.splitlines() if _LABELLED_LINE.match(line))])
     if len(set(_LETTER.findall(reply))) == 1 and (first := _LETTER.match(reply)):
         yield first.group(1).lower()
-
-
-def _number_of(named: Any) -> int | None:
-    """3 of 3, "3" and "[3]"; None of anything else."""
-    is_whole = isinstance(named, int | str) and not isinstance(named, bool) and not str(named).startswith("-")
-    match = _NAME.fullmatch(str(named)) if is_whole else None
-    return int(match.group(1)) if match else None
 
 
 def _bare_words(text: str) -> str:

@@ -57,11 +57,14 @@ def expand(
     known = _forms_of(word for text in (question, *asked) for word in words(text))
     added: list[tuple[str, str]] = []
     for term in _find_terms(question, keywords, synonyms):
-        fresh = [synonym for synonym in synonyms[term] if not _is_known(words(synonym), known)][:max_synonyms]
+        new = [one for one in synonyms[term] if any(known.isdisjoint(_forms(word)) for word in words(one))]
+        fresh = new[:max_synonyms]
         added += [(synonym, f"synonym of {term}") for synonym in fresh]
         known |= _forms_of(word for synonym in fresh for word in words(synonym))
     vocabulary: list[tuple[str, str]] = []
-    for neighbour in _rank(_find_neighbours(keywords, passages, stop_words), len(passages)):
+    near = _find_neighbours(keywords, passages, stop_words)
+    often = [one for one in near if (one.count if len(passages) == 1 else len(one.passages)) >= 2]
+    for neighbour in sorted(often, key=lambda one: (len(one.passages), one.count), reverse=True):
         if len(vocabulary) < max_vocabulary and not known.intersection(_forms_of([neighbour.word])):
             vocabulary.append((_spell(neighbour), _explain(neighbour, keywords, len(passages))))
             known |= _forms_of([neighbour.word])
@@ -120,19 +123,10 @@ def _find_neighbours(
     return (neighbour for word, neighbour in found.items() if word not in stop_words and _is_term(word))
 
 
-def _rank(neighbours: Iterable[_Neighbour], passages: int) -> list[_Neighbour]:
-    often = [one for one in neighbours if (one.count if passages == 1 else len(one.passages)) >= 2]
-    return sorted(often, key=lambda one: (len(one.passages), one.count), reverse=True)
-
-
 def _is_term(word: str) -> bool:
     if len(word) < 3:
         return bool(_SHORT_WORD.fullmatch(word))
     return any(map(str.isalpha, word))
-
-
-def _is_known(wanted: Sequence[str], known: set[str]) -> bool:
-    return all(known.intersection(_forms(word)) for word in wanted)
 
 
 @lru_cache(maxsize=10_000)

@@ -76,7 +76,9 @@ def replay_rounds(
         decision, before = look(passages), ""
         if earlier and not passages and decision.next_round is None:
             passages = tuple(earlier.values())
-            decision, before = look(passages), _found_nothing(len(path) + 1, len(passages))
+            decision = look(passages)
+            before = f"iteration {len(path) + 1} found nothing, so the {len(passages)} chunks of those before it are "
+            before += "looked at again: "
         if decision.is_from_memory:
             return DecisionPath((Iteration(path, (), decision),), ())
         ungraded = () if UNSURE in dict(signals) else _ungraded(policy, passages, grades, decision)
@@ -98,10 +100,6 @@ def replay_rounds(
         iterations.append(Iteration(path, passages, _told(decision, before, after)))
         wanted = (*path, following) if following and not found else None
         return DecisionPath(tuple(iterations), evidence, ungraded, wanted, not_made)
-
-
-def _found_nothing(iteration: int, earlier: int) -> str:
-    return f"iteration {iteration} found nothing, so the {earlier} chunks of those before it are looked at again: "
 
 
 def _told(decision: Decision, before: str, after: str = "") -> Decision:

@@ -1,9 +1,8 @@
 """The stages "consolidate", "answer", quoted or generated, and "check answer": how far the evidence supports it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
@@ -16,7 +15,7 @@ from crag_core.base.types.answers import Answer, AnswerState, Support
 from crag_core.base.types.knowledge import Consolidation, Excerpt
 from crag_core.base.types.steps import StepName, StepState, Usage
 from crag_core.decision.policy import ContextJudge
-from crag_core.pipeline.run import Parts, Result, Run
+from crag_core.pipeline.run import Parts, Result, Run, ask_twice
 from crag_core.trace.consolidation import Recalled, in_brief, parse_pieces, parse_recalled
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import pieces_of, summed_up
@@ -49,63 +48,32 @@ def consolidate(trace: Trace, parts: Parts, run: Run) -> Result | None:
         text = "no language model to ask; the evidence is used as it is"
         told = any(step.summary == text for step in trace.steps)
         return None if told else Result({}, text, state=StepState.SKIPPED)
-    asking = _Consolidating(trace.question, excerpts, most, parts.model, parts.prompts, run)
     try:
-        found = asking.result()
+        found, usage = _consolidated(trace.question, excerpts, most, parts.model, parts.prompts, run)
     except Stopped:
         raise
     except CragError as error:
         text = f"not consolidated, the evidence is used as it is: {error.message}"
-        return Result({}, text, asking.usage, StepState.SKIPPED, error.hint, type(error).__name__)
-    return Result({"consolidations": (*trace.consolidations, found)}, in_brief(found), asking.usage)
+        return Result({}, text, Usage(calls=1), StepState.SKIPPED, error.hint, type(error).__name__)
+    return Result({"consolidations": (*trace.consolidations, found)}, in_brief(found), usage)
 
 
-@dataclass
-class _Consolidating:
-    question: str
-    excerpts: tuple[Excerpt, ...]
-    most: int
-    model: LanguageModel
-    prompts: Prompts
-    run: Run
-    usage: Usage = field(default_factory=Usage)
-    raw: list[str] = field(default_factory=list)
-
-    def result(self) -> Consolidation:
-        shown = Consolidation(context_ids(self.excerpts), self.most)
-        recalled = self._recall() if self.most else Recalled(())
-        if recalled.passages is None:
-            return replace(shown, raw=self._raw, cause=f"{recalled.cause} (asked twice)")
-        shown = replace(shown, own=recalled.passages)
-        asked = self.prompts.consolidate(self.question, self.excerpts, shown.own)
-        made = partial(parse_pieces, excerpts=len(self.excerpts), own=len(shown.own))
-        found = made(self._reply(asked, replies.CONSOLIDATION_SCHEMA))
-        if found.pieces is None:
-            again = self.prompts.again(asked, self.raw[-1], found.cause)
-            found = made(self._reply(again, replies.CONSOLIDATION_SCHEMA))
-        cause = f"{found.cause} (asked twice)" if found.pieces is None else ""
-        return replace(shown, pieces=found.pieces or (), raw=self._raw, cause=cause)
-
-    def _recall(self) -> Recalled:
-        asked, schema = self.prompts.recall(self.question, self.most), replies.recall_schema(self.most)
-        found = parse_recalled(self._reply(asked, schema), self.most)
-        if found.passages is None:
-            found = parse_recalled(self._reply(self.prompts.again(asked, self.raw[-1], found.cause), schema), self.most)
-        return found
-
-    def _reply(self, asked: Messages, schema: dict[str, Any]) -> str:
-        try:
-            reply = self.model.complete(asked, self.run.cancel, schema)
-        except CragError:
-            self.usage += Usage(calls=1)
-            raise
-        self.usage += reply.usage
-        self.raw.append(reply.text)
-        return reply.text
-
-    @property
-    def _raw(self) -> str:
-        return "\n---\n".join(self.raw)
+def _consolidated(
+    question: str, excerpts: tuple[Excerpt, ...], most: int, model: LanguageModel, prompts: Prompts, run: Run
+) -> tuple[Consolidation, Usage]:
+    """Two requests: for what the model knows, and for what both say; raises a `CragError` where it cannot be asked."""
+    shown = Consolidation(context_ids(excerpts), most)
+    recalled, raw, usage = Recalled(()), tuple[str, ...](), Usage()
+    if most:
+        asked, recall = prompts.recall(question, most), partial(parse_recalled, most=most)
+        recalled, raw, usage = ask_twice(model, prompts, asked, recall, run.cancel, replies.recall_schema(most))
+    if recalled.passages is None:
+        return replace(shown, raw="\n---\n".join(raw), cause=f"{recalled.cause} (asked twice)"), usage
+    asked = prompts.consolidate(question, excerpts, recalled.passages)
+    read = partial(parse_pieces, excerpts=len(excerpts), own=len(recalled.passages))
+    found, said, spent = ask_twice(model, prompts, asked, read, run.cancel, replies.CONSOLIDATION_SCHEMA)
+    made = replace(shown, own=recalled.passages, pieces=found.pieces or (), raw="\n---\n".join((*raw, *said)))
+    return replace(made, cause=f"{found.cause} (asked twice)" if found.cause else ""), usage + spent
 
 
 def write(trace: Trace, parts: Parts, run: Run) -> Result | None:

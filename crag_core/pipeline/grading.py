@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from crag_core.base.concurrency.cancellation import REPLIED
@@ -18,7 +19,7 @@ from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import StepName, StepState, Usage
 from crag_core.decision.policy import ContextJudge
 from crag_core.decision.steps import DOCUMENTS
-from crag_core.pipeline.run import Parts, Result, Run
+from crag_core.pipeline.run import Parts, Result, Run, ask_twice
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import why_cut, without_thoughts
 from crag_core.trace.opinions import grades_under, with_opinion
@@ -73,14 +74,11 @@ def _rate(
 ) -> tuple[Sufficiency, str, Usage]:
     """A label for the whole context; a reply that cannot be read is asked for once more, with what was wrong."""
     asked, shown = prompts.sufficient(question, [passage.text for passage in passages])
-    reply = model.complete(asked, run.cancel, SUFFICIENT_SCHEMA)
-    found, usage, raw = parse_verdict(reply.text, SUFFICIENCY_SAID), reply.usage, reply.text
-    if found.verdict is None:
-        reply = model.complete(prompts.again(asked, reply.text, found.cause), run.cancel, SUFFICIENT_SCHEMA)
-        found, usage = parse_verdict(reply.text, SUFFICIENCY_SAID), usage + reply.usage
-        raw = f"{raw}\n--- asked again ---\n{reply.text}" if found.verdict is None else reply.text
+    read = partial(parse_verdict, verdicts=SUFFICIENCY_SAID)
+    found, replies, usage = ask_twice(model, prompts, asked, read, run.cancel, SUFFICIENT_SCHEMA)
+    raw = replies[-1] if found.verdict else "\n--- asked again ---\n".join(replies)
     score = None if found.verdict is None else float(found.verdict == SUFFICIENT)
-    told = next((record.get("explanation") for record in parse_records(reply.text, "verdict")), "")
+    told = next((record.get("explanation") for record in parse_records(replies[-1], "verdict")), "")
     reason = told.strip() if isinstance(told, str) else ""
     ids = tuple(passage.id for passage in passages)
     cause = "" if found.verdict else f"{found.cause} (asked twice)"

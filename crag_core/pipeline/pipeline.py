@@ -335,17 +335,15 @@ class OpenRun:
         self.run_stages(LAST if self.trace.settings.policy.has("consolidate") else (LAST[0], LAST[-1]))
 
     def write(self) -> None:
-        self.run_stages(((StepName.ANSWER, _write),))
-        if self.can_continue:
-            self.check()
+        # from the record as its edits have it, the scores of what it quotes included
+        self._answer(lambda trace, parts, run: answer_stages.write(edited(trace), parts, run))
 
     def answered(self, text: str, writer: str) -> None:
         """Somebody else has written the answer from the corrected evidence."""
+        self._answer(lambda trace, parts, run: answer_stages.written_by(trace, text, writer))
 
-        def note(trace: Trace, parts: Parts, run: Run) -> Result:
-            return answer_stages.written_by(trace, text, writer)
-
-        self.run_stages(((StepName.ANSWER, note),))
+    def _answer(self, stage: Stage) -> None:
+        self.run_stages(((StepName.ANSWER, stage),))
         if self.can_continue:
             self.check()
 
@@ -385,10 +383,6 @@ def raise_failure(trace: Trace) -> None:
             "This run waits for approval of its web query, or of pages to read, and nobody can be asked here.",
             hint='Build the pipeline with web="auto" or web="off".',
         )
-
-
-def _write(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    return answer_stages.write(edited(trace), parts, run)
 
 
 def _is_partly_graded(trace: Trace) -> bool:

@@ -136,7 +136,7 @@ def _refined(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) 
     own = keyword_query(trace.question, parts.meter.keywords)
     text = " ".join([own, *(term for term, _ in grown.added)])
     fallback = _Query(text, Engine.HYBRID, "keywords of question and chunks", grown.added)
-    if _is_among(text, tried):
+    if text.casefold() in {query.casefold() for query in tried}:
         fallback = _Query("", Engine.HYBRID, "no keywords of question and chunks are left that were not asked")
     return _ask(parts.prompts.keywords(trace.question, tried, limit), fallback, parts, run, tried)
 
@@ -158,10 +158,6 @@ _WRITERS: dict[str, Callable[[Trace, DecisionPath, Parts, Run], _Query]] = {
     "rewritten": _rewritten,
     "expanded": _expanded,
 }
-
-
-def _is_among(query: str, tried: Sequence[str]) -> bool:
-    return query.casefold() in {text.casefold() for text in tried}
 
 
 def _grow(trace: Trace, passages: tuple[Passage, ...], parts: Parts, asked: Sequence[str] = ()) -> Expansion:

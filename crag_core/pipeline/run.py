@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from threading import Event, Lock, Timer
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from crag_core.base.concurrency.cancellation import POLL_SECONDS
 from crag_core.base.errors import BadRecord
@@ -19,6 +19,7 @@ from crag_core.base.protocols import (
     Clock,
     Evaluator,
     LanguageModel,
+    Messages,
     PageReader,
     Retriever,
     StripEvaluator,
@@ -202,6 +203,37 @@ class TimedCancel(Event):
             super().wait(min(left, POLL_SECONDS))
             left -= POLL_SECONDS
         return self.is_set()
+
+
+class _Read(Protocol):
+    @property
+    def cause(self) -> str: ...
+
+
+_Found = TypeVar("_Found", bound=_Read)
+
+
+def ask_twice(
+    model: LanguageModel,
+    prompts: Prompts,
+    asked: Messages,
+    read: Callable[[str], _Found],
+    cancel: Cancel,
+    schema: dict[str, Any],
+) -> tuple[_Found, tuple[str, ...], Usage]:
+    """What is read of the model's reply, its replies and their cost.
+
+    One that cannot be read, and so has a cause, is asked for once more, with what was wrong.
+    """
+    replies: list[str] = []
+    usage, messages = Usage(), asked
+    while True:
+        reply = model.complete(messages, cancel, schema)
+        found, usage = read(reply.text), usage + reply.usage
+        replies.append(reply.text)
+        if not found.cause or len(replies) == 2:
+            return found, tuple(replies), usage
+        messages = prompts.again(asked, reply.text, found.cause)
 
 
 def now() -> str:

@@ -6,6 +6,7 @@ A stage takes the trace so far and gives a `Result`, or None when there is nothi
 import json
 import re
 from dataclasses import replace
+from functools import partial
 
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.prompts import replies
@@ -20,7 +21,7 @@ from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import StepState, Usage
 from crag_core.decision.refine import decompose
 from crag_core.decision.signals import CLASSES, class_by_rule
-from crag_core.pipeline.run import Parts, Result, Run
+from crag_core.pipeline.run import Parts, Result, Run, ask_twice
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import carried_out, decision_path_of, reroute
 from crag_core.trace.trace import Trace, context_ids
@@ -37,18 +38,13 @@ def classify(trace: Trace, parts: Parts, run: Run) -> Result | None:
         text = f"{label}, by a rule: no language model to ask"
         told = any(step.summary == text for step in trace.steps)
         return None if told else Result({}, text, state=StepState.SKIPPED)
-    asked = parts.prompts.classify(trace.question)
-    reply = parts.model.complete(asked, run.cancel, replies.CLASS_SCHEMA)
-    found, usage, raw = parse_verdict(reply.text, replies.CLASSES_SAID), reply.usage, reply.text
-    if found.verdict is None:
-        again = parts.prompts.again(asked, reply.text, found.cause)
-        reply = parts.model.complete(again, run.cancel, replies.CLASS_SCHEMA)
-        found, usage, raw = parse_verdict(reply.text, replies.CLASSES_SAID), usage + reply.usage, f"{raw}\n{reply.text}"
+    asked, read = parts.prompts.classify(trace.question), partial(parse_verdict, verdicts=replies.CLASSES_SAID)
+    found, said, usage = ask_twice(parts.model, parts.prompts, asked, read, run.cancel, replies.CLASS_SCHEMA)
     label = (found.verdict or "").upper()
     meanings = {"A": "no document is needed", "B": "one retrieval", "C": "several rounds"}
     cause = "" if label else f"{found.cause} (asked twice)"
     summary = f"{label}: {meanings[label]}" if label else f"not sorted: {cause}"
-    return Result({"question_class": QuestionClass(label, raw, cause)}, summary, usage)
+    return Result({"question_class": QuestionClass(label, "\n".join(said), cause)}, summary, usage)
 
 
 def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:

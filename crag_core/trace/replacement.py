@@ -151,7 +151,10 @@ def _place(part: _Phrase, new: _Text, old: _Text) -> _Phrase | None:
     head, places = terms_of(new.bare[new.phrases[0].end - 1]), range(len(old.tokens))
     if part.kind is _Kind.NUMBER and part.end - part.first == 1:
         same = [_Phrase(at, at, at + 1, "", "", part.kind) for at in places if any(map(str.isdigit, old.bare[at]))]
-    elif not (same := [_from_start(one, at, old) for one, at in _words_of(old) if terms_of(old.bare[at]) == head]):
+    else:
+        words_of = [(one, at) for one in old.phrases for at in range(one.first, one.end)]
+        same = [_from_start(one, at, old) for one, at in words_of if terms_of(old.bare[at]) == head]
+    if not same:
         alike = [one for one in old.phrases if _is_like(part, one, old, is_cased=new.is_cased)]
         same = [one for one in alike if part.placing and one.placing == part.placing] or alike
     if len(same) == 1:
@@ -162,10 +165,6 @@ def _place(part: _Phrase, new: _Text, old: _Text) -> _Phrase | None:
     end = len(old.tokens)
     is_added = is_added and (part.placing == "with" or part.kind is _Kind.TIME)
     return _Phrase(end, end, end, part.placing, "", part.kind) if is_added else None
-
-
-def _words_of(old: _Text) -> list[tuple[_Phrase, int]]:
-    return [(one, place) for one in old.phrases for place in range(one.first, one.end)]
 
 
 def _from_start(one: _Phrase, place: int, old: _Text) -> _Phrase:

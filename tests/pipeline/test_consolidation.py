@@ -148,7 +148,7 @@ def test_a_model_that_is_away_costs_nobody_the_answer_and_is_asked_when_it_is_wa
     made, model = bench(consolidate=failing_once(CONFLICT))
     trace = made.pipeline.run(QUESTION)
     (step,) = [step for step in trace.steps if step.name == "consolidate"]
-    assert (step.state, step.usage.calls, step.error) == (StepState.SKIPPED, 2, "ModelUnavailable")
+    assert (step.state, step.error) == (StepState.SKIPPED, "ModelUnavailable")
     assert trace.failure is None and trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
     assert reroute(trace, POLICY).missing == (Missing.CONSOLIDATION,)
     done = made.pipeline.resume(made.pipeline.adopt(trace))

@@ -20,11 +20,7 @@ Value = TypeVar("Value")
 POLL_SECONDS = 0.05
 
 
-def _nobody() -> None:
-    """Hears nothing."""
-
-
-REPLIED: ContextVar[Callable[[], object]] = ContextVar("crag_replied", default=_nobody)
+REPLIED: ContextVar[Callable[[], object]] = ContextVar("crag_replied", default=lambda: None)
 """Hears of each reply, or failure, of the model calls that are made together here, before all of them are back."""
 
 

@@ -155,7 +155,8 @@ class Prompts:
     def _judge_together(
         self, name: str, question: str, texts: Sequence[str], reply: str, most: int = JUDGED_TOGETHER
     ) -> Messages:
-        shown = (f"Document {n}:\n{as_evidence(_beginning(text, most))}" for n, text in enumerate(texts, start=1))
+        cut = (text if len(text) <= most else f"{text[:most]}..." for text in texts)
+        shown = (f"Document {n}:\n{as_evidence(text)}" for n, text in enumerate(cut, start=1))
         evidence = "\n\n".join(shown)
         return self._asked(name, question=harmless(question), evidence=evidence, reply=reply, count=len(texts))
 
@@ -177,10 +178,6 @@ def prompts_in(folder: str) -> Prompts:
 
 def shipped() -> Prompts:
     return prompts_in("")
-
-
-def _beginning(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def _told(turn: Turn) -> str:

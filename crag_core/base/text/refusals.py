@@ -119,7 +119,8 @@ def is_refusal(text: str) -> bool:
 
     One that begins with the agreed words is, whatever follows. "" is not.
     """
-    kinds = [_kind(one) for one in _sentences(text)] if len(text) <= _LONGEST else []
+    said = filter(None, map(_plain, _ENDS.split(text))) if len(text) <= _LONGEST else ()
+    kinds = list(map(_kind, said))
     return is_agreed(text) or (True in kinds and None not in kinds)
 
 
@@ -156,10 +157,6 @@ def _kind(sentence: str) -> bool | None:
     if _REFUSES.fullmatch(sentence) and not _GOES_ON.search(sentence):
         return True
     return False if _BESIDE.fullmatch(sentence) else None
-
-
-def _sentences(text: str) -> list[str]:
-    return [one for part in _ENDS.split(text) if (one := _plain(part))]
 
 
 def _plain(sentence: str) -> str:

@@ -70,7 +70,8 @@ def split(text: str) -> list[Span]:
 
 def _blocks(text: str) -> Iterator[tuple[int, int, bool | None]]:
     """(start, end, is prose) of each block; None marks a heading, False what must not be split into sentences."""
-    lines = _lines(text)
+    ends = [match.end() for match in re.finditer("\n", text)] + [len(text)]
+    lines = list(zip([0, *ends[:-1]], ends, strict=True))
     i = 0
     while i < len(lines):
         start, end = lines[i]
@@ -95,11 +96,6 @@ def _blocks(text: str) -> Iterator[tuple[int, int, bool | None]]:
             while i < len(lines) and _continues(text[slice(*lines[i])]):
                 i += 1
             yield lines[first][0], lines[i - 1][1], True
-
-
-def _lines(text: str) -> list[Span]:
-    ends = [match.end() for match in re.finditer("\n", text)] + [len(text)]
-    return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def _is_row(line: str) -> bool:
