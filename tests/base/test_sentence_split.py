@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from crag_core.base.text.sentences import MAX_STRIP, split
 
@@ -153,85 +150,6 @@ def test_a_long_stretch_without_a_stop_is_cut_at_spaces() -> None:
     assert all(len(piece) <= MAX_STRIP and set(piece.split()) == {"word"} for piece in found)
     assert " ".join(found).split() == text.split()
     assert len(found) <= 8
-
-
-def check_spans(text: str) -> None:
-    spans = split(text)
-    covered = [False] * len(text)
-    last = 0
-    for start, end in spans:
-        assert last <= start < end <= len(text)
-        assert text[start:end] == text[start:end].strip()
-        assert end - start <= MAX_STRIP
-        covered[start:end] = [True] * (end - start)
-        last = end
-    assert all(covered[at] or text[at].isspace() for at in range(len(text)))
-
-
-ALPHABET = "aZä1.,!?…:;()[]\"'“”„«»-*+•#|`~ \n\r\t東。！」あقا؟।अ\ud800\u00a0\x1c"
-
-
-@given(st.text(st.sampled_from(ALPHABET), max_size=120) | st.text(max_size=80))
-@example("# a\n\n# b\n```")
-@example("|a|\n|-|\n#\n")
-@example("#\u00a0\n")
-def test_strips_are_ordered_disjoint_trimmed_and_lose_nothing(text: str) -> None:
-    check_spans(text)
-
-
-def seconds_to_split(text: str) -> float:
-    """The best of three: what else the process does, such as collecting garbage, is not the splitter's time."""
-    taken = []
-    for _ in range(3):
-        start = time.process_time()
-        split(text)
-        taken.append(time.process_time() - start)
-    return min(taken)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "a",
-        ".",
-        ". ",
-        "a. ",
-        "Mr. ",
-        "Mr. A. ",
-        "a.b",
-        "x" * 999 + " ",
-        '."',
-        ".)",
-        ")",
-        "。",
-        "।",
-        "1. ",
-        "- ",
-        "- a\n",
-        "|",
-        "| ",
-        "|a|\n",
-        "|-",
-        "```\n",
-        "# a\n",
-        "#",
-        " ",
-        "\n",
-        " \n",
-        "\t. ",
-        "Yes. ",
-        "A.B.",
-        "1. Januar ",
-        "word word word ",
-    ],
-    ids=repr,
-)
-def test_the_time_grows_with_the_length_and_not_with_its_square(unit: str) -> None:
-    # Ten times the text takes about ten times as long; a quadratic step would take a hundred times.
-    rest = "x. The end is. Here."
-    short = seconds_to_split((unit * 10_000)[:10_000] + rest)
-    assert seconds_to_split((unit * 100_000)[:100_000] + rest) < 40 * max(short, 0.005)
 
 
 def test_a_row_of_a_table_is_one_sentence_whatever_its_cells_hold() -> None:

@@ -175,13 +175,6 @@ def test_what_does_not_fit_is_refused_by_its_path(data: Any, path: str, found: s
     assert found in refusal.value.message
 
 
-def test_an_unknown_name_of_a_choice_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(
-        BadRecord, match="state: expected 'done', 'skipped', 'failed', 'stopped' or 'waiting', found str 'ok'"
-    ):
-        from_plain(Step, {"name": "grade", "summary": "", "state": "ok"})
-
-
 def test_an_unknown_key_is_answered_with_the_nearest_known_one() -> None:
     with pytest.raises(BadRecord) as refusal:
         from_plain(Grade, GOOD | {"reson": "typo"}, "run.grades[3]")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -53,18 +52,6 @@ def test_what_hangs_and_what_fails_keeps_nobody_else(caplog: pytest.LogCaptureFi
     assert len(finished) == 2 and all(0 <= seconds <= 0.3 for seconds in finished)
     assert len(caplog.records) == 2
     wakes.set()
-
-
-def test_what_is_over_is_forgotten_and_what_comes_late_is_stopped() -> None:
-    background, said = Background(), []
-    leave = background.at_end(lambda: said.append("over"))
-    leave()
-    leave()
-    assert not background.is_ending()
-    background.close()
-    assert background.is_ending() and said == []
-    background.at_end(lambda: said.append("late"))
-    assert said == ["late"]
 
 
 # --- processes of their own
@@ -146,22 +133,6 @@ def test_a_command_that_is_interrupted_ends_with_130_and_without_a_traceback(wor
     with start(COMMAND.format(work=work, then=then)) as process:
         process.send_signal(signal.SIGINT)
         assert rest(process) == ("closed\n", "") and process.returncode == 130
-
-
-def test_output_that_cannot_be_written_is_an_error() -> None:
-    lines = ("from crag_core.base.concurrency import shutdown", "def command():", "    print('x'); return 0")
-    program = "\n".join((*lines, "shutdown.run(command)"))
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=ROOT,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            env={**os.environ, "PYTHONUNBUFFERED": ""},
-        )
-    assert done.returncode == 1 and done.stderr.startswith("error: the output cannot be written")
 
 
 def test_the_command_line_is_quiet_when_it_is_interrupted_while_it_starts() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from crag_core.base.errors import UnknownName
 from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import (
     STAND_IN,
@@ -131,7 +130,6 @@ NOT_DESCRIBED: dict[str, Any] = {
     "web": NO_WEB,
     "expansion": Expansion(),
 }
-TOGETHER = ("sufficient-context", "self-route")
 
 
 def test_every_policy_file_is_among_those_that_are_tested() -> None:
@@ -179,27 +177,7 @@ def test_a_preset_has_the_thresholds_of_its_description(
     assert len({one.name for one in of.presets}) == len(of.presets) and all(one.note for one in of.presets)
 
 
-def test_an_unknown_preset_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownName) as refusal:
-        policy_file("worst-chunk").preset("agressive")
-    assert refusal.value.message == "Unknown preset of policy 'worst-chunk' 'agressive'."
-    assert refusal.value.hint == "Did you mean 'aggressive'? Known: aggressive, conservative."
-
-
 # --- what a policy is asked for -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_policy_without_retrieval_differs_in_nothing_else(name: str) -> None:
-    of, given = policy_file(name), policy_file(name).without_retrieval()
-    changed = {"heuristic": (("keep", None),), "self-route": (("keep", None),)}.get(name, of.ambiguous)
-    skip = () if name == "adaptive-rag" else of.skip
-    alone = replace(of, max_rounds=1, skip=skip, ambiguous=changed)
-    if name == "agentic":  # the web is the one way that is left
-        again = tuple((step, ("web",) if step == "again" else value) for step, value in of.incorrect)
-        alone = replace(of, max_rounds=2, ambiguous=(("keep", None),), incorrect=again)
-    assert given == alone
-    assert of.for_grading() == replace(given, skip=(), top=None, max_rounds=1)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -218,18 +196,6 @@ def test_what_a_policy_becomes_without_a_language_model_and_how_that_is_said(nam
     assert (bool(of.without_model), of.needs_model) == (needs_model, needs_model)
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_what_the_stages_ask_of_a_policy(name: str) -> None:
-    of = policy_file(name)
-    assert of.reads_grades is (name not in ("heuristic", *TOGETHER))
-    assert of.scores_the_set is (name in ("heuristic", "signals", *TOGETHER))
-    assert of.judges_together is (name in TOGETHER)
-    assert of.classifies is (name == "adaptive-rag")
-    assert of.has("consolidate") is (name == "astute-rag")
-    assert of.doubtful is (Doubtful.ABSTAIN if name == "sufficient-context" else Doubtful.SHOW)
-    assert not of.is_plain
-
-
 @pytest.mark.parametrize(
     ("taking", "value"),
     [
@@ -245,15 +211,6 @@ def test_a_choice_is_taken_by_its_value_and_another_word_is_refused(taking: Call
     assert taking(value.value) is value
     with pytest.raises(ValueError, match="'abstian'"):
         taking("abstian")
-
-
-def test_thresholds_move_one_at_a_time() -> None:
-    of = policy_file("rank-weighted")
-    assert of.with_thresholds(lower=0.1) == replace(of, lower=0.1)
-    assert of.with_thresholds(upper=0.9) == replace(of, upper=0.9)
-    assert of.with_thresholds(cutoff=0.9) == replace(of, refinement=replace(of.refinement, cutoff=0.9))
-    assert of.with_thresholds() == of
-    assert of.with_thresholds(lower=0.0, upper=0.0).lower == 0.0
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(0.8, 0.7), (-0.1, 0.7), (0.3, 1.1), (float("nan"), 0.7)])

@@ -81,29 +81,6 @@ def test_words_beside_a_keyword_in_two_passages() -> None:
     assert expansion.query == "What does the ferry cost? Vennick"
 
 
-def test_more_passages_come_before_more_mentions_and_both_before_the_order_of_reading() -> None:
-    expansion = widen(
-        QUESTION,
-        "The ferry has a bell, and late, late, late crew, and a mast.",
-        "The ferry has a bell, and late, late crew, and a mast.",
-        "The ferry has crew.",
-    )
-    assert terms(expansion) == ["crew", "late", "bell", "mast"]
-    assert [reason[-11:] for _, reason in expansion.added] == ["in 3 chunks", *["in 2 chunks"] * 3]
-
-
-@pytest.mark.parametrize(
-    "word",
-    [
-        *["the", "after", "2025", "3.14", "at", "07:10", "£84.00", "_", "e4"],
-        *["cost", "costs", "ferries", "FERRY"],  # the question's own
-    ],
-)
-def test_words_that_say_nothing_new_are_not_added(word: str) -> None:
-    text = f"The ferry: {word}, {word}."
-    assert widen(QUESTION, text, text) == Expansion(QUESTION)
-
-
 def test_a_single_passage_must_say_it_twice() -> None:
     text = "The ferry goes to Vennick. Crew live in Vennick. Vennick is a ferry port; a small port."
     assert widen(QUESTION, text).added == (
@@ -174,17 +151,6 @@ def test_a_malformed_line_is_named_with_its_number(line: str) -> None:
     message = str(caught.value)
     assert message.startswith("mine.txt, line 3: expected 'term: synonym, other synonym', found '")
     assert line[:12].split(" #")[0].strip() in message and len(message) < 250 and caught.value.hint
-
-
-def test_the_file_that_comes_with_the_project() -> None:
-    text = (DATA / "synonyms.txt").read_text("utf-8")
-    synonyms = parse_synonyms(text)
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    assert 60 <= len(lines) == len(synonyms), "no term is there twice"
-    for term, others in synonyms.items():
-        expansion = expand(term, METER.keywords(term), synonyms, (), STOP_WORDS)
-        assert (others[0], f"synonym of {term}") in expansion.added, "a stop word or an inflection hides it"
-        assert (others[1], f"synonym of {term}") in expansion.added
 
 
 def test_the_example_of_description_000_is_expanded() -> None:

@@ -12,11 +12,9 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Extraction, Knowledge, Strip
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.base.types.web import WebOutcome, WebSearch
-from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy, Refinement, StripOrder
-from crag_core.decision.reasons import NOT_COMPARABLE
 from crag_core.decision.refine import REPEATED, decompose, left_after_refinement, recompose
-from tests.builders import changing, graded, kept, passage, policy, searched, strips_of, struck, web_page
+from tests.builders import changing, kept, passage, policy, searched, strips_of, struck, web_page
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half. The sea is blue.", document_id="fares", ordinal=0)
 TIMES = passage("p2", "The ferry leaves at eight. It is white.", document_id="times", ordinal=0)
@@ -69,37 +67,6 @@ def test_a_strip_must_score_above_the_cut_off(cutoff: float, strips: int) -> Non
     assert kept(verdicts).count("Dogs pay half.") == strips
 
 
-def test_kept_strips_are_joined_by_passage_and_the_rest_says_why() -> None:
-    knowledge = refine(refining(0.49))
-    assert texts(knowledge) == ["Adults pay nine euros. Dogs pay half.", "The ferry leaves at eight."]
-    assert [excerpt.strip_ids for excerpt in knowledge.internal] == [("p1#0", "p1#1"), ("p2#0",)]
-    assert struck(knowledge.verdicts) == {
-        "The sea is blue.": "score 0.10 ≤ cut-off 0.49",
-        "It is white.": "score 0.20 ≤ cut-off 0.49",
-    }
-    assert [verdict.strip for verdict in knowledge.verdicts] == list(STRIPS)
-    assert knowledge.external == () and knowledge.notes == ()
-
-
-def test_an_ungraded_strip_is_struck_out_as_not_graded_even_at_cut_off_zero() -> None:
-    strips = strips_of(FARES, ("Adults pay nine euros.", 0.01), ("Dogs pay half.", None))
-    knowledge = refine(refining(0.0), strips)
-    assert texts(knowledge) == ["Adults pay nine euros."]
-    assert struck(knowledge.verdicts) == {"Dogs pay half.": "not graded"}
-
-
-def test_the_same_sentence_is_kept_once_where_it_scores_best() -> None:
-    again = passage("p3", "Dogs  pay\nhalf. Cats pay nothing.")
-    strips = (*STRIPS, *strips_of(again, ("Dogs  pay\nhalf.", 0.8), ("Cats pay nothing.", 0.6)))
-    knowledge = refine(refining(0.49), strips, (*FOUND, again))
-    assert texts(knowledge) == [
-        "Adults pay nine euros.",
-        "The ferry leaves at eight.",
-        "Dogs  pay\nhalf. Cats pay nothing.",
-    ]
-    assert struck(knowledge.verdicts)["Dogs pay half."] == "the same sentence is kept already"
-
-
 def test_a_full_token_budget_keeps_the_best() -> None:
     # 4 words are 5 tokens, 3 words 3, 5 words 6: of 0.9, 0.7 and 0.5 the budget of 11 holds the first two.
     knowledge = refine(refining(0.49, budget=11))
@@ -133,19 +100,6 @@ def test_document_order_follows_the_documents_and_their_pages() -> None:
     assert texts(refine(refining(), strips, found)) == [early.text, late.text, other.text]
 
 
-def test_rank_order_follows_the_chunks_as_they_were_found() -> None:
-    late = passage("late", "Second part of it.", document_id="d1", ordinal=7)
-    other = passage("other", "From another book.", document_id="d2", ordinal=0)
-    early = passage("early", "First part of it. And more.", document_id="d1", ordinal=2)
-    strips = (
-        *strips_of(late, (late.text, 0.7)),
-        *strips_of(other, (other.text, 0.8)),
-        *strips_of(early, ("First part of it.", 0.6), ("And more.", 0.9)),
-    )
-    found = (late, other, early)
-    assert texts(refine(refining(order=StripOrder.RANK), strips, found)) == [late.text, other.text, early.text]
-
-
 def test_relevance_order_follows_the_scores_across_passages() -> None:
     knowledge = refine(refining(0.4, StripOrder.RELEVANCE))
     assert texts(knowledge) == ["Adults pay nine euros.", "The ferry leaves at eight.", "Dogs pay half."]
@@ -177,30 +131,6 @@ def test_one_graded_strip_of_any_passage_is_enough_to_refine() -> None:
     assert set(struck(knowledge.verdicts).values()) == {"not graded"} and knowledge.notes == ()
 
 
-@pytest.mark.parametrize("handling", [Handling.REFINE, Handling.EXTRACT])
-def test_a_discarded_passage_stays_out_where_nothing_could_be_refined(handling: Handling) -> None:
-    dropping = ruling(Action.AMBIGUOUS, handling, discarded={"p1": "score 0.10 < 0.40"})
-    graded_there = (STRIPS[0], *UNREAD[1:])  # what is discarded says nothing of the others
-    knowledge = recompose(refining(0.49), dropping, FOUND, graded_there, None, None)
-    assert texts(knowledge) == [TIMES.text]
-    assert struck(knowledge.verdicts)["Adults pay nine euros."].startswith("its chunk was discarded")
-    assert knowledge.notes == (USED_AS_THEY_ARE,)
-
-
-def test_web_text_that_could_not_be_refined_is_used_as_it_is_and_that_is_told() -> None:
-    strips = tuple(replace(strip, score=None) for strip in SEARCH.strips or ())
-    knowledge = recompose(refining(0.49), INCORRECT, FOUND, STRIPS, None, replace(SEARCH, strips=strips))
-    assert texts(knowledge) == [NEWS.text]
-    assert knowledge.notes == ("No sentence of the web could be graded, so its results are used as they are.",)
-
-
-def test_a_dropped_passage_takes_its_strips_with_it() -> None:
-    dropping = ruling(Action.AMBIGUOUS, Handling.REFINE, discarded={"p1": "score 0.30 < 0.40"})
-    knowledge = recompose(policy("rank-weighted"), dropping, FOUND, STRIPS, None, None)
-    assert texts(knowledge) == ["The ferry leaves at eight."]
-    assert struck(knowledge.verdicts)["Adults pay nine euros."] == ("its chunk was discarded: score 0.30 < 0.40")
-
-
 # Whole passages
 
 
@@ -217,39 +147,6 @@ def test_whole_passages_stop_at_the_token_budget_and_say_so() -> None:
     assert texts(recompose(replace(small, refinement=Refinement(budget=24)), AS_IT_IS, FOUND, (), None, None)) == [
         FARES.text,
         TIMES.text,
-    ]
-
-
-def test_of_a_first_passage_that_is_longer_than_the_budget_whole_sentences_go_in() -> None:
-    small = replace(WHOLE, refinement=Refinement(budget=9))
-    knowledge = recompose(small, AS_IT_IS, FOUND, STRIPS, None, None)
-    assert texts(knowledge) == ["Adults pay nine euros. Dogs pay half."]
-    assert knowledge.excerpts[0].strip_ids == tuple(strip.id for strip in STRIPS[:2]), "no other one is quoted"
-    assert struck(knowledge.verdicts)["The sea is blue."] == "the token budget was full"
-    assert knowledge.notes == (
-        "The token budget of 9 holds 1 of 2 chunks.",
-        "The first chunk alone is longer than the token budget of 9: about 9 of its 14 tokens are used, from its "
-        "beginning.",
-    )
-
-
-def test_a_passage_that_does_not_fit_stops_no_smaller_one_behind_it() -> None:
-    long, short = passage("p8", "The sea is blue. " * 5), passage("p9", "Dogs pay half.")
-    small = replace(WHOLE, refinement=Refinement(budget=14 + 5))
-    knowledge = recompose(small, AS_IT_IS, (FARES, long, short), None, None, None)
-    assert texts(knowledge) == [FARES.text, short.text]
-    assert knowledge.notes == ("The token budget of 19 holds 2 of 3 chunks.",)
-
-
-def test_after_the_last_iteration_passages_go_in_whole_though_none_was_worth_keeping() -> None:
-    of = replace(policy("agentic"), max_rounds=2)
-    found, grades = graded(0.1, 0.2, 0.1)
-    decision = decide(of, found, grades, (), ("keyword",))
-    assert decision.action is Action.INCORRECT
-    assert [excerpt.passage.id for excerpt in recompose(of, decision, found, None, None, None).internal] == [
-        "p1",
-        "p2",
-        "p3",
     ]
 
 
@@ -333,13 +230,6 @@ def test_a_sentence_of_corpus_and_web_goes_in_once_and_so_does_one_of_two_result
     assert struck_out == [*(["w1#1"] if internal else []), "w2#0"], "recorded"
 
 
-def test_a_web_that_says_nothing_new_is_told_as_such() -> None:
-    said = web_page("w1", "Adults pay nine euros.")
-    search = searched(said, strips=strips_of(said, ("Adults pay nine euros.", 0.9)))
-    knowledge = recompose(refining(0.49), AMBIGUOUS, FOUND, STRIPS, None, search)
-    assert knowledge.external == () and knowledge.notes == ("The web answered, but it says only what is kept already.",)
-
-
 def test_a_web_answer_of_which_nothing_is_kept_is_told() -> None:
     knowledge = recompose(refining(0.95), INCORRECT, FOUND, STRIPS, None, SEARCH)
     assert knowledge.excerpts == ()
@@ -399,15 +289,6 @@ def test_a_web_result_off_the_subject_is_left_out_whatever_its_sentences_score()
         "Buy our hats!": why,
     }
     assert knowledge.notes == ()
-
-
-def test_a_web_result_with_a_coarse_grade_is_left_out_beside_a_finer_one() -> None:
-    grades = (replace(_graded("on", (0.1, 0.9)), coarse=False), replace(_graded("off", (0.9, 1.0)), coarse=True))
-    knowledge = of_the_web(0.9, 0.9, grades=grades)
-    assert texts(knowledge) == ["A day ticket costs nine pounds."]
-    assert struck(knowledge.verdicts)["Buy our hats!"] == f"its chunk was discarded: {NOT_COMPARABLE}"
-    alone = of_the_web(0.9, 0.9, grades=tuple(replace(one, coarse=True) for one in grades))
-    assert texts(alone) == ["A day ticket costs nine pounds.", "Hats are back. Buy our hats!"]
 
 
 ONE_CHUNK = Extraction("p1", (2,))

@@ -46,16 +46,6 @@ LOW: Scored = {"p1": 0.1, "p2": 0.2, "p3": 0.1}
 HALF: Scored = {"p1": 0.5, "p2": 0.4, "p3": 0.2}
 
 
-@pytest.mark.parametrize(("scores", "wanted"), [(LOW, "keyword"), (HALF, "refine")])
-def test_a_round_that_was_not_made_is_wanted(scores: Scored, wanted: str) -> None:
-    decision_path = way(scores)
-    assert (decision_path.wanted, len(decision_path.iterations), ids(decision_path.evidence)) == (
-        (wanted,),
-        1,
-        "p1 p2 p3",
-    )
-
-
 # What a round gives to look at
 
 
@@ -69,19 +59,6 @@ def test_another_strategy_looks_only_at_what_it_found() -> None:
     decision_path = way(LOW | {"p4": 0.9, "p5": 0.8, "p6": 0.1}, round_of("keyword", *named("p4 p5 p6")))
     assert looks(decision_path) == [("", "p1 p2 p3", INCORRECT), ("keyword", "p4 p5 p6", CORRECT)]
     assert ids(decision_path.kept) == "p4 p5"
-
-
-def test_ways_mix_as_the_decisions_ask() -> None:
-    rounds = (
-        round_of("keyword", *named("p4 p5")),
-        round_of("keyword refine", *named("p6 p7")),
-    )
-    decision_path = way(LOW | {"p4": 0.5, "p5": 0.1, "p6": 0.95, "p7": 0.9}, *rounds)
-    assert looks(decision_path) == [
-        ("", "p1 p2 p3", INCORRECT),
-        ("keyword", "p4 p5", AMBIGUOUS),
-        ("keyword refine", "p4 p6 p7", CORRECT),
-    ]
 
 
 # Expansion
@@ -115,12 +92,6 @@ def test_an_expanded_retrieval_keeps_to_the_most_passages_and_to_the_token_budge
 
 
 # Which recorded round belongs to which way
-
-
-@pytest.mark.parametrize("path", ["rewritten", "refine", "refine keyword", "keyword rewritten", "expand", "KEYWORD"])
-def test_a_round_that_was_recorded_on_another_way_is_not_used(path: str) -> None:
-    decision_path = way(LOW | {"p4": 0.9}, round_of(path, passage("p4")))
-    assert (len(decision_path.iterations), decision_path.wanted) == (1, ("keyword",))
 
 
 def test_a_round_is_used_only_after_the_rounds_that_led_to_it() -> None:
@@ -167,35 +138,11 @@ def test_a_rule_that_measures_the_chunks_applies_to_each_round() -> None:
     assert (decision_path.decision.rule, decision_path.decision.action) == ("high_vector_score", CORRECT)
 
 
-def test_all_that_was_looked_at_is_listed_once_in_that_order() -> None:
-    decision_path = way(HALF | {"p4": 0.9, "p5": 0.8}, round_of("refine", *named("p4 p2 p5")))
-    assert ids(decision_path.looked_at) == "p1 p2 p3 p4 p5"
-    made = expanded(*"abc", then=("c", "d"))
-    assert ids(replay_rounds(policy("heuristic"), FOUND, None, even(0.6), (made,)).looked_at) == "a b c d"
-
-
 # Moving thresholds over a recorded way
 
 
 ROUNDS = (round_of("keyword", *named("p4 p5 p6")), round_of("keyword refine", *named("p7 p8")))
 ALL = LOW | {"p4": 0.5, "p5": 0.4, "p6": 0.1, "p7": 0.95, "p8": 0.9}
-
-
-@pytest.mark.parametrize(
-    ("lower", "upper", "iterations", "evidence"),
-    [
-        (0.3, 0.65, 3, "p4 p5 p7 p8"),  # as it was run: nothing kept, then 0.45, then 0.6875
-        (0.3, 0.45, 2, "p4 p5 p6"),  # the second iteration answers already
-        (0.05, 0.13, 1, "p1 p2 p3"),  # the first one does, with 0.1333
-        (0.3, 0.9, 3, "p4 p5 p7 p8"),  # the last one, though it is only ambiguous
-    ],
-)
-def test_where_an_earlier_iteration_answers_later_rounds_are_ignored(
-    lower: float, upper: float, iterations: int, evidence: str
-) -> None:
-    decision_path = way(ALL, *ROUNDS, of=AGENTIC.with_thresholds(lower, upper))
-    assert (len(decision_path.iterations), ids(decision_path.evidence)) == (iterations, evidence)
-    assert decision_path.wanted is None
 
 
 def test_thresholds_that_lead_another_way_want_another_round() -> None:

@@ -13,7 +13,7 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage, Round, Scores
 from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import replay_rounds
-from crag_core.decision.stability import Flip, Interval, flips, stability
+from crag_core.decision.stability import Interval, stability
 from tests.builders import POLICIES, even, grade, graded, passage, policy, round_of
 
 TINY = 1e-10  # far less than the distance of any two scores below, far more than a rounding error
@@ -89,26 +89,6 @@ def all_around(*scores: tuple[float | None, ...]) -> Evidence:
     return found[0], tuple(grades), (), tuple(rounds)
 
 
-@pytest.mark.parametrize("iterations", [1, 2, 3])
-@pytest.mark.parametrize(
-    "scores",
-    [
-        # Low enough to look again by keyword, which finds something good, or half good and refined.
-        ((0.2, 0.1, 0.25), (0.9, 0.8, 0.4), (0.5, 0.6, 0.4)),
-        ((0.2, 0.1, 0.25), (0.5, 0.35, 0.1), (), (), (0.95, 0.9, 0.85)),
-        # Good enough to refine, once and twice; the mean moves as `lower` drops one passage after the other.
-        ((0.4, 0.5, 0.35), (), (0.9, 0.8, 0.75, 0.2)),
-        ((0.4, 0.5, 0.35), (0.8, 0.8, 0.8), (0.6, 0.45, 0.1), (), (), (0.7, 0.7, 0.7), (0.99, 0.97, 0.95, 0.9)),
-        ((0.65, 0.69, 0.3), (), (None, 0.9, 0.31)),
-        ((None, 0.2, 0.1), (0.31, 0.3, 0.29), (0.71, 0.7, 0.69)),
-    ],
-)
-def test_intervals_hold_across_recorded_rounds(iterations: int, scores: tuple[tuple[float | None, ...], ...]) -> None:
-    of = replace(policy("agentic"), max_rounds=iterations, skip=())
-    assert_exact_on_a_grid(of, all_around(*scores))
-    assert_exact_on_a_grid(of.with_thresholds(0.2, 0.5), all_around(*scores))
-
-
 thousandths = st.integers(0, 1000).map(lambda n: n / 1000)
 score_lists = st.lists(st.none() | thousandths, max_size=4).map(tuple)
 
@@ -178,11 +158,3 @@ def test_inside_an_interval_the_action_stays_and_just_beyond_it_changes(
         else:
             beyond = interval.high + TINY if interval.high_included else interval.high
             assert action_at(beyond) is interval.above is not now
-
-
-def test_flips_come_with_the_nearest_first() -> None:
-    of = policy("paper")
-    assert flips(stability(of, *graded(0.52, 0.1)), of) == (
-        Flip("upper", "≤", 0.52, abs(0.52 - 0.6), Action.CORRECT),
-        Flip("lower", ">", 0.52, abs(0.52 - 0.4), Action.INCORRECT),
-    )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crag_core.base.types.decisions import Action, CorrectionKind, Decision
@@ -69,21 +67,6 @@ def test_answering_is_compared_with_upper_and_topical_with_lower(
     assert " ".join(decision.deciding) == deciding
 
 
-@pytest.mark.parametrize(
-    ("signals", "action"),
-    [
-        ((0.31, 0.9), CORRECT),
-        ((0.2, 0.9), AMBIGUOUS),
-        ((0.2, 0.7), INCORRECT),
-        ((0.5, 0.1), CORRECT),
-        (0.5, CORRECT),
-        (0.2, INCORRECT),
-    ],
-)
-def test_lower_may_lie_above_upper(signals: Given, action: Action) -> None:
-    assert decided(signals, of=TWO.with_thresholds(0.8, 0.3)).action is action
-
-
 def test_with_one_score_a_lower_above_upper_decides_nothing_and_the_reason_says_so() -> None:
     crossed = TWO.with_thresholds(0.8, 0.3)
     told = "with one score, lower 0.80 above upper decides nothing"
@@ -118,21 +101,6 @@ def test_reasons_are_said_in_both_numbers(signals: Given, reason: str) -> None:
     assert decided(signals).reason == reason
 
 
-@pytest.mark.parametrize(
-    ("signals", "confidence"),
-    [((0.7, 0.2), 0.7), ((0.31, 0.82), 0.82), ((0.05, 0.25), 0.75), (0.5, 0.5), (0.25, 0.75), (None, None)],
-)
-def test_confidence_is_that_of_the_signal_that_made_the_action(signals: Given, confidence: float | None) -> None:
-    assert decided(signals).confidence == confidence
-
-
-def test_of_a_part_that_is_missing_the_score_takes_the_place() -> None:
-    lone = Grade("p1", 0.5, parts=((TOPICAL, 0.9),))
-    assert lone.two_signals == (0.5, 0.9)
-    decision = decide(TWO, passages(1), (lone,))
-    assert (decision.action, decision.score, decision.topical) == (AMBIGUOUS, 0.5, 0.9)
-
-
 def test_a_part_beyond_the_scale_counts_as_its_end() -> None:
     found = decide(TWO, passages(1), (Grade("p1", 0.5, parts=((ANSWERING, 7.0), (TOPICAL, -3.0))),))
     assert (found.action, found.score, found.topical) == (CORRECT, 1.0, 0.0)
@@ -143,41 +111,6 @@ def test_a_part_beyond_the_scale_counts_as_its_end() -> None:
 thousandths = st.integers(0, 1000).map(lambda n: n / 1000)
 pairs = st.tuples(thousandths, thousandths)
 thresholds = pairs.map(sorted)
-
-
-@st.composite
-def options(draw: st.DrawFn) -> dict[str, Any]:
-    lower, upper = draw(thresholds)
-    return {
-        "lower": lower,
-        "upper": upper,
-        "at_lower": draw(st.sampled_from([AMBIGUOUS, INCORRECT])),
-        "at_upper": draw(st.sampled_from([CORRECT, AMBIGUOUS])),
-        "low_variance_promotes": draw(st.booleans()),
-        "ungraded": draw(st.none() | thousandths),
-        "top": draw(st.none() | st.integers(1, 3)),
-    }
-
-
-@settings(deadline=None)
-@given(of=options(), signals=st.lists(st.none() | thousandths | pairs, max_size=5))
-def test_it_is_the_sentence_that_defines_it(of: dict[str, Any], signals: list[Given]) -> None:
-    ours = replace(TWO, **of | {"low_variance_promotes": False})
-    counted = [
-        one if isinstance(one, tuple) else (value, value)
-        for one in signals[: ours.top]
-        if (value := ours.ungraded if one is None else one) is not None
-    ]
-    decision = decided(*signals, of=ours)
-    if not any(one is not None for one in signals[: ours.top]):
-        assert decision.action is (AMBIGUOUS if signals else INCORRECT)
-        return
-    answering, topical = (max(one[side] for one in counted) for side in (0, 1))
-    good = answering > ours.upper or (answering == ours.upper and ours.at_upper is CORRECT)
-    poor = topical < ours.lower or (topical == ours.lower and ours.at_lower is INCORRECT)
-    assert decision.action is (CORRECT if good else INCORRECT if poor else AMBIGUOUS)
-    assert decision.score == answering
-    assert decision.topical in (topical, None)
 
 
 # --- distance to flip -----------------------------------------------------------------------------------------------
@@ -230,16 +163,6 @@ def test_a_coarse_grade_has_no_part_in_a_decision_beside_a_finer_one(
     assert " ".join(str(one.passage_id) for one in discarded) == aside
     count = len(set_aside(TWO, found, grades))
     assert decision.reason.endswith(f"{count} chunk{'s' * (count > 1)} with a coarse grade set aside") is bool(count)
-
-
-@pytest.mark.parametrize("name", ["worst-chunk", "rank-weighted", "agentic", "signals", "paper"])
-def test_no_policy_mixes_a_coarse_grade_with_finer_ones(name: str) -> None:
-    found, grades = on_scales(((0.8, 0.8), False), ((0.1, 0.1), True), ((0.8, 0.8), False))
-    of = replace(policy(name), skip=())
-    alone = decide(of, (found[0], found[2]), (grades[0], grades[2]), even(0.5))
-    mixed = decide(of, found, grades, even(0.5))
-    assert (mixed.action, mixed.score, mixed.confidence) == (alone.action, alone.score, alone.confidence)
-    assert [one.passage_id for one in mixed.plan if one.kind is CorrectionKind.DISCARD] in (["p2"], [None])
 
 
 def test_the_reason_says_what_weakens_the_grades_that_decide() -> None:

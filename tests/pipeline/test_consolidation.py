@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,19 +14,16 @@ from crag_core.base.types.knowledge import Consolidation
 from crag_core.base.types.steps import StepState
 from crag_core.evaluators import shipped
 from crag_core.evaluators.support.words import WordSupport
-from crag_core.llamaindex.synthesizer import metadata_of, shown
+from crag_core.llamaindex.synthesizer import metadata_of
 from crag_core.pipeline.run import WebMode
-from crag_core.report import render
 from crag_core.service.answers import answered
 from crag_core.trace.grounding.citation_check import SupportLevel, standing
-from crag_core.trace.grounding.ending import NOT_IN_EVIDENCE, AnswerEnding
+from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.reroute import Missing, reroute
-from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.answer.consolidated import consolidated_view
 from crag_core.view.path.run_path import run_path
-from crag_core.view.run_view import RunView, view_run
-from crag_core.view.story.story import tell
+from crag_core.view.run_view import view_run
 from tests.builders import policy_file
 from tests.fakes import QUESTION, USEFUL, Bench, FakeModel
 
@@ -89,17 +84,6 @@ def test_a_conflict_is_recorded_shown_and_answered_from_both_sides() -> None:
     assert (stage.title, stage.calls, stage.headline) == ("Consolidate", 2, "3 excerpts and memory")
 
 
-def test_what_is_from_memory_is_no_chunk_and_no_count_of_evidence_has_it() -> None:
-    made, _ = bench()
-    trace = made.pipeline.run(QUESTION)
-    for found in (trace.every_passage, [one.passage for one in reroute(trace, POLICY).knowledge.excerpts]):
-        assert len(found) == 3 and not any(KNOWN in one.text for one in found)
-    assert len(trace.all_grades) == 3 and trace.context == ("p1", "p2", "p3")
-    summary = summarize(trace)
-    assert (summary.original_count, summary.final_count) == (3, 3)
-    assert trace.decision is not None and trace.decision == reroute(replace(trace, consolidations=()), POLICY).decision
-
-
 def test_a_statement_from_memory_is_supported_by_nothing_even_where_the_evidence_has_its_words() -> None:
     said = f"{USEFUL[:-1]} [1]. {USEFUL} (from the model's memory) [1]"
     made, _ = bench(answer=said)
@@ -108,22 +92,6 @@ def test_a_statement_from_memory_is_supported_by_nothing_even_where_the_evidence
     assert [standing(one.score) for one in trace.support] == [SupportLevel.SUPPORTED, SupportLevel.NONE]
     assert (trace.support[1].pieces, trace.support[1].cited) == ((), ())
     assert "1 from the model's memory, which is no evidence." in trace.steps[-1].summary
-
-
-def test_where_retrieval_is_irrelevant_memory_answers_and_the_ending_says_so() -> None:
-    made, _ = bench(knows(KNOWN), pieces((KNOWN, ["M1"], [])), "At ten (from the model's memory).", best=0.1)
-    trace = made.pipeline.run(QUESTION)
-    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
-    assert said_of(trace) == (AnswerEnding.FROM_MEMORY, False, True)
-    view = view_run(trace)
-    assert shown(trace) == f"{NOT_IN_EVIDENCE}\n\nAt ten (from the model's memory)."
-    assert NOT_IN_EVIDENCE in html.unescape(render(trace)) and not outcome_is_sure(view)
-    assert run_path(trace, view.routed).stage("answer").headline == "from memory, by fake-model"
-
-
-def outcome_is_sure(view: RunView) -> bool:
-    """Whether the story shows the answer as one with a source."""
-    return any(step.title == "The answer, and its source" for step in tell(view).steps)
 
 
 @pytest.mark.parametrize("kind", ["recall", "consolidate"])
@@ -154,18 +122,6 @@ def test_a_model_that_is_away_costs_nobody_the_answer_and_is_asked_when_it_is_wa
     done = made.pipeline.resume(made.pipeline.adopt(trace))
     assert reroute(done, POLICY).missing == () and consolidated(done).conflicts
     assert model.kinds == ["recall", "consolidate", "answer", "recall", "consolidate", "answer"]
-
-
-def test_a_run_under_another_policy_lacks_it_and_supplies_it_when_asked() -> None:
-    model = FakeModel(recall=knows(KNOWN), consolidate=CONFLICT)
-    paper = Bench("paper", model=model, web=WebMode.OFF)
-    trace = paper.pipeline.run(QUESTION)
-    assert reroute(trace, POLICY).missing == (Missing.CONSOLIDATION, Missing.ANSWER)
-    paper.forget_counts()
-    under = paper.under(policy=POLICY)
-    done = under.resume(under.adopt(trace))
-    assert paper.counts == {"recall": 1, "consolidate": 1, "answer": 1}
-    assert reroute(done, trace.settings.policy).knowledge.consolidation is None
 
 
 def test_without_a_language_model_nothing_is_consolidated_and_that_is_said() -> None:

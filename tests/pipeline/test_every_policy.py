@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crag_core.app.config import Config
-from crag_core.app.workbench import Workbench
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Evaluator, LanguageModel, Messages
 from crag_core.base.types.answers import AnswerState
@@ -36,11 +33,8 @@ from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from tests.builders import changing
 from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, passage
-from tests.stand_ins.duckduckgo_server import WebResult
-from tests.stand_ins.engines import Ask, Finish, ScriptedModel
+from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.stand_ins.real_model import RealModel
-from tests.stand_ins.searxng_server import SearXNGServer
 
 POLICIES = (
     "paper",
@@ -65,7 +59,6 @@ JUDGES: dict[str, Callable[[LanguageModel], Evaluator]] = {
 KINDS = {"worst-chunk": "judge", "rank-weighted": "batch", "agentic": "list"}
 """The policies with a language model as judge, and the kind of request that it makes."""
 
-SCORES = {Action.CORRECT: 0.9, Action.AMBIGUOUS: 0.5, Action.INCORRECT: 0.1}
 THRESHOLDS = {Action.CORRECT: (0.0, 0.0), Action.AMBIGUOUS: (0.0, 1.0), Action.INCORRECT: (1.0, 1.0)}
 """Scores and thresholds that lead to an action, whatever the other is."""
 
@@ -326,61 +319,3 @@ def test_every_path_of_a_policy_without_a_judge_makes_these_calls_as_foretold(
     assert trace.decision is not None and trace.decision.action is action
     assert Counter(model.kinds) == calls and trace.usage.calls == sum(calls.values())
     assert foretold(pipeline, 3, action) == Calls(sum(calls.values()), sum(calls.values()))
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("action", Action)
-def test_without_the_web_nothing_is_rewritten_and_that_is_foretold(policy: str, action: Action) -> None:
-    chosen = find_policy(policy).with_thresholds(*THRESHOLDS[action]) if policy not in KINDS else find_policy(policy)
-    replies = ["CANNOT ANSWER"] * (policy == "self-route" and action is not Action.CORRECT)
-    model = FakeModel(**scoring(SCORES[action]), answer=lambda _: replies.pop() if replies else ANSWER)
-    _, pipeline = judged(chosen, model, web=WebMode.OFF)
-    trace = pipeline.run(QUESTION)
-    assert trace.decision is not None and trace.decision.action is action
-    assert not {"rewrite", "phrases"}.intersection(model.kinds)
-    told = foretold(pipeline, 3, action, searches=False)
-    unanswered = trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
-    assert told.least - unanswered <= trace.usage.calls <= told.most, "without evidence no answer is written"
-
-
-# --- a real model ---------------------------------------------------------------------------------------------------
-
-SAMPLE = Path(__file__).parents[2] / "data" / "sample"
-FILES = ("lost-property-rules.txt", "glossary.txt", "haustiere-an-bord.md")
-RESULT = WebResult("Lost property", "https://example.org/lost", "Lost property is kept for three months.")
-
-
-class TerseModel(RealModel):
-    """Cuts every reply, whatever was asked for: it is what is done with a reply that counts here."""
-
-    def write(self, ask: Ask) -> AsyncGenerator[str | Finish, None]:
-        return super().write(replace(ask, max_tokens=self.max_tokens))
-
-
-@dataclass(frozen=True)
-class Place:
-    """A workbench with an index of real files, and the model server that it asks."""
-
-    workbench: Workbench
-    server: OllamaServer
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with (
-        OllamaServer(TerseModel(max_tokens=60)) as server,
-        SearXNGServer([RESULT]) as web,
-    ):
-        settings = Config(
-            home=tmp_path_factory.mktemp("home"),
-            chunk_tokens=60,  # the model reads about 100 tokens a second
-            chunk_overlap=10,
-            ollama_host=server.url,
-            calls_at_once=1,
-            cache="off",
-            web_providers="searxng",
-            searxng_url=web.url,
-        )
-        workbench = Workbench(settings)
-        workbench.store.ingest([(name, (SAMPLE / name).read_bytes()) for name in FILES])
-        yield Place(workbench, server)

@@ -9,14 +9,13 @@ import pytest
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types.decisions import Action, CorrectionKind
 from crag_core.base.types.questions import FollowUp, Turn
-from crag_core.base.types.steps import StepState
 from crag_core.evaluators.shipped import signal_meter
-from crag_core.pipeline.condense import EDITED, confirm, holds_back
+from crag_core.pipeline.condense import EDITED, confirm
 from crag_core.pipeline.model_calls import NotedModel
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.reroute import reroute
-from crag_core.trace.standalone import ALONE, BY_RULE, LONGEST_ANSWER, MOST_TURNS, follow, turn_of
+from crag_core.trace.standalone import ALONE, BY_RULE, follow
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from tests import builders
@@ -67,23 +66,6 @@ def test_a_model_is_asked_once_and_its_call_is_counted() -> None:
     assert model.kinds.count("condense") == 1, "another route asks nobody again"
 
 
-def test_it_waits_for_the_word_of_who_asked_before_anything_is_retrieved() -> None:
-    made = bench(FakeModel(condense=reply(WHOLE)))
-    engine = made.pipeline
-    first = engine.run(FIRST)
-    made.forget_counts()
-    waiting = engine.resume(engine.begin(LATER, follow_up=follow(LATER, first, waits=True)))
-    assert holds_back(waiting) and waiting.passages is None and waiting.question == LATER
-    assert waiting.steps[-1].state is StepState.WAITING and dict(made.counts) == {"condense": 1}
-    kept = Trace.from_json(waiting.to_json())
-    for question, by in ((WHOLE, "written by fake-model"), ("Winter timetable?", EDITED), ("", ALONE)):
-        done = engine.resume(confirm(kept, question))
-        assert done.id == waiting.id and done.question == (question or LATER)
-        assert done.follow_up is not None and done.follow_up.by == by and done.follow_up.history
-        assert done.answer is not None and {step.state for step in done.steps} <= {StepState.DONE, StepState.SKIPPED}
-    assert made.counts["condense"] == 1
-
-
 @pytest.mark.parametrize("name", POLICIES)
 def test_two_questions_decide_nothing_under_any_policy(name: str) -> None:
     """Evidence is found by both; nothing is graded, searched or written by a model until the user's word."""
@@ -119,18 +101,6 @@ def test_a_first_question_about_nothing_is_asked_back(question: str) -> None:
     assert made.pipeline.resume(confirm(run)).answer is not None, "asked anyway"
 
 
-def test_a_model_asks_back_what_no_turn_names() -> None:
-    asked = "And how much is it there?"
-    model = FakeModel(condense=reply(asked, "there"))
-    made = bench(model)
-    first = made.pipeline.run(FIRST)
-    made.forget_counts()
-    run = made.pipeline.run(asked, after=first)
-    back = "What does “there” stand for?"
-    assert run.asks_back == back and dict(made.counts) == {"condense": 1}
-    assert turn_of(run) == Turn(run.id, asked, back, asks_back=True)
-
-
 @pytest.mark.parametrize(
     ("said", "calls"),
     [(ModelUnavailable("The server is away."), 1), ("I would rather not.", 2), ('{"question": ""}', 2)],
@@ -143,19 +113,6 @@ def test_a_model_that_is_away_or_unreadable_costs_nobody_the_question(said: str 
     assert run.question == WHOLE and run.answer is not None and run.failure is None
     assert run.follow_up is not None and run.follow_up.note and run.follow_up.note in run.steps[0].summary
     assert run.steps[0].usage.calls == calls
-
-
-def test_history_is_bounded_and_asking_again_is_no_later_question() -> None:
-    engine = bench().pipeline
-    run = engine.run(FIRST)
-    for number in range(MOST_TURNS + 2):
-        run = engine.run(f"And on day {number}?", after=run)
-    assert run.follow_up is not None and len(run.follow_up.history) == MOST_TURNS
-    assert len(run.question) < 120, "it does not grow"
-    again = engine.run(f" {run.asked} ", after=run)
-    assert again.question == run.question and again.follow_up == run.follow_up
-    long = turn_of(Trace.from_dict(run.to_dict() | {"answer": run.to_dict()["answer"] | {"text": "word " * 500}}))
-    assert len(long.answer) <= LONGEST_ANSWER + 2
 
 
 def test_hostile_history_stays_in_its_tags_and_is_data() -> None:

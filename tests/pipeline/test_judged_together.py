@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Sufficiency
 from crag_core.base.types.steps import StepState
-from crag_core.experiments.labelled.graded import Case, ScoredQuestion, scored_from
-from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board
 from crag_core.pipeline.run import WebMode
 from crag_core.report.comparison.page import described
 from crag_core.report.run.sections import verdict_of
@@ -111,19 +106,3 @@ def test_without_a_language_model_the_best_chunk_decides_and_that_is_said() -> N
     captions = " ".join(step.caption for step in tell(view_run(trace)).steps)
     assert "A stand-in, since there was no language model: The best chunk" in captions
     assert [own_name(one.decision) for one in judge_run(trace, [POLICY, policy_file("paper")])] == ["stand-in", ""]
-
-
-def test_a_labelled_set_is_judged_together_once_and_its_board_decides_as_the_policy_does() -> None:
-    made, model = bench(NOT_ENOUGH)
-    trace = made.pipeline.grade(QUESTION)
-    assert model.kinds == ["sufficient"] and trace.answer is None
-    asked = LabelledQuestion(QUESTION, Expected.CORRECT)
-    case = Case(asked, scored_from(trace, asked))
-    board = Board(POLICY, [case], trace.settings.evaluator, writer=True)
-    assert ACTIONS[board.actions()[0]] is Action.AMBIGUOUS and not board.ungraded[0]
-    unjudged = replace(case, scored=replace(case.scored, signals=trace.signals))
-    lacking = Board(POLICY, [unjudged], trace.settings.evaluator, writer=True)
-    assert ACTIONS[lacking.actions()[0]] is Action.AMBIGUOUS and lacking.ungraded[0]
-    unaided = Board(POLICY, [unjudged], trace.settings.evaluator)
-    assert ACTIONS[unaided.actions()[0]] is Action.CORRECT, "the best chunk, 0.90"
-    assert isinstance(case.scored, ScoredQuestion)

@@ -14,8 +14,7 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.policies import suit
 from crag_core.llms.servers import ServerState
-from crag_core.trace.opinions import judge_of, same_judge, with_grades_of
-from crag_core.trace.trace import Trace
+from crag_core.trace.opinions import judge_of, same_judge
 from tests import builders
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
@@ -71,17 +70,6 @@ def test_grades_of_another_version_are_not_reused_and_an_unknown_one_may_be_any(
     assert judge_of(ONE) != judge_of(TWO)
     without = [replace(one, evaluator=builders.CARD) for one in (ONE, TWO)]
     assert same_judge(*without), "who asks no model does not depend on one"
-
-
-def graded(settings: object) -> Trace:
-    found, grades = builders.graded(0.9, 0.2)
-    return replace(builders.trace(PAPER, passages=found, grades=grades), settings=settings)  # type: ignore[arg-type]
-
-
-def test_a_record_graded_by_another_version_is_graded_anew() -> None:
-    assert with_grades_of(graded(ONE), ONE).grades is not None
-    assert with_grades_of(graded(OLD), ONE).grades is not None, "as before versions were known"
-    assert with_grades_of(graded(ONE), TWO).grades is None
 
 
 def test_kept_grades_are_those_of_the_version(tmp_path: Path, server: OllamaServer) -> None:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import Usage
 from crag_core.evaluators.policies import plain_rag
 from crag_core.observability.audit_log import find_events
 from crag_core.pipeline.pipeline import raise_failure
-from crag_core.pipeline.run import WebMode
 from crag_core.storage.history.runs import columns_of
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import measure, summarize
 from tests import builders
-from tests.fakes import ANSWER, QUESTION, USELESS, Bench, FakeModel, passages
+from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, passages
 
 
 def plain(**options: Any) -> Bench:
@@ -35,26 +31,6 @@ def test_it_retrieves_once_and_answers_once_and_asks_nobody_to_grade() -> None:
     assert trace.answer.text.strip() == ANSWER and trace.usage == Usage(1, 30, 7)
     assert trace.grades is None and trace.web is None and trace.rounds == ()
     raise_failure(trace)
-
-
-def test_every_passage_reaches_the_answer_whole_with_the_useless_sentences_too() -> None:
-    model = FakeModel()
-    bench = plain(model=model, found=passages(20))
-    trace = bench.pipeline.run(QUESTION)
-    excerpts = reroute(trace, trace.settings.policy).knowledge.excerpts
-    assert [excerpt.text for excerpt in excerpts] == [one.text for one in passages(20)]
-    ((_, messages),) = model.asked
-    assert messages[-1][1].count(USELESS) == 20
-
-
-@pytest.mark.parametrize("web", list(WebMode))
-def test_it_never_searches_the_web_not_even_where_nothing_was_found(web: WebMode) -> None:
-    bench = plain(model=FakeModel(), found=(), web=web)
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.decision is not None and trace.decision.action is Action.INCORRECT
-    assert trace.decision.reason == "nothing was retrieved" and trace.web is None
-    assert bench.counts == {"retrieve": 1}, "nobody is asked to answer from nothing"
-    assert trace.answer is None or trace.answer.state is not AnswerState.COMPLETE
 
 
 def test_no_verdict_is_told_of_it_in_summary_figures_history_and_audit_log() -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import StepState
 from crag_core.llamaindex.synthesizer import metadata_of, shown
 from crag_core.pipeline.call_budget import budget
@@ -85,16 +83,6 @@ def test_several_rounds_go_on_until_a_chunk_answers(scores: tuple[float, ...], r
     assert told.least <= trace.usage.calls <= told.most
 
 
-def test_a_reply_that_cannot_be_read_sorts_nothing() -> None:
-    made, model = bench(replies={"classify": "D, I think."})
-    trace = made.pipeline.run(QUESTION)
-    assert model.kinds.count("classify") == 2 and trace.question_class is not None
-    assert trace.question_class.label == "" and trace.question_class.cause.endswith("(asked twice)")
-    assert trace.decision is not None and trace.decision.reason == "question not classified"
-    assert trace.decision.action is Action.AMBIGUOUS and reroute(trace, POLICY).is_doubtful
-    assert Missing.QUESTION_CLASS not in reroute(trace, POLICY).missing, "it was asked"
-
-
 def test_a_run_of_another_policy_was_not_sorted_and_is_when_asked() -> None:
     model = FakeModel(classify='{"verdict": "A"}')
     paper = Bench("paper", model=model, web=WebMode.OFF)
@@ -121,11 +109,3 @@ def test_without_a_language_model_a_rule_sorts_and_that_is_said() -> None:
     assert trace.steps[0].summary == "B, by a rule: no language model to ask"
     several = made.pipeline.run("When does it leave, and what does it cost?")
     assert several.decision is not None and several.decision.rule is None
-
-
-def test_pinned_files_are_always_read() -> None:
-    file = replace(passage(7, "The whole file."), id="file-d7", found_by=("read_file",))
-    made, model = bench("A", files=(file,))
-    trace = made.pipeline.run(QUESTION)
-    assert "classify" not in model.kinds and trace.passages == (file,)
-    assert trace.decision is not None and trace.decision.rule == "one_retrieval"

@@ -53,21 +53,7 @@ def test_the_messages_of_every_call_stand_in_the_record_exactly_as_they_were_sen
     assert all("ferry" in call.messages[1][1] for call in trace.calls if call.step == "rewrite")
 
 
-def test_what_the_calls_of_a_step_cost_is_what_the_step_cost() -> None:
-    trace = asking(model())[1].run(QUESTION)
-    for step in trace.steps:
-        assert sum((call.usage for call in trace.calls if call.step == step.name), Usage()) == step.usage, step.name
-    assert sum((call.usage for call in trace.calls), Usage()) == trace.usage
-
-
 # --- what does not go well ------------------------------------------------------------------------------------------
-
-
-def test_a_call_without_a_reply_says_why() -> None:
-    trace = asking(model(rewrite=AWAY))[1].run(QUESTION)
-    (call,) = (call for call in trace.calls if call.step == "rewrite")
-    assert (call.reply, call.error, call.usage) == ("", AWAY.message, Usage(calls=1))
-    assert trace.failure is None
 
 
 def test_one_of_several_calls_that_fails_is_told_from_the_others() -> None:
@@ -102,17 +88,6 @@ def test_the_calls_of_a_run_are_those_that_its_server_got(fault: str) -> None:
         noted = sum(call.usage.calls for call in trace.calls)
         assert (server.chat_calls, noted, trace.usage.calls) == (sent, sent, sent)
         assert all(call.error for call in trace.calls)
-
-
-def test_a_reply_that_is_asked_for_again_is_two_calls_the_second_with_the_complaint() -> None:
-    replies = iter(("Yes.", JUDGED))
-    asked = FakeModel(judge=lambda messages: next(replies))
-    noting = NotedModel(asked)
-    bench = Bench("worst-chunk", model=noting, judge=LLMEvaluator.card, found=passages(1))
-    trace = bench.under(parts={"evaluator": LLMEvaluator(noting)}).run(QUESTION)
-    first, second = (call for call in trace.calls if call.step == "grade")
-    assert (first.reply, second.reply) == ("Yes.", JUDGED)
-    assert second.messages[: len(first.messages)] == first.messages and second.messages[-2] == ("assistant", "Yes.")
 
 
 # --- apart ------------------------------------------------------------------------------------------------------------

@@ -8,16 +8,14 @@ import pytest
 
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action, CorrectionKind
-from crag_core.base.types.steps import StepState, Usage
-from crag_core.pipeline.pipeline import FIRST, ITERATION, LAST, REFINING, SEARCHING
-from crag_core.pipeline.run import Run, WebMode
+from crag_core.base.types.steps import StepState
+from crag_core.pipeline.run import WebMode
 from tests.fakes import (
     ANSWER,
     QUESTION,
     USELESS,
     WEB_QUERY,
     Bench,
-    Diary,
     FakeModel,
     card,
     lanes,
@@ -67,18 +65,6 @@ def test_each_action_answers_from_the_evidence_that_it_may_use() -> None:
     }
 
 
-def test_listener_hears_every_stage_and_the_finished_steps_in_order() -> None:
-    bench, diary = Bench(best=0.5, model=FakeModel()), Diary()
-    trace = bench.pipeline.run(QUESTION, Run(diary))
-    stages = {name for name, _ in (*FIRST, *ITERATION, *REFINING, *SEARCHING, *LAST)}
-    every = stages - {"judge together", "classify", "consolidate"}
-    assert sorted(diary.begun) == sorted([*every, "answer", "check answer"]), "each stage of this policy begins once"
-    assert tuple(diary.done) == trace.steps
-    assert diary.traces[-1] == trace
-    assert "".join(diary.pieces).strip() == ANSWER
-    assert diary.progress == [("grade", 3, 3)]
-
-
 @pytest.mark.parametrize(
     ("best", "web", "kinds"),
     [
@@ -99,33 +85,7 @@ def test_what_was_really_done_is_recorded_with_its_query(best: float, web: WebMo
     assert all(reason.endswith("; 2 results") for reason in found)
 
 
-# --- nothing to go by -----------------------------------------------------------------------------------------------
-
-
-def test_nothing_retrieved_and_no_web_says_so_and_asks_no_model() -> None:
-    bench = Bench(found=(), model=FakeModel(), web=WebMode.OFF)
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.answer is not None
-    assert (trace.answer.state, trace.answer.text) == (AnswerState.CANNOT_ANSWER, "")
-    assert "nothing was retrieved" in trace.answer.message and "web search is off" in trace.answer.message
-    assert trace.usage.calls == 0
-
-
-def test_answer_that_the_model_declines_is_no_answer() -> None:
-    trace = Bench(model=FakeModel(answer="CANNOT ANSWER.")).pipeline.run(QUESTION)
-    assert trace.answer is not None
-    assert trace.answer.state is AnswerState.CANNOT_ANSWER
-    assert trace.answer.message.startswith("fake-model found no answer")
-
-
 # --- how many are graded --------------------------------------------------------------------------------------------
-
-
-def test_judge_that_calls_a_model_reports_progress_in_fours() -> None:
-    bench, diary = Bench(judge=card(calls_model=True), found=passages(10)), Diary()
-    trace = bench.pipeline.run(QUESTION, Run(diary))
-    assert diary.progress == [("grade", 0, 10), ("grade", 4, 10), ("grade", 8, 10), ("grade", 10, 10)]
-    assert trace.steps[1].usage == Usage(10, 100, 20)
 
 
 @pytest.mark.parametrize(

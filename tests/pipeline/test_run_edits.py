@@ -5,16 +5,13 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-import pytest
-
-from crag_core.base.errors import ModelMissing
 from crag_core.base.types.decisions import Action, CorrectionKind
 from crag_core.base.types.edits import Edits
-from crag_core.base.types.grades import Grade, Opinion
+from crag_core.base.types.grades import Opinion
 from crag_core.base.types.passages import Passage
-from crag_core.base.types.steps import StepName, StepState, Usage
+from crag_core.base.types.steps import StepName, StepState
 from crag_core.pipeline.pipeline import Pipeline
-from crag_core.pipeline.run import Run, WebMode
+from crag_core.pipeline.run import Run
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
@@ -89,17 +86,6 @@ def test_decision_and_corrections_are_recorded_as_the_edits_have_them() -> None:
     assert not {"p1", "web-1"} & {piece.partition("#")[0] for piece in later.context or ()}
 
 
-def test_results_that_are_dropped_are_neither_graded_nor_scored() -> None:
-    bench = Bench(best=0.5)
-    waiting = bench.under(web_mode=WebMode.OFF, parts={"searcher": None}).run(QUESTION)
-    again = carried_on(bench, edit(waiting, drop="web-2"))
-    assert bench.evaluator.graded == ["web-1"] and again.web is not None and len(again.web.passages) == 2
-    assert bench.strip_evaluator.graded == ["web-1#0"]
-    back = carried_on(bench, edit(again))
-    assert bench.counts == {"grade": 1, "strips": 1}, "put back, only the other one is graded"
-    assert back.web is not None and [g.passage_id for g in back.web.grades or ()] == ["web-1", "web-2"]
-
-
 def test_no_judge_is_asked_about_a_pinned_passage() -> None:
     bench = Bench(judge=JUDGE, best=0.5, model=FakeModel())
     trace = edit(replace(bench.pipeline.run(QUESTION), grades=None, web=None), pin="p2")
@@ -143,16 +129,6 @@ def test_a_second_opinion_grades_what_was_looked_at_and_what_the_web_gave() -> N
     assert diary.progress == [(SECOND_OPINION, 0, 5), (SECOND_OPINION, 3, 5), (SECOND_OPINION, 5, 5)]
 
 
-@pytest.mark.parametrize("changes", [{"writer": "another"}, {"prompts": "2"}])
-def test_an_opinion_holds_for_its_model_and_prompt_only(changes: dict[str, str]) -> None:
-    bench, other = Bench(best=0.9), other_judge(p1=0.9)
-    heard = second(bench, other).second_opinion(bench.pipeline.run(QUESTION))
-    other.scoring = by_id(p1=0.1)
-    again = second(bench, other, **changes).second_opinion(heard)
-    assert other.graded == ["p1", "p2", "p3"] * 2
-    assert [one.grades[0].score for one in again.opinions] == ([0.9, 0.1] if "writer" in changes else [0.1])
-
-
 def test_a_stop_keeps_what_was_graded_and_the_run_has_not_broken_off() -> None:
     cancel, other = threading.Event(), other_judge()
     bench = Bench(best=0.5, found=passages(6))
@@ -171,21 +147,6 @@ def test_a_stop_keeps_what_was_graded_and_the_run_has_not_broken_off() -> None:
         (StepState.STOPPED, 4),
         (StepState.DONE, 4),
     ]
-
-
-def test_a_judge_that_is_away_is_not_asked_on_and_can_be_asked_again() -> None:
-    away = {"now": True}
-
-    def score(one: Passage) -> Grade | float:
-        gone = Grade(one.id, None, cause="away", retryable=True, usage=Usage(1), error="ModelMissing")
-        return gone if away["now"] else 0.7
-
-    bench, other = Bench(best=0.5, found=passages(6)), FakeEvaluator(score, JUDGE)
-    heard = second(bench, other).second_opinion(bench.pipeline.run(QUESTION))
-    assert len(other.asked) == 1 and heard.steps[-1].error == ModelMissing.__name__
-    away["now"] = False
-    again = second(bench, other).second_opinion(heard)
-    assert {g.score for g in again.opinions[0].grades} == {0.7} and len(again.opinions[0].grades) == 8
 
 
 # --- an opinion that decides ----------------------------------------------------------------------------------------

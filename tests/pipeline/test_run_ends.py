@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types.steps import Step
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import RUN_ID, Attempt, Listener, WebMode
@@ -14,8 +13,6 @@ from crag_core.pipeline.web_stages import approve
 from crag_core.trace.summary import Ending
 from crag_core.trace.trace import Trace
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, passages
-
-AWAY = ModelUnavailable("Ollama went away.", hint="Start it.")
 
 
 class Ends(Listener):
@@ -70,14 +67,6 @@ def test_an_answer_that_nobody_takes_to_its_end_was_stopped() -> None:
     assert [go.ending for go in ends.goes] == [Ending.DONE, Ending.STOPPED]
 
 
-def test_a_failed_run_and_the_go_that_mends_it() -> None:
-    bench = bench_with(ends := Ends(), model=FakeModel(answer=AWAY))
-    broken = bench.pipeline.run(QUESTION)
-    bench.model.replies["answer"] = "At nine [1]."  # type: ignore[union-attr]
-    bench.pipeline.resume(broken)
-    assert [(go.ending, go.is_first) for go in ends.goes] == [(Ending.FAILED, True), (Ending.DONE, False)]
-
-
 def test_a_waiting_run_and_the_go_after_the_users_word() -> None:
     bench = bench_with(ends := Ends(), best=0.1, web=WebMode.ASK)
     bench.pipeline.resume(approve(bench.pipeline.run(QUESTION), WEB_QUERY))
@@ -96,14 +85,3 @@ def test_a_bug_is_told_with_what_was_recorded_before_it_and_goes_on_its_way() ->
     assert (go.ending, go.bug) == (Ending.FAILED, "ZeroDivisionError")
     assert [step.name for step in go.trace.steps] == ["retrieve"]
     assert RUN_ID.get() == ""
-
-
-def test_ctrl_c_is_a_stop() -> None:
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    bench = bench_with(ends := Ends())
-    bench.evaluator.before = interrupt
-    with pytest.raises(KeyboardInterrupt):
-        bench.pipeline.run(QUESTION)
-    assert [(go.ending, go.bug) for go in ends.goes] == [(Ending.STOPPED, "")]

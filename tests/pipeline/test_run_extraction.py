@@ -6,13 +6,11 @@ import json
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Messages
-from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import StepState, Usage
-from crag_core.decision.refine import REPEATED
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
-from tests.fakes import ANSWER, QUESTION, USEFUL, USELESS, Bench, FakeModel, passage
+from tests.fakes import QUESTION, USEFUL, USELESS, Bench, FakeModel, passage
 
 INVENTED = "The ferry to Vennick leaves every hour."
 TEXTS = (
@@ -48,15 +46,6 @@ def struck(routed: Reroute) -> dict[str, str]:
     return {verdict.strip.id: verdict.reason for verdict in routed.knowledge.verdicts if not verdict.kept}
 
 
-def test_verbatim_sentences_are_kept_even_if_their_score_is_low() -> None:
-    bench, trace, routed = run(sentences(USELESS), sentences("Tickets are sold on board."), sentences())
-    assert [excerpt.text for excerpt in routed.knowledge.internal] == [USELESS, "Tickets are sold on board."]
-    assert struck(routed)["p1#0"] == "not extracted by the language model"
-    assert trace.extractions is not None
-    assert [extraction.strip_indexes for extraction in trace.extractions] == [(1,), (0,), ()]
-    assert bench.counts["extract"] == 3
-
-
 def test_invented_sentences_are_refused_and_told() -> None:
     _, trace, routed = run(sentences(USEFUL, INVENTED), sentences("Tickets are sold in town."), sentences())
     assert trace.extractions is not None
@@ -78,32 +67,7 @@ def test_unreadable_reply_is_kept_raw_and_told_at_every_strip() -> None:
     assert trace.failure is None
 
 
-def test_without_a_model_strips_are_kept_by_score_and_that_is_said() -> None:
-    bench = Bench("worst-chunk", best=0.5, found=FOUND)
-    trace = bench.pipeline.run(QUESTION)
-    step = next(step for step in trace.steps if step.name == "extract")
-    assert (step.state, trace.extractions) == (StepState.SKIPPED, None)
-    assert "no language model" in step.summary
-    routed = reroute(trace, trace.settings.policy)
-    assert "No LLM extracted sentences; they are kept by score instead." in routed.knowledge.notes
-    assert struck(routed) == {"p1#1": "score 0.10 ≤ cut-off 0.25", "web-2#0": REPEATED}
-    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
-
-
 AWAY = ModelUnavailable("Ollama went away.", hint="Start it.")
-
-
-def test_model_that_goes_away_during_extraction_breaks_off_and_resumes() -> None:
-    bench = Bench("worst-chunk", best=0.5, found=FOUND, model=(model := FakeModel(extract=AWAY)))
-    broken = bench.pipeline.run(QUESTION)
-    assert broken.failure is not None and broken.extractions is None
-    assert (broken.failure.name, broken.failure.hint) == ("extract", "Start it.")
-    assert broken.failure.usage.calls == 3, "asked in vain is asked"
-    model.replies["extract"] = sentences()
-    done = bench.pipeline.resume(broken)
-    assert done.failure is None and done.answer is not None and done.answer.text == ANSWER
-    assert bench.counts["grade"] == 3 + 2, "the chunks were graded once"
-    assert bench.counts["search"] == bench.counts["rewrite"] == 1, "the web was searched beside the extraction"
 
 
 def away_at_the_second(messages: Messages) -> str | Exception:

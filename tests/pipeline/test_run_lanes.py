@@ -7,18 +7,17 @@ from collections.abc import Callable
 
 import pytest
 
-from crag_core.base.errors import CragError, EmbeddingUnavailable, StoreUnavailable
+from crag_core.base.errors import CragError, EmbeddingUnavailable
 from crag_core.base.types.steps import StepState
 from crag_core.base.types.web import WebOutcome
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.pipeline.web_stages import approve, is_waiting
 from crag_core.trace.trace import Trace
-from tests.fakes import ANSWER, QUESTION, WEB_QUERY, Bench, Diary, FakeModel, set_when, step_names
+from tests.fakes import ANSWER, QUESTION, WEB_QUERY, Bench, Diary, FakeModel
 from tests.stand_ins.local_server import wait_until
 
 AWAY = EmbeddingUnavailable("The embedding model cannot be loaded.", hint="Install it.")
-BROKEN = StoreUnavailable("The results cannot be kept.", hint="Free some space.")
 
 
 def both(**options: object) -> Bench:
@@ -69,23 +68,6 @@ def test_strips_are_scored_while_the_web_is_searched(policy: str) -> None:
     assert trace.strips and trace.web is not None and trace.web.outcome is WebOutcome.USED
 
 
-@pytest.mark.parametrize("last", ["search", "extract"])
-def test_whichever_lane_ends_last_the_record_is_whole_and_every_listener_sees_it_grow(last: str) -> None:
-    bench, diary = both(), Diary()
-    if last == "search":
-        bench.searcher.before = after(diary, "extract")
-    else:
-        bench.strip_evaluator.before = after(diary, "search")
-    trace = bench.pipeline.run(QUESTION, Run(diary))
-    assert [name for name in step_names(trace) if name in ("extract", "search")][-1] == last
-    assert trace.failure is None and trace.extractions and trace.strips and trace.web is not None
-    assert [seen.steps for seen in diary.traces] == [trace.steps[:count] for count in range(1, len(trace.steps) + 1)]
-    assert bench.counts == {
-        **{"retrieve": 1, "grade": 3 + 2, "strips": 6 + 2, "extract": 3},
-        **{"rewrite": 1, "search": 1, "answer": 1},
-    }
-
-
 # --- one lane breaks ------------------------------------------------------------------------------------------------
 
 
@@ -105,40 +87,6 @@ def test_refining_that_fails_does_not_cost_the_search(web_is_first: bool) -> Non
     done = bench.pipeline.resume(Trace.from_json(broken.to_json()))
     assert bench.counts == {"strips": 6 + 2, "extract": 3, "grade": 2, "answer": 1}
     assert done.failure is None and done.answer is not None and done.answer.text == ANSWER
-
-
-@pytest.mark.parametrize("web_is_last", [True, False])
-def test_search_that_fails_does_not_cost_what_was_refined(web_is_last: bool) -> None:
-    bench, diary = both(), Diary()
-    wait = after(diary, "extract") if web_is_last else lambda: None
-    bench.searcher.before = raising(BROKEN, wait)
-    broken = bench.pipeline.run(QUESTION, Run(diary))
-    assert broken.failure is not None and (broken.failure.name, broken.failure.error) == ("search", "StoreUnavailable")
-    assert broken.strips is not None and broken.extractions is not None and len(broken.extractions) == 3
-    assert broken.web is not None and (broken.web.outcome, broken.web.query) == (WebOutcome.APPROVED, WEB_QUERY)
-    bench.forget_counts()
-    done = bench.pipeline.resume(broken)
-    assert bench.counts == {"search": 1, "grade": 2, "strips": 2, "answer": 1}, "the query was written already"
-    assert set(states(done).values()) == {StepState.DONE}
-
-
-# --- stops ----------------------------------------------------------------------------------------------------------
-
-
-def test_stop_in_the_middle_of_both_lanes_stops_both() -> None:
-    bench, run = both(), Run()
-    bench.searcher.before = lambda cancel: cancel.wait(5.0)
-
-    def stop_during_the_search() -> None:
-        set_when(lambda: bool(bench.searcher.asked), run.cancel).wait(5.0)
-
-    bench.strip_evaluator.before = stop_during_the_search
-    stopped = bench.pipeline.run(QUESTION, run)
-    halted = {name for name, state in states(stopped).items() if state is StepState.STOPPED}
-    assert halted == {"score strips", "search"}
-    bench.searcher.before, bench.strip_evaluator.before = lambda cancel: None, lambda: None
-    done = bench.pipeline.resume(stopped)
-    assert set(states(done).values()) == {StepState.DONE} and len(done.steps) == 10
 
 
 # --- a word on the query --------------------------------------------------------------------------------------------

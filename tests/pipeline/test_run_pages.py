@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -122,16 +121,6 @@ def test_refused_pages_leave_the_snippets_and_ask_nobody() -> None:
         approve_pages(done)
 
 
-def test_an_offline_web_and_a_search_without_a_reader_have_no_pages() -> None:
-    pages = Pages(r1=READ)
-    bench, _ = reading(pages)
-    bench.searcher.reply = replace(bench.searcher.reply, is_offline=True)
-    for reader in (pages, None):
-        trace = bench.under(parts={"page_reader": reader}).run(QUESTION)
-        assert trace.web is not None and trace.web.pages == () and pages.asked == []
-        assert not reroute(trace, trace.settings.policy).missing
-
-
 def test_pages_that_take_longer_than_the_policy_waits_leave_their_snippets_and_a_stop_stops() -> None:
     pages = Pages(r1=READ)
     pages.before = lambda cancel: cancel.wait(5.0)
@@ -152,18 +141,6 @@ def test_text_of_a_page_that_speaks_to_a_model_is_marked_and_changes_nothing_els
     _, engine = reading(Pages(r1=hostile))
     trace = engine.run(QUESTION)
     assert [one.passage_id for one in trace.suspicions or ()] == ["web-1-0"]
-
-
-def test_of_a_long_page_the_chunks_with_the_keywords_are_scored() -> None:
-    long = [(f"Sentence {at}.", "") for at in range(250)]
-    long[200] = ("When the ferry is late, Vennick waits.", "")
-    bench, _ = reading(Pages())
-    scorer = FakeStripEvaluator(lambda one: 0.9 if "late" in one.text else 0.1, card("strips"))
-    reader = Pages(r1=PageText(tuple(long), characters=3000))
-    web = bench.under(parts={"page_reader": reader, "strip_evaluator": scorer}).run(QUESTION).web
-    assert web is not None and web.pages is not None and web.pages[0].cut == 250
-    assert web.pages[0].chunks == ("web-1-0", "web-1-1", "web-1-200")
-    assert [len(call) for call in scorer.asked if call[0] == "web-1-0"] == [20]
 
 
 def test_only_the_paper_reads_pages() -> None:

@@ -13,7 +13,7 @@ from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage
-from crag_core.base.types.steps import StepState, Usage
+from crag_core.base.types.steps import Usage
 from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import WebQuery
 from crag_core.pipeline.pipeline import Pipeline
@@ -60,24 +60,6 @@ def test_moving_thresholds_reroutes_without_asking_anybody() -> None:
 # --- adopt ----------------------------------------------------------------------------------------------------------
 
 
-def test_thresholds_that_ask_for_the_web_search_once() -> None:
-    bench = Bench(best=0.5, model=FakeModel(), policy=changed("paper").with_thresholds(0.2, 0.4))
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.counts["search"] == 0
-    again = carried_on(bench, trace, bench.under(policy=changed("paper")))
-    assert bench.counts == {"grade": 2, "strips": 2, "search": 1, "phrases": 1, "answer": 1}
-    assert again.web is not None and again.web.outcome is WebOutcome.USED
-
-
-def test_run_that_skipped_grading_is_graded_under_a_policy_that_wants_it() -> None:
-    bench = Bench("agentic", found=passages(2))
-    trace = bench.pipeline.run(QUESTION)
-    again = carried_on(bench, trace, bench.under(policy=changed("paper")))
-    assert bench.counts["grade"] == 2 and bench.counts["retrieve"] == bench.counts["strips"] == 0
-    assert again.decision is not None and again.decision.rule is None
-    assert [step.state for step in again.steps if step.name == "grade"] == [StepState.DONE]
-
-
 def test_another_evaluator_grades_everything_anew_but_retrieves_scores_and_searches_nothing() -> None:
     bench = Bench(best=0.5, model=FakeModel())
     trace = bench.pipeline.run(QUESTION)
@@ -92,21 +74,6 @@ def test_another_evaluator_grades_everything_anew_but_retrieves_scores_and_searc
     assert again.usage.calls == 2, "the rewrite that the web results came from, and the new answer"
 
 
-OLD, NEW = (replace(card("trained"), version=version) for version in ("1", "2"))
-
-
-def test_grades_hold_for_the_version_of_the_evaluator_that_made_them() -> None:
-    bench = Bench(best=0.5, judge=OLD)
-    trace = bench.pipeline.run(QUESTION)
-    bench.evaluator.scoring = lambda passage: 0.9
-    again = carried_on(bench, trace, bench.under(evaluator=NEW))
-    assert bench.counts == {"grade": 5, "strips": 2}, "three chunks; two results, which are scored as a whole"
-    assert again.settings.evaluator == NEW and again.decision is not None
-    assert again.decision.action is Action.CORRECT, "grades of one version were taken for those of another"
-    carried_on(bench, again, bench.under(evaluator=NEW))
-    assert not bench.counts
-
-
 @pytest.mark.parametrize(("setting", "value"), [("writer", "another-model"), ("prompts", "2")])
 def test_grades_by_a_model_hold_for_that_model_and_prompt_only(setting: str, value: Any) -> None:
     judged = Bench(judge=card("llm", calls_model=True), model=FakeModel())
@@ -117,15 +84,6 @@ def test_grades_by_a_model_hold_for_that_model_and_prompt_only(setting: str, val
     trace = embedded.pipeline.run(QUESTION)
     carried_on(embedded, trace, embedded.under(**{setting: value}))
     assert embedded.counts["grade"] == 0, "no model made these grades"
-
-
-@pytest.mark.parametrize("changes", [{"top_k": 3}, {"embedding": "another"}, {"collection": "harbour"}])
-def test_another_retrieval_starts_anew(changes: dict[str, Any]) -> None:
-    bench = Bench(best=0.9)
-    trace = bench.pipeline.run(QUESTION)
-    again = carried_on(bench, trace, bench.under(**changes))
-    assert bench.counts["retrieve"] == bench.counts["grade"] // 3 == 1
-    assert again.id != trace.id and again.question == trace.question
 
 
 @pytest.mark.parametrize("outcome", [WebOutcome.TIMED_OUT, WebOutcome.FAILED, WebOutcome.RATE_LIMITED])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
 from crag_core.base.errors import DocumentMissing, ModelUnavailable
-from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action, CorrectionKind
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Engine, Passage
@@ -18,7 +16,7 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.steps import EXPAND
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import Run
-from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from tests.fakes import (
     KEYWORDS,
@@ -96,30 +94,6 @@ def test_partial_retrieves_with_both_questions_and_fuses_by_rank() -> None:
     assert trace.context == ("p3", "p1", "p2", "p4", "p5")
 
 
-def test_both_retrievals_are_made_at_the_same_time() -> None:
-    meeting = threading.Barrier(2, timeout=5.0)
-    first = [True]
-
-    def meet(query: str, engine: Engine) -> Sequence[Passage]:
-        if first:
-            first.clear()
-        else:
-            meeting.wait()
-        return OVERLAP(query, engine)
-
-    assert Bench(PARTIAL, finding=meet).pipeline.run(QUESTION).rounds
-    assert not meeting.broken
-
-
-@pytest.mark.parametrize(("calls_model", "graded"), [(False, 5), (True, 3)])
-def test_what_the_expansion_adds_is_graded_only_if_that_costs_no_model_call(calls_model: bool, graded: int) -> None:
-    bench = Bench(PARTIAL, finding=OVERLAP, synonyms=SYNONYMS, judge=card(calls_model=calls_model))
-    trace = bench.pipeline.run(QUESTION)
-    assert len(bench.evaluator.graded) == len(set(bench.evaluator.graded)) == graded
-    assert trace.strips is not None  # whole passages go in, so strips of what was added would serve nothing
-    assert {strip.passage_id for strip in trace.strips} == {"p1", "p2", "p3"}
-
-
 # --- refined keywords (agentic, AMBIGUOUS) --------------------------------------------------------------------------
 
 
@@ -143,29 +117,6 @@ def test_refine_keeps_what_was_kept_adds_what_is_new_and_decides_again() -> None
         [],
     )
     assert trace.context == ("p2", "p3", "p4", "p5", "p6")
-
-
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_refining_ends_after_so_many_iterations_and_answers_from_what_there_is(count: int) -> None:
-    first, second, third = (numbered(n, n + 1, n + 2) for n in (1, 4, 7))
-    replies = iter([KEYWORDS, "other keywords"])
-    found = {QUESTION: first, KEYWORDS: second, "other keywords": third}
-    bench = Bench(
-        looks(count),
-        best=0.5,
-        finding=lambda query, engine: found[query],
-        judge=LISTED,
-        model=(model := FakeModel(keywords=lambda messages: next(replies))),
-    )
-    trace = bench.pipeline.run(QUESTION)
-    assert paths(trace) == [("refine",) * n for n in range(1, count)]
-    assert len(trace.earlier) == count - 1 and bench.counts["retrieve"] == count
-    assert len(bench.evaluator.asked) == count and model.kinds == ["keywords"] * (count - 1) + ["answer"]
-    assert trace.decision is not None and trace.decision.action is Action.AMBIGUOUS
-    assert f"iteration {count} of {count}, no more retrieval" in trace.decision.plan[0].reason
-    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
-    assert trace.context == tuple(f"p{n}" for n in range(1, 3 * count + 1))
-    assert Trace.from_json(trace.to_json()) == trace
 
 
 @pytest.mark.parametrize(
@@ -216,39 +167,6 @@ def test_each_strategy_is_tried_once_in_order_and_the_web_last() -> None:
     ], "what is known already is not graded again, and web results are not judged by a model"
     assert bench.searcher.asked == [(WEB_QUERY, 5)]
     assert trace.context == ("web-1",), "only the web has something to answer from"
-
-
-@pytest.mark.parametrize(
-    ("reply", "note"),
-    [("", "since fake-model gave no query"), (ModelUnavailable("Away."), "since: Away."), (None, "")],
-)
-def test_without_a_rephrased_question_its_keywords_are_searched_by_meaning(
-    reply: str | Exception | None, note: str
-) -> None:
-    model = None if reply is None else FakeModel(rephrase=reply)
-    bench = Bench("agentic", best=WEAK, found=passages(), model=model)
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.retriever.ways[-1] == ("ferry Vennick leave", Engine.DENSE)
-    assert note in trace.rounds[-1].query_by and trace.answer is not None
-
-
-# --- a last round that brings nothing -------------------------------------------------------------------------------
-
-
-def test_where_the_last_round_finds_nothing_what_was_found_before_is_used() -> None:
-    ways = finding(numbered(1, 2, 3), keyword=numbered(3, 4))
-    bench = Bench("agentic", best=WEAK, finding=ways, judge=LISTED, model=(model := FakeModel()))
-    trace = bench.pipeline.run(QUESTION)
-    assert paths(trace) == [("keyword",), ("keyword", "rewritten")] and trace.decision is not None
-    assert trace.context == ("p1", "p2", "p3", "p4") and trace.decision.action is Action.INCORRECT
-    assert trace.decision.reason == (
-        "iteration 3 found nothing, so the 4 chunks of those before it are looked at again: "
-        "no chunk reaches lower 0.30, the best scores 0.10"
-    )
-    assert model.kinds == ["rephrase", "answer"] and trace.answer is not None
-    assert trace.answer.state is AnswerState.COMPLETE
-    assert len(bench.evaluator.graded) == 4, "each once"
-    assert Trace.from_json(trace.to_json()) == trace
 
 
 # --- nothing new to ask ---------------------------------------------------------------------------------------------
@@ -317,30 +235,6 @@ def test_stop_after_any_step_and_resume_asks_each_thing_once(policy: Policy, nth
     assert lanes(done) == lanes(expected) and done.usage == expected.usage
 
 
-# --- the same rounds under other settings ---------------------------------------------------------------------------
-
-
-def looped(best: float = 0.5) -> tuple[Bench, Trace]:
-    other, last = numbered(4, 5, 6), numbered(7, 8, 9)
-    found = finding(numbered(1, 2, 3), keyword=other, rewritten=last, refined=other)
-    bench = Bench("agentic", best=best, finding=found, judge=LISTED, synonyms=SYNONYMS, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    bench.forget_counts()
-    return bench, trace
-
-
-def test_thresholds_that_lead_another_way_say_which_retrieval_is_missing() -> None:
-    bench, trace = looped()
-    stricter = changed("agentic").with_thresholds(0.6, 0.7)
-    routed = reroute(trace, stricter)
-    assert routed.decision.action is Action.INCORRECT and routed.decision_path.wanted == ("keyword",)
-    assert Missing.RE_RETRIEVAL in routed.missing
-    again = bench.pipeline.resume(bench.under(policy=stricter).adopt(trace))
-    assert paths(again) == [("refine",), ("refine", "refine"), ("keyword",), ("keyword", "rewritten")]
-    assert bench.evaluator.graded == ["p7", "p8", "p9"], "p4 to p6 were graded when keywords found them"
-    assert bench.counts["rephrase"] == 1 and bench.counts["keywords"] == 0
-
-
 # --- pinned files ---------------------------------------------------------------------------------------------------
 
 FILE = passage(90, "The ferry to Vennick leaves at nine.", found_by=("read_file",))
@@ -358,15 +252,6 @@ def test_pinned_files_are_read_whole_and_nothing_is_retrieved() -> None:
     assert trace.grades is None
 
 
-def test_pinned_files_may_be_searched_beside() -> None:
-    bench = Bench("agentic", files=(FILE,), search_too=True, judge=LISTED, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.counts["read"] == bench.counts["retrieve"] == 1
-    assert trace.passages == (FILE, *passages(3))
-    assert trace.decision is not None and trace.decision.rule is None, "not all evidence is pinned"
-    assert bench.evaluator.graded == ["p90", "p1", "p2", "p3"]
-
-
 def test_pinned_file_that_is_gone_breaks_off_with_its_own_error() -> None:
     bench = Bench(files=(FILE,))
     bench.retriever.files.clear()
@@ -374,11 +259,3 @@ def test_pinned_file_that_is_gone_breaks_off_with_its_own_error() -> None:
     assert trace.passages is None
     with pytest.raises(DocumentMissing, match=r"'retrieve' failed: d90 is not indexed\. Add it\."):
         raise_failure(trace)
-
-
-def test_pieces_of_a_pinned_file_do_not_come_back_in_a_later_round() -> None:
-    whole = passage(1, found_by=("read_file",))
-    ways = finding(numbered(2, 3, 4), keyword=numbered(1, 5))
-    trace = Bench("agentic", best=WEAK, finding=ways, files=(whole,), search_too=True).pipeline.run(QUESTION)
-    later = [one.id for found in trace.rounds for retrieval in found.retrievals for one in retrieval.passages]
-    assert later and "p1" not in later

@@ -16,7 +16,6 @@ from crag_core.base.errors import (
 )
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.grades import Grade
-from crag_core.base.types.passages import Engine, Passage
 from crag_core.base.types.steps import StepState, Usage
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit, ServerModel
@@ -33,19 +32,6 @@ SLOW_ANSWER = "It leaves at nine [1]. " * 40
 
 
 # --- stops ----------------------------------------------------------------------------------------------------------
-
-
-def test_stop_before_the_start_asks_nobody() -> None:
-    bench, run = Bench(model=FakeModel()), Run()
-    run.cancel.set()
-    stopped = bench.pipeline.run(QUESTION, run)
-    assert not bench.counts
-    assert stopped.failure is not None
-    assert (stopped.failure.name, stopped.failure.state) == ("retrieve", StepState.STOPPED)
-    done = bench.pipeline.resume(stopped)
-    assert step_names(done) == ["retrieve", "grade", "route", "score strips", "assemble", "answer"]
-    assert {step.state for step in done.steps} == {StepState.DONE}
-    assert done.failure is None
 
 
 def test_stop_in_the_middle_of_grading_keeps_what_was_graded() -> None:
@@ -93,36 +79,6 @@ def test_outage_of_the_judge_fails_the_run_at_grade_and_resume_grades_the_rest()
     assert [grade.passage_id for grade in done.grades] == [f"p{n}" for n in range(1, 11)]
     assert done.failure is None and done.answer is not None
     assert [step.name for step in done.steps].count("grade") == 1
-
-
-def test_unreadable_replies_are_no_outage_and_are_not_asked_again() -> None:
-    def unreadable(passage: Passage) -> Grade:
-        return Grade(passage.id, None, raw="Hm.", cause="no score (asked twice)")
-
-    bench = Bench(judge=card(calls_model=True), found=passages(5), scoring=unreadable)
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.failure is None
-    assert bench.evaluator.graded == ["p1", "p2", "p3", "p4", "p5"]
-    bench.forget_counts()
-    bench.pipeline.resume(trace)
-    assert bench.evaluator.asked == []
-
-
-def test_retriever_that_fails_leaves_a_failed_step_with_its_hint() -> None:
-    bench = Bench()
-
-    def fail(query: str, engine: Engine) -> tuple[Passage, ...]:
-        raise StoreUnavailable("The index cannot be read.", hint="Check the folder.")
-
-    bench.retriever.finding = fail
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.failure is not None and trace.passages is None
-    assert (trace.failure.name, trace.failure.state) == ("retrieve", StepState.FAILED)
-    assert (trace.failure.summary, trace.failure.hint) == ("The index cannot be read.", "Check the folder.")
-    with pytest.raises(StoreUnavailable, match=r"'retrieve' failed: The index cannot be read\. Check the folder\."):
-        raise_failure(trace)
-    bench.retriever.finding = lambda query, engine: passages()
-    assert bench.pipeline.resume(trace).answer is not None
 
 
 @pytest.mark.parametrize(
@@ -194,28 +150,6 @@ def test_stop_in_the_middle_of_the_answer_closes_the_connection(server: OllamaSe
     assert (server.chat_calls, server.disconnects) == (2, 1)
     assert step_names(done).count("answer") == 1
     assert done.steps[-1].usage.calls == 2
-
-
-def test_ollama_stopped_in_the_middle_of_the_answer_keeps_the_text_and_says_what_to_do(server: OllamaServer) -> None:
-    bench = Bench(model=model_of(server))
-    run = Run(listener := AtPiece(10))
-    listener.what = server.stop
-    broken = bench.pipeline.run(QUESTION, run)
-    assert broken.answer is not None and broken.failure is not None
-    assert broken.answer.state is AnswerState.FAILED
-    assert broken.answer.text and SLOW_ANSWER.startswith(broken.answer.text)
-    assert (broken.failure.state, broken.failure.hint) == (StepState.FAILED, "Start it with: ollama serve")
-    assert server.url in broken.failure.summary
-
-    again = bench.pipeline.resume(bench.pipeline.adopt(broken))
-    assert again.answer is not None
-    assert (again.answer.text, again.answer.state) == (broken.answer.text, AnswerState.FAILED), "its words stay"
-    server.start()
-    done = bench.pipeline.resume(again)
-    assert done.answer is not None and done.failure is None
-    whole = (SLOW_ANSWER.strip(), AnswerState.COMPLETE)
-    assert (done.answer.text, done.answer.state) == whole, "this server does not go on, but begins anew"
-    assert bench.counts["grade"] == 3, "graded once, before the outage"
 
 
 def test_an_answer_that_the_server_cut_is_no_whole_one_and_goes_on_from_its_words(server: OllamaServer) -> None:

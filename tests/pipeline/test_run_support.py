@@ -10,13 +10,11 @@ import pytest
 from crag_core.base.errors import EvaluatorUnavailable, ModelUnavailable, Stopped
 from crag_core.base.protocols import Backing, Cancel, Piece
 from crag_core.base.types.answers import AnswerState, Support
-from crag_core.base.types.steps import StepName, StepState, Usage
+from crag_core.base.types.steps import StepName, StepState
 from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.pipeline.answer_stages import unmeasured
 from crag_core.trace.trace import Trace
 from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel
-
-VERDICTS = ('{"verdict": "supported", "sentences": [1]}', '{"verdict": "not supported", "sentences": []}')
 
 
 class FakeMeter:
@@ -83,23 +81,6 @@ def test_an_answer_that_cannot_be_measured_is_an_answer_all_the_same(error: Exce
     assert again.support is not None, "once it can be measured, it is"
 
 
-@pytest.mark.parametrize("reply", ["CANNOT ANSWER", ""])
-def test_what_is_no_answer_is_not_measured(reply: str) -> None:
-    trace = benched(meter := FakeMeter(), model=FakeModel(answer=reply)).pipeline.run(QUESTION)
-    assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
-    assert (meter.asked, trace.support, StepName.CHECK_ANSWER in names(trace)) == ([], None, False)
-
-
-def test_a_stopped_or_broken_answer_is_not_measured_until_it_is_whole() -> None:
-    meter = FakeMeter()
-    bench = benched(meter, model=(model := FakeModel(answer=ModelUnavailable("away"))))
-    broken = bench.pipeline.run(QUESTION)
-    assert broken.failure is not None and (broken.support, meter.asked) == (None, [])
-    model.replies["answer"] = ANSWER
-    whole = bench.pipeline.resume(broken)
-    assert whole.support is not None and whole.failure is None and len(meter.asked) == 1
-
-
 def test_a_new_answer_loses_what_stood_behind_the_old_one() -> None:
     bench = benched(meter := FakeMeter())
     adopted = bench.pipeline.adopt(bench.pipeline.run(QUESTION))
@@ -121,17 +102,6 @@ def judged(judge: FakeModel, **fields: object) -> Bench:
     bench = Bench(**{"model": FakeModel(answer="It leaves by nine [1]. Dogs swim.")} | fields)  # type: ignore[arg-type]
     bench.pipeline = bench.under(parts={"support": ModelSupport(judge, frozenset())}, support="ollama/judge")
     return bench
-
-
-def test_calls_tokens_and_seconds_of_the_judging_are_counted() -> None:
-    judge = FakeModel(check=lambda messages: VERDICTS["Dogs swim" in messages[-1][1]])
-    trace = judged(judge).pipeline.run(QUESTION)
-    assert [one.score for one in trace.support or ()] == [1.0, 0.0]
-    step = trace.steps[-1]
-    assert (step.name, step.usage, step.seconds) == (StepName.CHECK_ANSWER, Usage(2, 40, 10), 1.0)
-    assert step.summary.startswith("Judged by ollama/judge: 1 of 2 sentences are supported by the evidence, 1 by")
-    assert trace.usage.calls == 3 and trace.settings.support == "ollama/judge"
-    assert Trace.from_json(trace.to_json()) == trace
 
 
 def test_a_stop_ends_the_judging_and_the_answer_stays() -> None:

@@ -7,14 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import WebReply
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.steps import StepState
 from crag_core.base.types.web import WebOutcome
-from crag_core.pipeline import web_stages
 from crag_core.pipeline.run import Cooldown, Run, WebMode
-from crag_core.pipeline.web_stages import approve, is_waiting, refuse
+from crag_core.pipeline.web_stages import approve, is_waiting
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from tests.fakes import QUESTION, WEB_QUERY, Bench, Diary, FakeModel, changed, found_web, set_when, step_names
@@ -52,13 +50,6 @@ def test_ask_sends_nothing_before_approval() -> None:
     assert bench.counts["search"] == bench.counts["answer"] == 0
 
 
-def test_search_itself_sends_nothing_that_was_not_approved() -> None:
-    bench, trace = waiting()
-    for unapproved in (trace, refuse(trace)):
-        assert web_stages.search(unapproved, bench.pipeline.parts, Run()) is None
-    assert bench.searcher.asked == []
-
-
 def test_approved_query_is_sent_as_it_stands() -> None:
     bench, trace = waiting()
     done = bench.pipeline.resume(approve(trace, WEB_QUERY))
@@ -68,31 +59,6 @@ def test_approved_query_is_sent_as_it_stands() -> None:
     assert done.answer.state is AnswerState.COMPLETE
     assert bench.counts["retrieve"] == bench.counts["phrases"] == 1
     assert step_names(done)[-4:] == ["search", "grade web", "assemble", "answer"]
-
-
-def test_edited_query_is_sent_and_credited_to_the_user() -> None:
-    bench, trace = waiting()
-    done = bench.pipeline.resume(approve(trace, "Vennick harbour"))
-    assert bench.searcher.asked == [("Vennick harbour", 5)]
-    assert done.web is not None and done.web.query_by == "edited by you"
-
-
-@pytest.mark.parametrize("give_word", [lambda trace: approve(trace, "x"), refuse])
-def test_only_a_waiting_run_takes_a_word(give_word: object) -> None:
-    done = Bench().pipeline.run(QUESTION)
-    with pytest.raises(ValueError, match="does not wait"):
-        give_word(done)  # type: ignore[operator]
-
-
-def test_stop_between_approval_and_search_keeps_the_approval() -> None:
-    bench, trace = waiting()
-    run = Run()
-    run.cancel.set()
-    stopped = bench.pipeline.resume(approve(trace, WEB_QUERY), run)
-    assert bench.searcher.asked == [] and stopped.web is not None
-    assert stopped.web.outcome is WebOutcome.APPROVED
-    assert bench.pipeline.resume(stopped).answer is not None
-    assert len(bench.searcher.asked) == 1
 
 
 # --- outcomes -------------------------------------------------------------------------------------------------------
@@ -213,16 +179,3 @@ def test_only_what_left_the_machine_starts_the_cooldown(reply: WebReply, searche
     bench, _ = cooling(reply=reply)
     bench.pipeline.run(QUESTION)
     assert bench.counts["search"] == searches
-
-
-# --- the rewrite ----------------------------------------------------------------------------------------------------
-
-
-def test_model_that_fails_at_the_query_does_not_cost_the_search() -> None:
-    away = ModelUnavailable("Ollama does not answer.", hint="Start it.")
-    bench = Bench(best=0.5, model=FakeModel(phrases=away))
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.searcher.asked == [(QUESTION, 5)]
-    step = next(step for step in trace.steps if step.name == "rewrite")
-    assert step.summary == f"“{QUESTION}”, the question as it is, since: Ollama does not answer."
-    assert step.usage.calls == 1

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.passages import Passage
 from crag_core.pipeline.run import WebMode
-from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.path.run_path import run_path
@@ -86,25 +85,3 @@ def test_the_budget_is_filled_in_rank_order_and_what_is_cut_is_told() -> None:
     assert found.query_by.endswith("around its best chunk; 1 not read, the budget of 6,000 tokens is full")
     assert any(found.query_by in step.summary for step in trace.steps if step.name == "retrieve again")
     assert model.asked[-1][1][1][1].count("<evidence>") == 2
-
-
-def test_documents_that_are_gone_are_told_and_the_refusal_stands() -> None:
-    made, model = bench(CANNOT, files={})
-    trace = made.pipeline.run(QUESTION)
-    assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER and trace.failure is None
-    assert reroute(trace, POLICY).decision_path.not_made == "d3 is not indexed." and model.kinds == ["answer"]
-
-
-def test_under_another_policy_documents_are_missing_and_one_resume_reads_them() -> None:
-    model = FakeModel(answer=CANNOT)
-    paper = Bench("paper", model=model, web=WebMode.OFF)
-    paper.retriever.files = FILES
-    trace = paper.pipeline.run(QUESTION)
-    assert Missing.SUFFICIENCY in reroute(trace, POLICY).missing
-    under = paper.under(policy=POLICY)
-    done = under.resume(under.adopt(trace))
-    assert done.decision is not None and done.decision.action is Action.AMBIGUOUS and len(done.rounds) == 1
-    unread = replace(done, rounds=())
-    routed = reroute(unread, POLICY)
-    assert Missing.DOCUMENTS in routed.missing and routed.answer is None
-    assert reroute(done, trace.settings.policy).decision == trace.decision

@@ -20,7 +20,6 @@ from tests.builders import (
     policy,
     round_of,
     searched,
-    strips_of,
     trace,
     web_page,
 )
@@ -48,22 +47,6 @@ def told(run: Trace) -> list[tuple[CorrectionKind, str]]:
     return [(one.kind, one.query or one.passage_id or "") for one in made]
 
 
-def test_passages_that_could_not_be_refined_are_said_to_be_kept() -> None:
-    found, _ = graded(0.9, 0.8)
-    strips = tuple(strip for one in found for strip in strips_of(one, (one.text, None)))
-    kept = Correction(KEEP, "use 2 chunks as they are")
-    assert done(policy("paper"), 0.9, 0.8, strips=strips) == (kept, ANSWERED)
-
-
-def test_a_search_says_who_wrote_its_query_and_what_came_of_it() -> None:
-    assert done(policy("paper"), 0.1, 0.2) == (
-        Correction(DISCARD, "INCORRECT: none of the 2 chunks is used"),
-        Correction(REWRITE, "at most 3 key phrases to search for; the question's keywords", query="ferry fares"),
-        Correction(WEB, "INCORRECT asks the web, up to 5 results; 1 results", query="ferry fares"),
-        ANSWERED,
-    )
-
-
 SEARCHED = {
     WebOutcome.EMPTY: "empty",
     WebOutcome.FAILED: "failed",
@@ -78,17 +61,6 @@ SEARCHED = {
 def test_a_search_that_was_wanted_but_not_made_is_left_out(outcome: WebOutcome | None) -> None:
     web = WebSearch(outcome, "ferry fares", "you") if outcome else None
     assert [one.kind for one in done(policy("paper"), 0.1, web=web)] == [DISCARD, GENERATE]
-
-
-def test_an_expansion_has_the_expanded_query_and_counts_what_it_gave() -> None:
-    made = round_of("expand", *(passage(f"p{n}", f"Text {n}.") for n in range(1, 5)), query="ferry cost boat")
-    found = tuple(passage(f"p{n}", f"Text {n}.") for n in (1, 2))
-    reason = "partly relevant: retrieve again with an expanded question; written by hand"
-    assert done(policy("heuristic"), 0.6, 0.6, passages=found, rounds=(made,)) == (
-        Correction(KEEP, "use 4 chunks as they are"),
-        Correction(EXPAND, reason, query="ferry cost boat"),
-        ANSWERED,
-    )
 
 
 def looking_again(iterations: int = 3) -> Trace:
@@ -120,17 +92,6 @@ def test_every_iteration_tells_what_it_dropped_and_where_it_looked_next() -> Non
         Correction(KEEP, "use 2 chunks as they are"),
         ANSWERED,
     )
-
-
-def test_rounds_beyond_the_answer_are_left_out() -> None:
-    assert told(looking_again(2)) == [
-        (DISCARD, ""),
-        (RE_RETRIEVE, QUESTION),
-        (DISCARD, "p5"),
-        (KEEP, ""),
-        (GENERATE, ""),
-    ]
-    assert told(looking_again(1)) == [(KEEP, ""), (GENERATE, "")]
 
 
 def test_the_web_as_the_last_strategy() -> None:

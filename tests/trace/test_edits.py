@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.types.decisions import Action
 from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import Grade, Opinion
 from crag_core.base.types.knowledge import Extraction
@@ -23,10 +22,8 @@ from tests.builders import (
     POLICIES,
     even,
     grade,
-    graded,
     passage,
     policy,
-    round_of,
     searched,
     strips_of,
     trace,
@@ -81,25 +78,6 @@ def test_a_dropped_passage_is_gone_from_all_that_is_said_of_it() -> None:
     assert [sorted({one.passage_id for one in some or ()}) for some in said] == [["p2"]] * 3 + [["w2"]] * 2 + [[]]
 
 
-def test_the_question_goes_where_it_would_have_gone_without_the_dropped_passage() -> None:
-    assert reroute(RUN, PAPER).decision.action is Action.CORRECT
-    routed = reroute(but(drop="p1"), PAPER)
-    assert (routed.decision.action, routed.decision.deciding) == (Action.AMBIGUOUS, ("p2",))
-    assert context_ids(routed.knowledge.excerpts) == ("p2#0", "w1#0")
-
-
-def test_a_passage_stays_dropped_where_another_round_finds_it_again() -> None:
-    found, grades = graded(0.1, 0.1, 0.1, 0.1)
-    again = round_of("keyword", found[0], passage("p5"), passage("p6"), passage("p7"), signals=even(0.3))
-    more = tuple(grade(f"p{n}", 0.8) for n in (5, 6, 7))
-    run = trace(policy("agentic"), passages=found, grades=grades + more, rounds=(again,))
-    assert [p.id for p in reroute(run, policy("agentic")).decision_path.evidence] == ["p1", "p5", "p6", "p7"]
-    routed = reroute(but(run, drop="p1"), policy("agentic"))
-    assert [p.id for p in routed.decision_path.evidence] == ["p5", "p6", "p7"]
-    assert edited(but(run, drop="p1")).rounds[0].signals == (), "nobody measured the round without it"
-    assert edited(but(run, drop="p2")).rounds == run.rounds
-
-
 def test_signals_of_the_edits_count_once_something_of_the_first_retrieval_is_dropped() -> None:
     assert edited(but(drop="p1", signals=0.9)).signals == even(0.9)
     for others in (but(drop="w1", signals=0.9), but(drop="p9", signals=0.9), but(pin="p1", signals=0.9)):
@@ -126,17 +104,6 @@ def test_sentences_of_a_pinned_passage_that_was_never_split_come_at_its_place() 
     half = replace(RUN, strips=(RUN.strips or ())[2:])
     ids = context_ids(reroute(but(half, pin="p1 p2"), by_score).knowledge.internal)
     assert ids == ("p1#0", "p1#1", "p2#0", "p2#1")
-
-
-def test_a_pinned_passage_is_extracted_whole_and_no_model_is_missing_for_it() -> None:
-    judged = replace(RUN, grades=(grade("p1", 0.5), grade("p2", 0.5)))
-    extract = policy("worst-chunk")
-    read = replace(judged, extractions=(Extraction("p1", (0,)), Extraction("p2", (), cause="unreadable")))
-    assert context_ids(reroute(read, extract).knowledge.internal) == ("p1#0",)
-    assert context_ids(reroute(but(read, pin="p2"), extract).knowledge.internal) == ("p1#0", "p2#0", "p2#1")
-    always = replace(extract, correct=(("extract", None),))
-    for pins, missing in (("p2", True), ("p1 p2", False)):
-        assert (Missing.EXTRACTION in reroute(but(judged, pin=pins), always).missing) is missing
 
 
 def test_every_evaluator_agrees_on_what_is_pinned() -> None:

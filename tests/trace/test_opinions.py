@@ -65,20 +65,6 @@ def test_the_grades_of_another_evaluator_decide_as_its_own_run_would() -> None:
     assert (swapped.id, swapped.passages, swapped.strips, swapped.answer) == (RUN.id, FOUND, RUN.strips, RUN.answer)
 
 
-def test_the_evaluator_before_becomes_an_opinion_and_the_way_back_is_the_same() -> None:
-    swapped = by("llm")
-    assert swapped.opinions == (OTHER, Opinion(CARD, "extractive", (*GRADES, grade("w1", 0.3))))
-    assert by("hand", swapped) == RUN
-    assert by("heuristic", swapped).opinions[0] == JUDGED
-
-
-def test_the_main_evaluator_gives_the_record_itself_and_an_unknown_one_nothing() -> None:
-    assert with_evaluator(RUN, "hand") is RUN
-    assert with_evaluator(RUN, "hand", "any model, it asks none") is RUN
-    assert with_evaluator(RUN, "cross-encoder") is None
-    assert with_evaluator(RUN, "") is None
-
-
 def test_an_evaluator_that_has_graded_nothing_decides_by_nobodys_grades() -> None:
     assert decided_by(RUN, CARD, "extractive") is RUN
     assert decided_by(RUN, JUDGE, "ollama/qwen") == decided_by(RUN, JUDGE, "ollama/another") == by("llm")
@@ -148,19 +134,6 @@ def test_passages_are_told_with_both_grades_the_largest_gap_first() -> None:
     assert [row.gap and round(row.gap, 9) for row in found.rows] == [0.5, 0.4, 0.1, None]
     assert found.rows[-1].grades == (GRADES[2], JUDGED.grades[2])
     assert found.compared == 3
-
-
-def test_each_evaluator_is_judged_by_thresholds_that_suit_it() -> None:
-    found = compared()
-    assert (found.main.decision.action, found.other.decision.action) == (Action.CORRECT, Action.AMBIGUOUS)
-    assert (found.main.policy.lower, found.other.policy.lower) == (0.4, 0.3)
-    assert {row.passage.id: row.bands for row in found.rows} == {
-        "w1": (Action.INCORRECT, Action.CORRECT),
-        "p1": (Action.CORRECT, Action.AMBIGUOUS),
-        "p2": (Action.INCORRECT, Action.INCORRECT),
-        "p3": (None, Action.AMBIGUOUS),
-    }
-    assert found.apart == 2, "a chunk that one of them has not graded is in no other band"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.edits import Edits
-from crag_core.base.types.knowledge import Extraction
 from crag_core.base.types.passages import Round
 from crag_core.decision.policy import Doubtful
 from crag_core.trace.reroute import Missing, quoted, reroute
@@ -89,26 +88,6 @@ def test_an_old_answer_is_never_shown_under_a_new_action() -> None:
 # --- quotations cost no call, so they follow at once ------------------------------------------------------------------
 
 
-def test_quotations_are_made_anew_from_what_is_kept_now() -> None:
-    run = quoting(RUN)
-    assert reroute(run, PAPER).answer is run.answer
-    now = reroute(run, PAPER.with_thresholds(cutoff=0.3, upper=0.5))
-    assert now.answer and now.answer.text == "“Adults pay nine euros.” [1]" and now.answer != run.answer
-    assert Missing.ANSWER not in now.missing
-    assert run.answer and run.answer.context_key != now.answer.context_key, "its own evidence and action"
-
-
-def test_what_was_quoted_from_a_dropped_chunk_is_gone_and_the_ending_follows() -> None:
-    run = quoting(replace(RUN, settings=replace(RUN.settings, policy=PAPER.with_thresholds(0.05, 0.5, 0.1))))
-    taken = reroute(run, run.settings.policy)
-    assert taken.decision.action is Action.CORRECT and taken.answer and "nine euros" in taken.answer.text
-    rest = reroute(replace(run, edits=Edits(dropped=("p1",))), run.settings.policy)
-    assert rest.decision.action is Action.AMBIGUOUS and rest.is_doubtful
-    assert rest.answer and rest.answer.text == "“The ferry leaves at eight.” [1]"
-    none = reroute(replace(run, edits=Edits(dropped=("p1", "p2"))), run.settings.policy)
-    assert none.answer and none.answer.state is AnswerState.CANNOT_ANSWER and not none.answer.text
-
-
 def test_a_policy_that_abstains_withholds_what_remains() -> None:
     of = PAPER.with_thresholds(0.05, 0.5, 0.1).with_doubtful(Doubtful.ABSTAIN)
     run = quoting(replace(RUN, settings=replace(RUN.settings, policy=of, web_mode="off"), web=None))
@@ -164,15 +143,6 @@ NEVER = trace(PAPER, passages=(FARES, OTHER))
 def test_what_the_run_never_did_is_missing(run: Trace, name: str, missing: tuple[Missing, ...]) -> None:
     of = PAPER if name == "paper" else policy(name)
     assert reroute(run, of).missing == missing
-
-
-def test_extraction_is_missing_until_a_model_was_asked_about_every_passage() -> None:
-    judged = replace(RUN, grades=tuple(replace(grade, score=0.5) for grade in GRADES))
-    extractions = (Extraction("p1", (0,)), Extraction("p2", ()))
-    for done in (None, (), extractions[:1], extractions[1:]):
-        run = replace(judged, extractions=done)
-        assert reroute(run, policy("worst-chunk")).missing == (Missing.EXTRACTION, Missing.ANSWER)
-    assert reroute(replace(judged, extractions=extractions), policy("worst-chunk")).missing == (Missing.ANSWER,)
 
 
 def looked_again(*more: Round, scores: tuple[float, ...] = (0.1, 0.2, 0.1)) -> Trace:

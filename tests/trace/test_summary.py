@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.base.types.steps import Step, StepState, Usage
+from crag_core.base.types.steps import Step, Usage
 from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.summary import Summary, summarize
 from crag_core.trace.trace import Trace
 from tests.builders import (
-    POLICIES,
     even,
     grade,
     graded,
@@ -116,22 +115,3 @@ def test_strategies_are_the_corrections_that_were_made(
     found = ran(name, score, score, score, **made)
     assert (found.strategy, found.correction_applied) == (strategy, strategy != "none")
     assert found.web_used is ("web_search" in strategy)
-
-
-def test_the_score_after_is_that_of_the_expansion_alone() -> None:
-    made = round_of("expand", passage("p4"), signals=even(0.8))
-    other = round_of("keyword", passage("p5"), signals=even(0.3))
-    assert ran("heuristic", 0.6, 0.6, rounds=(made, other)).score_after == 0.8
-    assert ran("heuristic", 0.6, 0.6, rounds=(other,)).score_after is None
-    assert ran("heuristic", 0.6, 0.6, rounds=(round_of("expand"),)).score_after is None
-    # Recorded under another policy or other thresholds, and not used here.
-    assert ran("heuristic", 0.9, 0.9, rounds=(made,)).score_after is None
-    assert ran("signals", 0.5, 0.5, rounds=(other,)).score_after is None
-
-
-def test_a_run_that_broke_off_early_can_be_told_too() -> None:
-    for name in POLICIES:
-        run = trace(policy(name), steps=(Step("retrieve", "no index", StepState.FAILED, seconds=0.5),))
-        found = summarize(run)
-        assert (found.action, found.score, found.original_count, found.strategy) == ("INCORRECT", None, 0, "none")
-        assert found.retrieval_ms == 500.0

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from crag_core.base.protocols import Piece
 from crag_core.base.types.answers import Support
 from crag_core.base.types.knowledge import Excerpt
 from crag_core.trace.grounding.citation_check import (
-    SUPPORTED,
-    WEAK,
     Evidence,
-    SupportLevel,
     lacking,
     match,
     pieces_of,
-    standing,
     summed_up,
     supported_elsewhere,
 )
@@ -34,22 +28,6 @@ HELD = Evidence((FERRY, DOGS, YACHT, SAME))
 def look_up(claim: str, held: Evidence = HELD, cited: tuple[int, ...] = ()):  # type: ignore[no-untyped-def]
     weights = dict.fromkeys(content_of(claim, {"the", "a", "of", "at"}), 1.0)
     return match(weights, names_in(claim, {"the"}), held, range(len(held.pieces)), cited)
-
-
-@pytest.mark.parametrize(
-    ("score", "expected"),
-    [
-        (None, SupportLevel.UNCHECKED),
-        (0.0, SupportLevel.NONE),
-        (math.nextafter(WEAK, 0), SupportLevel.NONE),
-        (WEAK, SupportLevel.WEAK),
-        (math.nextafter(SUPPORTED, 0), SupportLevel.WEAK),
-        (SUPPORTED, SupportLevel.SUPPORTED),
-        (1.0, SupportLevel.SUPPORTED),
-    ],
-)
-def test_a_score_has_a_standing(score: float | None, expected: SupportLevel) -> None:
-    assert standing(score) is expected
 
 
 # --- pieces -----------------------------------------------------------------------------------------------------------
@@ -77,13 +55,6 @@ def test_pieces_of_a_whole_passage_are_its_recorded_strips_else_its_sentences_un
 # --- matching ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_piece_that_holds_most_comes_first_then_what_adds_to_it() -> None:
-    found = look_up("the ferry leaves Vennick at nine and a yacht pays 14 pounds")
-    assert [HELD.pieces[at] for at in found.places] == [FERRY, YACHT]
-    assert found.best < found.together == pytest.approx(8 / 9)  # "and" stands nowhere
-    assert found.score == pytest.approx((found.best + found.together) / 2)
-
-
 def test_cited_excerpts_come_first_where_they_hold_about_as_much() -> None:
     claim = "dogs travel free on a leash"
     assert [HELD.pieces[at].excerpt for at in look_up(claim).places] == [1]
@@ -107,13 +78,6 @@ def test_a_name_may_have_another_ending() -> None:
     held = Evidence((Piece("p", "Die Berliner Fähre der Johnsons", 1),))
     assert held.has("berlin") and held.has("johnson") and held.has("fahren")
     assert not held.has("ber") and not held.has("johnstone") and not held.has("vennick")
-
-
-def test_script_and_language_of_a_piece_are_its_own_or_those_of_all() -> None:
-    row, german = Piece("r", "| Vennick | 3 |", 3), Piece("d", "Die Fähre ist weiß und fährt um neun ab.", 2)
-    assert Evidence((FERRY, row)).written_in == (("LATIN", "en"), ("LATIN", "en"))
-    assert Evidence((german, row)).written_in == (("LATIN", "de"), ("LATIN", "de"))
-    assert Evidence((row, row)).written_in[0] == ("LATIN", ""), "rows of names tell no language"
 
 
 # --- what is said of it -----------------------------------------------------------------------------------------------
