@@ -73,7 +73,7 @@ _SEVERAL = ScoreReply(None, cause="the reply holds more than one score")
 
 def parse_score(text: str, scale: float = 1.0) -> ScoreReply:
     """Read a score given on 0..`scale`, in JSON or around it; anything unclear is None with its cause."""
-    reply = without_thoughts(text)
+    reply = without_thoughts(text[:_LONGEST])
     if not reply:
         return _EMPTY
     found, around = [], reply
@@ -101,7 +101,7 @@ def parse_scores(text: str, count: int, scale: float = 1.0) -> tuple[ScoreReply,
     else to that of its place; then a list that is too long, and one of bare numbers that is too short, belongs to
     nobody. Records that are missing at the end leave only their own documents without a score.
     """
-    reply = without_thoughts(text)
+    reply = without_thoughts(text[:_LONGEST])
     if not reply:
         return (_EMPTY,) * count
     values, broken = _values(reply)
@@ -131,7 +131,7 @@ def parse_verdict(text: str, verdicts: Mapping[str, str]) -> VerdictReply:
 
     Anything unclear is None with its cause.
     """
-    reply = without_thoughts(text)
+    reply = without_thoughts(text[:_LONGEST])
     if not reply:
         return VerdictReply(None, cause=_EMPTY.cause)
     values, broken = _values(reply)
@@ -152,7 +152,7 @@ def parse_verdict(text: str, verdicts: Mapping[str, str]) -> VerdictReply:
 
 def parse_condensed(text: str) -> CondensedReply:
     """Read the `question` of a reply and what is `missing` in it; a question that is unclear is None with its cause."""
-    reply = without_thoughts(text)
+    reply = without_thoughts(text[:_LONGEST])
     if not reply:
         return CondensedReply(None, cause=_EMPTY.cause)
     values, broken = _values(reply)
@@ -175,12 +175,12 @@ def parse_condensed(text: str) -> CondensedReply:
 
 def parse_records(text: str, key: str) -> list[dict[str, Any]]:
     """The records with `key`, as JSON or as a Python dict; none behind JSON that breaks off."""
-    return [record for value, _, _ in _values(without_thoughts(text))[0] for record in _records(value, key)]
+    return [record for value, _, _ in _values(without_thoughts(text[:_LONGEST]))[0] for record in _records(value, key)]
 
 
 def without_thoughts(text: str) -> str:
     """A reply without what the model thought aloud; some chat templates leave out the tag that opens the thought."""
-    return _UNOPENED_THOUGHT.sub("", _THOUGHT.sub("", text[:_LONGEST])).strip()
+    return _UNOPENED_THOUGHT.sub("", _THOUGHT.sub("", text)).strip()
 
 
 # --- one score ------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from crag_core.base.prompts import replies
 from crag_core.base.prompts.delimiters import harmless
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.protocols import LanguageModel, Messages
+from crag_core.base.reply_parsing import without_thoughts
 from crag_core.base.text.refusals import begins_agreed, is_refusal
 from crag_core.base.types.answers import Answer, AnswerState, Support
 from crag_core.base.types.knowledge import Consolidation, Excerpt
@@ -26,7 +27,6 @@ from crag_core.trace.grounding.quoted_answer import (
     cited_in,
     left_out,
     why_cut,
-    without_thoughts,
 )
 from crag_core.trace.reroute import Reroute, key_of, quoted, reroute, withheld
 from crag_core.trace.trace import Trace, context_ids
@@ -131,7 +131,7 @@ def _attempt(trace: Trace, routed: Reroute) -> str:
     chunks = tuple((one.id, one.text) for one in trace.passages or ())
     seen = tuple((one.passage.id, one.text) for one in routed.knowledge.excerpts)
     is_answer = judged is not None and policy.context_judge is ContextJudge.ANSWER and judged.score is not None
-    return without_thoughts(judged.raw).strip() if judged and is_answer and seen == chunks and not judged.cause else ""
+    return without_thoughts(judged.raw) if judged and is_answer and seen == chunks and not judged.cause else ""
 
 
 def refuses(trace: Trace) -> bool:

@@ -11,7 +11,7 @@ from crag_core.base.errors import CragError, EvaluatorUnavailable, ModelUnavaila
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.prompts.replies import SUFFICIENCY_SAID, SUFFICIENT, SUFFICIENT_SCHEMA
 from crag_core.base.protocols import Cancel, Evaluator, LanguageModel
-from crag_core.base.reply_parsing import parse_records, parse_verdict
+from crag_core.base.reply_parsing import parse_records, parse_verdict, without_thoughts
 from crag_core.base.text.refusals import is_refusal
 from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion, Sufficiency
 from crag_core.base.types.knowledge import Excerpt
@@ -21,7 +21,7 @@ from crag_core.decision.policy import ContextJudge
 from crag_core.decision.steps import DOCUMENTS
 from crag_core.pipeline.run import Parts, Result, Run, ask_twice
 from crag_core.trace.edits import edited
-from crag_core.trace.grounding.quoted_answer import why_cut, without_thoughts
+from crag_core.trace.grounding.quoted_answer import why_cut
 from crag_core.trace.opinions import grades_under, with_opinion
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import RunSettings, Trace
@@ -91,7 +91,7 @@ def _answer_or_decline(
     """An answer from the whole context, as it would be written in the end, or that there is none in it."""
     excerpts = tuple(Excerpt(passage, passage.text) for passage in passages)
     reply = model.complete(prompts.answer(question, excerpts), run.cancel)
-    text = without_thoughts(reply.text).strip()
+    text = without_thoughts(reply.text)
     score = None if not text else float(not is_refusal(text))
     ids = tuple(passage.id for passage in passages)
     cause = why_cut(reply.usage) if text else "the reply was empty"

@@ -74,15 +74,10 @@ class Listener:
     """
 
     def opened(self, trace: Trace) -> None: ...
-
     def started(self, name: str) -> None: ...
-
     def progressed(self, name: str, done: int, total: int) -> None: ...
-
     def finished(self, step: Step, trace: Trace) -> None: ...
-
     def wrote(self, piece: str) -> None: ...
-
     def ended(self, attempt: Attempt) -> None: ...
 
 
@@ -126,31 +121,22 @@ class Run:
 
 
 class QuestionRunner(Protocol):
-    """Runs questions under one `RunSettings`; the query engine is one. A failure is told by a record's last step."""
+    """Runs questions under one `RunSettings`; the query engine is one. A failure is told by a record's last step.
+
+    `grade` retrieves and grades all passages, `score_strips` scores the sentences of some. `hiding`, `over` and
+    `with_parts` are as in `Pipeline`.
+    """
 
     @property
     def settings(self) -> RunSettings: ...
-
     @property
     def parts(self) -> Parts: ...
-
-    def run(self, question: str, run: Run | None = None) -> Trace:
-        """The whole way from question to answer."""
-
-    def grade(self, question: str, run: Run | None = None) -> Trace:
-        """The first retrieval and the grades of all its passages."""
-
-    def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
-        """The same record with the scores of the sentences of these passages of it."""
-
-    def hiding(self, text: str) -> Self:
-        """The same for questions that are asked as if no passage with this text were indexed."""
-
-    def over(self, passages: tuple[Passage, ...], logged: Logged | None = None) -> Self:
-        """The same for a question that these chunks were retrieved for elsewhere: they take the place of the index."""
-
-    def with_parts(self, **changes: Any) -> Self:
-        """The same with some of its `Parts` exchanged."""
+    def run(self, question: str, run: Run | None = None) -> Trace: ...
+    def grade(self, question: str, run: Run | None = None) -> Trace: ...
+    def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace: ...
+    def hiding(self, text: str) -> Self: ...
+    def over(self, passages: tuple[Passage, ...], logged: Logged | None = None) -> Self: ...
+    def with_parts(self, **changes: Any) -> Self: ...
 
 
 class Cooldown:

@@ -9,7 +9,7 @@ from crag_core.base.types.decisions import Action, Decision
 from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import Step, StepName
-from crag_core.decision.decide import decide
+from crag_core.decision.decide import chunk_action
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import decision_path_of
@@ -236,7 +236,7 @@ def _rows(trace: Trace, opinions: tuple[Opinion, Opinion], policies: tuple[Polic
     for passage in passages:
         grades = one.get(passage.id), other.get(passage.id)
         if grades != (None, None):
-            bands = _band(alone[0], passage, grades[0]), _band(alone[1], passage, grades[1])
+            bands = chunk_action(alone[0], passage, grades[0]), chunk_action(alone[1], passage, grades[1])
             rows.append(Row(passage, grades, bands))
     return tuple(sorted(rows, key=lambda row: -1.0 if row.gap is None else row.gap, reverse=True))
 
@@ -246,8 +246,4 @@ def _alone(policy: Policy, card: EvaluatorCard) -> Policy:
     if policy.scores_the_set:
         policy = policy.with_thresholds(card.lower, card.upper)
     kind = "two_signals" if policy.compares_two_scores else "best"
-    return replace(policy, score=kind, skip=(), low_variance_promotes=False)
-
-
-def _band(policy: Policy, passage: Passage, grade: Grade | None) -> Action | None:
-    return None if grade is None or grade.score is None else decide(policy, (passage,), (grade,)).action
+    return replace(policy, score=kind, ungraded=None, skip=(), low_variance_promotes=False)

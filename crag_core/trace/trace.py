@@ -62,19 +62,14 @@ class RunSettings:
 class Trace:
     """One run, raw facts first. A field that is None was never done; () was done and found nothing.
 
-    `passages` and `signals` are those of the first retrieval, `rounds` the later ones. `grades` and `strips` are those
-    of all corpus passages (the web's are in `web`). `decision`, `earlier` (the decisions of the iterations before it),
-    `corrections` (what was done) and `context` are as taken: `context` lists the ids of strips, or of whole passages,
-    in the order in which the answer saw them. `edits` change what is decided from, never the facts. `opinions` are
-    grades of the same passages by other evaluators. `support` has one entry a sentence of the answer.
-    `suspicions` are places in passages and web results that speak to a model; they change no decision. `calls` are the
-    requests to language models, as the steps made them; a grade from the cache made none. `sufficiency` is what a
-    language model said of passages of the first retrieval together, once for each way to ask and set of passages.
-    `question_class` is what one said of how much has to be looked up. `consolidations` are what one made of evidence
-    and of its own knowledge, one for each set of excerpts; its own passages are in no other field.
-    `logged`: the passages were given, from the log of another system, and nothing else can be retrieved.
-    `follow_up` is how a question of a conversation was understood: `question` is then the one that stands alone, as
-    soon as it is settled.
+    `passages` and `signals` are those of the first retrieval, `rounds` the later ones; `grades` and `strips` those of
+    all corpus passages (the web's are in `web`). `decision`, `earlier` (those of the iterations before it),
+    `corrections` (what was done) and `context` (the ids of strips, or of whole passages, in the order in which the
+    answer saw them) are as taken. `edits` change what is decided from, never the facts. `opinions` are grades by other
+    evaluators. `support` has one entry a sentence of the answer. `calls` are the requests to language models; a grade
+    from the cache made none. `sufficiency` has one entry for each way to ask and set of passages, `consolidations` one
+    for each set of excerpts. `logged`: the passages were given, and nothing else can be retrieved. `follow_up`:
+    `question` is then the one that stands alone, as soon as it is settled.
     """
 
     id: str

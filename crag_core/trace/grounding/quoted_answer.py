@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from crag_core.base.reply_parsing import without_thoughts
 from crag_core.base.text.markdown import ROW, cells, heads_above, lines_of, paired, without_marks
 from crag_core.base.text.refusals import is_refusal, may_become_refusal
 from crag_core.base.types.decisions import Action, Decision
@@ -33,8 +34,6 @@ _SEARCHES = {
     WebOutcome.TIMED_OUT: "the web search timed out",
     WebOutcome.USED: "no web result was kept",
 }
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_UNOPENED = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _TAG_BEGUN = re.compile(r"</?(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?\Z", re.IGNORECASE)
 
 
@@ -122,11 +121,6 @@ class StreamedReply:
         new = text.removeprefix(self._shown)
         self._shown = text
         return new
-
-
-def without_thoughts(text: str) -> str:
-    """A reply without what the model thought aloud, up to its end where a thought is not closed."""
-    return _UNOPENED.sub("", _THOUGHT.sub("", text)).lstrip()
 
 
 def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | None, looked_at: int) -> str:
