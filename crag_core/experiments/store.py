@@ -18,7 +18,7 @@ from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.experiments.comparison.outcome import MEANING, Outcome
-from crag_core.experiments.comparison.setups import KeptSetup, Setup, read_setup
+from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion
 from crag_core.experiments.labelled.questions import LabelledSet
@@ -128,19 +128,6 @@ class OutcomeLog(Generic[Facts]):
             database.execute("INSERT OR IGNORE INTO crag_conditions VALUES (?, ?, ?)", (*self._own, told))
             row = (*self._own, facts.key, written, record)
             database.execute("INSERT OR REPLACE INTO crag_scored VALUES (?, ?, ?, ?, ?)", row)
-
-    def clear(self, keys: Collection[str] | None = None) -> None:
-        """Forget what was run under these conditions: the questions with these keys; None: all."""
-        gone = self.keys() if keys is None else keys
-        if not gone:
-            return
-        with self._tables.writing() as database:
-            database.executemany(f"DELETE {_UNDER} AND key = ?", [(*self._own, key) for key in gone])
-            # Conditions without a row would keep their first name and day for whatever is run under them next.
-            left = f"SELECT 1 {_UNDER}"
-            database.execute(
-                f"DELETE FROM crag_conditions WHERE log = ? AND fingerprint = ? AND NOT EXISTS ({left})", self._own * 2
-            )
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------
@@ -266,24 +253,8 @@ class ExperimentStore:
         """The questions graded under `conditions`."""
         return OutcomeLog(self.tables, SCORES, conditions, ScoredQuestion)
 
-    def outcomes(self, setup: Setup | KeptSetup) -> OutcomeLog[Outcome]:
+    def outcomes(self, setup: Setup) -> OutcomeLog[Outcome]:
         return OutcomeLog(self.tables, OUTCOMES, setup, Outcome, MEANING)
-
-    def setups(self) -> tuple[KeptSetup, ...]:
-        """Those that outcomes are kept under, the newest first, of one second by title of the policy.
-
-        One that this version cannot read is left out.
-        """
-        keys: dict[str, set[str]] = {}
-        for conditions, key in self.tables.rows("SELECT conditions, key FROM crag_scored WHERE log = ?", OUTCOMES):
-            keys.setdefault(conditions, set()).add(key)
-        found = []
-        for own, told in self.tables.rows("SELECT fingerprint, told FROM crag_conditions WHERE log = ?", OUTCOMES):
-            with suppress(BadRecord, ValueError, RecursionError):
-                if own in keys:
-                    found.append(KeptSetup(read_setup(json.loads(told)), own, frozenset(keys[own])))
-        titled = sorted(found, key=lambda one: one.setup.settings.policy.title)
-        return tuple(sorted(titled, key=lambda one: one.setup.created, reverse=True))
 
     def take_over(self, path: Path) -> None:
         """Add what is not there: `path` is the folder of a kind, or the file of a log, of an earlier version."""

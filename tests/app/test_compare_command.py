@@ -15,10 +15,10 @@ import pytest
 
 from crag_core.__main__ import main
 from crag_core.app import workbench as build
+from crag_core.app.choice import read_configuration
 from crag_core.app.cli import compare as compare_commands
 from crag_core.app.cli.compare import drawn
 from crag_core.app.cli.options import open_set
-from crag_core.app.configuration_text import read_configuration
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.evaluators.embedding import EmbeddingEvaluator
@@ -293,9 +293,6 @@ def test_models_are_loaded_before_the_first_question_and_only_if_there_is_one(
     assert compare("--set", table, wanted=wanted) == 0 and len(asked) == 2 + 3 * 8, "nothing was missing"
 
 
-# --- earlier results ------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def changed(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which the set was run, then a document was added."""
@@ -313,109 +310,6 @@ def changed(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def then(home: Path, changed: Path) -> Path:
     shutil.copytree(changed, home / "home")
     return write_table(home)
-
-
-def listed(capsys: Output, *arguments: object) -> list[list[str]]:
-    """The columns of every earlier result: id, name with its day, questions, what differs."""
-    capsys.readouterr()
-    assert compare("--earlier", *arguments) == 0
-    head, *lines = capsys.readouterr().out.splitlines()
-    assert head.split() == ["id", "configuration", "and", "day", "questions", "unlike"]
-    return [re.split(r" {2,}", line) for line in lines]
-
-
-def test_what_was_run_before_something_was_changed_is_listed_and_nothing_is_run(
-    then: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = count_retrievals(monkeypatch, warming_up=True)
-    found = listed(capsys, "--set", then)
-    assert {(held, unlike) for _, _, held, unlike in found} == {
-        ("8 of 8", "plain: other documents"),
-        ("8 of 8", "judged: other documents"),
-    }
-    assert all(re.fullmatch("[0-9a-f]{8}", one[0]) for one in found) and asked == []
-    assert {re.sub(r" · \d+ \w+ \d\d:\d\d$", "", one[1]) for one in found} == {"plain", "judged"}
-    assert {one[2] for one in listed(capsys, "--set", then, "--limit", 3)} == {"3 of 3"}
-
-
-def test_before_anything_was_changed_nothing_is_listed(table: Path, capsys: Output) -> None:
-    for _ in range(2):
-        assert compare("--set", table, "--earlier") == 0
-        assert capsys.readouterr().out.splitlines()[-1] == "no earlier results"
-        assert compare("--set", table) == 0
-
-
-def test_an_earlier_result_stands_beside_the_configurations_of_now(
-    then: Path, home: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ((id_, name, *_),) = (one for one in listed(capsys, "--set", then) if one[1].startswith("judged"))
-    files = [part for kind in ("csv", "json", "html") for part in (f"--{kind}", home / f"out.{kind}")]
-    asked = count_retrievals(monkeypatch)
-    assert compare("--set", then, "--beside", id_, *files) == 0 and len(asked) == 16, "it is not run again"
-    shown = capsys.readouterr().out
-    assert re.search(rf"^ +plain +judged +{name}$", shown, re.MULTILINE)
-    remark = f"{name} is an earlier result, as it was kept. Unlike judged: other documents."
-    assert f"\n{remark}\n" in shown
-    data = json.loads((home / "out.json").read_text("utf-8"))
-    assert data["configurations"] == ["plain", "judged", name] and data["questions"] == 8
-    assert [(one["id"], one["configuration"], one["differs"]) for one in data["earlier"]] == [
-        (id_, name, ["other documents"])
-    ]
-    with (home / "out.csv").open(encoding="utf-8", newline="") as file:
-        assert {row["configuration"] for row in csv.DictReader(file)} == {"plain", "judged", name}
-    page = (home / "out.html").read_text("utf-8")
-    assert remark in page and f"--beside {id_}" in page
-
-
-def test_it_is_paired_on_the_questions_that_all_have(table: Path, home: Path, capsys: Output) -> None:
-    assert compare("--set", table, "--limit", 3, wanted=["paper,evaluator=embedding,name=few"]) == 0
-    ((id_, *_),) = listed(capsys, "--set", table)
-    assert compare("--set", table, "--beside", id_, "--beside", id_[:6], "--json", home / "out.json") == 0
-    data = json.loads((home / "out.json").read_text("utf-8"))
-    assert (data["questions"], data["left_out"], len(data["configurations"])) == (3, 5, 3), "and once"
-    assert "ferries: 3 questions" in capsys.readouterr().out
-
-
-def test_one_configuration_gains_over_itself_of_then(then: Path, capsys: Output) -> None:
-    ids = {one[1].split()[0]: one[0] for one in listed(capsys, "--set", then)}
-    assert compare("--set", then, "--beside", ids["plain"], wanted=["plain"]) == 0
-    assert "the second lines tell what is certainly gained over plain\n" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("id_", ["zzz", "", "0123456789abcdef"])
-def test_an_unknown_id_lists_what_there_is(
-    id_: str, then: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = listed(capsys, "--set", then)
-    asked = count_retrievals(monkeypatch, warming_up=True)
-    told = refused(capsys, "--set", then, "--beside", id_)
-    assert f"error: Unknown earlier result {id_!r}. Known:" in told and asked == []
-    assert all(f"{one[0]}  {one[1]}" in told for one in found)
-
-
-def test_where_nothing_is_kept_an_id_is_told_so(table: Path, capsys: Output) -> None:
-    assert "Known: none of this set." in refused(capsys, "--set", table, "--beside", "12345678")
-
-
-def test_results_without_a_common_question_are_told(table: Path, home: Path, capsys: Output) -> None:
-    lines = table.read_text("utf-8").splitlines()
-    ids = []
-    for line, upper in ((lines[1], "0.91"), (lines[2], "0.92")):
-        one = home / "one.csv"
-        one.write_text(f"{lines[0]}\n{line}\n", "utf-8")
-        assert compare("--set", one, wanted=[f"paper,evaluator=embedding,upper={upper}"]) == 0
-        ids += [found[0] for found in listed(capsys, "--set", one)]
-    told = refused_after(capsys, "--set", table, "--beside", ids[0], "--beside", ids[1])
-    assert "No question was run under all of them." in told
-
-
-def refused_after(capsys: Output, *arguments: object) -> str:
-    """What is told where everything was run, and cannot be compared."""
-    capsys.readouterr()
-    assert compare(*arguments) == 1
-    shown = capsys.readouterr()
-    assert "intervals" not in shown.out
-    return shown.err
 
 
 # --- which questions ------------------------------------------------------------------------------------------------
@@ -468,7 +362,7 @@ def test_a_limit_of_nothing_is_wrong_use(limit: str, home: Path, capsys: Output)
         (["papr"], "error: Unknown policy 'papr'. Did you mean 'paper'?"),
         (["plain", "paper,uper=0.8"], "expected key=value, found 'uper=0.8'. Did you mean upper?"),
         (["paper,lower=0.9,upper=0.1"], "lower must not exceed upper"),
-        (["plain,upper=0.9"], "plain grades nothing"),
+        (["plain,upper=0.9"], "Plain RAG grades nothing"),
         (["paper", "paper"], "Two configurations are called 'paper'."),
         (["paper,preset=mine"], "Unknown preset of policy 'paper' 'mine'."),
         (["paper,evaluator=llm"], "The evaluator 'llm' needs a language model."),
@@ -481,7 +375,7 @@ def test_a_configuration_that_cannot_work_is_refused_before_anything_is_run(
 ) -> None:
     asked = count_retrievals(monkeypatch)
     assert told in refused(capsys, "--set", table, wanted=wanted)
-    assert asked == [] and Workbench().experiments.setups() == ()
+    assert asked == []
 
 
 def test_a_slip_of_the_pen_does_not_wait_for_an_index(folder: Path, capsys: Output) -> None:

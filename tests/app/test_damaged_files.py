@@ -107,8 +107,9 @@ def test_no_damaged_file_is_a_traceback(tmp_path: Path, monkeypatch: pytest.Monk
     ask = ["ask", QUESTION, "--evaluator", "embedding"]
     reads: dict[Path, tuple[list[str], ...]] = {
         home / "crag.db": (
-            ask, grading, ["compare", "--set", known, "--earlier"], ["ask", QUESTION, "--preset", preset],
-            ["tune", "--set", known, "--preset", preset], ["backup", str(tmp_path / "b.tar")],
+            ask, grading, ["compare", "--set", known, "--with", "paper,evaluator=embedding"],
+            ["ask", QUESTION, "--preset", preset], ["tune", "--set", known, "--preset", preset],
+            ["backup", str(tmp_path / "b.tar")],
         ),
         home / "laboratory" / "sets" / "old.jsonl": (["evaluate", "--set", "old"],),
         home / "history.db": (ask,),

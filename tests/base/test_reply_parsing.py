@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -322,6 +324,12 @@ def test_any_reply_gives_each_document_a_score_in_range_or_a_cause(reply: str, c
     for one in found:
         assert (one.score is None) is bool(one.cause)
         assert one.score is None or 0.0 <= one.score <= 1.0
+
+
+@given(st.lists(st.sampled_from([0, 0.25, 0.5, 1]), min_size=1, max_size=20), st.booleans())
+def test_a_list_as_asked_is_always_read(scores: list[float], is_bare: bool) -> None:
+    entries = scores if is_bare else [{"score": score, "reason": "says [1, 1], {2}"} for score in scores]
+    assert scores_in(json.dumps({"entries": entries}), len(scores)) == tuple(scores)
 
 
 # --- a verdict ------------------------------------------------------------------------------------------------------

@@ -153,10 +153,3 @@ def test_nothing_grave_on_the_compare_page(
     check(page, "no questions")
     run_sample(page)
     check(page, "table")
-    page.get_by_role("button", name="Remove").last.click()  # what it came to is an earlier result then
-    page.get_by_role("checkbox").first.check(force=True)
-    expect(page.get_by_text("is an earlier result.")).to_be_visible()
-    check(page, "earlier result")
-    page.get_by_role("button", name="Delete").first.click()
-    expect(page.get_by_role("button", name="Delete it")).to_be_visible()
-    check(page, "deleting")

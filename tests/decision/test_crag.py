@@ -169,6 +169,16 @@ def test_grades_that_agree_are_correct_from_one_half_where_the_option_is_on(
     assert result(replace(of, low_variance_promotes=False), seen(*grades))[0] is not CORRECT
 
 
+def test_grades_that_differ_are_not_promoted_and_a_score_without_any_neither() -> None:
+    of = replace(PAPER, score="rank_weighted", low_variance_promotes=True)
+    assert result(of, seen(1.0, 0.0, 0.2))[:2] == (AMBIGUOUS, pytest.approx(0.5818, abs=1e-4))  # variance 0.187
+    five_of_ten = seen(*[0.59] * 5, *[0.0] * 5)
+    assert result(replace(of, top=5), five_of_ten)[0] is CORRECT, "the variance of those that are judged"
+    assert result(of, five_of_ten)[0] is AMBIGUOUS
+    measured = replace(of, score="signals", weights=(("agreement", 1.0),))
+    assert result(measured, seen(None, signals={"agreement": 0.55}))[0] is AMBIGUOUS
+
+
 # --- rules that skip grading ----------------------------------------------------------------------------------------
 
 NEAR = (chunk(1, 0.0, cosine=0.8), chunk(2, 0.0, cosine=0.95))

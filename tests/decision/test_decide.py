@@ -11,7 +11,7 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, TOPICAL
 from crag_core.decision.crag import Chunk
 from crag_core.decision.decide import decide, effective_scores, evidence_of
-from tests.builders import even, grade, graded, passage, passages, policy
+from tests.builders import POLICIES, even, grade, graded, passage, passages, policy
 
 CORRECT, AMBIGUOUS, INCORRECT = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT
 
@@ -37,6 +37,14 @@ def test_what_was_recorded_becomes_the_evidence() -> None:
 def test_passages_that_were_looked_at_before_are_approved_by_no_rule() -> None:
     found, grades = graded(0.0, 0.0)
     assert decide(policy("agentic"), found, grades, seen=("p1",)).rule is None
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_nothing_retrieved_is_incorrect(name: str) -> None:
+    for grades in (None, ()):
+        decision = decide(policy(name), (), grades, ())
+        assert (decision.action, decision.score) == (INCORRECT, None)
+        assert decision.reason == "nothing was retrieved"
 
 
 GRADING = ("paper", "worst-chunk", "rank-weighted", "agentic", "two-signal")

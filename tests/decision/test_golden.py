@@ -133,3 +133,9 @@ def test_case_worked_out_by_hand(name: str, case: Case) -> None:
     if criteria:
         measured = {name: round(value, 4) for name, value in signals}
         assert {name: measured.get(name) for name in criteria} == criteria
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_golden_files_reach_every_action(name: str) -> None:
+    assert {case["expect"]["action"] for case in load(name)} == {"CORRECT", "AMBIGUOUS", "INCORRECT"}
+    assert len({case["name"] for case in load(name)}) == len(load(name)) >= 20

@@ -20,6 +20,7 @@ from crag_core.decision.policy import (
     WebRules,
 )
 from crag_core.decision.steps import read_steps
+from crag_core.evaluators.policies import known_card, suit
 from tests.builders import CARD, POLICIES, POLICY_FILES, policy_file
 
 NO_WEB, AS_ASKED = WebRules(), WebRules(query=WebQuery.QUESTION)
@@ -213,6 +214,15 @@ def test_a_choice_is_taken_by_its_value_and_another_word_is_refused(taking: Call
         taking("abstian")
 
 
+def test_thresholds_move_one_at_a_time() -> None:
+    of = policy_file("rank-weighted")
+    assert of.with_thresholds(lower=0.1) == replace(of, lower=0.1)
+    assert of.with_thresholds(upper=0.9) == replace(of, upper=0.9)
+    assert of.with_thresholds(cutoff=0.9) == replace(of, refinement=replace(of.refinement, cutoff=0.9))
+    assert of.with_thresholds() == of
+    assert of.with_thresholds(lower=0.0, upper=0.0).lower == 0.0
+
+
 @pytest.mark.parametrize(("lower", "upper"), [(0.8, 0.7), (-0.1, 0.7), (0.3, 1.1), (float("nan"), 0.7)])
 def test_thresholds_that_make_no_sense_are_refused(lower: float, upper: float) -> None:
     with pytest.raises(ValueError, match="must"):
@@ -244,3 +254,8 @@ def test_the_cut_off_of_a_file_holds_for_the_scores_it_was_written_for(
     written = replace(of, refinement=replace(of.refinement, cutoff=own, scorer=scorer))
     scores_strips = replace(CARD, name="cross-encoder", strip_cutoff=0.19)
     assert written.with_thresholds_for(CARD, scores_strips).cutoff == holds
+
+
+def test_description_003_keeps_its_own_cut_off_for_sentences() -> None:
+    assert suit(policy_file("signals"), "cross-encoder").cutoff == 0.5
+    assert suit(policy_file("paper"), "cross-encoder").cutoff == known_card("cross-encoder").strip_cutoff

@@ -153,6 +153,35 @@ def test_a_malformed_line_is_named_with_its_number(line: str) -> None:
     assert line[:12].split(" #")[0].strip() in message and len(message) < 250 and caught.value.hint
 
 
+def test_the_file_that_comes_with_the_project() -> None:
+    text = (DATA / "synonyms.txt").read_text("utf-8")
+    synonyms = parse_synonyms(text)
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert 60 <= len(lines) == len(synonyms), "no term is there twice"
+    for term, others in synonyms.items():
+        expansion = expand(term, METER.keywords(term), synonyms, (), STOP_WORDS)
+        assert (others[0], f"synonym of {term}") in expansion.added, "a stop word or an inflection hides it"
+        assert (others[1], f"synonym of {term}") in expansion.added
+
+
+NINE = ("function", "variable", "error", "class", "async", "explain", "compare", "implement", "optimize")
+
+
+def test_the_nine_entries_of_description_000_are_there_as_written() -> None:
+    synonyms = parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
+    assert {term: ", ".join(synonyms[term]) for term in NINE} == {
+        "function": "method, procedure, routine, callable",
+        "variable": "parameter, argument, value, identifier",
+        "error": "exception, failure, bug, issue",
+        "class": "type, object, structure, entity",
+        "async": "asynchronous, concurrent, non-blocking",
+        "explain": "describe, clarify, illustrate, define",
+        "compare": "contrast, differentiate, distinguish",
+        "implement": "create, build, develop, code",
+        "optimize": "improve, enhance, refactor, speed up",
+    }
+
+
 def test_the_example_of_description_000_is_expanded() -> None:
     synonyms = parse_synonyms((DATA / "synonyms.txt").read_text("utf-8"))
     expansion = widen("explain async function", synonyms=synonyms)

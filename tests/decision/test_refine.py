@@ -67,11 +67,27 @@ def test_a_strip_must_score_above_the_cut_off(cutoff: float, strips: int) -> Non
     assert kept(verdicts).count("Dogs pay half.") == strips
 
 
+def test_kept_strips_are_joined_by_passage_and_the_rest_says_why() -> None:
+    knowledge = refine(refining(0.49))
+    assert texts(knowledge) == ["Adults pay nine euros. Dogs pay half.", "The ferry leaves at eight."]
+    assert [excerpt.strip_ids for excerpt in knowledge.internal] == [("p1#0", "p1#1"), ("p2#0",)]
+    assert struck(knowledge.verdicts) == {
+        "The sea is blue.": "score 0.10 ≤ cut-off 0.49",
+        "It is white.": "score 0.20 ≤ cut-off 0.49",
+    }
+    assert [verdict.strip for verdict in knowledge.verdicts] == list(STRIPS)
+    assert knowledge.external == () and knowledge.notes == ()
+
+
 def test_a_full_token_budget_keeps_the_best() -> None:
     # 4 words are 5 tokens, 3 words 3, 5 words 6: of 0.9, 0.7 and 0.5 the budget of 11 holds the first two.
     knowledge = refine(refining(0.49, budget=11))
     assert texts(knowledge) == ["Adults pay nine euros.", "The ferry leaves at eight."]
     assert struck(knowledge.verdicts)["Dogs pay half."] == "the token budget of 11 is full"
+
+
+def test_a_small_strip_may_still_fit_where_a_larger_one_did_not() -> None:
+    assert texts(refine(refining(0.49, budget=8))) == ["Adults pay nine euros. Dogs pay half."]
 
 
 @pytest.mark.parametrize(
@@ -98,6 +114,19 @@ def test_document_order_follows_the_documents_and_their_pages() -> None:
         strip for p, score in zip(found, (0.9, 0.8, 0.7), strict=True) for strip in strips_of(p, (p.text, score))
     )
     assert texts(refine(refining(), strips, found)) == [early.text, late.text, other.text]
+
+
+def test_rank_order_follows_the_chunks_as_they_were_found() -> None:
+    late = passage("late", "Second part of it.", document_id="d1", ordinal=7)
+    other = passage("other", "From another book.", document_id="d2", ordinal=0)
+    early = passage("early", "First part of it. And more.", document_id="d1", ordinal=2)
+    strips = (
+        *strips_of(late, (late.text, 0.7)),
+        *strips_of(other, (other.text, 0.8)),
+        *strips_of(early, ("First part of it.", 0.6), ("And more.", 0.9)),
+    )
+    found = (late, other, early)
+    assert texts(refine(refining(order=StripOrder.RANK), strips, found)) == [late.text, other.text, early.text]
 
 
 def test_relevance_order_follows_the_scores_across_passages() -> None:
@@ -228,6 +257,11 @@ def test_a_sentence_of_corpus_and_web_goes_in_once_and_so_does_one_of_two_result
     assert knowledge.notes == told
     struck_out = [one.strip.id for one in knowledge.verdicts if one.reason == REPEATED]
     assert struck_out == [*(["w1#1"] if internal else []), "w2#0"], "recorded"
+
+
+def test_the_corpus_comes_before_the_web() -> None:
+    knowledge = recompose(refining(0.49), AMBIGUOUS, FOUND, STRIPS, None, SEARCH)
+    assert [excerpt.passage.id for excerpt in knowledge.excerpts] == ["p1", "p2", "w1"]
 
 
 def test_a_web_answer_of_which_nothing_is_kept_is_told() -> None:

@@ -39,6 +39,16 @@ def test_words_of_the_question_found_in_the_text(question: str, text: str, overl
     assert found["keyword_coverage"] == pytest.approx(coverage)
 
 
+def test_words_are_looked_for_in_all_passages_together() -> None:
+    assert measure("ferry cost", "A ferry.", "The cost.")["keyword_overlap"] == 1.0
+
+
+def test_german_keywords() -> None:
+    found = measure("Was kostet die Fähre?", "DIE FÄHRE FÄHRT UM ACHT.")
+    assert found["keyword_overlap"] == pytest.approx(1 / 2)
+    assert METER.keywords("Was ist Öl?") == ["ist", "öl"]
+
+
 def test_keywords_of_a_script_without_spaces_are_character_pairs() -> None:
     assert METER.keywords("東京都の人口") == ["東京", "京都", "都の", "の人", "人口"]
     assert measure("東京都の人口", "東京都は大きい。")["keyword_overlap"] == pytest.approx(2 / 5)
@@ -66,10 +76,31 @@ def test_coherence_is_left_out_where_no_cosine_was_recorded() -> None:
     assert "coherence" not in dict(METER.measure("ferry", found))
 
 
+@pytest.mark.parametrize(
+    ("words", "adequacy"),
+    [
+        ((10,), 0.13),
+        ((100,), 1.0),
+        ((7,), 0.09),  # 9.1 tokens, rounded down
+        ((50, 50), 0.65),
+        ((200, 0), 1.0),
+        ((0,), 0.0),
+    ],
+)
+def test_length_is_measured_against_a_hundred_tokens_a_passage(words: tuple[int, ...], adequacy: float) -> None:
+    texts = ["word " * count for count in words]
+    assert measure("ferry", *texts)["length_adequacy"] == pytest.approx(adequacy)
+
+
 @pytest.mark.parametrize(("sources", "diversity"), [("aaaa", 0.25), ("aabb", 0.5), ("abcd", 1.0), ("a", 1.0)])
 def test_diversity_is_the_share_of_different_sources(sources: str, diversity: float) -> None:
     found = tuple(passage(f"p{i}", source=name) for i, name in enumerate(sources))
     assert dict(METER.measure("ferry", found))["diversity"] == diversity
+
+
+@pytest.mark.parametrize(("measured", "agreement"), [(0.6, 0.6), (1.2, 1.0), (-0.2, 0.0)])
+def test_agreement_is_the_retrievers_within_bounds(measured: float, agreement: float) -> None:
+    assert measure("ferry", "Text", agreement=measured)["agreement"] == agreement
 
 
 def test_agreement_is_left_out_where_there_are_no_vectors() -> None:
@@ -87,3 +118,10 @@ def test_the_two_examples_of_description_000() -> None:
     poor = "React components use hooks for state management"  # 7 words, 9 tokens
     found = METER.measure("Kubernetes deployment strategies", (passage("p", poor, scores=(("cosine", 0.35),)),))
     assert weigh(found, CRITERIA) == pytest.approx(0.0 + 0.14 + 0.0135 + 0.15)
+
+
+def test_weights_of_missing_signals_are_shared_out() -> None:
+    weights = (("a", 0.5), ("b", 0.3), ("c", 0.2))
+    assert weigh((("a", 1.0), ("b", 0.5), ("c", 0.0)), weights) == pytest.approx(0.65)
+    assert weigh((("a", 1.0), ("c", 0.0)), weights) == pytest.approx(0.5 / 0.7)
+    assert weigh((("b", 0.4), ("other", 1.0)), weights) == pytest.approx(0.4)

@@ -1,37 +1,45 @@
-"""Curves from scores to probabilities: chosen, fitted without a fold, refused, and kept as records."""
+"""Curves from scores to probabilities: fitted, chosen, refused, kept; and probabilities against the truth."""
 
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.calibration import calibration_curve
+from sklearn.isotonic import IsotonicRegression
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.statistics.calibration import (
+    Bin,
     Calibration,
     Kind,
-    Knots,
     brier,
     calibrated,
     choose,
     cross_validated,
     ece,
     fit,
+    fit_isotonic,
     fit_platt,
+    reliability,
 )
 from crag_core.experiments.statistics.curves import graded
+from crag_core.experiments.statistics.intervals import proportion
 
 Sample = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 NAN = float("nan")
+CONDITIONS = Conditions("trained", "2", "", "", "embedding", 6, "c0ffee")
 BOTH = st.lists(st.tuples(st.integers(0, 20).map(lambda score: score / 20), st.booleans()), max_size=40).map(
     lambda pairs: [*pairs, *[(0.3, False), (0.6, True)] * 10]
 )
+SAID = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=30)
 
 
 def draw(seed: int, count: int = 200, decimals: int = 9) -> Sample:
@@ -41,28 +49,110 @@ def draw(seed: int, count: int = 200, decimals: int = 9) -> Sample:
     return scores, rng.random(count) < 0.2 + 0.6 * (scores > 0.5)
 
 
-def made(kind: Kind, curve: Any, questions: int = 20) -> Calibration:
-    return Calibration(kind, "trained", "2", "c0ffee", questions, "2026-01-31", *curve)
+def made(kind: Kind, coefficients: Any = (), points: Any = (), questions: int = 20) -> Calibration:
+    return Calibration(kind, "trained", "2", "c0ffee", questions, "2026-01-31", coefficients, points)
 
 
 def kept(kind: Kind, scores: Any, outcomes: Any) -> Calibration:
     found = graded(scores, outcomes)
-    return made(kind, fit(kind, found.scores, found.labels), len(found.scores))
+    return made(kind, *fit(kind, found.scores, found.labels), questions=len(found.scores))
 
 
 def on_platt(score: float, slope: float, offset: float) -> float:
-    return made(Kind.PLATT, ((slope, offset),)).probability(score)
-
-
-def on_isotonic(score: float, knots: Knots) -> float:
-    return made(Kind.ISOTONIC, ((), knots)).probability(score)
+    return made(Kind.PLATT, (slope, offset)).probability(score)
 
 
 def across(scores: Any, outcomes: Any, kind: Kind) -> Any:
     return cross_validated(graded(scores, outcomes), kind)
 
 
-# --- whatever the sample --------------------------------------------------------------------------------------------
+# --- reliability ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("seed", "decimals", "bins"), product(range(3), (9, 1), (5, 10, 15)))
+def test_bins_are_those_of_scikit_learn_and_the_error_is_what_its_definition_says(
+    seed: int, decimals: int, bins: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    said = np.round(rng.random(80), decimals)
+    came_true = rng.random(80) < said**2
+    rows = reliability(said, came_true, bins)
+    shares, means = calibration_curve(came_true, said, n_bins=bins)
+    np.testing.assert_allclose([row.share.value for row in rows], shares, rtol=0, atol=1e-9)
+    np.testing.assert_allclose([row.mean for row in rows], means, rtol=0, atol=1e-9)
+    assert sum(row.count for row in rows) == 80
+    assert ece(said, came_true, bins) == pytest.approx(
+        sum(row.count * abs(row.mean - row.share.value) for row in rows) / 80, abs=1e-9
+    )
+
+
+def test_bins_by_hand() -> None:
+    share = {hits: proportion(hits, count) for hits, count in ((0, 1), (1, 2))}
+    rows = reliability([0.0, 0.5, 0.3, 1.0, NAN], [False, True, False, True, True], bins=4)
+    assert rows == (Bin(1, 0.0, share[0]), Bin(2, 0.4, share[1]), Bin(1, 1.0, proportion(1, 1)))  # type: ignore[arg-type]
+    assert ece([0.0, 0.5, 0.3, 1.0], [False, True, False, True], bins=4) == pytest.approx(2 / 4 * 0.1)
+    assert ece([0.8] * 10, [True] * 8 + [False] * 2) == pytest.approx(0.0)
+    assert ece([], []) is ece([NAN], [True]) is None and reliability([NAN], [True]) == ()
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.0001, float("inf")])
+def test_what_is_no_probability_is_refused(wrong: float) -> None:
+    for measure in (reliability, ece):
+        with pytest.raises(ValueError, match=rf"probabilities in 0\.\.1, found {wrong}"):
+            measure([0.5, wrong], [True, False])
+
+
+# --- the curves -------------------------------------------------------------------------------------------------------
+
+
+def slopes(scores: Any, outcomes: Any, slope: float, offset: float) -> tuple[float, float]:
+    """Of the log loss against smoothed outcomes, by slope and by offset: both 0 where it is least."""
+    right = int(np.sum(outcomes))
+    smoothed = np.where(outcomes, (right + 1) / (right + 2), 1 / (len(outcomes) - right + 2))
+    wrong = np.array([on_platt(float(score), slope, offset) for score in scores]) - smoothed
+    return float((wrong * np.asarray(scores)).sum()), float(wrong.sum())
+
+
+TEN = [False] * 10 + [True] * 10
+RARE = np.linspace(0, 1, 5010)
+
+
+@pytest.mark.parametrize(
+    ("scores", "outcomes"),
+    [
+        draw(0, decimals=1),
+        ([0.1] * 10 + [0.9] * 10, TEN),
+        ([*np.linspace(0, 0.49, 10), *np.linspace(0.51, 1, 10)], TEN),
+        ([0.0] * 19 + [1.0], TEN),
+        (RARE, RARE[-11] < RARE),
+        ([*np.linspace(0, 0.01, 200), 1.0, *[0.3] * 10], [False] * 201 + [True] * 10),
+    ],
+)
+def test_platt_has_the_least_loss_of_smoothed_outcomes(scores: Any, outcomes: Any) -> None:
+    slope, offset = fit_platt(np.asarray(scores, dtype=float), np.asarray(outcomes))
+    assert math.isfinite(slope) and slope > 0
+    assert slopes(scores, outcomes, slope, offset) == pytest.approx((0, 0), abs=1e-7)
+
+
+def test_two_places_have_the_smoothed_shares_themselves() -> None:
+    curve = fit_platt(np.repeat([0.2, 0.7], [30, 10]), np.repeat([False, True], [30, 10]))
+    assert on_platt(0.2, *curve) == pytest.approx(1 / 32, abs=1e-9)
+    assert on_platt(0.7, *curve) == pytest.approx(11 / 12, abs=1e-9)
+
+
+@pytest.mark.parametrize("scores", [[0.5] * 40, [0.9] * 30 + [0.1] * 10, [0.3] * 30 + [0.1 + 0.2] * 10])
+def test_platt_never_falls_and_does_not_overflow(scores: list[float]) -> None:
+    assert fit_platt(np.array(scores), np.repeat([False, True], [30, 10]))[0] == 0.0
+    assert (on_platt(1.0, 1e9, 0.0), on_platt(-1.0, 1e9, 0.0)) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(("seed", "decimals"), ((0, 9), (1, 2), (2, 1)))
+def test_knots_say_what_scikit_learn_predicts(seed: int, decimals: int) -> None:
+    scores, outcomes = draw(seed, decimals=decimals)
+    curve = made(Kind.ISOTONIC, points=fit_isotonic(scores, outcomes))
+    theirs = IsotonicRegression(out_of_bounds="clip").fit(scores, outcomes)
+    places = np.concatenate([np.linspace(-0.1, 1.1, 121), scores])
+    np.testing.assert_allclose([curve.probability(x) for x in places], theirs.predict(places), rtol=0, atol=1e-9)
 
 
 @settings(max_examples=50, deadline=None)
@@ -75,7 +165,7 @@ def test_a_higher_score_never_has_a_lower_probability(pairs: list[tuple[float, b
         assert (np.diff(line) >= -1e-12).all() and (line >= 0).all() and (line <= 1).all()
 
 
-# --- cross-validation and choice ------------------------------------------------------------------------------------
+# --- cross-validation and choice --------------------------------------------------------------------------------------
 
 
 def test_every_question_is_told_by_the_curve_of_all_other_folds() -> None:
@@ -88,8 +178,6 @@ def test_every_question_is_told_by_the_curve_of_all_other_folds() -> None:
         fold = told == across(moved, outcomes, Kind.PLATT)
         fold[one] = True
         assert fold.sum() == 40 and abs(outcomes[fold].sum() - outcomes.sum() / 5) < 1
-        curve = fit_platt(scores[~fold], outcomes[~fold])
-        assert told[fold] == pytest.approx([on_platt(float(score), *curve) for score in scores[fold]], abs=1e-12)
         left -= set(np.flatnonzero(fold).tolist())
 
 
@@ -97,46 +185,29 @@ def test_pure_noise_has_no_skill_out_of_its_fold() -> None:
     rng = np.random.default_rng(0)
     scores, outcomes = rng.random(400), rng.random(400) < 0.5
     inside = brier([kept(Kind.ISOTONIC, scores, outcomes).probability(score) for score in scores], outcomes)
-    outside = brier(across(scores, outcomes, Kind.ISOTONIC), outcomes)
-    assert inside < 0.248 < 0.252 < outside
+    assert inside < 0.248 < 0.252 < brier(across(scores, outcomes, Kind.ISOTONIC), outcomes)
 
 
-def test_folds_hold_equal_shares_of_both_kinds() -> None:
-    scores = np.repeat([0.2, 0.8], [40, 10])  # every curve is known from its two shares
-    told = across(scores, scores > 0.5, Kind.PLATT)
-    assert told == pytest.approx(np.repeat([1 / 34, 9 / 10], [40, 10]), abs=1e-9)
-
-
-def test_steps_are_chosen_where_the_truth_has_steps() -> None:
-    scores = np.random.default_rng(0).random(600)
-    outcomes = np.random.default_rng(1).random(600) < np.where(scores > 0.9, 0.95, 0.4)
-    kind, reason = choose(graded(scores, outcomes))
-    assert kind is Kind.ISOTONIC
-    steps, curve = (brier(across(scores, outcomes, kind), outcomes) for kind in (Kind.ISOTONIC, Kind.PLATT))
-    assert (
-        reason
-        == f"cross-validated Brier score {steps:.2f} of isotonic regression is below {curve:.2f} of Platt's curve"
-    )
-
-
-def test_a_smooth_curve_is_chosen_where_the_truth_is_smooth() -> None:
+def test_the_kind_is_the_one_of_the_truth() -> None:
     rng = np.random.default_rng(0)
-    scores = rng.random(300)
-    kind, reason = choose(graded(scores, rng.random(300) < 1 / (1 + np.exp(3 - 6 * scores))))
+    scores = rng.random(600)
+    steps = np.random.default_rng(1).random(600) < np.where(scores > 0.9, 0.95, 0.4)
+    kind, reason = choose(graded(scores, steps))
+    low, high = (brier(across(scores, steps, each), steps) for each in (Kind.ISOTONIC, Kind.PLATT))
+    assert kind is Kind.ISOTONIC
+    assert (
+        reason == f"cross-validated Brier score {low:.2f} of isotonic regression is below {high:.2f} of Platt's curve"
+    )
+    kind, reason = choose(graded(scores, rng.random(600) < 1 / (1 + np.exp(3 - 6 * scores))))
     assert kind is Kind.PLATT and "is not below" in reason
-
-
-def test_platt_on_a_tie() -> None:
     kind, reason = choose(graded([0.5] * 100, [True, False] * 50))
     assert kind is Kind.PLATT and reason.endswith("0.25 of isotonic regression is not below 0.25 of Platt's curve")
 
 
 def test_few_questions_have_no_choice() -> None:
     scores = np.linspace(0, 1, 500)
-    assert choose(graded(scores, scores >= scores[-49])) == (
-        Kind.PLATT,
-        "49 questions of the rarer kind; isotonic regression needs 50",
-    )
+    told = "49 questions of the rarer kind; isotonic regression needs 50"
+    assert choose(graded(scores, scores >= scores[-49])) == (Kind.PLATT, told)
     assert "Brier" in choose(graded(scores, scores >= scores[-50]))[1]
 
 
@@ -149,48 +220,35 @@ def test_calibration_mends_scores_that_claim_too_much() -> None:
         assert before is not None and after is not None and after < 0.08 < 0.3 < before
 
 
-# --- too little, and wrong ------------------------------------------------------------------------------------------
-
-
-CONDITIONS = Conditions("trained", "2", "", "", "embedding", 6, "c0ffee")
+# --- too little, wrong, and as a record -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "found"), [(0, 0, "0 and 0"), (40, 0, "40 and 0"), (0, 40, "0 and 40"), (9, 40, "9 and 40")]
+    ("scores", "right", "found"),
+    [
+        ([], 0, "Expected 10 graded questions or more"),
+        ([0.5] * 49, 9, "found 9 and 40. Label more"),
+        ([NAN, *[0.5] * 19], 10, "found 9 and 10"),
+        *(([0.5] * 39 + [wrong], 20, f"Expected scores in 0..1, found {wrong}") for wrong in (-0.5, 7.3, math.inf)),
+    ],
 )
-def test_too_few_of_a_kind_are_refused(right: int, wrong: int, found: str) -> None:
-    curve, why = calibrated([0.5] * (right + wrong), [True] * right + [False] * wrong, CONDITIONS, "today")
-    assert curve is None and "Expected 10 graded questions or more" in why and f"found {found}. Label more" in why
+def test_what_cannot_be_calibrated_is_said(scores: list[float], right: int, found: str) -> None:
+    curve, why = calibrated(scores, [True] * right + [False] * (len(scores) - right), CONDITIONS, "today")
+    assert curve is None and why.startswith("No calibration goes with it: ") and found in why
 
 
 def test_what_was_never_graded_counts_for_nothing() -> None:
-    curve, why = calibrated([NAN, *[0.5] * 19], [True] * 10 + [False] * 10, CONDITIONS, "today")
-    assert curve is None and "found 9 and 10" in why
     scores, outcomes = [NAN, *np.linspace(0, 1, 60), NAN], [True, *[False, True] * 30, False]
     found = calibrated(scores, outcomes, CONDITIONS, "today")
     assert found == calibrated(scores[1:-1], outcomes[1:-1], CONDITIONS, "today") and found[0] is not None
 
 
-@pytest.mark.parametrize("wrong", [-0.5, 7.3, math.inf])
-def test_scores_of_another_scale_are_refused(wrong: float) -> None:
-    curve, why = calibrated([0.5] * 39 + [wrong], [True, False] * 20, CONDITIONS, "today")
-    assert curve is None and f"Expected scores in 0..1, found {wrong}" in why
-
-
-@pytest.mark.parametrize("kind", Kind)
-def test_no_score_has_no_probability(kind: Kind) -> None:
-    with pytest.raises(ValueError, match="expected a score, found NaN"):
-        kept(kind, *draw(0)).probability(NAN)
-
-
-# --- as a record ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", Kind)
 def test_a_calibration_survives_being_kept(kind: Kind) -> None:
     told = kept(kind, [*draw(0)[0], NAN], [*draw(0)[1], True])
-    assert told.questions == 200 and told.created == "2026-01-31"
-    assert from_plain(Calibration, to_plain(told)) == told
+    assert told.questions == 200 and from_plain(Calibration, to_plain(told)) == told
+    with pytest.raises(ValueError, match="expected a score, found NaN"):
+        told.probability(NAN)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +260,6 @@ def test_a_calibration_survives_being_kept(kind: Kind) -> None:
         ({"kind": "platt", "coefficients": [-1.0, 0.0]}, "not negative, found -1.0"),
         ({"kind": "isotonic"}, "or points for isotonic"),
         ({"kind": "isotonic", "points": [[0.0, 0.0]], "coefficients": [1.0, 0.0]}, "not both"),
-        ({"kind": "isotonic", "points": [[0.5, 0.1], [0.4, 0.2]]}, "rising scores"),
         ({"kind": "isotonic", "points": [[0.5, 0.1], [0.5, 0.2]]}, "rising scores"),
         ({"kind": "isotonic", "points": [[0.4, 0.2], [0.5, 0.1]]}, "never fall"),
         ({"kind": "isotonic", "points": [[0.4, 0.2], [0.5, 1.1]]}, r"in 0\.\.1"),

@@ -68,7 +68,6 @@ def again(book: OutcomeLog[Outcome], setup: Setup = SETUP) -> OutcomeLog[Outcome
 
 def test_looking_makes_no_file(book: OutcomeLog[Outcome], tmp_path: Path) -> None:
     assert book.keys() == set() and book.load() == {} and book.record("none") is None
-    book.clear()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -166,8 +165,7 @@ def test_another_setup_has_rows_of_its_own(other: Setup, book: OutcomeLog[Outcom
     beside = again(book, other)
     assert beside.keys() == set() and beside.load() == {} and beside.record(FULL.key) is None
     beside.add(replace(FULL, run_id="run-2"), trace)
-    beside.clear()
-    assert beside.keys() == set() and book.load() == {FULL.key: FULL}
+    assert book.load() == {FULL.key: FULL}
 
 
 def test_the_name_and_the_day_are_for_people_and_change_nothing(book: OutcomeLog[Outcome], trace: Trace) -> None:
@@ -236,7 +234,6 @@ def test_a_record_of_another_shape_is_refused_as_such(book: OutcomeLog[Outcome],
         lambda book, trace: book.load(),
         lambda book, trace: book.record("k"),
         lambda book, trace: book.add(FULL, trace),
-        lambda book, trace: book.clear(),
     ],
 )
 def test_a_damaged_file_is_told_with_what_to_do(

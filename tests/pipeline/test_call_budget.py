@@ -102,6 +102,12 @@ def test_without_any_model_nothing_is_called(name: str) -> None:
     assert set(budget(policy(name), FREE, 6, writer=False, searches=True).values()) == {Calls(0, 0)}
 
 
+def test_description_004_at_three_passages_with_the_rewrite_counted() -> None:
+    # Its own table says 4, 7 and 5: three grades, three extractions and the answer, without the rewritten query.
+    found = budget(policy("worst-chunk"), ONE, 3, writer=True, searches=True)
+    assert found == {CORRECT: Calls(4, 4), AMBIGUOUS: Calls(8, 8), INCORRECT: Calls(5, 5)}
+
+
 @pytest.mark.parametrize(("passages", "calls"), [(0, 1), (1, 2), (5, 2), (6, 3), (10, 3), (11, 4), (20, 5)])
 def test_a_batch_begun_is_a_call(passages: int, calls: int) -> None:
     assert budget(policy("paper"), FIVE, passages, writer=True, searches=False)[CORRECT] == Calls(calls, calls)

@@ -319,3 +319,12 @@ def test_every_path_of_a_policy_without_a_judge_makes_these_calls_as_foretold(
     assert trace.decision is not None and trace.decision.action is action
     assert Counter(model.kinds) == calls and trace.usage.calls == sum(calls.values())
     assert foretold(pipeline, 3, action) == Calls(sum(calls.values()), sum(calls.values()))
+
+
+def test_description_004_at_three_passages_with_the_rewrite_counted() -> None:
+    totals = {action: sum(calls.values()) for name, _, _, _, action, calls in JUDGED if name == "worst-chunk"}
+    assert totals == {CORRECT: 4, AMBIGUOUS: 8, INCORRECT: 5}
+    _, pipeline = judged(find_policy("worst-chunk"), FakeModel())
+    assert {action: foretold(pipeline, 3, action) for action in Action} == {
+        action: Calls(total, total) for action, total in totals.items()
+    }

@@ -15,6 +15,7 @@ from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.policies import suit
 from crag_core.llms.servers import ServerState
 from crag_core.trace.opinions import judge_of, same_judge
+from crag_core.trace.trace import Trace
 from tests import builders
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
@@ -70,6 +71,11 @@ def test_grades_of_another_version_are_not_reused_and_an_unknown_one_may_be_any(
     assert judge_of(ONE) != judge_of(TWO)
     without = [replace(one, evaluator=builders.CARD) for one in (ONE, TWO)]
     assert same_judge(*without), "who asks no model does not depend on one"
+
+
+def graded(settings: object) -> Trace:
+    found, grades = builders.graded(0.9, 0.2)
+    return replace(builders.trace(PAPER, passages=found, grades=grades), settings=settings)  # type: ignore[arg-type]
 
 
 def test_kept_grades_are_those_of_the_version(tmp_path: Path, server: OllamaServer) -> None:

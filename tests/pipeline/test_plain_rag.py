@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from llama_index.core.schema import QueryBundle
+
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import Usage
 from crag_core.evaluators.policies import plain_rag
 from crag_core.observability.audit_log import find_events
 from crag_core.pipeline.pipeline import raise_failure
+from crag_core.pipeline.run import WebMode
 from crag_core.storage.history.runs import columns_of
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import measure, summarize
@@ -40,6 +43,15 @@ def test_no_verdict_is_told_of_it_in_summary_figures_history_and_audit_log() -> 
         assert (made.decision, made.action, made.score, made.confidence) == (decision, "", None, None)
         assert (measure(trace, 0.0).action, measure(trace, 0.0).score, columns_of(trace)["action"]) == (None, None, "")
         assert made.chunk_actions == () and "CORRECT" not in str(events) and "fast_path_hit" not in str(events)
+
+
+def test_one_question_of_an_engine_is_asked_as_plain_rag() -> None:
+    model = FakeModel()
+    engine = Bench("worst-chunk", model=model, web=WebMode.AUTO, best=0.1).pipeline
+    assert engine.without_correction().query(QUESTION).metadata["crag_summary"]["decision"] == "NOT_GRADED"
+    assert model.kinds == ["answer"] and engine.settings.policy.name == "worst-chunk"
+    node = engine.without_correction().retrieve(QueryBundle(QUESTION))[0]
+    assert (node.node.metadata["crag_action"], node.score) == ("", None)
 
 
 def test_the_same_record_under_a_policy_says_what_plain_rag_left_out() -> None:

@@ -8,14 +8,17 @@ import pytest
 
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action, CorrectionKind
+from crag_core.base.types.grades import Grade
 from crag_core.base.types.steps import StepState
-from crag_core.pipeline.run import WebMode
+from crag_core.pipeline.pipeline import FIRST, ITERATION, LAST, REFINING, SEARCHING
+from crag_core.pipeline.run import Run, WebMode
 from tests.fakes import (
     ANSWER,
     QUESTION,
     USELESS,
     WEB_QUERY,
     Bench,
+    Diary,
     FakeModel,
     card,
     lanes,
@@ -65,6 +68,39 @@ def test_each_action_answers_from_the_evidence_that_it_may_use() -> None:
     }
 
 
+def test_listener_hears_every_stage_and_the_finished_steps_in_order() -> None:
+    bench, diary = Bench(best=0.5, model=FakeModel()), Diary()
+    trace = bench.pipeline.run(QUESTION, Run(diary))
+    stages = {name for name, _ in (*FIRST, *ITERATION, *REFINING, *SEARCHING, *LAST)}
+    every = stages - {"judge together", "classify", "consolidate"}
+    assert sorted(diary.begun) == sorted([*every, "answer", "check answer"]), "each stage of this policy begins once"
+    assert tuple(diary.done) == trace.steps
+    assert diary.traces[-1] == trace
+    assert "".join(diary.pieces).strip() == ANSWER
+    assert diary.progress == [("grade", 3, 3)]
+
+
+def test_settings_reach_retriever_searcher_and_query() -> None:
+    bench = Bench(best=0.5, model=(model := FakeModel()), top_k=2)
+    bench.pipeline.run(QUESTION)
+    assert bench.retriever.asked == [(QUESTION, 2)]
+    assert bench.searcher.asked == [(WEB_QUERY, 5)]
+    assert "at most 3 short key phrases" in dict(model.asked)["phrases"][0][1]
+
+
+LONG_ONES = tuple(passage(n, "A ferry leaves at nine. " * 34) for n in range(1, 21))
+
+
+@pytest.mark.parametrize("name", ["worst-chunk", "rank-weighted"])
+def test_as_they_are_means_all_of_them(name: str) -> None:
+    bench = Bench(name, found=LONG_ONES, model=(model := FakeModel()))
+    trace = bench.pipeline.run(QUESTION)
+    assert len(trace.context or ()) == 20
+    assert dict(model.asked)["answer"][1][1].count("A ferry leaves at nine.") == 20 * 34
+    kept = next(one for one in trace.corrections or () if one.kind is CorrectionKind.KEEP)
+    assert kept.reason == "use 20 chunks as they are"
+
+
 @pytest.mark.parametrize(
     ("best", "web", "kinds"),
     [
@@ -85,7 +121,31 @@ def test_what_was_really_done_is_recorded_with_its_query(best: float, web: WebMo
     assert all(reason.endswith("; 2 results") for reason in found)
 
 
+# --- nothing to go by -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["paper", "worst-chunk", "rank-weighted", "agentic"])
+def test_everything_ungraded_is_ambiguous_and_searches_nothing(policy: str) -> None:
+    bench = Bench(policy, best=None)
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.grades is not None
+    assert (trace.decision.action, trace.decision.score) == (Action.AMBIGUOUS, None)
+    assert trace.decision.reason == "no chunk could be graded"
+    assert [grade.score for grade in trace.grades] == [None, None, None]
+    assert bench.counts["search"] == 0
+    assert "3 not graded" in trace.steps[1].summary
+
+
 # --- how many are graded --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("calls_model", "calls"), [(True, [4, 1]), (False, [8])])
+def test_rank_weighted_has_a_model_grade_only_the_top_five(calls_model: bool, calls: list[int]) -> None:
+    bench = Bench("rank-weighted", judge=card(calls_model=calls_model), found=passages(8))
+    trace = bench.pipeline.run(QUESTION)
+    assert [len(call) for call in bench.evaluator.asked] == calls
+    assert trace.grades is not None and len(trace.grades) == sum(calls)
+    assert trace.decision is not None and trace.decision.deciding == ("p1", "p2", "p3", "p4", "p5")
 
 
 @pytest.mark.parametrize(
@@ -107,3 +167,15 @@ def test_agentic_fast_path_grades_nothing(found: Any, rule: str) -> None:
     assert trace.grades is None, "never graded is None, not ()"
     assert (trace.steps[1].name, trace.steps[1].state) == ("grade", StepState.SKIPPED)
     assert rule in trace.steps[1].summary
+
+
+def test_agentic_grades_when_no_rule_matches() -> None:
+    bench = Bench("agentic", judge=card(calls_model=True))
+    bench.pipeline.run(QUESTION)
+    assert bench.evaluator.graded == ["p1", "p2", "p3"]
+
+
+def test_grades_may_carry_their_cause_and_reply_into_the_record() -> None:
+    broken = Grade("p1", None, raw="Hm.", cause="the reply holds no score")
+    trace = Bench(scoring=lambda p: broken if p.id == "p1" else 0.9).pipeline.run(QUESTION)
+    assert trace.grade_of("p1") == broken

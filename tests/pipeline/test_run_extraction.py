@@ -46,6 +46,15 @@ def struck(routed: Reroute) -> dict[str, str]:
     return {verdict.strip.id: verdict.reason for verdict in routed.knowledge.verdicts if not verdict.kept}
 
 
+def test_verbatim_sentences_are_kept_even_if_their_score_is_low() -> None:
+    bench, trace, routed = run(sentences(USELESS), sentences("Tickets are sold on board."), sentences())
+    assert [excerpt.text for excerpt in routed.knowledge.internal] == [USELESS, "Tickets are sold on board."]
+    assert struck(routed)["p1#0"] == "not extracted by the language model"
+    assert trace.extractions is not None
+    assert [extraction.strip_indexes for extraction in trace.extractions] == [(1,), (0,), ()]
+    assert bench.counts["extract"] == 3
+
+
 def test_invented_sentences_are_refused_and_told() -> None:
     _, trace, routed = run(sentences(USEFUL, INVENTED), sentences("Tickets are sold in town."), sentences())
     assert trace.extractions is not None

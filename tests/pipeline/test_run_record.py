@@ -33,6 +33,19 @@ def test_seconds_of_every_step_are_recorded_and_those_of_the_longer_lane_count()
     assert trace.seconds == sum(seconds.values()) - shorter, "two lanes at once take as long as the longer one"
 
 
+def test_run_carries_its_settings_id_and_date() -> None:
+    bench = Bench(model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    assert (trace.id, trace.created, trace.question, trace.settings) == (
+        "run-1",
+        "now",
+        QUESTION,
+        bench.pipeline.settings,
+    )
+    assert trace.fingerprint == bench.pipeline.run(QUESTION).fingerprint
+    assert trace.fingerprint != Bench(best=0.9).pipeline.run(QUESTION).fingerprint, "another writer"
+
+
 # --- bugs -----------------------------------------------------------------------------------------------------------
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
 from crag_core.base.errors import DocumentMissing, ModelUnavailable
+from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action, CorrectionKind
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Engine, Passage
@@ -17,6 +19,7 @@ from crag_core.decision.steps import EXPAND
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import Run
 from crag_core.trace.reroute import reroute
+from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from tests.fakes import (
     KEYWORDS,
@@ -33,6 +36,7 @@ from tests.fakes import (
     lanes,
     passage,
     passages,
+    step_names,
 )
 
 SYNONYMS = {"ferry": ("boat", "ship", "vessel"), "leave": ("depart",)}
@@ -92,6 +96,39 @@ def test_partial_retrieves_with_both_questions_and_fuses_by_rank() -> None:
     assert found.query_by == "expanded by boat, ship, depart"
     assert evidence(trace) == ["p3", "p1", "p2", "p4", "p5"], "p3 is in both rankings"
     assert trace.context == ("p3", "p1", "p2", "p4", "p5")
+
+
+def test_expansion_is_not_decided_upon_again_and_costs_no_model_call() -> None:
+    bench = Bench(PARTIAL, finding=OVERLAP, synonyms=SYNONYMS, model=(model := FakeModel()))
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.action is Action.AMBIGUOUS
+    assert trace.earlier == () and step_names(trace).count("route") == 1
+    assert model.kinds == ["answer"] and trace.usage.calls == 1
+
+
+def test_both_retrievals_are_made_at_the_same_time() -> None:
+    meeting = threading.Barrier(2, timeout=5.0)
+    first = [True]
+
+    def meet(query: str, engine: Engine) -> Sequence[Passage]:
+        if first:
+            first.clear()
+        else:
+            meeting.wait()
+        return OVERLAP(query, engine)
+
+    assert Bench(PARTIAL, finding=meet).pipeline.run(QUESTION).rounds
+    assert not meeting.broken
+
+
+def test_with_the_expansion_off_partial_answers_from_what_was_retrieved_first() -> None:
+    off = replace(PARTIAL, ambiguous=(("keep", None),))
+    bench = Bench(off, finding=OVERLAP, synonyms=SYNONYMS)
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.label == "Partial"
+    assert trace.rounds == () and bench.counts["retrieve"] == 1
+    assert evidence(trace) == [one.id for one in trace.passages or ()] and trace.answer is not None
+    assert summarize(trace).strategy == "none" and not summarize(trace).correction_applied
 
 
 # --- refined keywords (agentic, AMBIGUOUS) --------------------------------------------------------------------------
@@ -169,7 +206,53 @@ def test_each_strategy_is_tried_once_in_order_and_the_web_last() -> None:
     assert trace.context == ("web-1",), "only the web has something to answer from"
 
 
+def test_a_strategy_that_finds_something_good_ends_the_search() -> None:
+    bench = Bench(
+        "agentic",
+        scoring=by_id(p1=WEAK, p2=WEAK, p3=WEAK, p4=0.9, p5=0.9, p6=WEAK),
+        finding=finding(numbered(1, 2, 3), keyword=numbered(4, 5, 6)),
+        judge=LISTED,
+        model=(model := FakeModel()),
+    )
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.decision is not None and trace.decision.action is Action.CORRECT
+    assert paths(trace) == [("keyword",)] and trace.context == ("p4", "p5"), "p6 is below the threshold"
+    assert model.kinds == ["answer"]
+
+
+# --- a last round that brings nothing -------------------------------------------------------------------------------
+
+
+def test_where_the_last_round_finds_nothing_what_was_found_before_is_used() -> None:
+    ways = finding(numbered(1, 2, 3), keyword=numbered(3, 4))
+    bench = Bench("agentic", best=WEAK, finding=ways, judge=LISTED, model=(model := FakeModel()))
+    trace = bench.pipeline.run(QUESTION)
+    assert paths(trace) == [("keyword",), ("keyword", "rewritten")] and trace.decision is not None
+    assert trace.context == ("p1", "p2", "p3", "p4") and trace.decision.action is Action.INCORRECT
+    assert trace.decision.reason == (
+        "iteration 3 found nothing, so the 4 chunks of those before it are looked at again: "
+        "no chunk reaches lower 0.30, the best scores 0.10"
+    )
+    assert model.kinds == ["rephrase", "answer"] and trace.answer is not None
+    assert trace.answer.state is AnswerState.COMPLETE
+    assert len(bench.evaluator.graded) == 4, "each once"
+    assert Trace.from_json(trace.to_json()) == trace
+
+
 # --- nothing new to ask ---------------------------------------------------------------------------------------------
+
+
+def test_without_a_model_every_refinement_asks_for_the_next_terms() -> None:
+    bench = Bench(looks(4), best=0.5, found=numbered(1, 2, 3), judge=LISTED, synonyms=SYNONYMS)
+    trace = bench.pipeline.run(QUESTION)
+    queries = [query for query, _ in bench.retriever.ways]
+    assert queries == [
+        QUESTION,
+        "ferry Vennick leave boat ship depart",
+        "ferry Vennick leave vessel",
+        "ferry Vennick leave",
+    ]
+    assert trace.answer is not None
 
 
 def test_where_no_new_keywords_are_left_the_loop_ends_and_says_so() -> None:
@@ -233,6 +316,9 @@ def test_stop_after_any_step_and_resume_asks_each_thing_once(policy: Policy, nth
     assert stopped.counts == whole.counts
     assert replace(done, id="", steps=()) == replace(expected, id="", steps=())
     assert lanes(done) == lanes(expected) and done.usage == expected.usage
+
+
+# --- passages from elsewhere ----------------------------------------------------------------------------------------
 
 
 # --- pinned files ---------------------------------------------------------------------------------------------------

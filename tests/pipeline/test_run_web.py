@@ -36,6 +36,15 @@ def test_off_asks_nobody_and_answers_from_the_passages() -> None:
     assert trace.answer.state is AnswerState.COMPLETE
 
 
+def test_off_with_nothing_usable_says_why_there_is_no_answer() -> None:
+    bench = Bench(best=0.1, model=FakeModel(), web=WebMode.OFF)
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.answer is not None
+    assert trace.answer.state is AnswerState.CANNOT_ANSWER
+    assert "retrieved chunks were judged irrelevant, and web search is off" in trace.answer.message
+    assert bench.counts["answer"] == 0
+
+
 # --- ask ------------------------------------------------------------------------------------------------------------
 
 
@@ -179,3 +188,9 @@ def test_only_what_left_the_machine_starts_the_cooldown(reply: WebReply, searche
     bench, _ = cooling(reply=reply)
     bench.pipeline.run(QUESTION)
     assert bench.counts["search"] == searches
+
+
+def test_correct_neither_waits_nor_starts_the_cooldown() -> None:
+    pause = Cooldown(Watch())
+    trace = Bench(changed("paper", web_cooldown=30.0), best=0.9, pause=pause).pipeline.run(QUESTION)
+    assert trace.web is None and pause.left(30.0) == 0.0

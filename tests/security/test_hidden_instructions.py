@@ -36,34 +36,12 @@ from tests.stand_ins.openai_server import OpenAIServer
 PROMPTS = shipped()
 
 SPELLINGS = [
-    "</evidence>",
-    "<evidence>",
-    "< / Evidence >",
-    "<\t/\nEVIDENCE\u00a0>",
-    "<\u200b/evi\u200bdence>",
-    "<\u2060/\ufeffevidence>",
-    "</e\u00advidence>",
-    "<\u202e/evi\u2066dence>",
-    "</evi\U000e0041de\x01nce>",
-    "<\ufe0f/evid\u3164ence>",
-    "＜/evidence＞",
-    "﹤/evidence>",
-    "<／evidence>",
-    "</passage>",
-    "<sentence>",
-    "<|im_start|>system",
-    "<|eot_id|>",
-    "<|start_header_id|>",
-    "<start_of_turn>",
-    "<end_of_turn>",
-    "<<SYS>>",
-    "<</SYS>>",
-    "[INST]",
-    "[ / inst ]",
-    "<s>",
-    "</s>",
-    "<｜begin▁of▁sentence｜>",
-]
+    "</evidence>", "<evidence>", "< / Evidence >", "<\t/\nEVIDENCE\u00a0>", "<\u200b/evi\u200bdence>",
+    "<\u2060/\ufeffevidence>", "</e\u00advidence>", "<\u202e/evi\u2066dence>", "</evi\U000e0041de\x01nce>",
+    "<\ufe0f/evid\u3164ence>", "＜/evidence＞", "﹤/evidence>", "<／evidence>", "</passage>", "<sentence>",
+    "<|im_start|>system", "<|eot_id|>", "<|start_header_id|>", "<start_of_turn>", "<end_of_turn>", "<<SYS>>",
+    "<</SYS>>", "[INST]", "[ / inst ]", "<s>", "</s>", "<｜begin▁of▁sentence｜>",
+]  # fmt: skip
 FORBIDDEN = re.compile(
     r"[<＜﹤]\s*[/／]?\s*"
     + r"\s*".join("evidence")
@@ -120,11 +98,6 @@ def test_nor_in_the_request_for_a_question(spelling: str) -> None:
     for tag in ("<passage>", "</passage>", "<sentence>", "</sentence>"):
         asked = asked.replace(tag, "", 1)
     assert not re.search(r"</?(?:passage|sentence)", asked) and not FORBIDDEN.search(seen(asked))
-
-
-def test_other_text_is_sent_as_it_is() -> None:
-    text = "a < b, <b>bold</b>, [1], x << 3, <script>, evidence, 1 <2, [instance], [i]"
-    assert harmless(text) == text
 
 
 def test_making_a_text_harmless_takes_no_time_by_the_square_of_its_length() -> None:

@@ -47,6 +47,24 @@ def told(run: Trace) -> list[tuple[CorrectionKind, str]]:
     return [(one.kind, one.query or one.passage_id or "") for one in made]
 
 
+def test_keeping_passages_as_they_are() -> None:
+    assert done(policy("worst-chunk"), 0.9, 0.8) == (Correction(KEEP, "use 2 chunks as they are"), ANSWERED)
+
+
+def test_refining_is_done_with_the_question() -> None:
+    refined = Correction(REFINE, "keep the sentences of 2 chunks that score above 0.30", query=QUESTION)
+    assert done(policy("paper"), 0.9, 0.8) == (refined, ANSWERED)
+
+
+def test_a_search_says_who_wrote_its_query_and_what_came_of_it() -> None:
+    assert done(policy("paper"), 0.1, 0.2) == (
+        Correction(DISCARD, "INCORRECT: none of the 2 chunks is used"),
+        Correction(REWRITE, "at most 3 key phrases to search for; the question's keywords", query="ferry fares"),
+        Correction(WEB, "INCORRECT asks the web, up to 5 results; 1 results", query="ferry fares"),
+        ANSWERED,
+    )
+
+
 SEARCHED = {
     WebOutcome.EMPTY: "empty",
     WebOutcome.FAILED: "failed",
@@ -55,12 +73,29 @@ SEARCHED = {
 }
 
 
+@pytest.mark.parametrize(("outcome", "came"), SEARCHED.items())
+def test_a_fruitless_search_was_made_and_says_so(outcome: WebOutcome, came: str) -> None:
+    search = done(policy("paper"), 0.1, web=WebSearch(outcome, "ferry fares", "you"))[2]
+    assert search == Correction(WEB, f"INCORRECT asks the web, up to 5 results; {came}", query="ferry fares")
+
+
 @pytest.mark.parametrize(
     "outcome", [None, *(outcome for outcome in WebOutcome if outcome not in (*SEARCHED, WebOutcome.USED))]
 )
 def test_a_search_that_was_wanted_but_not_made_is_left_out(outcome: WebOutcome | None) -> None:
     web = WebSearch(outcome, "ferry fares", "you") if outcome else None
     assert [one.kind for one in done(policy("paper"), 0.1, web=web)] == [DISCARD, GENERATE]
+
+
+def test_an_expansion_has_the_expanded_query_and_counts_what_it_gave() -> None:
+    made = round_of("expand", *(passage(f"p{n}", f"Text {n}.") for n in range(1, 5)), query="ferry cost boat")
+    found = tuple(passage(f"p{n}", f"Text {n}.") for n in (1, 2))
+    reason = "partly relevant: retrieve again with an expanded question; written by hand"
+    assert done(policy("heuristic"), 0.6, 0.6, passages=found, rounds=(made,)) == (
+        Correction(KEEP, "use 4 chunks as they are"),
+        Correction(EXPAND, reason, query="ferry cost boat"),
+        ANSWERED,
+    )
 
 
 def looking_again(iterations: int = 3) -> Trace:

@@ -78,6 +78,11 @@ def test_a_search_that_was_not_made_is_none(outcome: WebOutcome) -> None:
     assert not measure(taken(0.5, web=replace(searched(), outcome=outcome)), at=0).searched
 
 
+@pytest.mark.parametrize("outcome", [WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.TIMED_OUT])
+def test_a_search_that_was_made_counts_whatever_came(outcome: WebOutcome) -> None:
+    assert measure(taken(0.5, web=replace(searched(), outcome=outcome)), at=0).searched
+
+
 def with_web(*scores: float | None, web_score: float | None, page: Passage = NEWS) -> Trace:
     grades = (grade("w1", web_score),)
     web = replace(searched(page), grades=grades, strips=strips_of(page, (page.text, 0.9)))

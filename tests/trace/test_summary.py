@@ -16,9 +16,11 @@ from tests.builders import (
     grade,
     graded,
     passage,
+    passages,
     policy,
     round_of,
     searched,
+    strips_of,
     trace,
     web_page,
 )
@@ -115,3 +117,18 @@ def test_strategies_are_the_corrections_that_were_made(
     found = ran(name, score, score, score, **made)
     assert (found.strategy, found.correction_applied) == (strategy, strategy != "none")
     assert found.web_used is ("web_search" in strategy)
+
+
+def test_web_results_of_which_nothing_is_kept_are_not_used() -> None:
+    strips = strips_of(NEWS, (NEWS.text, 0.1))
+    found = ran("paper", 0.1, web=searched(NEWS, strips=strips))
+    assert (found.web_used, found.strategy, found.final_count, found.tokens_used) == (False, "none", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("cached", "hit"), [((True, True), True), ((True, False), False), ((False, False), False), ((), False)]
+)
+def test_a_run_came_from_the_cache_when_all_of_its_grades_did(cached: tuple[bool, ...], hit: bool) -> None:
+    found = passages(len(cached))
+    grades = tuple(replace(grade(p.id, 0.9), from_cache=one) for p, one in zip(found, cached, strict=True))
+    assert summarize(trace(policy("paper"), passages=found, grades=grades)).cache_hit is hit

@@ -20,14 +20,13 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from crag_core.app.choice import Configuration
 from crag_core.app.config import Config
-from crag_core.app.configuration_text import Configuration
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.base.types.decisions import Action
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.policies import load_policies
-from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import QUESTION as WARMING_UP
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
@@ -37,7 +36,7 @@ from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.ui.conftest import DOCUMENTS, choose, header, press, put_thresholds, shown, thresholds
 from ui.compare import compare_state
-from ui.session import app_state, tune_state
+from ui.session import app_state
 from ui.shell.text import plain
 
 pytestmark = pytest.mark.embedding
@@ -597,7 +596,7 @@ def test_the_table_has_every_figure_and_the_files_the_same(
     whole = st.download_button
 
     def remember(label: str, data: Any, file_name: str, *more: Any, **options: Any) -> bool:
-        files[file_name] = data
+        files[file_name] = data()
         return whole(label, data, file_name, *more, **options)
 
     monkeypatch.setattr(st, "download_button", remember)
@@ -865,232 +864,6 @@ def test_a_kept_grade_warms_nobody(start: Start, own: Path, monkeypatch: pytest.
         st.cache_resource.clear()  # as another process would find it
         ask_all(choose(compare(start, own, CRAG_CACHE="disk"), evaluator="embedding"))
     assert asked == [WARMING_UP, PRICE, WARMING_UP], "the question itself was graded before"
-
-
-# --- earlier results ------------------------------------------------------------------------------------------------
-
-
-def ingest(own: Path) -> None:
-    """Other documents than before."""
-    Workbench(Config(home=own)).store.ingest([("late.txt", b"The pilot boat is painted orange.")])
-    tune_state.corpus.clear()
-
-
-def ticks(app: AppTest) -> dict[str, Any]:
-    """The boxes of earlier results by name, escapes taken out; the day is that of the test."""
-    return {re.sub(r" · \d+ \w+ \d+:\d+", "", re.sub(r"[\\*]", "", one.label)): one for one in app.checkbox}
-
-
-def tick(app: AppTest, name: str, on: bool = True) -> AppTest:
-    box = ticks(app)[name]
-    (box.check() if on else box.uncheck()).run()
-    assert not app.exception
-    return app
-
-
-def heads(app: AppTest) -> list[str]:
-    found = [unescape(head) for head in re.findall(r'<th scope="col">(.*?)</th>', html_of(app))]
-    return [re.sub(r" · \d+ \w+ \d+:\d+", " · then", head) for head in found[1:]]
-
-
-def test_before_anything_was_changed_there_is_nothing_earlier(start: Start, own: Path) -> None:
-    app = with_set(start, own)
-    assert "Earlier results" not in shown(app), "nor where nothing was run"
-    run_set(app)
-    assert "Earlier results" in shown(app) and "None yet. After a change" in shown(app) and not app.checkbox
-
-
-def test_what_was_run_on_other_documents_stands_beside_what_is_run_now(ran: AppTest, own: Path) -> None:
-    app = ran
-    before = html_of(app)
-    ingest(own)
-    app.run()
-    assert has_button(app, "Run 5 questions") and "Results by measure" not in shown(app)
-    assert set(ticks(app)) == {"Plain RAG", "Paper"}
-    assert "5 of 5 questions. Unlike B · Paper: other documents." in shown(app)
-    run_set(app)
-    assert heads(app) == ["A · Plain RAG", "B · Paper"] and set(ticks(app)) == {"Plain RAG", "Paper"}
-    tick(app, "Paper")
-    assert heads(app) == ["A · Plain RAG", "B · Paper", "C · Paper · then"] and "5 questions, 95%" in shown(app)
-    assert "is an earlier result. Unlike B · Paper: other documents." in shown(app)
-    assert "C had other documents; a difference may come from these." in shown(app)
-    assert not has_button(app, "Run 5 questions"), "nothing is run again"
-    (chart,) = app.get("plotly_chart")
-    signs = [one["marker"]["symbol"] for one in json.loads(chart.proto.spec)["data"]]
-    assert signs == ["circle", "diamond-open"]
-    (paths,) = app.dataframe
-    assert len({name for name in paths.value["configuration"]}) == 3
-    tick(app, "Plain RAG")
-    assert heads(app)[2:] == ["C · Paper · then", "D · Plain RAG · then"]
-    assert "C and D had other documents" in shown(app)
-    tick(app, "Paper", False)
-    tick(app, "Plain RAG", False)
-    assert heads(app) == ["A · Plain RAG", "B · Paper"] and "earlier result." not in shown(app)
-    assert "Seconds" in before and "is an earlier result" not in shown(app)
-
-
-def test_earlier_results_can_be_seen_alone_before_anything_is_run_anew(ran: AppTest, own: Path) -> None:
-    app = ran
-    ingest(own)
-    tick(tick(app.run(), "Paper"), "Plain RAG")
-    assert has_button(app, "Run 5 questions") and "Earlier results only:" in shown(app)
-    assert heads(app) == ["C · Paper · then", "D · Plain RAG · then"], "as they will be called beside the others"
-    assert "percentage points over C" in app.get("plotly_chart")[0].proto.spec
-    assert re.search(r"its gain over \*\*C · Paper · ", shown(app))
-    run_set(app)
-    assert heads(app) == ["A · Plain RAG", "B · Paper", "C · Paper · then", "D · Plain RAG · then"]
-
-
-def test_differences_are_worked_out_on_the_questions_that_all_have(start: Start, own: Path) -> None:
-    app = with_set(start, own)
-    app.session_state["tune_set"] = LabelledSet("mine", QUESTIONS[:3])
-    run_set(app.run(), 3)
-    app.session_state["tune_set"] = LabelledSet("mine", QUESTIONS)
-    run_set(move(app, 0.1, 0.9), 5)
-    assert "5 questions, 95%" in shown(app)
-    assert "3 of 5 questions. Unlike B · Paper, 0.10/0.90: lower threshold 0.520 instead of 0.100" in shown(app)
-    tick(app, "Paper")
-    assert "The 3 questions that all have run" in shown(app) and not has_button(app, "Run 2 questions")
-    made: Table = app.session_state["versus_table"][1]
-    assert [one.question for one in made.questions] == [one.question for one in QUESTIONS[:3]]
-    assert "other documents than" not in shown(app)
-
-
-@pytest.mark.exhaustive
-def test_results_without_a_common_question_are_told_and_not_drawn(start: Start, own: Path) -> None:
-    app = with_set(start, own)
-    for place, lower in enumerate((0.1, 0.2)):
-        app.session_state["tune_set"] = LabelledSet("mine", QUESTIONS[place : place + 1])
-        button(move(app.run(), lower, 0.9), "versus_keep").click().run()
-        if place == 0:
-            button(app, "versus_remove_0").click().run()
-        run_set(app, 1)
-        button(app, "versus_remove_0").click().run()
-    app.session_state["tune_set"] = LabelledSet("mine", QUESTIONS)
-    move(app, 0.3, 0.9)
-    for box in list(ticks(app)):
-        tick(app, box)
-    assert "No question has results under all of these." in shown(app) and "Results by measure" not in shown(app)
-    assert len(ticks(app)) >= 2
-
-
-def test_at_most_three_stand_beside(start: Start, own: Path) -> None:
-    app = with_set(start, own)
-    app.session_state["tune_set"] = LabelledSet("mine", QUESTIONS[:1])
-    for upper in (0.6, 0.7, 0.8, 0.9):
-        run_set(move(app, 0.5, upper), 1)
-    move(app, 0.5, 0.95)
-    assert len(ticks(app)) == 4
-    for upper in ("0.60", "0.70", "0.80"):
-        tick(app, f"Paper, 0.50/{upper}")
-    assert {name for name, one in ticks(app).items() if one.disabled} == {"Paper, 0.50/0.90"}
-    tick(app, "Paper, 0.50/0.60", False)
-    assert not any(one.disabled for one in app.checkbox)
-
-
-@pytest.mark.exhaustive
-def test_one_that_is_a_configuration_again_is_no_earlier_one(start: Start, own: Path) -> None:
-    app = run_set(with_set(start, own))
-    run_set(move(app, 0.1, 0.9))
-    tick(app, "Paper")
-    press(app, "Back to the defaults")
-    assert heads(app) == ["A · Plain RAG", "B · Paper"] and set(ticks(app)) == {"Paper, 0.10/0.90"}
-    move(app, 0.1, 0.9)
-    assert heads(app)[2:] == ["C · Paper · then"], "its tick is kept"
-    app.segmented_control(key="versus_what").set_value("One question").run()
-    look_at_sets(app)
-    assert heads(app)[2:] == ["C · Paper · then"] and ticks(app)["Paper"].value
-
-
-@pytest.mark.exhaustive
-def test_deleting_one_asks_first_and_leaves_the_others(start: Start, own: Path) -> None:
-    app = run_set(with_set(start, own))
-    ingest(own)
-    run_set(app.run())
-    tick(tick(app, "Paper"), "Plain RAG")
-    said = shown(app)
-    assert re.search(r"Delete \*\*Paper · .*\*\*, 5 questions\? Other results, the set and the documents stay\.", said)
-    laboratory = Workbench(Config(home=own)).experiments
-    (gone,) = (one for one in laboratory.setups() if ticks(app)["Paper"].key.endswith(one.fingerprint))
-    button(app, f"versus_delete_{gone.fingerprint}").click().run()
-    assert not app.exception and set(ticks(app)) == {"Plain RAG"}
-    assert heads(app) == ["A · Plain RAG", "B · Paper", "C · Plain RAG · then"]
-    assert len(laboratory.setups()) == 3 and all(len(one.keys) == 5 for one in laboratory.setups())
-    assert laboratory.set_names() == ("mine",) and not has_button(app, "Run 5 questions")
-    (trace,) = (laboratory.outcomes(one).record(PRICE_KEY) for one in laboratory.setups()[:1])
-    for one in QUESTIONS:
-        laboratory.outcomes(gone.setup).add(Outcome(one.key, "new", Action.CORRECT, seconds=321.0), trace)
-    tick(app.run(), "Paper")
-    assert "<b>321</b>" in html_of(app), "what is run again elsewhere is not what was deleted"
-
-
-def test_questions_of_other_sets_are_not_deleted(ran: AppTest, own: Path) -> None:
-    app = ran
-    ingest(own)
-    app.session_state["tune_set"] = LabelledSet("few", QUESTIONS[:2])
-    app.run()
-    assert "2 of 2 questions. Unlike" in shown(app)
-    for one in [one for one in app.button if one.label == "Delete it"]:
-        button(app, one.key).click().run()
-    assert "Earlier results" not in shown(app)
-    assert [len(one.keys) for one in Workbench(Config(home=own)).experiments.setups()] == [3, 3]
-
-
-def test_what_cannot_be_read_any_more_is_left_out_of_earlier_results(ran: AppTest, own: Path) -> None:
-    app = ran
-    ingest(own)
-    with sqlite3.connect(own / "crag.db") as database:
-        database.execute("UPDATE crag_scored SET facts = '{}' WHERE key = ?", (QUESTIONS[0].key,))
-        database.execute("UPDATE crag_conditions SET told = '{}' WHERE told LIKE '%Plain RAG%'")
-    app.run()
-    assert set(ticks(app)) == {"Paper"} and "4 of 5 questions. Unlike" in shown(app)
-    tick(app, "Paper")
-    assert "The 4 questions that all" in shown(app)
-
-
-@pytest.mark.exhaustive
-def test_files_have_earlier_results_too_and_say_what_differs(
-    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files: dict[str, Any] = {}
-    whole = st.download_button
-
-    def remember(label: str, data: Any, file_name: str, *more: Any, **options: Any) -> bool:
-        files[file_name] = data
-        return whole(label, data, file_name, *more, **options)
-
-    monkeypatch.setattr(st, "download_button", remember)
-    app = run_set(with_set(start, own))
-    assert "earlier" not in json.loads(files["mine.json"])
-    ingest(own)
-    run_set(app.run())
-    tick(app, "Paper")
-    data = json.loads(files["mine.json"])
-    (then,) = data["earlier"]
-    assert data["configurations"] == ["Plain RAG", "Paper", then["configuration"]]
-    assert then["differs"] == ["other documents"] and then["unlike"] == "Paper" and len(then["id"]) == 8
-    rows = list(csv.DictReader(io.StringIO(files["mine.csv"])))
-    assert {row["configuration"] for row in rows} == set(data["configurations"]) and len(rows) % 3 == 0
-    report = unescape(files["mine.html"])
-    assert f"{then['configuration']} is an earlier result, as it was kept. Unlike Paper: other documents." in report
-    assert report.count("policy Paper") == 2, "each is described"
-
-
-def test_the_name_of_an_earlier_result_is_shown_as_text(ran: AppTest, own: Path) -> None:
-    app = ran
-    ingest(own)
-    with sqlite3.connect(own / "crag.db") as database:
-        for fingerprint, told in database.execute("SELECT fingerprint, told FROM crag_conditions").fetchall():
-            told = json.dumps(json.loads(told) | {"name": HOSTILE[:50]})
-            database.execute("UPDATE crag_conditions SET told = ? WHERE fingerprint = ?", (told, fingerprint))
-    app.run()
-    for one in list(app.checkbox):
-        app.checkbox(key=one.key).check().run()
-    assert not app.exception
-    made = html_of(app)
-    assert "<img" not in made and "&lt;img" in made
-    raw = "\n".join([*(str(one.value) for one in (*app.markdown, *app.caption)), *(one.label for one in app.checkbox)])
-    assert "<img" not in raw.replace("\\<img", "") and "](https" not in raw and "img src" in raw
 
 
 def test_the_name_of_a_set_is_shown_as_text(start: Start, own: Path) -> None:

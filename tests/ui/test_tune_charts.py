@@ -19,8 +19,7 @@ SCORES, YES = SEEN.deciding().upper, SEEN.answerable
 
 
 def test_both_kinds_stand_on_either_side_of_the_axis() -> None:
-    found = curves.histogram(SCORES, YES)
-    figure = charts.histogram(found, [("lower", 0.3), ("upper", 0.745)], "score")
+    figure = charts.histogram(SCORES, YES, [("lower", 0.3), ("upper", 0.745)], "score")
     above, below = figure.data
     assert sum(above.y) == YES.sum() and sum(below.y) == -(~YES).sum()
     assert [line.x0 for line in figure.layout.shapes] == [0.3, 0.745]
@@ -52,12 +51,12 @@ def test_the_line_goes_around_the_plateau_and_is_closed_at_the_edge() -> None:
     assert not line.z[0].any() and not line.z[-1].any() and not line.z[:, 0].any() and not line.z[:, -1].any()
 
 
-def test_curves_are_those_of_the_figures() -> None:
-    roc, both, risk = curves.roc(SCORES, YES), curves.precision_recall(SCORES, YES), curves.risk_coverage(SCORES, YES)
-    assert roc and both and risk
-    assert list(charts.roc(*roc, (0.1, 0.8)).data[0].y) == list(roc[1])
-    assert list(charts.precision_recall(*both, 0.5).data[0].y) == list(both[0])
-    assert list(charts.risk_coverage(risk, (0.5, 0.1)).data[0].y) == list(risk.risk)
+def test_a_curve_has_its_points_and_the_place_of_your_threshold() -> None:
+    risk = curves.risk_coverage(SCORES, YES)
+    assert risk
+    figure = charts.curve(risk.coverage, risk.risk, ("x", "y"), "", risk.thresholds, (0.5, 0.1, "yours"))
+    assert list(figure.data[0].y) == list(risk.risk) and list(figure.data[0].customdata) == list(risk.thresholds)
+    assert (figure.data[1].name, *figure.data[1].x, *figure.data[1].y) == ("yours", 0.5, 0.1)
 
 
 def test_an_empty_bin_has_no_point() -> None:

@@ -9,20 +9,18 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from crag_core.app.background_jobs import Job, LiveJobs
-from crag_core.app.configuration_text import Configuration, plain_choice, starting
+from crag_core.app.choice import Configuration, Request, choose, plain_choice
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import limit_text, readable
 from crag_core.evaluators.policies import PLAIN, default_evaluator, known_card
 from crag_core.experiments.batch import SetProgress
-from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, WarmUp, run_each, run_set
-from crag_core.experiments.comparison.setups import KeptSetup
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, run_job, tune_state
-from ui.session.tune_state import SetJob
+from ui.session.background import SetJob
 
 MOST = 4
 
@@ -68,7 +66,8 @@ def add(policy: str) -> None:
             _keep(_plain(), is_first=True)
         return
     now = sidebar().choice
-    made = replace(starting(app_state.workbench(), app_state.policies()[policy], "", now.model, now.top_k), web=now.web)
+    asked = Request(policy, model=now.model, web=now.web, top_k=now.top_k)
+    made = choose(app_state.workbench(), asked)
     _keep(Configuration(name_of(made), made))
 
 
@@ -189,12 +188,6 @@ def live_sets() -> LiveJobs[SetJob]:
     return LiveJobs()
 
 
-@st.cache_resource(show_spinner=False, max_entries=100)
-def kept_outcomes(home: str, fingerprint: str, count: int, _kept: KeptSetup) -> dict[str, Outcome]:
-    """Read once for all sessions; another `count` of questions is another reading."""
-    return app_state.workbench().experiments.outcomes(_kept).load()
-
-
 def running() -> SetJob | None:
     """The run of this session's set under its configurations, under way or just ended."""
     own: SetJob | None = st.session_state.get("versus_running")
@@ -208,7 +201,6 @@ def take_running() -> SetJob | None:
     if job is None or job.is_running:
         return None
     st.session_state["versus_running"] = st.session_state["versus_table"] = None
-    kept_outcomes.clear()
     live_sets().forget(job)
     tune_state.corpus.clear()  # documents may have come in meanwhile
     return job

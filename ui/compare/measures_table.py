@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.text.display import clean, counted
-from crag_core.experiments.comparison.setups import listed
+from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.comparison.table import Cell, Row, Table, to_csv, to_data
-from crag_core.experiments.labelled.questions import LabelledSet
+from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
+from crag_core.report.comparison.page import Comparison, described, render_comparison
 from crag_core.report.comparison.view import (
     DIRECTIONS,
     VERDICTS,
@@ -22,8 +25,7 @@ from crag_core.report.comparison.view import (
     tone_of,
 )
 from ui import PARTS
-from ui.compare import compare_state, set_results
-from ui.compare.set_results import Compared, draw_beside, draw_earlier_results
+from ui.compare import compare_state
 from ui.compare.side_by_side import LETTERS
 from ui.session import app_state, tune_state
 from ui.session.fragments import ticking
@@ -33,7 +35,7 @@ from ui.tune.grading_progress import draw_elsewhere, draw_job
 from ui.tune.question_sets import draw_sources
 
 _CSS = (PARTS / "versus.css").read_text("utf-8")
-_COLOURS = ("#1f77b4", "#d1781e", "#7a5fc7", "#2c9a63", "#c2477f", "#94841f", "#3d8f9e")
+_COLOURS = ("#1f77b4", "#d1781e", "#7a5fc7", "#2c9a63")
 
 
 def draw_set() -> None:
@@ -50,16 +52,11 @@ def draw_set() -> None:
     if busy:
         draw_running()
         return
-    earlier = set_results.earlier(questions)
-    found = set_results.compared(questions, set_results.beside(earlier))
-    if found.missing:
-        _draw_start(labelled, found.missing)
-    if found.table.questions:
-        _draw_table(labelled, found)
-    elif found.beside:
-        st.markdown("No question has results under all of these. Untick an earlier result.")
-    if earlier or found.table.questions:
-        draw_earlier_results(earlier, questions)
+    table = _compared(questions)
+    if table.left_out:
+        _draw_start(labelled, table.left_out)
+    if table.questions:
+        _draw_table(labelled, table)
 
 
 def _draw_start(labelled: LabelledSet, missing: int) -> None:
@@ -84,25 +81,47 @@ def draw_running() -> None:
     draw_job(compare_state.running(), "Running", "run", "versus_set")
 
 
-# The measures
+# --- results ----------------------------------------------------------------------------------------------------------
 
 
-def _draw_table(labelled: LabelledSet, found: Compared) -> None:
-    table = found.table
+def _compared(questions: Sequence[LabelledQuestion]) -> Table:
+    """On the questions that all have run; computed once for the same results. Raises `CragError`."""
+    experiments = app_state.workbench().experiments
+    stores = {name: experiments.outcomes(setup) for name, setup in _setups(questions).items()}
+    done = tuple((store.conditions.fingerprint, name, len(store.keys())) for name, store in stores.items())
+    key = (tuple(questions), done)
+    kept = st.session_state.get("versus_table")
+    if kept is None or kept[0] != key:
+        table = Table(questions, {name: store.load() for name, store in stores.items()})
+        kept = st.session_state["versus_table"] = (key, table)
+    found: Table = kept[1]
+    return found
+
+
+def _setups(questions: Sequence[LabelledQuestion]) -> dict[str, Setup]:
+    workbench = app_state.workbench()
+    corpus = tune_state.corpus_of(questions, app_state.choice().collection)
+    return {one.name: workbench.setup(one.choice, corpus) for one in compare_state.configurations()}
+
+
+def _draw_table(labelled: LabelledSet, table: Table) -> None:
     st.header("Results by measure", anchor=False)
-    st.markdown(_heading(found))
-    draw_beside(found)
+    first = f"{LETTERS[0]} · {plain(table.names[0])}"
+    gains = f" Below a value: its gain over **{first}** on the same questions, where certain; shares in points."
+    asked = counted(len(table.questions), "question")
+    st.markdown(f"{asked}, 95% intervals.{gains if len(table.names) > 1 else ''}")
     if len(table.names) > 1:
-        _draw_gains(found)
-    st.html(f"<style>{_CSS}</style>{table_html(table, found.letters)}")
-    _draw_paths(found)
+        _draw_gains(table)
+    st.html(f"<style>{_CSS}</style>{table_html(table)}")
+    _draw_paths(table)
+    lines = {name: described(made.settings, made.web) for name, made in _setups(labelled.questions).items()}
+    about = Comparison(labelled.name, datetime.now(UTC).isoformat(timespec="seconds"), lines)
     name = "".join(sign if sign.isalnum() else "-" for sign in labelled.name)[:60]
-    data = to_data(table) | ({"earlier": listed(found.beside)} if found.beside else {})
     with st.container(horizontal=True, gap="small"):
         for kind, ending, mime, icon, content in (
-            ("Figures (CSV)", "csv", "text/csv", "table", to_csv(table)),
-            ("Figures (JSON)", "json", "application/json", "data_object", json.dumps(data, indent=1)),
-            ("Report (HTML)", "html", "text/html", "description", set_results.page(labelled, found)),
+            ("Figures (CSV)", "csv", "text/csv", "table", lambda: to_csv(table)),
+            ("Figures (JSON)", "json", "application/json", "data_object", lambda: json.dumps(to_data(table), indent=1)),
+            ("Report (HTML)", "html", "text/html", "description", lambda: render_comparison(table, about)),
         ):
             st.download_button(
                 kind, content, f"{name}.{ending}", mime, icon=f":material/{icon}:", on_click="ignore",
@@ -110,35 +129,18 @@ def _draw_table(labelled: LabelledSet, found: Compared) -> None:
             )  # fmt: skip
 
 
-def _heading(found: Compared) -> str:
-    table = found.table
-    message = f"{counted(len(table.questions), 'question')}, 95% intervals."
-    if found.beside and table.left_out:
-        message = f"The {counted(len(table.questions), 'question')} that all have run, 95% intervals."
-    if len(table.names) == len(found.beside):
-        message = f"Earlier results only: no question has been run under all present configurations. {message}"
-    if len(table.names) == 1:
-        return message
-    return (
-        f"{message} Below a value: its gain over **{found.letters[0]} · {plain(table.names[0])}** on the same "
-        "questions, where certain; shares in points."
-    )
-
-
-def _draw_gains(found: Compared) -> None:
-    """Gains over the first configuration, of the measures that are shares; earlier results with open signs."""
-    table = found.table
+def _draw_gains(table: Table) -> None:
+    """Gains over the first configuration, of the measures that are shares."""
     rows = drawn_rows(table)
     if not rows:
         st.markdown("No share differs.")
         return
-    chart, now = go.Figure(), len(table.names) - len(found.beside)
+    chart = go.Figure()
     for place in range(1, len(table.names)):
-        letter, (symbol, line) = found.letters[place], ("circle", 0) if place < now else ("diamond-open", 2)
         shown = [(row, gain) for row in rows if (gain := row.cells[place].gain)]
         chart.add_scatter(
             x=[100 * gain.value for _, gain in shown],
-            y=[_axis_name(row) for row, _ in shown],
+            y=[f"{title_of(row.measure)}<br><i>{DIRECTIONS[row.measure.better]}</i>" for row, _ in shown],
             error_x={
                 "type": "data", "symmetric": False, "thickness": 1.5,
                 "array": [100 * (gain.high - gain.value) for _, gain in shown],
@@ -146,12 +148,12 @@ def _draw_gains(found: Compared) -> None:
             },
             mode="markers",
             orientation="h",  # beside each other, not on each other
-            marker={"size": 10, "color": _COLOURS[LETTERS.index(letter)], "symbol": symbol, "line": {"width": line}},
-            name=f"{letter} · {clean(table.names[place])}".replace("<", "‹"),
+            marker={"size": 10, "color": _COLOURS[place]},
+            name=f"{LETTERS[place]} · {clean(table.names[place])}".replace("<", "‹"),
         )  # fmt: skip
     chart.add_vline(0, line_width=1.5, line_color="gray")
     chart.update_yaxes(autorange="reversed", fixedrange=True)
-    title = f"percentage points over {found.letters[0]}"
+    title = f"percentage points over {LETTERS[0]}"
     chart.update_xaxes(title=title, ticksuffix=" ", fixedrange=True, zeroline=False)
     chart.update_layout(
         height=46 * len(rows) + 130, margin={"l": 8, "r": 8, "t": 40, "b": 48}, showlegend=True, scattermode="group",
@@ -161,15 +163,11 @@ def _draw_gains(found: Compared) -> None:
     st.plotly_chart(chart, config={"displayModeBar": False}, key="versus_gains", alt=alt)
 
 
-def _axis_name(row: Row) -> str:
-    return f"{title_of(row.measure)}<br><i>{DIRECTIONS[row.measure.better]}</i>"
-
-
-def table_html(table: Table, letters: str = LETTERS) -> str:
+def table_html(table: Table) -> str:
     """Every measure of every configuration; every text is escaped."""
     heads = "".join(
         f'<th scope="col">{letter} · {html.escape(clean(name))}</th>'
-        for letter, name in zip(letters, table.names, strict=False)
+        for letter, name in zip(LETTERS, table.names, strict=False)
     )
     rows, group = [], ""
     for row in table.rows:
@@ -200,8 +198,7 @@ def _cell_html(row: Row, cell: Cell, says_count: bool) -> str:
     return f"<td><b>{found.value}</b> <span>{found.interval}</span>{among}{gain}</td>"
 
 
-def _draw_paths(found: Compared) -> None:
-    table = found.table
+def _draw_paths(table: Table) -> None:
     st.subheader("Time and calls by route", anchor=False)
     rows = [
         {
@@ -212,12 +209,12 @@ def _draw_paths(found: Compared) -> None:
             "p95, s": path.p95.value if path.p95 else None,
             "LLM calls": path.calls,
         }
-        for letter, name in zip(found.letters, table.names, strict=True)
+        for letter, name in zip(LETTERS, table.names, strict=False)
         for path in table.paths(name)
     ]
-    alt = "Seconds and LLM calls by configuration and route"
     seconds = st.column_config.NumberColumn(format="%.2f")
     st.dataframe(
-        rows, hide_index=True, height="content", key="versus_paths", alt=alt,
-        column_config={"p50, s": seconds, "p95, s": seconds, "LLM calls": seconds},
+        rows, hide_index=True, height="content", key="versus_paths",
+        alt="Seconds and LLM calls by configuration and route",
+        column_config=dict.fromkeys(("p50, s", "p95, s", "LLM calls"), seconds),
     )  # fmt: skip

@@ -18,7 +18,7 @@ from ui import PARTS
 from ui.session import app_state, current_run
 from ui.shell.text import paragraphs, plain
 
-LETTERS = "ABCDEFG"
+LETTERS = "ABCD"
 _CSS = (PARTS / "versus.css").read_text("utf-8")
 _LEFT = '<td class="mark left"><span role="img" aria-label="not given">–</span></td>'
 

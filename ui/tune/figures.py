@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from crag_core.base.errors import CragError
-from crag_core.base.text.display import counted, shortened
+from crag_core.base.text.display import counted, readable, shortened
 from crag_core.experiments.labelled.questions import Expected, word
 from crag_core.experiments.statistics import curves
 from crag_core.experiments.statistics.calibration import brier, ece, reliability
@@ -110,9 +110,7 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
             return
         if found is not None:
             current_run.open_run(found, own_settings=False)
-            st.switch_page(
-                "pages/ask.py", query_params={}
-            )  # else those that the sidebar is bound to would be in the way
+            st.switch_page("pages/ask.py", query_params={})  # else the sidebar's would be in the way
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
@@ -195,8 +193,7 @@ def _draw_scores(board: Board) -> None:
     scores = compared_scores(board, policy.lower, policy.upper)
     for place, (column, (title, values, thresholds)) in enumerate(zip(st.columns(len(scores)), scores, strict=True)):
         with column:
-            found = curves.histogram(values, board.answerable)
-            _chart(charts.histogram(found, thresholds, title), f"tune_hist_{place}")
+            _chart(charts.histogram(values, board.answerable, thresholds, title), f"tune_hist_{place}")
     settled = int((board.deciding(policy.lower).settled >= 0).sum())
     if settled:
         st.caption(f"{counted(settled, 'question')} without a score to compare: no threshold decides them.")
@@ -205,8 +202,7 @@ def _draw_scores(board: Board) -> None:
 
 def _draw_curves(board: Board) -> None:
     scores, yes = board.deciding().upper, board.answerable
-    roc, both = curves.roc(scores, yes), curves.precision_recall(scores, yes)
-    risk, average = curves.risk_coverage(scores, yes), curves.average_precision(scores, yes, seed=0, draws=500)
+    roc, both, risk = curves.roc(scores, yes), curves.precision_recall(scores, yes), curves.risk_coverage(scores, yes)
     if roc is None or both is None or risk is None:
         st.info("Curves need both kinds of questions.", icon=":material/info:")
         return
@@ -214,17 +210,28 @@ def _draw_curves(board: Board) -> None:
     good = board.actions(policy.lower, policy.upper) == CORRECT
     left, right = st.columns(2)
     with left:
-        at = (float(good[~yes].mean()), float(good[yes].mean()))
         st.markdown(f"**ROC**, area {auroc(scores, yes)}")
-        _chart(charts.roc(*roc, at), "tune_roc")
+        figure = charts.curve(
+            *roc[:2], ("unanswerable taken", "answerable taken"),
+            "upper %{customdata:.2f}<br>%{y:.1%} of the answerable,<br>%{x:.1%} of the others", roc[2],
+            (float(good[~yes].mean()), float(good[yes].mean()), "your upper"),
+        )  # fmt: skip
+        _chart(charts.add_diagonal(figure), "tune_roc")
     with right:
-        st.markdown(f"**Precision and recall**, average precision {average}")
-        _chart(charts.precision_recall(*both, float(yes.mean())), "tune_pr")
+        st.markdown(f"**Precision and recall**, average precision {curves.average_precision(scores, yes)}")
+        hover = "%{y:.1%} of those taken are answerable,<br>%{x:.1%} of the answerable are taken"
+        figure = charts.curve(both[1], both[0], ("recall", "precision"), hover)
+        _chart(charts.add_level(figure, float(yes.mean())), "tune_pr")
     st.markdown(
         f"**Risk and coverage**, area {risk.area:.2f}: the more questions are answered, the more answers are wrong."
     )
     wrong = float((~yes)[good].mean()) if good.any() else 0.0
-    _chart(charts.risk_coverage(risk, (float(good.mean()), wrong)), "tune_risk")
+    figure = charts.curve(
+        risk.coverage, risk.risk, ("coverage: answered from the documents", "risk: not answerable"),
+        "answered from %{customdata:.2f} on:<br>%{x:.1%} of all, %{y:.1%} of them wrong", risk.thresholds,
+        (float(good.mean()), wrong, "your upper"),
+    )  # fmt: skip
+    _chart(figure.update_yaxes(range=None, rangemode="tozero"), "tune_risk")
 
 
 def _draw_trust(board: Board) -> None:
@@ -234,10 +241,10 @@ def _draw_trust(board: Board) -> None:
         st.info("No question has a score.", icon=":material/info:")
         return
     values, yes = scores[seen], board.answerable[seen]
-    message, off = brier(values, yes), ece(values, yes)
     st.markdown(
-        f"Of questions scored 0.50, half should be answerable. Expected calibration error **{off:.2f}**, Brier score "
-        f"**{message:.2f}** (0 is best; the share alone gives {float(yes.mean() * (1 - yes.mean())):.2f})."
+        f"Of questions scored 0.50, half should be answerable. Expected calibration error **{ece(values, yes):.2f}**, "
+        f"Brier score **{brier(values, yes):.2f}** (0 is best; the share alone gives "
+        f"{float(yes.mean() * (1 - yes.mean())):.2f})."
     )
     _chart(charts.reliability(reliability(values, yes), "score that upper is compared with"), "tune_reliability")
     st.caption("Below the dotted line the score is too high. Larger points: more questions.")
@@ -246,14 +253,10 @@ def _draw_trust(board: Board) -> None:
 def _draw_sentences(seen: Seen) -> None:
     found = sentence_curve(seen.graded)
     if found is None:
-        st.info(
-            "This needs questions with `answers` that a chunk holds word for word.",
-            icon=":material/info:",
-        )
+        st.info("This needs questions with `answers` that a chunk holds word for word.", icon=":material/info:")
         return
     now = app_state.policy().cutoff
-    at = int(np.abs(found.cutoffs - now).argmin())
-    best = int(np.abs(found.cutoffs - found.best).argmin())
+    at, best = (int(np.abs(found.cutoffs - cutoff).argmin()) for cutoff in (now, found.best))
     kept, at_best = (round(found.answers[place] * found.holding) for place in (at, best))
     other = f"**{found.best:.2f}** would keep {at_best} of them and {found.text[best]:.0%} of the text."
     if found.answers[best] < KEPT:
@@ -262,7 +265,12 @@ def _draw_sentences(seen: Seen) -> None:
         f"Your cut-off **{now:.2f}** keeps {kept} of {counted(found.holding, 'sentence')} with an answer and "
         f"{found.text[at]:.0%} of the text. {other}"
     )
-    _chart(charts.sentences(found.text, found.answers, found.cutoffs, now), "tune_sentences")
+    figure = charts.curve(
+        found.text, found.answers, ("share of the text that is kept", "answers kept"),
+        "cut-off %{customdata:.2f}: %{x:.1%} of the text,<br>%{y:.1%} of the answers", found.cutoffs,
+        (float(found.text[at]), float(found.answers[at]), f"your cut-off {readable(now)[0]}"),
+    )  # fmt: skip
+    _chart(figure, "tune_sentences")
 
 
 def _draw_policies(seen: Seen, now: Rates) -> None:

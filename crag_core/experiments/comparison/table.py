@@ -19,7 +19,7 @@ from crag_core.base.types.decisions import Action
 from crag_core.experiments.comparison.metrics import MEASURES, Measure, Unit
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.statistics.intervals import Estimate, Ratio, Resamples
+from crag_core.experiments.statistics.intervals import Estimate, Ratio, Resamples, quantile
 
 Outcomes = Mapping[str, Outcome]
 """By the key of the question."""
@@ -145,7 +145,7 @@ class Table:
         times = [outcome.seconds if one else np.nan for outcome, one in zip(found, chosen, strict=True)]
         calls = [outcome.usage.calls for outcome, one in zip(found, chosen, strict=True) if one]
         seconds = np.array(times)
-        p50, p95 = (self._resamples.quantile(seconds, share) for share in (0.5, 0.95))
+        p50, p95 = (quantile(seconds, share) for share in (0.5, 0.95))
         return Path(label, len(calls), p50, p95 if len(calls) >= FEWEST_P95 else None, sum(calls) / len(calls))
 
 

@@ -1,4 +1,4 @@
-"""Reliability of probabilities (bins, ECE, Brier score), and calibration of scores to probabilities.
+"""Reliability of probabilities (bins and ECE), and calibration of scores to probabilities.
 
 A calibration is a curve fitted to questions with known outcome: Platt's logistic curve (1999, "Probabilistic outputs
 for support vector machines"), or isotonic regression: of the curves that never fall the one with the least squared
@@ -14,7 +14,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from crag_core.base.errors import BadRecord
 from crag_core.base.text.display import readable
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.statistics.curves import Array, Graded, Labels, Values, graded
@@ -29,70 +28,56 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Bin:
-    """Probabilities above `low` and up to `high`; 0 belongs to the first bin.
+    """Probabilities of one bin: `mean` is theirs, `share` what came true of them, with its 95 % interval."""
 
-    `mean` is their mean and `share` what came true of them, with Wilson's 95 % interval; None in an empty bin.
-    """
-
-    low: float
-    high: float
     count: int
-    mean: float | None
-    share: Estimate | None
+    mean: float
+    share: Estimate
 
 
 def reliability(probabilities: Values, outcomes: Labels, bins: int = 10) -> tuple[Bin, ...]:
-    """All bins of equal width from 0 to 1, the empty ones too.
+    """Bins of equal width from 0 to 1 that hold a probability; one on an edge counts below it.
 
     ValueError: a probability outside 0..1, not as many outcomes.
     """
-    said = _said(probabilities, outcomes)
-    edges = np.linspace(0.0, 1.0, bins + 1)
-    place = np.searchsorted(edges[1:-1], said.scores)
-    rows = []
-    for number in range(bins):
-        here = place == number
-        count = int(here.sum())
-        mean = float(said.scores[here].mean()) if count else None
-        share = proportion(int(said.labels[here].sum()), count)
-        rows.append(Bin(float(edges[number]), float(edges[number + 1]), count, mean, share))
-    return tuple(rows)
+    said = graded(probabilities, outcomes)
+    if problem := _outside(said):
+        raise ValueError(f"expected probabilities {problem}")
+    place = np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], said.scores)
+    chosen = [place == number for number in range(bins)]
+    rows = ((said.scores[here], said.labels[here]) for here in chosen if here.any())
+    shares = ((scores, proportion(int(labels.sum()), len(labels))) for scores, labels in rows)
+    return tuple(Bin(len(scores), float(scores.mean()), share) for scores, share in shares if share)
 
 
 def ece(probabilities: Values, outcomes: Labels, bins: int = 10) -> float | None:
     """The expected calibration error, 0 at best: how far mean and share of a bin lie apart, weighed by its count.
 
-    Naeini et al. 2015, "Obtaining well calibrated probabilities using Bayesian binning"; as in Guo et al. 2017, "On
-    calibration of modern neural networks", with bins of equal width. None without probabilities; ValueError as in
-    `reliability`.
+    Naeini et al. 2015, "Obtaining well calibrated probabilities using Bayesian binning"; with bins of equal width. None
+    without probabilities; ValueError as in `reliability`.
     """
     rows = reliability(probabilities, outcomes, bins)
-    gaps = [row.count * abs(row.share.value - row.mean) for row in rows if row.share and row.mean is not None]
-    return sum(gaps) / sum(row.count for row in rows) if gaps else None
+    gaps = sum(row.count * abs(row.share.value - row.mean) for row in rows)
+    return gaps / sum(row.count for row in rows) if rows else None
 
 
 def brier(probabilities: Values, outcomes: Labels) -> float:
     """The mean squared distance of one probability or more, in 0..1, from what came true, 0 at best (Brier 1950)."""
-    from sklearn.metrics import brier_score_loss
-
-    return float(brier_score_loss(outcomes, probabilities))
+    return float(((np.asarray(probabilities) - np.asarray(outcomes)) ** 2).mean())
 
 
-def _said(probabilities: Values, outcomes: Labels) -> Graded:
-    said = graded(probabilities, outcomes)
-    outside = said.scores[(said.scores < 0) | (said.scores > 1)]
-    if outside.size:
-        raise ValueError(f"expected probabilities in 0..1, found {outside[0]}")
-    return said
+def _outside(found: Graded) -> str:
+    wrong = found.scores[(found.scores < 0) | (found.scores > 1)]
+    return f"in 0..1, found {wrong[0]}" if wrong.size else ""
+
+
+# --- calibration ------------------------------------------------------------------------------------------------------
 
 
 Coefficients = tuple[float, ...]
 """Slope and offset of the logistic curve."""
 Knots = tuple[tuple[float, float], ...]
 """Score and probability of each knot, by rising score."""
-
-
-# --- calibration ------------------------------------------------------------------------------------------------------
 
 
 class Kind(StrEnum):
@@ -139,10 +124,19 @@ def calibrated(scores: Values, outcomes: Labels, made: Conditions, created: str)
 
     None, and why, where the questions do not allow one.
     """
-    try:
-        found = _enough(scores, outcomes)
-    except BadRecord as error:
-        return None, f"No calibration goes with it: {error}"
+    found = graded(scores, outcomes)
+    right = int(found.labels.sum())
+    wrong = len(found.labels) - right
+    problem = _outside(found)
+    if problem:
+        problem = f"Expected scores {problem}. Use the scores as the evaluator gave them."
+    elif min(right, wrong) < FEWEST:
+        problem = (
+            f"Expected {FEWEST} graded questions or more that come true and as many that do not, found {right} and "
+            f"{wrong}. Label more questions of the rarer kind."
+        )
+    if problem:
+        return None, f"No calibration goes with it: {problem}"
     kind, reason = choose(found)
     curve = fit(kind, found.scores, found.labels)
     fitted = Calibration(kind, made.evaluator, made.evaluator_version, made.corpus, len(found.scores), created, *curve)
@@ -209,21 +203,3 @@ def _follow(coefficients: Coefficients, points: Knots, scores: Array) -> Array:
         return np.asarray(0.5 * (1.0 + np.tanh((slope * scores + offset) / 2)))  # which no exponent can overflow
     places, levels = np.array(points).T
     return np.asarray(np.minimum(np.interp(scores, places, levels), levels[-1]))  # which rounding may exceed
-
-
-def _enough(scores: Values, outcomes: Labels) -> Graded:
-    found = graded(scores, outcomes)
-    outside = found.scores[(found.scores < 0) | (found.scores > 1)]
-    if outside.size:
-        raise BadRecord(
-            f"Expected scores in 0..1, found {outside[0]}.", hint="Use the scores as the evaluator gave them."
-        )
-    right = int(found.labels.sum())
-    wrong = len(found.labels) - right
-    if min(right, wrong) < FEWEST:
-        raise BadRecord(
-            f"Expected {FEWEST} graded questions or more that come true and as many that do not, "
-            f"found {right} and {wrong}.",
-            hint="Label more questions of the rarer kind.",
-        )
-    return found

@@ -1,8 +1,7 @@
 """ROC, AUROC, precision-recall and risk-coverage curves of scores.
 
 Scores are higher where a question is likelier positive, such as answerable. A NaN stands for a question that was never
-graded, and is left out everywhere; `graded` says how many there are. Of equal scores none comes first: a threshold
-takes all of them or none.
+graded, and is left out everywhere. Of equal scores none comes first: a threshold takes all of them or none.
 """
 
 from __future__ import annotations
@@ -14,24 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from crag_core.experiments.statistics.intervals import Z95, Estimate, proportion
+from crag_core.experiments.statistics.intervals import Z95, Estimate, Resamples, proportion
 
 Array = np.ndarray[Any, Any]
 Values = Sequence[float] | Array
 Labels = Sequence[bool] | Array
+# scikit-learn and scipy are slow to import, and needed only where a curve is drawn.
 
 
 @dataclass(frozen=True, eq=False)
 class Graded:
-    """The questions with a score, in order; `kept` is True for each of these among all that were given."""
+    """The questions with a score, in order."""
 
     scores: Array
     labels: Array
-    kept: Array
 
     @property
-    def dropped(self) -> int:
-        return int((~self.kept).sum())
+    def has_both(self) -> bool:
+        return bool(self.labels.any() and not self.labels.all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,39 +45,21 @@ class RiskCoverage:
     area: float
 
 
-@dataclass(frozen=True, eq=False)
-class Histogram:
-    """Counts of both kinds between `edges`, of which there is one more; a score on an edge counts above it."""
-
-    edges: Array
-    positive: Array
-    negative: Array
-
-
 def graded(scores: Values, labels: Labels) -> Graded:
     """ValueError: not as many labels as scores."""
     numbers, truths = np.asarray(scores, dtype=float), np.asarray(labels, dtype=bool)
     if numbers.ndim != 1 or numbers.shape != truths.shape:
         raise ValueError(f"expected as many labels as scores, found {truths.size} and {numbers.size}")
     kept = ~np.isnan(numbers)
-    return Graded(numbers[kept], truths[kept], kept)
-
-
-def unspread(value: float, count: int) -> Estimate:
-    """For a sample without spread, such as one that is separated perfectly: another sample may have some."""
-    around = proportion(value * count, count)
-    return Estimate(value, around.low, around.high) if around else Estimate(value, 0.0, 1.0)
+    return Graded(numbers[kept], truths[kept])
 
 
 def roc(scores: Values, positive: Labels) -> tuple[Array, Array, Array] | None:
     """False and true positive rate at each threshold, from (0, 0) at infinity to (1, 1); None without both kinds."""
-    from sklearn.metrics import roc_curve  # slow to import, and needed only where a curve is drawn
+    from sklearn.metrics import roc_curve
 
     found = graded(scores, positive)
-    if len(np.unique(found.labels)) < 2:
-        return None
-    false_rate, true_rate, thresholds = roc_curve(found.labels, found.scores, drop_intermediate=False)
-    return false_rate, true_rate, thresholds
+    return roc_curve(found.labels, found.scores, drop_intermediate=False) if found.has_both else None
 
 
 def precision_recall(scores: Values, positive: Labels) -> tuple[Array, Array] | None:
@@ -86,36 +67,30 @@ def precision_recall(scores: Values, positive: Labels) -> tuple[Array, Array] | 
     from sklearn.metrics import precision_recall_curve
 
     found = graded(scores, positive)
-    if not found.labels.any():
-        return None
-    precision, recall, _ = precision_recall_curve(found.labels, found.scores)
-    return precision, recall
+    return precision_recall_curve(found.labels, found.scores)[:2] if found.labels.any() else None
 
 
-def average_precision(scores: Values, positive: Labels, seed: int, draws: int = 2000) -> Estimate | None:
+def average_precision(scores: Values, positive: Labels, draws: int = 500) -> Estimate | None:
     """The precision at every threshold, weighed by the recall that it adds; None without positives.
 
-    The interval, 95 %, is that of `draws` samples of as many questions, drawn with replacement; of few questions it
-    holds the truth less often than that (of 30: 9 times of 10). A sample without positives is passed over. What no
-    sample changes has Wilson's interval for as many questions as are positive; one positive tells nothing, 0 to 1.
+    The 95 % interval is that of questions drawn with replacement; of few questions it holds the truth less often than
+    that (of 30: 9 times of 10). A sample without positives is passed over. One positive tells nothing, 0 to 1.
     """
     found = graded(scores, positive)
     positives = int(found.labels.sum())
     if not positives:
         return None
     order = np.lexsort((found.labels, -found.scores))
-    labels, last, count = found.labels[order], _ends(found.scores[order]), len(order)
-    rng = np.random.default_rng(seed)
-    values = []
-    for _ in range(draws):
-        weights = np.bincount(rng.integers(count, size=count), minlength=count)
-        if (weights * labels).any():
-            values.append(_average(np.cumsum(weights * labels)[last], np.cumsum(weights)[last]))
-    value = _average(np.cumsum(labels)[last], last + 1)
-    if positives < 2 or not values:
-        return Estimate(value, 0.0, 1.0)
-    low, high = np.quantile(values, (0.025, 0.975))
-    return Estimate(value, float(low), float(high)) if low < high else unspread(value, positives)
+    labels, last = found.labels[order], _ends(found.scores[order])
+    times = np.concatenate((np.ones((1, len(order))), Resamples(len(order), draws).times[:, order]))
+    hits, taken = np.cumsum(times * labels, axis=1)[:, last], np.cumsum(times, axis=1)[:, last]
+    hits, taken = hits[hits[:, -1] > 0], taken[hits[:, -1] > 0]
+    steps = np.diff(hits, axis=1, prepend=0) * hits / np.maximum(taken, 1)
+    value, *drawn = steps.sum(axis=1) / hits[:, -1]
+    if positives < 2 or not drawn:
+        return Estimate(float(value), 0.0, 1.0)
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    return Estimate(float(value), float(low), float(high)) if low < high else _unspread(float(value), positives)
 
 
 def risk_coverage(scores: Values, is_right: Labels) -> RiskCoverage | None:
@@ -124,40 +99,25 @@ def risk_coverage(scores: Values, is_right: Labels) -> RiskCoverage | None:
     Geifman & El-Yaniv 2017, "Selective classification for deep neural networks"; the area is that of Geifman, Uziel &
     El-Yaniv 2019.
     """
-    thresholds, hits, taken = _steps(graded(scores, is_right))
-    if not taken.size:
+    found = graded(scores, is_right)
+    if not found.scores.size:
         return None
-    coverage, risk = taken / taken[-1], (taken - hits) / taken
-    return RiskCoverage(thresholds, coverage, risk, float(np.diff(coverage, prepend=0.0) @ risk))
-
-
-def histogram(scores: Values, positive: Labels, bins: int = 20) -> Histogram:
-    """ValueError: a score outside 0..1."""
-    found = graded(scores, positive)
-    if found.scores.size and not 0 <= found.scores.min() <= found.scores.max() <= 1:
-        raise ValueError(f"expected scores in 0..1, found {found.scores.min()} to {found.scores.max()}")
-    edges = np.linspace(0.0, 1.0, bins + 1)
-    sides = (found.scores[found.labels], found.scores[~found.labels])
-    return Histogram(edges, *(np.histogram(side, edges)[0] for side in sides))
-
-
-def _steps(found: Graded) -> tuple[Array, Array, Array]:
-    """Every different score, the highest first; the positives, and the questions, that score as much or more."""
     order = np.argsort(-found.scores)
     last = _ends(found.scores[order])
-    return found.scores[order][last], np.cumsum(found.labels[order])[last], last + 1
+    risk = (last + 1 - np.cumsum(found.labels[order])[last]) / (last + 1)
+    coverage = (last + 1) / len(order)
+    return RiskCoverage(found.scores[order][last], coverage, risk, float(np.diff(coverage, prepend=0.0) @ risk))
 
 
 def _ends(ranked: Array) -> Array:
     """The places at which a run of equal scores ends."""
-    return np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True)) if ranked.size else np.arange(0)
+    return np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
 
 
-def _average(hits: Array, taken: Array) -> float:
-    return float(np.diff(hits, prepend=0) @ (hits / np.maximum(taken, 1)) / hits[-1])
-
-
-# --- AUROC ------------------------------------------------------------------------------------------------------------
+def _unspread(value: float, count: int) -> Estimate:
+    """For a sample without spread, such as one that is separated perfectly: another sample may have some."""
+    around = proportion(value * count, count)
+    return Estimate(value, around.low, around.high) if around else Estimate(value, 0.0, 1.0)
 
 
 def auroc(scores: Values, is_positive: Labels, clusters: Sequence[int] | Array | None = None) -> Estimate | None:
@@ -167,36 +127,27 @@ def auroc(scores: Values, is_positive: Labels, clusters: Sequence[int] | Array |
     cluster, such as the passages of one question, are not taken for independent of each other (Obuchowski 1997,
     Biometrics 53).
     """
-    from scipy.stats import rankdata  # slow to import, and needed only where questions are labelled
+    from scipy.special import expit, logit
+    from scipy.stats import rankdata
 
     found = graded(scores, is_positive)
-    scored, positive = found.scores, found.labels
-    sides = (positive, ~positive)
-    if not positive.any() or positive.all():
+    if not found.has_both:
         return None
-    ranks = rankdata(scored)
-    beaten = np.empty(len(scored))  # of each value: the share of the other side that it stands right to
+    given = np.arange(len(scores)) if clusters is None else np.asarray(clusters)
+    home = np.unique(given[~np.isnan(np.asarray(scores, dtype=float))], return_inverse=True)[1]
+    ranks, sides = rankdata(found.scores), (found.labels, ~found.labels)
+    beaten = np.empty(len(ranks))  # of each value: the share of the other side that it stands right to
     for side, other in (sides, sides[::-1]):
-        beaten[side] = (ranks[side] - rankdata(scored[side])) / other.sum()
-    beaten[~positive] = 1.0 - beaten[~positive]
-    value = float(beaten[positive].mean())
-    given = np.arange(len(found.kept)) if clusters is None else np.asarray(clusters)
-    home = np.unique(given[found.kept], return_inverse=True)[1]
-    return _around(value, beaten - value, sides, home)
-
-
-def _around(value: float, apart: Array, sides: tuple[Array, Array], home: Array) -> Estimate:
-    """From each value's departure from the AUROC, summed by cluster; values that stand alone give DeLong's."""
+        beaten[side] = (ranks[side] - rankdata(found.scores[side])) / other.sum()
+    beaten[sides[1]] = 1.0 - beaten[sides[1]]
+    value = float(beaten[sides[0]].mean())
     held = [np.unique(home[side]).size for side in sides]
     if min(held) < 2:
         return Estimate(value, 0.0, 1.0)
-    sums = [np.bincount(home, weights=apart * side) / side.sum() for side in sides]
-    pairs = zip((held[0], held[1]), sums, strict=True)
-    variance = sum(count / (count - 1) * float((total**2).sum()) for count, total in pairs)
-    variance += 2 * len(sums[0]) / (len(sums[0]) - 1) * float((sums[0] * sums[1]).sum())
+    sums = [np.bincount(home, weights=(beaten - value) * side) / side.sum() for side in sides]
+    variance = sum(count / (count - 1) * float(total @ total) for count, total in zip(held, sums, strict=True))
+    variance += 2 * len(sums[0]) / (len(sums[0]) - 1) * float(sums[0] @ sums[1])
     if not (variance > 1e-12 and 0 < value < 1):
-        return unspread(value, min(held))
-    middle = math.log(value / (1 - value))
+        return _unspread(value, min(held))
     half = Z95 * math.sqrt(variance) / (value * (1 - value))
-    low, high = (0.5 * (1.0 + math.tanh(end / 2)) for end in (middle - half, middle + half))
-    return Estimate(value, low, high)
+    return Estimate(value, float(expit(logit(value) - half)), float(expit(logit(value) + half)))

@@ -1,69 +1,147 @@
-"""Configurations side by side on one labelled set, as a page of its own for somebody who has never heard of CRAG."""
+"""Configurations side by side on one labelled set, as a page of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from crag_core.base.text.display import counted, limit_text, moment, readable
+from crag_core.base.text.display import counted, limit_text, readable
 from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import STAND_IN, Doubtful
-from crag_core.experiments.comparison.table import Table
+from crag_core.experiments.comparison.metrics import Unit
+from crag_core.experiments.comparison.table import Row, Table, figure
 from crag_core.experiments.labelled.questions import LABELS, Expected
 from crag_core.experiments.statistics.intervals import DRAWS
-from crag_core.report import page, style_sheet
-from crag_core.report.comparison import view
+from crag_core.report import tables
+from crag_core.report.comparison.view import (
+    DIRECTIONS,
+    UNCLEAR,
+    VERDICTS,
+    describe_found,
+    describe_gain,
+    title_of,
+    tone_of,
+)
+from crag_core.report.tables import Cell, Grid, Section
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings
-from crag_core.view.verdict_lines import MEANINGS, Figure
+
+_LEAD = (
+    "A question can be answered from chunks that are found for it in documents. Corrective RAG (CRAG) grades these "
+    "chunks first, and answers from them, looks for more, or sets them aside. This page tells what became of the same "
+    "questions under several configurations, which do this in different ways or not at all."
+)
+_MAKING = (
+    "Intervals hold 95%. That of a share of questions is exact (Clopper and Pearson 1934). For other figures, and for "
+    f"gains, as many questions as there are were drawn with replacement, {DRAWS:,} times, and all configurations were "
+    "worked out from the same draws. Where draws cannot tell, the interval is the exact one; without an interval, the "
+    "questions tell none.",
+    "Of many differences that are none, about one in twenty leaves 0 out of its interval by chance.",
+    "Whether the documents answer a question is what its label says. Labels are the user's, not the truth.",
+    "A score of one's own evaluator is no proof: it says that the evaluator likes what was kept, not that the answer "
+    "is right. An answer that only quotes is always supported.",
+    "With web search off, nothing can take the place of evidence that was set aside.",
+    "Seconds are those of the machine and the hour of the runs.",
+)
 
 
 @dataclass(frozen=True)
 class Comparison:
     """What a page needs beside the table: `labelled` is the name of the set, `created` a time of day.
 
-    `configurations` has a line for each by name, `command` makes the page again; "" where there is none. `remarks` tell
-    what else must be known, such as that one of them is an earlier result.
+    `configurations` has a line for each by name, `command` makes the page again; "" where there is none.
     """
 
     labelled: str
     created: str
     configurations: Mapping[str, str]
     command: str = ""
-    remarks: Sequence[str] = ()
 
 
 def render_comparison(table: Table, about: Comparison) -> str:
-    """The page as HTML: every figure is one of `table`, and every gain is over its first configuration.
-
-    It needs no network and no script, and holds neither questions nor passages. Whatever comes from outside, such as a
-    name, shows as text. The same arguments always give the same.
-    """
-    style, key = style_sheet()
-    return (
-        page()
-        .environment.get_template("comparison.html")
-        .render(
-            style=style,
-            style_key=key,
-            table=table,
-            about=about,
-            created=moment(about.created),
-            configurations=tuple((name, about.configurations.get(name, "")) for name in table.names),
-            figures=_headline(table),
-            kinds=_kinds(table),
-            findings=view.findings_of(table),
-            groups=[(group, list(rows)) for group, rows in groupby(table.rows, lambda row: row.measure.group)],
-            results=view,
-            counted=counted,
-            labels=LABELS,
-            actions=tuple(Action),
-            meanings=tuple((action, MEANINGS[action]) for action in Action),
-            draws=f"{DRAWS:,}",
-        )
+    """The page as HTML: every figure is one of `table`, and every gain is over its first configuration."""
+    return tables.render_tables(
+        "Comparison", about.labelled, about.created, _LEAD, tuple(_sections(table, about)), "runs that were recorded"
     )
+
+
+def _sections(table: Table, about: Comparison) -> Iterator[Section]:
+    names = f"{counted(len(table.names), 'configuration')} on {counted(len(table.questions), 'question')}"
+    labels = [asked.expected for asked in table.questions]
+    kinds = [f"{labels.count(one)} {LABELS[one]}" for one in Expected if one in labels]
+    lines = [f"{names} of the set “{about.labelled.strip() or tables.NO_NAME}”.", *kinds]
+    if table.left_out:
+        verb = "is" if table.left_out == 1 else "are"
+        lines.append(
+            f"{counted(table.left_out, 'question')} {verb} left out everywhere on this page: not finished by every "
+            "configuration."
+        )
+    facts = [(name, about.configurations.get(name) or "not described") for name in table.names]
+    yield Section("What was compared", lines, facts)
+    if not table.rows:
+        yield Section("Every measure", ["Nothing was measured."])
+    else:
+        yield Section("Every measure", [_reading(table)], grids=[_measures(table)])
+        yield Section("Routes and seconds", grids=[_routes(table), _seconds(table)])
+    yield Section("How the figures are made", points=_MAKING)
+    if about.command:
+        yield Section("To make this page again", ["With the same documents, set and version:"], command=about.command)
+
+
+def _reading(table: Table) -> str:
+    text = "Each value with its interval. A dash: no question counts."
+    if len(table.names) == 1:
+        return text
+    return (
+        f"{text} Below it what is gained over {table.names[0]} on the same questions; gains of shares are in "
+        "percentage points. Better and worse are said only where the interval leaves no difference out."
+    )
+
+
+def _measures(table: Table) -> Grid:
+    rows: list[tables.Row] = []
+    for group, members in groupby(table.rows, lambda row: row.measure.group):
+        rows += [(Cell(group),), *map(_measure, members)]
+    return Grid("Measures of each configuration", ("Measure", *table.names), tuple(rows))
+
+
+def _measure(row: Row) -> tables.Row:
+    measure, is_alike = row.measure, len({cell.counted for cell in row.cells}) == 1
+    about = f"{measure.description}; {DIRECTIONS[measure.better]}"
+    cells = [Cell(title_of(measure), f"{about}. {counted(row.cells[0].counted, 'question')}" if is_alike else about)]
+    for cell in row.cells:
+        found, gain, tone = describe_found(cell.found, measure.unit), "", tone_of(measure, cell)
+        if cell.gain:
+            told = describe_gain(cell, measure.unit)
+            parts = (told.value, "" if tone == UNCLEAR else VERDICTS[tone], told.interval and f"({told.interval})")
+            gain = " ".join(filter(None, parts))
+        among = "" if is_alike else counted(cell.counted, "question")
+        cells.append(Cell(found.value, "; ".join(filter(None, (found.interval, among))), gain, tone))
+    return tuple(cells)
+
+
+def _routes(table: Table) -> Grid:
+    rows: list[tables.Row] = []
+    for name in table.names:
+        rows.append((Cell(name),))
+        for expected, counts in table.confusion(name).items():
+            taken = (Cell(str(count), is_wanted=action in expected.actions) for action, count in counts.items())
+            rows.append((Cell(LABELS[expected]), Cell(str(sum(counts.values()))), *taken))
+    return Grid("Questions by label and by route; ✓ is what the label asks for", ("Label", "All", *Action), tuple(rows))
+
+
+def _seconds(table: Table) -> Grid:
+    rows: list[tables.Row] = []
+    for name in table.names:
+        rows.append((Cell(name),))
+        for path in table.paths(name):
+            times = (describe_found(time, Unit.SECONDS) for time in (path.p50, path.p95))
+            cells = (Cell(shown.value, shown.interval) for shown in times)
+            rows.append((Cell(path.label), Cell(str(path.count)), *cells, Cell(figure(path.calls, Unit.COUNT))))
+    head = ("Route", "Questions", "Half of them within, s", "95 of 100 within, s", "Calls a question")
+    return Grid("Seconds from question to answer, and calls of a language model", head, tuple(rows))
 
 
 def described(made: RunSettings, searched: str = "") -> str:
@@ -85,18 +163,3 @@ def described(made: RunSettings, searched: str = "") -> str:
     web = f"web searched through {searched}" if searched else "web search off"
     checked = [] if made.support == WORDS else [f"sentences of answers judged by {made.support}"]
     return "; ".join((*parts, answers, *checked, web, counted(made.top_k, "chunk") + " a question"))
-
-
-def _headline(table: Table) -> tuple[Figure, ...]:
-    return (
-        Figure("Configurations", str(len(table.names))),
-        Figure("Questions compared", str(len(table.questions))),
-        Figure("Questions left out", str(table.left_out), hint="not finished by every configuration"),
-    )
-
-
-def _kinds(table: Table) -> tuple[tuple[int, str], ...]:
-    """Questions by label, of the labels that occur."""
-    labels = [asked.expected for asked in table.questions]
-    counts = ((labels.count(expected), LABELS[expected]) for expected in Expected)
-    return tuple((count, label) for count, label in counts if count)

@@ -1,22 +1,16 @@
-"""Chosen thresholds as plain data, for the Tune page and the report: error rates, how far to trust them, costs."""
+"""Chosen thresholds as plain data, for the Tune page and the report: error rates, and how far to trust them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from crag_core.base.text.display import counted, readable
-from crag_core.base.types.decisions import Action
-from crag_core.decision.policy import Doubtful, Policy
-from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.statistics.intervals import Estimate
-from crag_core.experiments.thresholds.objective import Objective, Plateau
-from crag_core.experiments.thresholds.preset import TunedPreset
+from crag_core.experiments.thresholds.objective import Plateau
 from crag_core.experiments.thresholds.recommend import Recommendation
-from crag_core.experiments.thresholds.threshold_board import Array, Board, Prices, Rates, confusion, rate
+from crag_core.experiments.thresholds.threshold_board import Array, Board, Prices, Rates
 
-Pair = tuple[float, float]
 Marks = tuple[tuple[str, float], ...]
 """Thresholds by name."""
 _RATES = (
@@ -56,86 +50,6 @@ _NEARLY_ALL = 0.99
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What becomes of a question that takes an action, in plain words; `tone` names the colour and the shape."""
-
-    tone: str
-    name: str
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """All figures are of the questions of `board`, at the thresholds of `preset`."""
-
-    preset: TunedPreset
-    board: Board
-    found: Recommendation
-    objective: Objective
-    prices: Prices
-
-    @cached_property
-    def policy(self) -> Policy:
-        return self.preset.applied_to(self.board.policy)
-
-    @cached_property
-    def actions(self) -> Array:
-        return self.board.actions(self.preset.lower, self.preset.upper)
-
-    @cached_property
-    def rates(self) -> Rates:
-        return rate(self.board, self.actions, self.prices)
-
-    @cached_property
-    def outcomes(self) -> tuple[Outcome, ...]:
-        """In the order of `ACTIONS`."""
-        return tuple(outcome(self.policy, action) for action in Action)
-
-    @property
-    def is_recommended(self) -> bool:
-        return self.found.is_at(*self.own)
-
-    @property
-    def own(self) -> Pair:
-        return self.preset.lower, self.preset.upper
-
-    @property
-    def answerable(self) -> int:
-        return int(self.board.answerable.sum())
-
-    @property
-    def unanswerable(self) -> int:
-        return len(self.board) - self.answerable
-
-
-def is_same(one: Pair, other: Pair) -> bool:
-    """Thresholds that differ by nothing but the rounding of a file."""
-    return max(abs(one[0] - other[0]), abs(one[1] - other[1])) < 1e-6
-
-
-def outcome(policy: Policy, action: Action) -> Outcome:
-    steps = policy.steps(action)
-    is_kept = "discard" not in steps
-    is_settled = {"web", "web_if_fewer", "consolidate"} & steps.keys()
-    always, few = ", the web asked too", ", the web asked where little is left"
-    if {"expand", "again"} & steps.keys():
-        name = "Searched for again in the documents" if is_kept else "Set aside, and searched for again"
-    elif "documents" in steps:
-        return Outcome(action.lower(), "Answered from whole documents")
-    elif is_kept and (action is Action.INCORRECT or (action is Action.AMBIGUOUS and not is_settled)):
-        abstains = policy.doubtful is Doubtful.ABSTAIN
-        name = "Not answered: the policy abstains" if abstains else "Doubtful: the nearest sentences"
-        return Outcome(action.lower(), name)
-    elif is_kept:
-        name, always, few = "Answered from the documents", " and the web", ", and the web where little is left"
-    else:
-        name, always = "Documents set aside", ", the web asked instead"
-    return Outcome(action.lower(), name + (always if "web" in steps else few if "web_if_fewer" in steps else ""))
-
-
-# --- rates ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
 class RateFigure:
     """`value` is "" where nothing was measured."""
 
@@ -143,24 +57,6 @@ class RateFigure:
     name: str
     interval: str
     meaning: str
-
-
-def routes_of(tuned: Tuned) -> list[tuple[Expected, list[int], int]]:
-    """By label, those that occur: questions that took each action, and those that search the web."""
-    board = tuned.board
-    searched = board.web[range(len(board)), tuned.actions]
-    counts = zip(Expected, confusion(board, tuned.actions).tolist(), strict=True)
-    return [
-        (expected, taken, int(searched[board.expected == place].sum()))
-        for place, (expected, taken) in enumerate(counts)
-        if any(taken)
-    ]
-
-
-def describe_web(tuned: Tuned) -> str:
-    if not tuned.board.web.any():
-        return "This policy searches the web for none of them."
-    return "The web is searched only where that is allowed."
 
 
 def rate_figures(board: Board, rates: Rates) -> tuple[RateFigure, ...]:
@@ -177,21 +73,6 @@ def _rate(name: str, meaning: str, share: Estimate | None, among: int) -> RateFi
         return RateFigure("", name, "No such question.", meaning)
     hits = f"{round(share.value * among)} of {among}"
     return RateFigure(f"{share.value:.1%}", name, f"{hits}; 95%: {_interval(share)}", meaning)
-
-
-def describe_rates(tuned: Tuned) -> str:
-    if not tuned.rates.questions:
-        return "There is no question to count."
-    text = (
-        f"Counted over the {counted(len(tuned.board), 'question')} judged here. A share that is seen in some questions "
-        "is not exact: the interval below it holds the true one in 95% of cases, if later questions are like these."
-    )
-    if tuned.is_recommended and not tuned.found.keep:
-        text += (
-            f" Among them are the {tuned.found.chosen_on} that the thresholds were chosen on, which flatters the "
-            "shares; the table further down is of the others alone."
-        )
-    return text
 
 
 def describe_effort(rates: Rates, prices: Prices) -> str:
@@ -282,21 +163,6 @@ def _lies(low: float, high: float) -> str:
     return f"is {first}" if low == high else f"lies between {first} and {last}"
 
 
-def promise_of(tuned: Tuned) -> tuple[str, ...]:
-    """The guarantee in its own words, and whether it holds for the thresholds of the preset."""
-    promised = tuned.found.guaranteed
-    if promised is None:
-        return ("No limit on mistakes is promised: the shares on this page are what was seen, with their intervals.",)
-    if promised.pair is None:
-        return (promised.reason,)
-    lines = [promised.reason, f"The promise is for questions like these. {promised.odds}"]
-    if not promised.covers(*tuned.own):
-        lines.append("This does not hold for the thresholds of this preset.")
-    elif not tuned.is_recommended:
-        lines.append("This holds for the thresholds of this preset, too.")
-    return tuple(lines)
-
-
 def compared_rows(found: Recommendation) -> tuple[tuple[str, ...], ...]:
     """Under `COMPARED`: the recommended thresholds first, then others, on the same questions."""
     fields = ("answered", "confidently_wrong", "needless_web", "discarded", "web")
@@ -322,20 +188,6 @@ def compared_on(found: Recommendation) -> str:
         return ""
     rates = found.compared[0].rates
     return f"on {counted(found.judged_on, 'held-out question')}, {rates.answerable} of them answerable; 95% intervals"
-
-
-def describe_costs(objective: Objective) -> str:
-    """What the costs of the comparison are made of."""
-    charged = [(getattr(objective.costs, name), title) for name, title, _ in COSTS]
-    parts = [f"{value:g} for each {title.lower()}" for value, title in charged if value] or ["nothing"]
-    limit = objective.most_wrong
-    aim = (
-        f"The thresholds to recommend were those with the fewest web searches that keep confident mistakes at "
-        f"{limit:.1%} or fewer; costs are for comparison."
-        if limit is not None
-        else "The thresholds to recommend were those of the least cost."
-    )
-    return f"The cost is the mean of all questions, which are charged {', '.join(parts)}. {aim}"
 
 
 def compared_scores(board: Board, lower: float, upper: float) -> tuple[tuple[str, Array, Marks], ...]:
