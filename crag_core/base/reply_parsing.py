@@ -231,8 +231,8 @@ def _verdict_of(said: Any, record: dict[str, Any], verdicts: Mapping[str, str]) 
         return VerdictReply(None, cause=f"the verdict {str(said)[:40]!r} is none of: {asked}")
     listed = named[:_MOST_NAMED] if isinstance(named, list) else [named]
     whole = (str(one) for one in listed if isinstance(one, int | str) and not isinstance(one, bool))
-    found = (_NAME.fullmatch(one) for one in whole if not one.startswith("-"))
-    numbers = (int(match.group(1)) for match in found if match)
+    named_ones = (_NAME.fullmatch(one) for one in whole if not one.startswith("-"))
+    numbers = (int(match.group(1)) for match in named_ones if match)
     return VerdictReply(verdicts[words], tuple(dict.fromkeys(numbers)))
 
 

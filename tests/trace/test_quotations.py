@@ -126,7 +126,7 @@ REPLIES = {
     "a thought before": (f"<think>14? CANNOT ANSWER</think>\n\n{SENTENCE}", SENTENCE),
     "a long tag": (f"<THINKING>Well.</THINKING>{SENTENCE}", SENTENCE),
     "a thought in the middle": ("The dues <think>how much?</think>are 14.", "The dues are 14."),
-    "a thought that is not closed": (f"{SENTENCE} <think>But then again", f"{SENTENCE} "),
+    "a thought that is not closed": (f"{SENTENCE} <think>But then again", SENTENCE),
     "nothing but a thought": ("<think>It could be", ""),
     "signs that are no tag": ("9 < 14 and <thin ice> is </p> said", "9 < 14 and <thin ice> is </p> said"),
     "another script": ("船は九時に出ます [1]。", "船は九時に出ます [1]。"),
