@@ -232,7 +232,7 @@ def _verdict_of(said: Any, record: dict[str, Any], verdicts: Mapping[str, str]) 
     listed = named[:_MOST_NAMED] if isinstance(named, list) else [named]
     whole = (str(one) for one in listed if isinstance(one, int | str) and not isinstance(one, bool))
     named_ones = (_NAME.fullmatch(one) for one in whole if not one.startswith("-"))
-    numbers = (int(match.group(1)) for match in named_ones if match)
+    numbers = filter(None, (int(match.group(1)) for match in named_ones if match))
     return VerdictReply(verdicts[words], tuple(dict.fromkeys(numbers)))
 
 
