@@ -1,7 +1,5 @@
 """Prompts from files: which are taken, how they are filled, and how one that cannot be used is refused."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

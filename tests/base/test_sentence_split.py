@@ -1,7 +1,5 @@
 """Where one strip ends and the next begins, in many scripts; every visible character lies in exactly one strip."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Records to plain JSON and back, and what is refused on the way."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

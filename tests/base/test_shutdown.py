@@ -1,7 +1,5 @@
 """The end of the process: what goes on is stopped and waited for within bounds, and nothing is torn down under it."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

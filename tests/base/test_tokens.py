@@ -1,7 +1,5 @@
 """A bound for tokens that no script breaks, and prompts cut to fit."""
 
-from __future__ import annotations
-
 import base64
 import os
 import random

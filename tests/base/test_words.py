@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from crag_core.base.text.words import estimate_tokens, foreign_language, words

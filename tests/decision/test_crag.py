@@ -1,7 +1,5 @@
 """CRAG as tables: scores, ties, what counts, rules that skip grading, and the plan of every action."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Decisions of recorded runs: the evidence that is read from a record, and the reason in numbers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Rankings fused by hand: order, what counts as the same passage, and what fits."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import pytest

@@ -1,7 +1,5 @@
 """Plain RAG as a policy: whatever was found goes in as it is, by a rule, without a grade."""
 
-from __future__ import annotations
-
 from crag_core.decision.decide import decide
 from crag_core.decision.refine import recompose
 from crag_core.evaluators.policies import PLAIN, load_policies, plain_rag

@@ -1,7 +1,5 @@
 """What each action of each policy wants done: the corrections in order, each with its reason."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

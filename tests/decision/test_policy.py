@@ -1,7 +1,5 @@
 """The policies as data: every file says what its description says; thresholds, presets and what is without a model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

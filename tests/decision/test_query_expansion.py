@@ -1,7 +1,5 @@
 """What a question is widened by, and where each term comes from; the users' file of synonyms and its ugly lines."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

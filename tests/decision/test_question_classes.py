@@ -1,7 +1,5 @@
 """How much has to be looked up for a question (arXiv 2403.14403): where each class leads, and the rule. Pure."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag_core.decision.rounds import replay_rounds

@@ -1,7 +1,5 @@
 """Which strips and passages reach the answer, in which order, and why the others do not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The way of a question through several retrievals: what is looked at when, and where the way ends."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The measures of descriptions 000 and 003, worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag_core.decision.signals import CRITERIA, SignalMeter, weigh

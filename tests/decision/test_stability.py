@@ -1,7 +1,5 @@
 """The distance to flip: exact against a dense grid of thresholds and against random scores."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Two signals, each against its own threshold: what is compared, what is said, and when one number is left."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

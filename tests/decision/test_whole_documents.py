@@ -1,7 +1,5 @@
 """A route that reads whole documents: what is planned, when it counts as read, and what it is without a model. Pure."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag_core.base.text.tokens import around

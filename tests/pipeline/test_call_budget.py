@@ -1,7 +1,5 @@
 """Model calls of a question, counted before it is asked: for every policy, judge and way through it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

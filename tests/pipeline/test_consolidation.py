@@ -1,7 +1,5 @@
 """Astute RAG (arXiv 2410.07176): what the model knows is a source of its own, and never evidence."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

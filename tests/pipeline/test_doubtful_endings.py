@@ -1,7 +1,5 @@
 """What was not judged CORRECT, and is used: the nearest sentences, or withheld, and never counted as an answer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Each policy from question to answer: what ugly replies do to it, and what every path costs in calls."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator

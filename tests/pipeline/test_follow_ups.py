@@ -1,7 +1,5 @@
 """A question of a conversation: understood from the turns before it, shown before retrieval, or asked back."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

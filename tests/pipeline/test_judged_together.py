@@ -1,7 +1,5 @@
 """A language model reads all chunks together (arXiv 2411.06037): what is asked, recorded, kept, and asked again."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag_core.base.types.answers import AnswerState

@@ -1,7 +1,5 @@
 """Two versions of one model name are told apart: in the settings of a run, in its grades, in what is reused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """One model server of each kind, shared by all sessions; several in a setting are refused."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Plain RAG on the whole way from question to answer: one retrieval, one answer, and nothing between."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from llama_index.core.schema import QueryBundle

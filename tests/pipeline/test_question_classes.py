@@ -1,7 +1,5 @@
 """Adaptive-RAG (arXiv 2403.14403): the question is sorted first, and what each class costs, shows and records."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 The model is fluent and without judgement, so only what holds for every reply is asserted.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from crag_core.base.types.answers import AnswerState

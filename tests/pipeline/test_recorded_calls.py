@@ -1,7 +1,5 @@
 """Every model call of a run stands in its record: exactly what was sent, what came back, and for which step."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Questions that another system has retrieved for: its chunks take the place of the index."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Which steps each action takes, in which order, and how often each part is asked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

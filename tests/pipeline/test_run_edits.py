@@ -1,7 +1,5 @@
 """Runs under edits, and second opinions: what is asked anew, what is reused, and what never reaches the answer."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 

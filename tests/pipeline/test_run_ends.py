@@ -1,7 +1,5 @@
 """Whoever listens hears of the beginning and of the end of every go at a run, once, whatever becomes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Worst-chunk, AMBIGUOUS: a model picks sentences, and only what stands in the passage word for word is taken."""
 
-from __future__ import annotations
-
 import json
 
 from crag_core.base.errors import ModelUnavailable

@@ -1,7 +1,5 @@
 """Passages are refined while the web is searched; what breaks in one of the two lanes costs the other nothing."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Pages of a web search: read, asked for first, or not; what goes on of them, and what the record says."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """So many runs at a time, the others in line as they came, out at once when stopped, refused when full."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

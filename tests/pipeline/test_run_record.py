@@ -1,7 +1,5 @@
 """What a run records: its cost, its seconds, its JSON; and that bugs show and runs do not mix."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag_core.base.types.steps import Usage

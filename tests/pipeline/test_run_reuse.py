@@ -1,7 +1,5 @@
 """Scored once, decided as often as you like: what another policy, evaluator or model asks anew, and what it reuses."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from typing import Any

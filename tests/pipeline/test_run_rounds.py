@@ -1,7 +1,5 @@
 """Retrieving again: the expanded question, refined keywords, other ways of searching, and what ends it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Stopped, broken off, resumed: what was recorded stays, and nothing is asked twice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

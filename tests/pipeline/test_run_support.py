@@ -1,7 +1,5 @@
 """The stage "check answer" in a run: what it records, when it is left out, and that it never spoils an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

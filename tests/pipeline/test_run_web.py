@@ -1,7 +1,5 @@
 """The web: off, asked for first, or searched at once; and what the record and the answer say of each outcome."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """`web = "when-few"`: the web is asked when refinement leaves something of too few chunks (description 002)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from crag_core.base.errors import EmbeddingUnavailable

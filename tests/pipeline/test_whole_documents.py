@@ -1,7 +1,5 @@
 """Self-Route (arXiv 2407.16881): the reply to the chunks is the answer, or the documents are read whole."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from crag_core.base.types.decisions import Action

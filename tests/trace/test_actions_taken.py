@@ -1,7 +1,5 @@
 """What was really done to the evidence: each correction with its reason, its query and its place in the order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

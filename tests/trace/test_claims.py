@@ -1,7 +1,5 @@
 """An answer cut into what it claims: sentences, citations, quotations, numbers and names."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag_core.base.text.words import language_of

@@ -1,7 +1,5 @@
 """Replies to the two requests of a consolidation (arXiv 2410.07176), and what is said of it in words."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What if: dropped passages count as never found, pinned ones as perfect, and the facts stay as they were."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

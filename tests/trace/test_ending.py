@@ -1,7 +1,5 @@
 """What an ending is called: action, handling and where the knowledge came from, in one table."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

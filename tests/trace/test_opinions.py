@@ -1,7 +1,5 @@
 """One record under several evaluators: whose grades decide, and where they differ."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Answers without a model: quotations, citations, and plain words when there is nothing to answer from."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """One recorded run under many policies: decision always, knowledge as recorded, answer only where it belongs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

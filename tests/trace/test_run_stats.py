@@ -1,7 +1,5 @@
 """One run in the numbers that figures of many are made of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What a later question is understood as by rule: what it changes, what it leaves, and what holds of any text."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A run in one flat record: every field of description 000, and which corrections count."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

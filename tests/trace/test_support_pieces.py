@@ -1,7 +1,5 @@
 """What of the evidence stands behind a sentence: the pieces, the match, and what is said of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag_core.base.protocols import Piece

@@ -1,7 +1,5 @@
 """The record of a run: portable, and suspicious of whatever comes back."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
