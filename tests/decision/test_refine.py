@@ -77,6 +77,18 @@ def test_kept_strips_are_joined_by_passage_and_the_rest_says_why() -> None:
     assert knowledge.external == () and knowledge.notes == ()
 
 
+def test_the_same_sentence_is_kept_once_where_it_scores_best() -> None:
+    again = passage("p3", "Dogs  pay\nhalf. Cats pay nothing.")
+    strips = (*STRIPS, *strips_of(again, ("Dogs  pay\nhalf.", 0.8), ("Cats pay nothing.", 0.6)))
+    knowledge = refine(refining(0.49), strips, (*FOUND, again))
+    assert texts(knowledge) == [
+        "Adults pay nine euros.",
+        "The ferry leaves at eight.",
+        "Dogs  pay\nhalf. Cats pay nothing.",
+    ]
+    assert struck(knowledge.verdicts)["Dogs pay half."] == "the same sentence is kept already"
+
+
 def test_a_full_token_budget_keeps_the_best() -> None:
     # 4 words are 5 tokens, 3 words 3, 5 words 6: of 0.9, 0.7 and 0.5 the budget of 11 holds the first two.
     knowledge = refine(refining(0.49, budget=11))
@@ -158,6 +170,23 @@ def test_one_graded_strip_of_any_passage_is_enough_to_refine() -> None:
     assert set(struck(knowledge.verdicts).values()) == {"not graded"} and knowledge.notes == ()
 
 
+@pytest.mark.parametrize("handling", [Handling.REFINE, Handling.EXTRACT])
+def test_a_discarded_passage_stays_out_where_nothing_could_be_refined(handling: Handling) -> None:
+    dropping = ruling(Action.AMBIGUOUS, handling, discarded={"p1": "score 0.10 < 0.40"})
+    graded_there = (STRIPS[0], *UNREAD[1:])  # what is discarded says nothing of the others
+    knowledge = recompose(refining(0.49), dropping, FOUND, graded_there, None, None)
+    assert texts(knowledge) == [TIMES.text]
+    assert struck(knowledge.verdicts)["Adults pay nine euros."].startswith("its chunk was discarded")
+    assert knowledge.notes == (USED_AS_THEY_ARE,)
+
+
+def test_web_text_that_could_not_be_refined_is_used_as_it_is_and_that_is_told() -> None:
+    strips = tuple(replace(strip, score=None) for strip in SEARCH.strips or ())
+    knowledge = recompose(refining(0.49), INCORRECT, FOUND, STRIPS, None, replace(SEARCH, strips=strips))
+    assert texts(knowledge) == [NEWS.text]
+    assert knowledge.notes == ("No sentence of the web could be graded, so its results are used as they are.",)
+
+
 # Whole passages
 
 
@@ -175,6 +204,27 @@ def test_whole_passages_stop_at_the_token_budget_and_say_so() -> None:
         FARES.text,
         TIMES.text,
     ]
+
+
+def test_of_a_first_passage_that_is_longer_than_the_budget_whole_sentences_go_in() -> None:
+    small = replace(WHOLE, refinement=Refinement(budget=9))
+    knowledge = recompose(small, AS_IT_IS, FOUND, STRIPS, None, None)
+    assert texts(knowledge) == ["Adults pay nine euros. Dogs pay half."]
+    assert knowledge.excerpts[0].strip_ids == tuple(strip.id for strip in STRIPS[:2]), "no other one is quoted"
+    assert struck(knowledge.verdicts)["The sea is blue."] == "the token budget was full"
+    assert knowledge.notes == (
+        "The token budget of 9 holds 1 of 2 chunks.",
+        "The first chunk alone is longer than the token budget of 9: about 9 of its 14 tokens are used, from its "
+        "beginning.",
+    )
+
+
+def test_a_passage_that_does_not_fit_stops_no_smaller_one_behind_it() -> None:
+    long, short = passage("p8", "The sea is blue. " * 5), passage("p9", "Dogs pay half.")
+    small = replace(WHOLE, refinement=Refinement(budget=14 + 5))
+    knowledge = recompose(small, AS_IT_IS, (FARES, long, short), None, None, None)
+    assert texts(knowledge) == [FARES.text, short.text]
+    assert knowledge.notes == ("The token budget of 19 holds 2 of 3 chunks.",)
 
 
 # Extraction

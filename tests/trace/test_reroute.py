@@ -86,6 +86,15 @@ def test_an_old_answer_is_never_shown_under_a_new_action() -> None:
 # --- quotations cost no call, so they follow at once ------------------------------------------------------------------
 
 
+def test_quotations_are_made_anew_from_what_is_kept_now() -> None:
+    run = quoting(RUN)
+    assert reroute(run, PAPER).answer is run.answer
+    now = reroute(run, PAPER.with_thresholds(cutoff=0.3, upper=0.5))
+    assert now.answer and now.answer.text == "“Adults pay nine euros.” [1]" and now.answer != run.answer
+    assert Missing.ANSWER not in now.missing
+    assert run.answer and run.answer.context_key != now.answer.context_key, "its own evidence and action"
+
+
 def test_a_policy_that_abstains_withholds_what_remains() -> None:
     of = PAPER.with_thresholds(0.05, 0.5, 0.1).with_doubtful(Doubtful.ABSTAIN)
     run = quoting(replace(RUN, settings=replace(RUN.settings, policy=of, web_mode="off"), web=None))
