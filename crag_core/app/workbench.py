@@ -34,7 +34,6 @@ from crag_core.evaluators.policies import OWN_JUDGE, known_card, load_policies
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
 from crag_core.evaluators.support import open_support
-from crag_core.evaluators.support.parts import SupportParts
 from crag_core.experiments.batch import Recorded
 from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.evaluators import KeptEvaluator
@@ -218,8 +217,8 @@ class Workbench:
 
     def support(self, name: str = "") -> SupportMeter:
         """Who measures what stands behind the sentences of an answer; "": by these settings."""
-        parts = SupportParts(shipped.EVALUATOR_FOLDER, self.meter.stop_words, self.servers.model, self.prompts)
-        return open_support(name or self.config.support, parts)
+        name = name or self.config.support
+        return open_support(name, shipped.EVALUATOR_FOLDER, self.meter.stop_words, self.servers.model, self.prompts)
 
     def evaluator(
         self,

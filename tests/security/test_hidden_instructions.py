@@ -18,9 +18,7 @@ from crag_core.base.prompts.messages import shipped
 from crag_core.base.protocols import Messages
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.knowledge import Consolidated, Consolidation, Excerpt
-from crag_core.evaluators.judges.llm import LLMEvaluator
-from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
-from crag_core.evaluators.judges.llm_list import LLMListEvaluator
+from crag_core.evaluators.judges.llm import LLMBatchEvaluator, LLMEvaluator, LLMListEvaluator
 from crag_core.evaluators.judges.llm_logprob import LLMLogprobEvaluator
 from crag_core.experiments.drafting.draft_with_model import ask_for_question
 from crag_core.llms import ollama, openai_compatible

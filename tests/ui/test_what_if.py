@@ -24,9 +24,9 @@ from crag_core.view.run_view import view_run
 from crag_core.view.verdict_lines import changes, notes
 from tests.builders import passage, policy, searched, trace, web_page
 from tests.ui.drawn import SENTENCES, a_run, drawn, parts, popovers, said
+from ui.run.answer_card.beside import draw_two_answers
 from ui.run.answer_card.card import draw_answer
 from ui.run.answer_card.offer import Offer, offer
-from ui.run.answer_card.two_answers import draw_two_answers
 from ui.run.changes import draw_changes
 from ui.session.current_run import view_of
 
