@@ -7,10 +7,8 @@ from enum import StrEnum
 
 from crag_core.base.errors import BadRecord
 
-MAIN = "main"
-"""The collection of documents that nobody put into another."""
-LARGEST_FILE_MB = 50
-"""Of a document, wherever it comes from, and of anything that a browser sends, a ZIP too."""
+MAIN = "main"  # the collection of documents that nobody put into another
+LARGEST_FILE_MB = 50  # of a document, wherever it comes from, and of anything that a browser sends, a ZIP too
 
 
 class State(StrEnum):

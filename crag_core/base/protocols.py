@@ -14,11 +14,9 @@ from crag_core.base.types.passages import Engine, Passage
 from crag_core.base.types.steps import Usage
 from crag_core.base.types.web import WebAttempt, WebOutcome
 
-Messages = Sequence[tuple[str, str]]
-"""A chat as (role, text) pairs; roles are system, user and assistant."""
+Messages = Sequence[tuple[str, str]]  # A chat as (role, text) pairs; roles are system, user and assistant
 
-Cancel = Event
-"""Set from another thread to stop; whoever waits for the outside looks at it and raises `Stopped`."""
+Cancel = Event  # set from another thread to stop; whoever waits for the outside looks at it and raises `Stopped`
 
 
 @dataclass(frozen=True)
@@ -201,5 +199,4 @@ class GradeCache(Protocol):
     def put_many(self, grades: dict[str, Grade]) -> None: ...
 
 
-Clock = Callable[[], float]
-"""Seconds from an arbitrary start, never going back."""
+Clock = Callable[[], float]  # seconds from an arbitrary start, never going back

@@ -60,8 +60,7 @@ class StripOrder(StrEnum):
     RANK = "rank"
 
 
-PAPER_CUTOFF = 0.25
-"""The paper keeps strips above -0.5 on its scale of -1 to 1."""
+PAPER_CUTOFF = 0.25  # the paper keeps strips above -0.5 on its scale of -1 to 1
 
 SCORES = (*WEIGHTS, *OF_ALL)
 CLASS_RULES = ("no_retrieval", "one_retrieval")

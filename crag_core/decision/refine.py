@@ -18,8 +18,7 @@ from crag_core.decision.decide import effective_scores, set_aside
 from crag_core.decision.policy import Policy, StripOrder
 from crag_core.decision.reasons import NOT_COMPARABLE
 
-Keep = Callable[[Strip], str]
-"""Why a strip is struck out; the empty string keeps it."""
+Keep = Callable[[Strip], str]  # why a strip is struck out; the empty string keeps it
 
 REPEATED = "the same sentence is kept already"
 

@@ -8,10 +8,8 @@ from crag_core.base.types.decisions import Action
 from crag_core.decision.crag import OF_ALL, SKIP, Routing, Steps
 
 KEEP, REFINE, EXTRACT, DISCARD, DOCUMENTS = CHUNKS = ("keep", "refine", "extract", "discard", "documents")
-EXPAND = "expand"
-"""The round that retrieves with an expanded question too, and fuses both."""
-WIDENING = (EXPAND, DOCUMENTS)
-"""Rounds that change the evidence after the decision, which stands."""
+EXPAND = "expand"  # the round that retrieves with an expanded question too, and fuses both
+WIDENING = (EXPAND, DOCUMENTS)  # rounds that change the evidence after the decision, which stands
 WAYS = ("keyword", "rewritten", "expanded", "web")
 """Ways to retrieve again, in the words of the policy files; the first retrieval is always hybrid."""
 

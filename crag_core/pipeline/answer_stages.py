@@ -32,8 +32,7 @@ from crag_core.trace.reroute import Reroute, key_of, quoted, reroute, withheld
 from crag_core.trace.trace import Trace, context_ids
 
 _FINAL = (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
-_ANEW = 40
-"""Characters by which a reply is recognised that does not go on from what was written, but begins anew."""
+_ANEW = 40  # characters by which a reply is recognised that does not go on from what was written, but begins anew
 _STEP_STATES = {AnswerState.STOPPED: StepState.STOPPED, AnswerState.FAILED: StepState.FAILED}
 
 

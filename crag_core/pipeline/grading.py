@@ -29,10 +29,8 @@ from crag_core.trace.opinions import grades_under, with_opinion
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import RunSettings, Trace
 
-HALF = 0.5
-"""The most that *answering* may be where a chunk has one of two things that are asked for together."""
-GRADED_TOGETHER = 4
-"""Passages that a model judges before the grades are kept and shown: the most that a stop can lose."""
+HALF = 0.5  # the most that *answering* may be where a chunk has one of two things that are asked for together
+GRADED_TOGETHER = 4  # passages that a model judges before the grades are kept and shown: the most that a stop can lose
 
 
 def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:

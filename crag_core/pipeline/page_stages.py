@@ -14,8 +14,7 @@ from crag_core.pipeline.web_stages import answered, wants_web
 from crag_core.trace.edits import edited
 from crag_core.trace.trace import Trace
 
-CHUNKS_OF_A_PAGE = 3
-"""The best of a page go on, as many as a page may have at most."""
+CHUNKS_OF_A_PAGE = 3  # the best of a page go on, as many as a page may have at most
 _SCORED = 20  # chunks of a page
 
 

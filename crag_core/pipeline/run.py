@@ -38,8 +38,7 @@ RUN_ID: ContextVar[str] = ContextVar("crag_run", default="")
 """The run that is under way here, in whatever thread or task works for it; "": none."""
 
 
-LONGEST_QUESTION = 2000
-"""Characters of a question, wherever it comes from; it goes into every prompt of a run."""
+LONGEST_QUESTION = 2000  # characters of a question, wherever it comes from; it goes into every prompt of a run
 
 
 class WebMode(StrEnum):

@@ -8,8 +8,7 @@ from typing import Any
 from crag_core.base.reply_parsing import parse_records, without_thoughts
 from crag_core.base.types.knowledge import Consolidated, Consolidation
 
-LONGEST = 1500
-"""Characters of a passage that a model writes; of a longer one, its beginning is taken."""
+LONGEST = 1500  # characters of a passage that a model writes; of a longer one, its beginning is taken
 
 MOST_PIECES = 30
 

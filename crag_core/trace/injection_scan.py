@@ -15,8 +15,7 @@ from crag_core.base.text.display import shortened
 from crag_core.base.types.passages import Origin, Passage, Suspicion
 from crag_core.trace.trace import Trace
 
-MOST_LOOKED_AT = 200_000
-"""Characters of a passage that are looked at; a file that is read whole can have millions."""
+MOST_LOOKED_AT = 200_000  # characters of a passage that are looked at; a file that is read whole can have millions
 _MOST_OF_ONE = 20
 _MOST_QUOTED = 3
 

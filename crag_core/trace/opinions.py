@@ -46,8 +46,7 @@ def _named(steps: tuple[Step, ...], judge: str) -> tuple[Step, ...]:
     )
 
 
-Suited = Callable[[EvaluatorCard], Policy]
-"""The policy with the thresholds to judge an evaluator by."""
+Suited = Callable[[EvaluatorCard], Policy]  # the policy with the thresholds to judge an evaluator by
 
 
 # --- opinions ---------------------------------------------------------------------------------------------------------

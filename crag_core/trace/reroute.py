@@ -19,8 +19,7 @@ from crag_core.trace.grounding.ending import FROM_MEMORY, NOT_IN_EVIDENCE, Answe
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful, why_no_evidence
 from crag_core.trace.trace import Trace, context_key
 
-NO_MODEL = "No language model: "
-"""How a note begins that says what the policy did in place of asking one."""
+NO_MODEL = "No language model: "  # how a note begins that says what the policy did in place of asking one
 _UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
 _SEARCHED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
 _ROUND = {CorrectionKind.EXPAND, CorrectionKind.READ, CorrectionKind.RE_RETRIEVE}

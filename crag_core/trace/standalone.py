@@ -18,10 +18,8 @@ BY_RULE = "made by rule"
 TOGETHER = "both questions together"
 ALONE = "as it was asked"
 
-_FEW = 1
-"""A later question with no more words of its own than this leaves something out."""
-_SHORT = 3
-"""One that opens with "and" leaves something out with no more than these."""
+_FEW = 1  # A later question with no more words of its own than this leaves something out
+_SHORT = 3  # one that opens with "and" leaves something out with no more than these
 _OWNING = frozenset(words("its itself their theirs themselves his himself her hers herself dessen deren"))
 _SHOWING = frozenset(
     words(

@@ -21,10 +21,8 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import NoReturn
 
-STOPPING_S = 5.0
-"""How long what is under way has to come to its end."""
-KEEPING_S = 2.0
-"""And then to keep what there is of it; those that are last have as long for everything."""
+STOPPING_S = 5.0  # how long what is under way has to come to its end
+KEEPING_S = 2.0  # and then to keep what there is of it; those that are last have as long for everything
 SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK") if hasattr(signal, name)
 )

@@ -13,10 +13,8 @@ from uuid import uuid4
 from crag_core.base.errors import CragError
 
 NAME = "crag.db"
-FORMAT = 1
-"""Of the file; a later one is refused."""
-BUSY_S = 60.0
-"""So long a writer waits for another; a transaction takes seconds at most."""
+FORMAT = 1  # of the file; a later one is refused
+BUSY_S = 60.0  # so long a writer waits for another; a transaction takes seconds at most
 _MOST_IDLE = 4
 _AGAIN = "; what was kept before is safe."
 _BACK = "put a backup back, or move it away with the -wal, -shm and .made beside it to begin with an empty one."

@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     import ssl
 
 LARGEST_LIST = 5_000_000
-LARGEST_REPLY = 20_000_000
-"""Bytes of one reply of a model, streamed or not; a long one has some hundred thousand."""
-Refusal = Callable[[str], str]
-"""Why nothing may be sent to a host; "": it may."""
+LARGEST_REPLY = 20_000_000  # bytes of one reply of a model, streamed or not; a long one has some hundred thousand
+Refusal = Callable[[str], str]  # why nothing may be sent to a host; "": it may
 _PLAIN = "identity"  # a packed reply of a few kilobytes can unpack to gigabytes
 
 

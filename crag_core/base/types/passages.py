@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-Scores = tuple[tuple[str, float], ...]
-"""Named numbers, in the order in which they are shown."""
+Scores = tuple[tuple[str, float], ...]  # named numbers, in the order in which they are shown
 
 
 ANSWERING, TOPICAL = "answering", "topical"

@@ -2,8 +2,7 @@
 
 from enum import StrEnum
 
-MINICHECK = "bespoke-minicheck"
-"""A model on Ollama that is asked in its own way, under whatever tag."""
+MINICHECK = "bespoke-minicheck"  # A model on Ollama that is asked in its own way, under whatever tag
 
 
 class Checker(StrEnum):

@@ -38,8 +38,7 @@ SUPPORTED, WEAK = 0.55, 0.35
 Chosen so that of true sentences of written answers about 85 in 100 count as supported, and 3 or 4 by nothing.
 """
 
-LACKING = 0.5
-"""The most that a sentence scores with a number, name or "not" that its evidence lacks: weakly supported."""
+LACKING = 0.5  # the most that a sentence scores with a number, name or "not" that its evidence lacks: weakly supported
 
 TOGETHER = 3
 

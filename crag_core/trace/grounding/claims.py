@@ -35,8 +35,7 @@ _NO_DENIAL = re.compile(
     re.IGNORECASE,
 )
 """What looks like a "not" and denies nothing: bounds, "not only", "No. 32", and the "No," of an answer."""
-_NEAR = 6
-"""Words behind a "not" that it may turn round."""
+_NEAR = 6  # words behind a "not" that it may turn round
 _STEM = 5
 _QUOTED = 4
 _SAYS_NOTHING = frozenset(

@@ -14,13 +14,11 @@ from crag_core.base.types.web import WebOutcome, WebSearch
 
 EXTRACTIVE = "extractive"
 
-CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
-"""[1], or [1, 2]; its group holds the numbers."""
+CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")  # [1], or [1, 2]; its group holds the numbers
 _CITED = re.compile(rf"```[\s\S]*?(?:```|\Z)|`[^`\n]*`|(?P<cited>{CITATION.pattern})")
 
 _QUOTES = 3
-_CLOSE = 0.05
-"""How far below the best score a sentence may be that is quoted beside it in an answer."""
+_CLOSE = 0.05  # how far below the best score a sentence may be that is quoted beside it in an answer
 _SEARCHES = {
     None: "the web was not searched",
     WebOutcome.OFF: "web search is off",
