@@ -210,7 +210,7 @@ _SAID = st.lists(
 @given(st.lists(st.tuples(_SAID, st.sampled_from(["a.md", "b.md"])), max_size=5), st.integers(0, 20), st.integers())
 @example([("The The " * 500 + "年1月" * 500, "a.md")], 8, 0)
 @example([("会議は12時に始まります。" * 50, "a.md")], 8, 0)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_any_passages_give_sound_questions(texts: list[tuple[str, str]], count: int, seed: int) -> None:
     passages = [passage(text, source, number) for number, (text, source) in enumerate(texts)]
     found = draft(passages, OFF_CORPUS, count, seed)
@@ -224,7 +224,7 @@ def test_any_passages_give_sound_questions(texts: list[tuple[str, str]], count: 
         assert all(fold(answer) in fold(sentence_of(question)) for answer in question.answers)
         assert bool(question.answers) is question.expected.is_answerable
         assert bool(question.without) is (question.expected is Expected.AMBIGUOUS)
-        assert not question.without or any(question.without in one.text for one in passages)
+        assert not question.without or any(fold(question.without) in fold(one.text) for one in passages)
 
 
 # --- in the words of a model ------------------------------------------------------------------------------------------
