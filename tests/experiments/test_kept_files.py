@@ -36,7 +36,7 @@ def test_nothing_is_made_by_looking(laboratory: ExperimentStore, tmp_path: Path)
 
 
 def test_an_unknown_name_lists_what_there_is(laboratory: ExperimentStore) -> None:
-    laboratory.save_set(SET)
+    laboratory.keep_set(SET)
     assert laboratory.load_set("mine").questions == SET.questions and laboratory.set_names() == ("mine",)
     with pytest.raises(UnknownName, match="Known: mine"):
         laboratory.load_set("mime")
@@ -48,7 +48,6 @@ def test_an_unknown_name_lists_what_there_is(laboratory: ExperimentStore) -> Non
 @pytest.mark.parametrize("name", ["", "..", "../x", "a\\b", ".hidden", "a\nb", "a\x00b", "x" * 61, "a ", "CON:"])
 def test_a_name_that_is_none_is_refused(laboratory: ExperimentStore, name: str) -> None:
     for attempt in (
-        lambda: laboratory.save_set(replace(SET, name=name)),
         lambda: laboratory.load_preset(name),
         lambda: laboratory.delete_set(name),
         lambda: laboratory.save_preset(replace(PRESET, name=name)),
@@ -170,7 +169,7 @@ def test_what_has_changed_since_is_told_in_one_sentence() -> None:
 
 
 def test_a_change_that_breaks_off_changes_nothing(laboratory: ExperimentStore) -> None:
-    laboratory.save_set(SET)
+    laboratory.keep_set(SET)
 
     def fail(there: LabelledSet) -> LabelledSet:
         raise KeyboardInterrupt
