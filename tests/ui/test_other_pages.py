@@ -57,8 +57,8 @@ def test_the_first_start_indexes_the_sample_documents(
     app.run()
     assert not app.exception
     assert warming.error is None and warming.bug is None
-    assert {outcome.outcome.value for outcome in warming.result.indexed} == {"indexed"}
-    assert len(warming.result.indexed) >= 20
+    assert {outcome.outcome.value for outcome in warming.result} == {"indexed"}
+    assert len(warming.result) >= 20
     assert (tmp_path / "sample-indexed").exists()
 
 
@@ -85,7 +85,7 @@ def test_documents_of_ones_own_are_not_joined_by_the_samples(
 
     warming = app_state.warm_up()
     warming.wait()
-    assert warming.bug is None and warming.error is None and warming.result.indexed == ()
+    assert warming.bug is None and warming.error is None and warming.result == ()
 
 
 # --- settings -------------------------------------------------------------------------------------------------------
