@@ -245,32 +245,12 @@ SPOTTED = "hf:owner/<i>spans</i>"
 INVENTED = "Dogs cost nothing [1]. Yachts pay 99 pounds [2] in gold."
 
 
-def spotted(*unsupported: str) -> Trace:
-    """As a record of a checker that told words holds them."""
-    run = answered(Spotter(*unsupported), INVENTED, judge=SPOTTED)
-    found = []
-    for one in run.support or ():
-        said = INVENTED[one.start : one.end]
-        spans = tuple((said.index(word), said.index(word) + len(word)) for word in unsupported if word in said)
-        found.append(replace(one, spans=spans))
-    return replace(run, support=tuple(found))
-
-
-def marked(one: dict[str, Any]) -> list[str]:
-    return [text for text, href, title in one["parts"] if title and not href]
-
-
-def test_words_that_the_evidence_lacks_are_marked_within_their_sentence() -> None:
-    first, second = sentences(shown(spotted("99 pounds", "gold")))
-    assert (marked(first), marked(second)) == ([], ["99 pounds", "gold"])
-    assert words(second) == "Yachts pay 99 pounds [2] in gold." and links(second) == {"[2]": "#passage-2"}
-    assert {title for text, href, title in second["parts"] if title and not href} == {"not in the evidence"}
-    assert second["head"] == (
-        f"Score 0.05, judged by {SPOTTED}: nothing in the evidence supports this. "
-        "Not in the evidence: “99 pounds”, “gold”."
-    )
-    assert first["head"] == f"Score 0.90, judged by {SPOTTED}: supported. Nearest in the evidence:"
-    assert first["after"] == f"supported, score 0.90, judged by {SPOTTED}; details"
+@pytest.mark.parametrize("judge", ["ollama/bespoke-minicheck:7b", SPOTTED])
+def test_what_is_judged_by_a_score_says_how_it_was_made_and_what_it_is_not(judge: str) -> None:
+    told = data(shown(answered(Spotter("gold"), INVENTED, judge=judge)))
+    assert "names no evidence" in told["about"] and "may be wrong" in told["about"] and "--judge" in told["about"]
+    assert ["≈", "weakly supported, 0.35 or more"] in told["marks"]
+    assert told["sum"].startswith(f"Judged by {judge}: 1 of 2 sentences are supported by the evidence")
 
 
 # --- what was not measured --------------------------------------------------------------------------------------------

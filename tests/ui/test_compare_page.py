@@ -20,8 +20,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from crag_core.app.choice import Configuration
 from crag_core.app.config import Config
-from crag_core.app.configuration_text import Configuration
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.base.types.decisions import Action
