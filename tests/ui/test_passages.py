@@ -116,15 +116,6 @@ def test_sentences_stand_in_their_place_with_score_and_cutoff() -> None:
     assert parts(app, "passage_head")[0]["use"] == "used 2 of 4 sentences"
 
 
-def test_reason_that_all_share_is_said_once() -> None:
-    run, chosen = a_run(1, "paper")
-    app = cards((run, chosen.with_thresholds(0.8, 0.9, 0.35)))
-    (box,) = parts(app, "sentences")
-    assert box["note"].startswith("All struck out: its chunk was discarded")
-    assert not any(row["kept"] for row in box["rows"])
-    assert parts(app, "passage_head")[0]["use"] == "not used"
-
-
 def test_difference_to_the_run_as_taken_is_marked() -> None:
     run, chosen = a_run(2, "paper")
     then = chosen.with_thresholds(0.3, 0.4, 0.35)

@@ -190,17 +190,3 @@ def test_headings_lose_their_marks_and_keep_their_verdict() -> None:
     assert heading.pieces == (Piece("kept", "Fares", "kept", "Kept, score 0.00.", "", 0),)
     assert lines[1].pieces[0].score == "0.00", "told once, at the end of the sentence"
     assert [line.apart for line in lines] == [False, True, True, False, True]
-
-
-@pytest.mark.parametrize("text", ["a\u202eb\x07c", "x\u2066y\ufeffz"])
-def test_nothing_turns_the_direction_of_what_stands_beside_it(text: str) -> None:
-    told = "".join(piece.text for line in text_lines(text, text, [], text) for piece in line.pieces)
-    assert not {"\u202e", "\x07", "\u2066", "\ufeff"} & set(told)
-
-
-def test_verdicts_that_do_not_fit_the_text_lose_no_word() -> None:
-    text = "One is kept. Two is not. Three is."
-    strips = [(30, 99), (0, 12), (5, 20), (13, 13)]
-    odd = [StripVerdict(Strip("p", at, a, z, "", None), True, "kept") for at, (a, z) in enumerate(strips)]
-    lines = text_lines("", text, odd, "")
-    assert "".join(piece.text for line in lines for piece in line.pieces) == text

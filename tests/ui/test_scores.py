@@ -13,14 +13,13 @@ from streamlit.testing.v1 import AppTest
 from crag_core.base.serialization import to_plain
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.edits import Edits
-from crag_core.base.types.grades import Grade, Opinion
+from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage
 from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
-from crag_core.view.score_line import Line, Picture, picture, why_no_picture
+from crag_core.view.score_line import Line, Picture, picture
 from tests.builders import (
-    CARD,
     POLICIES,
     even,
     grade,
@@ -121,12 +120,6 @@ def test_a_rule_that_needs_no_grades_compares_nothing_and_rings_nobody() -> None
     ]
 
 
-def test_a_run_without_any_grade_has_no_picture_and_says_who_has_not_graded() -> None:
-    view = view_run(trace(policy("paper"), passages=passages(3)))
-    assert picture(view) is None
-    assert why_no_picture(view) == "Not graded by By hand yet, so there is no score to compare."
-
-
 def test_nothing_retrieved_is_no_picture() -> None:
     of = policy("paper")
     for run in (trace(of), trace(of, passages=()), trace(of, passages=(), web=searched(web_page("w", "x")))):
@@ -212,23 +205,6 @@ def test_a_pinned_passage_stands_at_one_and_its_own_score_is_told() -> None:
 
 
 # --- second opinions ------------------------------------------------------------------------------------------------
-
-
-def test_the_score_of_another_evaluator_is_said_and_not_set_against_these_thresholds() -> None:
-    of = policy("paper")
-    judge = replace(CARD, name="llm", title="LLM judge", calls_model=True)
-    found, grades = graded(0.9, 0.5, 0.1)
-    opinions = (
-        Opinion(judge, "llama3", (grade("p1", 0.2), grade("p2", None))),
-        Opinion(replace(CARD, title="Other"), "", (grade("p3", 0.4),)),
-    )
-    made = drawn(of, trace(of, passages=found, grades=grades, opinions=opinions))
-    assert dict(made.legend)["corpus"] == "chunk, graded by By hand"
-    assert [point.value for point in made.lines[0].points] == [0.9, 0.5, 0.1]
-    assert "LLM judge (llama3): 0.20" in made.rows[0].remarks
-    assert "LLM judge (llama3): not graded" in made.rows[1].remarks
-    assert not any("LLM judge" in remark for remark in made.rows[2].remarks), "it was never asked of this one"
-    assert made.lines[0].compared == 0.9
 
 
 # --- numbers that do not lie ----------------------------------------------------------------------------------------

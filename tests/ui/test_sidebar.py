@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
 from crag_core.evaluators.policies import known_card
 from tests.builders import policy_file
 from tests.judge import judging
@@ -36,6 +38,12 @@ def test_budget_is_told_by_route_and_holds(start: Start) -> None:
         ask(app, PRICE)
         assert "CORRECT" in header(app) and server.chat_calls == 4
     assert app.session_state["trace"].usage.calls == 4
+
+
+def test_a_collection_stays_in_the_address_for_a_reload(start: Start, own: Path) -> None:
+    Workbench(Config(home=own)).store.ingest([("boats.md", b"The ferry sails at nine.")], collection="Boats")
+    app = start(CRAG_HOME=str(own), address={"collection": "Boats"})
+    assert app.selectbox(key="collection").value == app.session_state["collection"] == "Boats" and not app.exception
 
 
 # --- presets --------------------------------------------------------------------------------------------------------

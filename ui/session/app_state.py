@@ -25,7 +25,7 @@ from crag_core.base.protocols import DocumentStore
 from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Doubtful, Policy
-from crag_core.evaluators.policies import default_evaluator, plain_rag
+from crag_core.evaluators.policies import default_evaluator
 from crag_core.observability.logs import show_logs
 from crag_core.observability.metrics import serve
 from crag_core.pipeline.run import Cooldown, WebMode
@@ -295,11 +295,6 @@ def choice() -> Choice:
     state = st.session_state
     web, collection = WebMode(state["web"]), state.get("collection") or ""
     return Choice(policy(), state["evaluator"], state["model"], web, settings().top_k, *pins(), collection)
-
-
-def asked_policy() -> Policy:
-    """The policy of the Ask page: the sidebar's, or plain RAG where that is switched on."""
-    return plain_rag() if st.session_state.get(PLAIN) else policy()
 
 
 def asked_choice() -> Choice:
