@@ -190,3 +190,22 @@ def test_headings_lose_their_marks_and_keep_their_verdict() -> None:
     assert heading.pieces == (Piece("kept", "Fares", "kept", "Kept, score 0.00.", "", 0),)
     assert lines[1].pieces[0].score == "0.00", "told once, at the end of the sentence"
     assert [line.apart for line in lines] == [False, True, True, False, True]
+
+
+def test_a_passage_may_begin_in_the_middle_of_a_line() -> None:
+    (line,) = text_lines("Before it. ", "One is kept. Two is not.", verdicts_on("One is kept. Two is not."), " After.")
+    assert [(piece.kind, piece.text) for piece in line.pieces] == [
+        ("around", "Before it. "),
+        ("kept", "One is kept."),
+        ("gap", " "),
+        ("struck", "Two is not."),
+        ("around", " After."),
+    ]
+
+
+def test_verdicts_that_do_not_fit_the_text_lose_no_word() -> None:
+    text = "One is kept. Two is not. Three is."
+    strips = [(30, 99), (0, 12), (5, 20), (13, 13)]
+    odd = [StripVerdict(Strip("p", at, a, z, "", None), True, "kept") for at, (a, z) in enumerate(strips)]
+    lines = text_lines("", text, odd, "")
+    assert "".join(piece.text for line in lines for piece in line.pieces) == text

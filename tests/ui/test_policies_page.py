@@ -178,3 +178,14 @@ def test_of_a_signal_left_empty_the_score_takes_the_place() -> None:
         ]
     )
     assert [grade.two_signals for grade in grades] == [(0.1, 0.9), (0.5, 0.9), None, None]
+
+
+def test_signals_are_made_of_no_single_chunk() -> None:
+    assert [one.chunks for one in scales(judge(0.9, 0.4)["heuristic"])] == [()]
+    assert [one.chunks for one in scales(judge(0.9, None)["paper"])] == [(0.9,)], "one was not graded"
+
+
+def test_a_score_is_never_told_on_the_wrong_side_of_a_threshold() -> None:
+    assert "worst chunk 0.70 0.30 0.70" in words(table_html([judge(0.7)["worst-chunk"]]))
+    assert "worst chunk 0.6999 0.30 0.70" in words(table_html([judge(0.6999)["worst-chunk"]]))
+    assert "worst chunk 0.43 0.30 0.70" in words(table_html([judge(0.4321)["worst-chunk"]]))

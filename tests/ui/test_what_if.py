@@ -25,7 +25,7 @@ from tests.builders import passage, policy, searched, trace, web_page
 from tests.ui.drawn import SENTENCES, a_run, drawn, parts, popovers, said
 from ui.run.answer_card.beside import draw_two_answers
 from ui.run.answer_card.card import draw_answer
-from ui.run.answer_card.offer import Offer, offer
+from ui.run.answer_card.offer import Offer, cost, offer
 from ui.run.changes import draw_changes
 from ui.session.current_run import view_of
 
@@ -228,4 +228,5 @@ def test_a_search_that_was_tried_is_not_called_not_run_yet(outcome: WebOutcome |
     choice = Choice(lower, "cross-encoder", "extractive", WebMode.AUTO, made.top_k)
     found = offer(run, reroute(run, lower), choice, None)
     assert (found.missing, bool(found.tried), found.is_outdated) == (missing, missing.startswith("Web"), False)
+    assert found.searches and cost(found) == "0 LLM calls, 1 web search"
     assert offer(run, reroute(run, lower), replace(choice, collection="other"), None).is_outdated
