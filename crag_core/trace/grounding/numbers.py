@@ -1,7 +1,5 @@
 """Numbers of a text, in digits or in words of English, German, French and Spanish. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -53,7 +51,6 @@ def number_in(word: str) -> str:
 
 
 def missing_numbers(claim: str, evidence: Sequence[str]) -> tuple[str, ...]:
-    """The numbers of `claim` that stand in no text of the evidence, as the claim says them."""
     said = {value: said for text in evidence for value, said in _numbers_in(text).items()}
     dates = (value for value in said if value.count("|") > 1 or ":" in said[value])  # whose parts may be named alone
     known = {*said, *(part.lstrip("0") for value in dates for part in value.split("|"))}
