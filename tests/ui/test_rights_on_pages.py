@@ -45,7 +45,7 @@ def visitor(monkeypatch: pytest.MonkeyPatch) -> Visitor:
 def own(own: Path) -> Path:
     """With a kept set in it."""
     questions = tuple(LabelledQuestion(f"What is {number}?", Expected.INCORRECT) for number in range(3))
-    Workbench(Config(home=own)).experiments.save_set(LabelledSet("mine", questions))
+    Workbench(Config(home=own)).experiments.keep_set(LabelledSet("mine", questions))
     return own
 
 
