@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from crag_core.base.types.decisions import Action
@@ -102,26 +100,6 @@ def test_the_first_configuration_gains_nothing_and_every_other_one_over_it() -> 
     assert [one.is_same for one in (first, less, more, same)] == [False, False, False, True]
 
 
-def test_gains_are_made_question_by_question() -> None:
-    """Two that rise and fall together differ by less than either one may be off."""
-    random = np.random.default_rng(2)
-    asked = questions(*[CORRECT] * 60)
-    hard = random.random(60) / 2
-    table = Table(
-        asked,
-        {
-            "first": results(asked, *({"f1": one} for one in hard)),
-            "better": results(
-                asked, *({"f1": one + 0.02 + some} for one, some in zip(hard, random.random(60) / 100, strict=True))
-            ),
-        },
-    )
-    one, other = cells(table, "f1")
-    assert one.found is not None and other.found is not None and other.found.low < one.found.high
-    assert other.gain is not None and (other.gain.low, other.gain.high) == pytest.approx((0.025, 0.025), abs=0.002)
-    assert other.is_certain
-
-
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
 def test_change_is_told_of_what_is_counted_and_not_of_scores(measure: Any) -> None:
     asked = questions(*Expected, *Expected)
@@ -144,13 +122,6 @@ def test_change_is_told_of_what_is_counted_and_not_of_scores(measure: Any) -> No
         assert other.change is None
     else:
         assert other.change is not None and other.change.value == 0.0
-
-
-def test_nothing_changes_in_relation_to_nothing() -> None:
-    asked = questions(*[CORRECT] * 6)
-    table = Table(asked, {"first": results(asked, *calls(*[0] * 6)), "other": results(asked, *calls(*[1] * 6))})
-    other = cells(table, "calls")[1]
-    assert other.gain == Estimate(1.0, 1.0, 1.0) and other.change is None
 
 
 def test_a_measure_that_only_one_configuration_has_is_told_without_a_gain() -> None:
@@ -186,12 +157,6 @@ def test_only_questions_that_all_have_finished_are_compared() -> None:
     assert table.confusion("other") == {CORRECT: {Action.CORRECT: 3, Action.AMBIGUOUS: 0, Action.INCORRECT: 0}}
 
 
-def test_outcomes_of_other_questions_are_left_aside() -> None:
-    asked = questions(*[CORRECT] * 3)
-    table = Table(asked[:1], {"one": results(asked, *calls(1, 20, 300))})
-    assert values(table, "calls") == [1.0] and table.left_out == 0
-
-
 @pytest.mark.parametrize("asked", [[], questions(CORRECT, INCORRECT)])
 def test_no_question_that_all_have_finished_leaves_an_empty_table(asked: list[LabelledQuestion]) -> None:
     table = Table(asked, {"one": {}, "other": results(asked, *({} for _ in asked))})
@@ -199,11 +164,6 @@ def test_no_question_that_all_have_finished_leaves_an_empty_table(asked: list[La
     assert table.row("right") is None
     for name in table.names:
         assert table.paths(name) == () and table.confusion(name) == {}
-
-
-def test_no_configuration_leaves_an_empty_table() -> None:
-    table = Table(questions(CORRECT), {})
-    assert (table.names, table.rows, table.left_out) == ((), (), 0)
 
 
 def test_one_question_is_enough_and_makes_nothing_certain() -> None:
@@ -247,20 +207,6 @@ def test_times_are_told_by_route() -> None:
     assert correct.p95 is not None and correct.p95.value == 19.0 and not correct.p95.has_interval
     assert web.p50 is not None and web.p50.value == 104.0 and web.p95 is None, "of ten, the slowest is all there is"
     assert web.p50.low >= 100.0 and correct.p50.high <= 20.0, "each way by itself"
-
-
-def test_all_ways_together_come_last() -> None:
-    asked = questions(*[CORRECT] * 3)
-    each = [
-        {"action": Action.INCORRECT, "seconds": 9.0, "usage": Usage(4)},
-        {"action": Action.CORRECT, "seconds": 1.0},
-        {"action": Action.AMBIGUOUS, "seconds": 5.0, "usage": Usage(2)},
-    ]
-    paths = Table(asked, {"one": results(asked, *each)}).paths("one")
-    assert [path.label for path in paths] == ["Correct", "Perhaps", "Web", "all"]
-    assert [path.count for path in paths] == [1, 1, 1, 3] and [path.calls for path in paths] == [0.0, 2.0, 4.0, 2.0]
-    assert [path.p50.value if path.p50 else None for path in paths] == [1.0, 5.0, 9.0, 5.0]
-    assert paths[0].p50 == Estimate(1.0, -math.inf, math.inf) and paths[0].p95 is None, "one question tells no interval"
 
 
 # --- of real runs ---------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import io
 import json
 import re
 import shutil
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,7 +20,6 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
-from crag_core.app.configuration_text import Configuration
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.base.types.decisions import Action
@@ -265,15 +263,6 @@ def test_what_is_kept_stays_whatever_the_sidebar_does_next(start: Start) -> None
     assert names(app) == ["A · Plain RAG", "B · Paper"], "the same is not there twice"
 
 
-def test_every_policy_can_be_added_as_it_starts(start: Start) -> None:
-    app = compare(start)
-    for name in sorted(set(POLICIES) - {"paper"}):
-        button(app, f"versus_add_{name}").click().run()
-        assert not app.exception
-        assert names(app) == ["A · Plain RAG", f"B · {POLICIES[name].title}", "C · Paper"]
-        button(app, "versus_remove_1").click().run()
-
-
 def test_at_most_four_stand_side_by_side_and_a_fifth_is_never_drawn(start: Start) -> None:
     app = compare(start)
     for name in ("two-signal", "signals"):
@@ -288,15 +277,6 @@ def test_at_most_four_stand_side_by_side_and_a_fifth_is_never_drawn(start: Start
     assert "At most 4 at a time. Remove one to compare the sidebar settings." in shown(app)
     button(app, "versus_remove_1").click().run()
     assert len(names(app)) == 4 and names(app)[-1] == "D · Paper, 0.10/0.90"
-
-
-def test_the_sidebars_choice_is_kept_even_where_no_other_has_room(start: Start) -> None:
-    app = compare(start)
-    for name in ("two-signal", "signals"):
-        button(app, f"versus_add_{name}").click().run()
-    press(app, "Keep sidebar settings")
-    assert names(app)[-1] == "D · Paper" and "Follows the sidebar" not in shown(app)
-    assert button(app, "versus_keep").disabled
 
 
 def test_what_is_removed_is_gone_and_plain_rag_can_come_back_to_its_place(start: Start) -> None:
@@ -341,11 +321,6 @@ def test_plain_rag_is_written_by_whoever_the_sidebar_names(start: Start) -> None
         assert "Quotations" in told["B · Paper (1)"], "what is kept stays as it was"
         button(app, "versus_remove_0").click().run()
         assert names(app) == ["A · Paper (1)", "B · Paper (2)"]
-
-
-def test_nobody_is_asked_for_a_web_search_here(start: Start) -> None:
-    app = compare(start, CRAG_WEB="ask")
-    assert "no web" in cards(app)["B · Paper"]
 
 
 def test_a_web_search_that_nobody_has_to_approve_is_compared_too(start: Start) -> None:
@@ -396,22 +371,6 @@ def test_every_sentence_stands_once_with_whoever_was_given_it(start: Start) -> N
     assert list(sentences(app)) == differing
 
 
-def test_what_is_alike_is_said_to_be_alike(start: Start) -> None:
-    app = compare(start)
-    app.slider(key="strips").set_value(0.0).run()
-    move(app, 0.0, 0.0)
-    button(app, "versus_remove_0").click().run()
-    ask_all(app)
-    assert "All received the same" in shown(app) and app.toggle(key="versus_only").disabled
-
-
-def test_where_nothing_is_kept_that_is_said(start: Start) -> None:
-    app = move(compare(start), 1.0, 1.0)
-    button(app, "versus_remove_0").click().run()
-    ask_all(app)
-    assert "No answer received evidence." in shown(app) and "INCORRECT" in str(app.subheader[0].value)
-
-
 def test_the_runs_stay_while_configurations_change(start: Start) -> None:
     app = ask_all(compare(start))
     before = html_of(app)
@@ -421,19 +380,6 @@ def test_the_runs_stay_while_configurations_change(start: Start) -> None:
     assert "**B · Paper**" in shown(app), "under the name of then"
     ask_all(app, CHESS)
     assert "**B · Paper, 0.99/1.00**" in shown(app) and app.header[0].value == plain(CHESS)
-
-
-def test_calls_and_tokens_are_those_of_each_alone(start: Start) -> None:
-    with OllamaServer(ScriptedModel(judging())) as server:
-        app = compare(start, policy="worst-chunk", OLLAMA_HOST=server.url)
-        choose(app, model=f"ollama/{MODEL}", evaluator="llm")
-        ask_all(app)
-        assert not app.exception
-        (_, plain), (_, judged) = app.session_state["versus_traces"]
-        assert plain.usage.calls == 1 and judged.usage.calls >= 1 + len(DOCUMENTS)
-        tokens = plain.usage.prompt_tokens + plain.usage.completion_tokens
-        assert f":material/receipt: 1 LLM call, {tokens:,} tokens, " in shown(app)
-        assert f":material/receipt: {judged.usage.calls} LLM calls, " in shown(app)
 
 
 def test_an_empty_question_asks_nobody(start: Start) -> None:
@@ -523,14 +469,6 @@ def test_while_a_question_is_under_way_nothing_else_is_begun(start: Start, gate:
     assert "Evidence of each answer" in shown(app)
 
 
-def test_the_page_tells_which_configuration_is_under_way(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = Gate(monkeypatch, EmbeddingEvaluator, "grade")
-    app = begin(choose(compare(start), evaluator="embedding"), gate)
-    assert ":shimmer[B: grade … " in shown(app)
-    gate.open(app)
-    assert "Evidence of each answer" in shown(app)
-
-
 def test_a_question_can_be_stopped(start: Start, gate: Gate) -> None:
     app = begin(compare(start), gate)
     button(app, "versus_stop").click().run()
@@ -580,13 +518,6 @@ def test_a_bug_in_a_run_is_raised_on_the_page(start: Start, monkeypatch: pytest.
 
 
 # --- a labelled set -------------------------------------------------------------------------------------------------
-
-
-def test_the_sample_is_offered(start: Start, own: Path) -> None:
-    app = look_at_sets(compare(start, own))
-    app.segmented_control(key="tune_source").set_value("Sample questions").run()
-    press(app, "Use 49 questions")
-    assert "**Sample questions**, 49 questions" in shown(app) and has_button(app, "Run 49 questions")
 
 
 def test_the_table_has_every_figure_and_the_files_the_same(
@@ -661,13 +592,6 @@ def test_the_table_is_worked_out_once(ran: AppTest) -> None:
     assert again is not made and again.confusion("Plain RAG")[Expected.INCORRECT][Action.CORRECT] == 3, "other labels"
 
 
-def test_another_session_finds_everything_run_as_soon_as_it_looks(start: Start, own: Path) -> None:
-    there, app = with_set(start, own), with_set(start, own)
-    run_set(there)
-    app.run()
-    assert "Results by measure" in shown(app) and not has_button(app, "Run 5 questions")
-
-
 def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own: Path, gate: Gate) -> None:
     closed = with_set(start, own)
     press(closed, "Run 5 questions")
@@ -684,16 +608,6 @@ def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own:
     assert "Results by measure" in shown(app) and not app.exception
     closed.run()
     assert "Results by measure" in shown(closed) and not closed.exception
-
-
-@pytest.mark.usefixtures("ran")
-def test_a_row_that_cannot_be_read_any_more_is_run_again(start: Start, own: Path) -> None:
-    with sqlite3.connect(own / "crag.db") as database:
-        database.execute("UPDATE crag_scored SET facts = '{}' WHERE key = ?", (QUESTIONS[0].key,))
-    app = with_set(start, own)
-    assert "4 questions, 95%" in shown(app)
-    run_set(app, 1)
-    assert "5 questions, 95%" in shown(app) and not has_button(app, "Run 1 question")
 
 
 def test_a_set_on_the_way_can_be_paused_and_stopped_and_is_taken_up(start: Start, own: Path, gate: Gate) -> None:
@@ -739,9 +653,8 @@ def test_questions_that_fail_are_told_and_left_out(start: Start, own: Path, monk
     assert "5 questions, 95%" in shown(app) and not app.warning
 
 
-@pytest.mark.parametrize("what", ["One question", "Labelled set"])
 def test_what_breaks_it_off_is_told_wherever_one_looks(
-    start: Start, own: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch, what: str
+    start: Start, own: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*anything: object, **more: object) -> None:
         raise EmbeddingUnavailable("The *model* is away.", hint="Bring it back.")
@@ -749,7 +662,7 @@ def test_what_breaks_it_off_is_told_wherever_one_looks(
     monkeypatch.setattr(EmbeddingEvaluator, "grade", away)
     app = choose(with_set(start, own), evaluator="embedding")
     press(app, "Run 5 questions")
-    app.segmented_control(key="versus_what").set_value(what).run()
+    app.segmented_control(key="versus_what").set_value("One question").run()
     gate.open(app)
     assert not app.exception
     (told,) = (str(error.value).replace("\\", "") for error in app.error)
@@ -758,10 +671,7 @@ def test_what_breaks_it_off_is_told_wherever_one_looks(
     assert not app.error, "told once"
 
 
-@pytest.mark.parametrize("what", ["One question", "Labelled set"])
-def test_a_bug_in_a_set_is_raised_wherever_one_looks(
-    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_a_bug_in_a_set_is_raised_wherever_one_looks(start: Start, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     let_go = threading.Event()
 
     def bug(*anything: object, **more: object) -> None:
@@ -771,41 +681,13 @@ def test_a_bug_in_a_set_is_raised_wherever_one_looks(
     app = with_set(start, own)
     monkeypatch.setattr(compare_state, "run_set", bug)
     press(app, "Run 5 questions")
-    app.segmented_control(key="versus_what").set_value(what).run()
+    app.segmented_control(key="versus_what").set_value("One question").run()
     assert not app.exception
     let_go.set()
     settled(app)
     assert len(app.exception) == 1 and app.session_state["versus_running"] is None
     app.run()
     assert not app.exception
-
-
-def test_a_judge_without_a_model_is_told_where_the_table_would_stand(ran: AppTest, own: Path) -> None:
-    app = ran
-    choose(app, evaluator="llm")
-    assert not app.exception
-    assert [str(error.value).replace("\\", "") for error in app.error] == [
-        "The evaluator 'llm' needs a language model."
-    ]
-    choose(app, evaluator="cross-encoder")
-    assert "Results by measure" in shown(app) and not app.error
-
-
-def test_a_configuration_that_came_late_is_told_too(start: Start, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the table was drawn with may be other than what is to be run."""
-    app = with_set(start, own)
-    app.session_state["evaluator"] = "llm"
-    press(app, "Run 5 questions")
-    assert not app.exception and "needs a language model" in shown(app)
-
-
-def test_while_a_question_is_under_way_no_set_is_begun(start: Start, own: Path, gate: Gate) -> None:
-    app = with_set(start, own)
-    app.segmented_control(key="versus_what").set_value("One question").run()
-    look_at_sets(begin(app, gate))
-    assert button(app, "versus_run").disabled, "they would count each other's time"
-    gate.open(app)
-    assert not button(app, "versus_run").disabled
 
 
 def test_at_the_very_first_start_the_set_waits_for_the_documents(start: Start, own: Path, warming: Warming) -> None:
@@ -851,21 +733,6 @@ def test_models_are_loaded_before_anything_is_measured(
     assert asked.count(WARMING_UP) == 1, "once in a process"
 
 
-def test_a_kept_grade_warms_nobody(start: Start, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    whole = EmbeddingEvaluator.grade
-
-    def noted(self: EmbeddingEvaluator, question: str, *more: Any) -> object:
-        asked.append(question)
-        return whole(self, question, *more)
-
-    monkeypatch.setattr(EmbeddingEvaluator, "grade", noted)
-    for _ in range(2):
-        st.cache_resource.clear()  # as another process would find it
-        ask_all(choose(compare(start, own, CRAG_CACHE="disk"), evaluator="embedding"))
-    assert asked == [WARMING_UP, PRICE, WARMING_UP], "the question itself was graded before"
-
-
 def test_the_name_of_a_set_is_shown_as_text(start: Start, own: Path) -> None:
     app = look_at_sets(compare(start, own))
     for name in ("<b>bold</b>", "**a** [x](http://evil.example)", ":red[no] $x$"):
@@ -873,9 +740,3 @@ def test_the_name_of_a_set_is_shown_as_text(start: Start, own: Path) -> None:
         app.run()
         assert not app.exception
         assert name not in "\n".join(str(element.value) for element in app.markdown)
-
-
-def test_configurations_are_plain_data_of_the_session(start: Start) -> None:
-    app = compare(start)
-    kept = app.session_state["versus_kept"]
-    assert [type(one) for one in kept] == [Configuration] and kept[0].choice.policy.is_plain

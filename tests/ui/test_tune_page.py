@@ -198,32 +198,6 @@ def test_a_limit_that_so_few_cannot_certify_is_not_offered(graded: AppTest) -> N
     assert next(one for one in app.number_input if one.label.startswith("Confidently wrong")).min == 0.5
 
 
-def test_the_record_behind_a_question_opens_on_the_ask_page(graded: AppTest, own: Path) -> None:
-    app = graded
-    seen = app.session_state["tune_seen"][1]
-    found = Workbench(Config(home=own)).experiments.scores(seen.conditions).record(QUESTIONS[0].key)
-    assert found is not None and found.question == ANSWERED[0] and all(one.text for one in found.passages or ())
-
-
-def test_a_second_session_finds_everything_graded(start: Start, own: Path) -> None:
-    grade(start, own)
-    app = tune(start, own, labelled=False)
-    choose(app, evaluator="embedding")
-    look(app, "tune_source", "Kept sets")
-    press(app, "Use 24 questions")
-    assert "Your thresholds" in texts(app)
-    assert not any(button.label.startswith("Grade") for button in app.button)
-
-
-def test_another_evaluator_is_graded_anew_and_the_first_is_still_there(graded: AppTest) -> None:
-    app = graded
-    choose(app, evaluator="heuristic")
-    assert any(button.label == "Grade 24 questions" for button in app.button)
-    assert "Your thresholds" not in texts(app)
-    choose(app, evaluator="embedding")
-    assert "Your thresholds" in texts(app)
-
-
 def put_file(app: AppTest, name: str, content: bytes) -> str:
     """What the page says then; questions with labels are graded at once."""
     app.file_uploader(key="tune_upload").set_value((name, content, "text/csv")).run()
@@ -267,27 +241,6 @@ def test_a_file_with_a_bad_row_is_refused_and_changes_nothing(start: Start, own:
     assert "first: 2 questions" in said and Workbench(Config(home=own)).experiments.set_names() == ("first",)
     press(app, "Take the other 2 questions")
     assert "mine: 2 questions" in texts(app)
-
-
-def test_changes_in_the_table_are_kept(start: Start, own: Path) -> None:
-    app = tune(start, own)
-    look(app, "tune_source", "Kept sets")
-    press(app, "Use 24 questions")
-    before: LabelledSet = app.session_state["tune_set"]
-    kept = Workbench(Config(home=own)).experiments
-    changed = kept.keep_set(LabelledSet("mine", before.questions[:2]), before)
-    assert changed.name == "mine" and kept.load_set("mine").questions == QUESTIONS[:2]
-    # Somebody else has changed it meanwhile: theirs stays.
-    assert kept.keep_set(LabelledSet("mine", before.questions[:3]), before).name == "mine 2"
-    assert kept.load_set("mine").questions == QUESTIONS[:2]
-
-
-def test_a_file_that_is_no_table_is_refused(start: Start, own: Path) -> None:
-    app = tune(start, own, labelled=False)
-    look(app, "tune_source", "Upload")
-    assert "This is not a text file" in put_file(app, "scan.csv", b"%PDF-1.7 \x00\x01")
-    assert not any(button.label.startswith(("Use ", "Take ")) for button in app.button)
-    assert Workbench(Config(home=own)).experiments.set_names() == ()
 
 
 def test_questions_drafted_from_the_documents_are_marked(start: Start, own: Path) -> None:
