@@ -18,7 +18,6 @@ from crag_core.app import workbench as build
 from crag_core.app.cli import compare as compare_commands
 from crag_core.app.cli.compare import drawn
 from crag_core.app.cli.options import open_set
-from crag_core.app.configuration_text import read_configuration
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.evaluators.embedding import EmbeddingEvaluator
@@ -187,26 +186,6 @@ def test_text_csv_and_json_have_the_same_figures(indexed_folder: Path, home: Pat
     assert sum(sum(counts.values()) for counts in data["confusion"]["judged"].values()) == 10
 
 
-def test_the_grades_of_files_reach_the_measures_of_retrieval(indexed_folder: Path, home: Path) -> None:
-    assert compare("--set", indexed_folder, "--json", home / "out.json") == 0
-    measures = json.loads((home / "out.json").read_text("utf-8"))["measures"]
-    assert any(row["group"] == "Retrieval" and row["cells"]["plain"]["counted"] == 6 for row in measures)
-    opened = open_set(str(indexed_folder), Workbench())
-    choice = read_configuration("plain", opened.workbench).choice
-    kept = opened.workbench.experiments.outcomes(opened.workbench.setup(choice)).load()
-    assert [kept[one.key].known for one in opened.labelled.questions[:2]] == [(2, 1), (2,)], "related ones too"
-
-
-def test_a_table_of_questions_is_run_on_the_users_own_documents(table: Path, home: Path, capsys: Output) -> None:
-    assert compare("--set", table, "--json", home / "out.json") == 0
-    assert "ferries: 8 questions" in capsys.readouterr().out
-    data = json.loads((home / "out.json").read_text("utf-8"))
-    assert data["confusion"]["plain"] == {
-        expected: {"CORRECT": 4, "AMBIGUOUS": 0, "INCORRECT": 0} for expected in ("CORRECT", "INCORRECT")
-    }
-    assert Workbench().store.count() == 4
-
-
 def test_without_a_word_plain_rag_and_the_default_policy_are_compared(table: Path, capsys: Output) -> None:
     assert main(["compare", "--set", str(table), "--limit", "2"]) == 0
     shown = capsys.readouterr().out
@@ -229,22 +208,6 @@ def test_the_second_time_nothing_is_run_and_the_figures_are_the_same(
     assert second.out.split("\n", 1)[1] == first.out.split("\n", 1)[1]
 
 
-def test_another_configuration_is_run_alone(indexed_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compare("--set", indexed_folder) == 0
-    asked = count_retrievals(monkeypatch)
-    more = ["plain", JUDGED, "paper,evaluator=embedding"]
-    assert compare("--set", indexed_folder, wanted=more) == 0 and len(asked) == 10
-    assert compare("--set", indexed_folder, wanted=more) == 0 and len(asked) == 10
-    assert compare("--set", indexed_folder, wanted=["plain", f"{JUDGED} again"]) == 0 and len(asked) == 10, (
-        "by any name"
-    )
-
-
-def test_other_documents_are_another_setup(then: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = count_retrievals(monkeypatch)
-    assert compare("--set", then) == 0 and len(asked) == 16, "each configuration retrieves for itself"
-
-
 def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(table: Path, home: Path) -> None:
     with OllamaServer(ScriptedModel(judging())) as server:
         written = f"model=ollama/{MODEL}"
@@ -258,25 +221,6 @@ def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(table
             assert compare("--set", one, "--json", home / "out.json", wanted=wanted) == 0
     paths = json.loads((home / "out.json").read_text("utf-8"))["paths"]
     assert paths[wanted[0]][-1]["calls"] == 1 and paths[wanted[1]][-1]["calls"] >= 1 + 4
-
-
-@pytest.fixture(scope="module")
-def changed(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which the set was run, then a document was added."""
-    place = tmp_path_factory.mktemp("changed")
-    shutil.copytree(filled, place / "home")
-    (place / "new.txt").write_text("The pilot boat is orange.", "utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        use_home(place, patch)
-        assert compare("--set", write_table(place)) == 0
-        assert main(["ingest", str(place / "new.txt")]) == 0
-    return place / "home"
-
-
-@pytest.fixture
-def then(home: Path, changed: Path) -> Path:
-    shutil.copytree(changed, home / "home")
-    return write_table(home)
 
 
 # --- which questions ------------------------------------------------------------------------------------------------

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,10 +20,8 @@ from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.experiments.batch import FAILURES, Controls, SetProgress
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set
-from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.store import ExperimentStore, OutcomeLog
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Cooldown, Run
 from crag_core.trace.trace import Trace
@@ -235,13 +229,6 @@ def test_of_two_failures_the_first_is_told() -> None:
         field.run(questions(1))
 
 
-def test_a_question_that_is_stopped_after_one_configuration_failed_is_not_counted_as_failed() -> None:
-    field, controls = Field(), Controls()
-    field.break_for("plain", lambda text: True, ModelUnavailable("It is away."))
-    field.bench.evaluator.before = controls.cancel.set
-    assert field.run(questions(5), controls).failed == 0
-
-
 def test_ctrl_c_does_not_wait_for_the_questions_that_are_queued() -> None:
     """It reaches the thread that waits, as an exception; the question under way hears of it by the cancel flag."""
     field, controls = Field(), Controls()
@@ -254,13 +241,6 @@ def test_ctrl_c_does_not_wait_for_the_questions_that_are_queued() -> None:
         field.run(questions(50), controls, on_progress=interrupt)
     assert controls.cancel.is_set()
     assert len(field.bench.retriever.asked) <= 3 and len(field.books[1].rows) <= 2
-
-
-def test_an_empty_set_and_no_configuration_are_done_at_once() -> None:
-    field = Field()
-    assert field.run(()) == SetProgress(0, 0, 0, None)
-    assert run_set(questions(2), (), field.bench.clock).done == 2
-    assert field.bench.counts == {}
 
 
 # --- what is run, and what it costs ---------------------------------------------------------------------------------
@@ -325,65 +305,6 @@ def test_no_run_waits_for_the_web_search_of_another() -> None:
 
 
 # --- on the disk ----------------------------------------------------------------------------------------------------
-
-
-def setup_of(pipeline: Pipeline, corpus: str = "corpus") -> Setup:
-    return Setup(pipeline.settings, corpus)
-
-
-def books_in(folder: Path, field: Field, corpus: str = "corpus") -> tuple[OutcomeLog[Outcome], ...]:
-    return tuple(
-        ExperimentStore(folder).outcomes(setup_of(pipeline, corpus)) for pipeline in (field.plain, field.paper)
-    )
-
-
-WORKER = """
-import sys, time
-from pathlib import Path
-from crag_core.experiments.comparison.run_configurations import Contender, run_set
-from tests.experiments.test_comparing import Field, books_in, questions
-
-graded = 0
-
-def grade():
-    global graded
-    graded += 1
-    time.sleep(0.005 if graded <= int(sys.argv[3]) else 60)  # it waits to be killed
-
-field = Field()
-field.bench.evaluator.before = grade
-books = books_in(Path(sys.argv[1]), field)
-contenders = [Contender(one, book) for one, book in zip((field.plain, field.paper), books, strict=True)]
-print("ready", flush=True)
-run_set(questions(int(sys.argv[2])), contenders, field.bench.clock, workers=2)
-print(len(field.bench.retriever.asked))
-"""
-
-
-def start(folder: Path, count: int, graded: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WORKER, str(folder), str(count), str(graded)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-
-
-@pytest.mark.exhaustive
-def test_killed_again_and_again_nothing_is_lost_and_nothing_is_run_twice(tmp_path: Path) -> None:
-    field, count, before, missing = Field(), 200, 0, 0
-    for _ in range(3):
-        worker = start(tmp_path, count, 30)
-        assert worker.stdout and worker.stdout.readline() == "ready\n"
-        while len(books_in(tmp_path, field)[1].keys()) < before + 10:
-            assert worker.poll() is None, "it ended before it could be killed"
-            time.sleep(0.01)
-        worker.send_signal(signal.SIGKILL)
-        worker.wait(10)
-        kept = books_in(tmp_path, field)
-        assert all(len(book.load()) == len(book.keys()) for book in kept)
-        assert len(kept[0].keys()) >= len(kept[1].keys()) >= before + 10, "plain RAG runs first"
-        before, missing = len(kept[1].keys()), sum(count - len(book.keys()) for book in kept)
-    last = start(tmp_path, count, count)
-    told, _ = last.communicate(timeout=120)
-    assert last.returncode == 0 and int(told.split()[-1]) == missing
-    assert all(len(book.load()) == count for book in books_in(tmp_path, field))
 
 
 # --- what stops a run -----------------------------------------------------------------------------------------------

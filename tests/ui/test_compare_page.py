@@ -22,7 +22,6 @@ from streamlit.testing.v1 import AppTest
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable
-from crag_core.base.types.decisions import Action
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.policies import load_policies
 from crag_core.experiments.comparison.run_configurations import QUESTION as WARMING_UP
@@ -32,9 +31,8 @@ from crag_core.retrieval.hybrid import HybridRetriever
 from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from tests.ui.conftest import DOCUMENTS, choose, header, press, put_thresholds, shown, thresholds
+from tests.ui.conftest import DOCUMENTS, Warming, choose, header, press, put_thresholds, shown, thresholds
 from ui.compare import compare_state
-from ui.session import app_state
 from ui.shell.text import plain
 
 pytestmark = pytest.mark.embedding
@@ -187,34 +185,6 @@ class Gate:
         return settled(app)
 
 
-class Warming:
-    """A first start that indexes one more document as soon as it is let go."""
-
-    bug = error = progress = None
-
-    def __init__(self, home: Path) -> None:
-        self._home = home
-        self.is_running = True
-        self.let_go = threading.Event()
-
-    def start(self) -> None:
-        threading.Thread(target=self.run, daemon=True).start()
-
-    def run(self) -> None:
-        self.let_go.wait(60)
-        if self.is_running:
-            Workbench(Config(home=self._home)).store.ingest([("late.txt", b"The pilot boat is painted orange.")])
-            self.is_running = False
-
-
-@pytest.fixture
-def warming(own: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warming]:
-    made = Warming(own)
-    monkeypatch.setattr(app_state, "warm_up", lambda: made)
-    yield made
-    made.let_go.set()
-
-
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     made = Gate(monkeypatch)
@@ -323,26 +293,6 @@ def test_plain_rag_is_written_by_whoever_the_sidebar_names(start: Start) -> None
         assert names(app) == ["A · Paper (1)", "B · Paper (2)"]
 
 
-def test_a_web_search_that_nobody_has_to_approve_is_compared_too(start: Start) -> None:
-    app = compare(start, CRAG_WEB="auto")
-    assert "web search" in cards(app)["B · Paper, with the web"]
-    button(app, "versus_add_signals").click().run()
-    assert "B · Signals, with the web" in names(app)
-    assert "web" not in cards(app)["A · Plain RAG"]
-
-
-def test_pinned_files_of_the_ask_page_have_no_part_in_it(start: Start, home: Path) -> None:
-    ids = {one.name: one.id for one in Workbench(Config(home=home)).store.documents()}
-    app = start(policy="heuristic")
-    app.multiselect(key="ask_pinned").set_value([ids["crane.txt"]]).run()
-    app.switch_page("pages/compare.py").run().run()
-    ask_all(app)
-    (_, (_, trace)) = app.session_state["versus_traces"]
-    assert trace.settings.pinned == () and {one.source for one in trace.passages} == set(DOCUMENTS)
-    assert trace.settings.policy.incorrect == POLICIES["heuristic"].incorrect
-    assert trace.settings.policy.ambiguous == POLICIES["heuristic"].ambiguous, "retrieving again is part of the policy"
-
-
 # --- one question ---------------------------------------------------------------------------------------------------
 
 
@@ -380,11 +330,6 @@ def test_the_runs_stay_while_configurations_change(start: Start) -> None:
     assert "**B · Paper**" in shown(app), "under the name of then"
     ask_all(app, CHESS)
     assert "**B · Paper, 0.99/1.00**" in shown(app) and app.header[0].value == plain(CHESS)
-
-
-def test_an_empty_question_asks_nobody(start: Start) -> None:
-    app = ask_all(compare(start), "   ")
-    assert app.session_state.get("versus_job") is None and not app.exception
 
 
 def test_a_run_that_breaks_off_is_told_in_its_own_column(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -430,6 +375,14 @@ def test_opening_plain_rag_leaves_the_sidebar_alone(start: Start) -> None:
     assert app.session_state["thresholds"] == (0.2, 0.9) and app.session_state["policy"] == "paper"
     assert app.session_state["trace"].settings.policy.name == "plain"
     assert "Not graded" in header(app) and app.session_state["ask_plain"], "shown as it was asked"
+
+
+def test_a_web_search_that_nobody_has_to_approve_is_compared_too(start: Start) -> None:
+    app = compare(start, CRAG_WEB="auto")
+    assert "web search" in cards(app)["B · Paper, with the web"]
+    button(app, "versus_add_signals").click().run()
+    assert "B · Signals, with the web" in names(app)
+    assert "web" not in cards(app)["A · Plain RAG"]
 
 
 def test_hostile_documents_and_questions_are_shown_as_text(start: Start, own: Path) -> None:
@@ -505,18 +458,6 @@ def test_a_question_of_the_very_first_start_waits_for_the_documents_that_it_is_a
     assert not app.exception and shown(app).count("“The pilot boat is painted orange.” [1]") == 2
 
 
-def test_a_bug_in_a_run_is_raised_on_the_page(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    def bug(*anything: object) -> None:
-        raise RuntimeError("a bug of ours")
-
-    monkeypatch.setattr(compare_state, "run_each", bug)
-    app = ask_all(compare(start))
-    assert len(app.exception) == 1 and app.session_state["versus_job"] is None
-    monkeypatch.undo()
-    app.run()
-    assert not app.exception and "Evidence of each answer" not in shown(app)
-
-
 # --- a labelled set -------------------------------------------------------------------------------------------------
 
 
@@ -576,20 +517,6 @@ def test_nothing_is_run_twice_and_another_configuration_runs_alone(
     assert len(asked) == 5 and "B · Paper, 0.10/0.20" in html_of(app)
     press(app, "Back to the defaults")
     assert "Results by measure" in shown(app) and len(asked) == 5, "what was run before is still there"
-
-
-def test_the_table_is_worked_out_once(ran: AppTest) -> None:
-    app = ran
-    made = app.session_state["versus_table"][1]
-    app.run()
-    app.run()
-    assert app.session_state["versus_table"][1] is made
-    app.session_state["tune_set"] = LabelledSet(
-        "mine", (replace(QUESTIONS[0], expected=Expected.INCORRECT), *QUESTIONS[1:])
-    )
-    app.run()
-    again: Table = app.session_state["versus_table"][1]
-    assert again is not made and again.confusion("Plain RAG")[Expected.INCORRECT][Action.CORRECT] == 3, "other labels"
 
 
 def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own: Path, gate: Gate) -> None:
@@ -688,17 +615,6 @@ def test_a_bug_in_a_set_is_raised_wherever_one_looks(start: Start, own: Path, mo
     assert len(app.exception) == 1 and app.session_state["versus_running"] is None
     app.run()
     assert not app.exception
-
-
-def test_at_the_very_first_start_the_set_waits_for_the_documents(start: Start, own: Path, warming: Warming) -> None:
-    """What is indexed meanwhile is part of the setup, or all would have to be run again."""
-    app = with_set(start, own)
-    press(app, "Run 5 questions")
-    assert "Waiting for the documents" in _progress(app)
-    warming.let_go.set()
-    settled(app)
-    assert not app.exception and "Results by measure" in shown(app)
-    assert not has_button(app, "Run 5 questions")
 
 
 def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(start: Start, own: Path) -> None:

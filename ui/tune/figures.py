@@ -35,6 +35,7 @@ from ui.tune import charts
 
 SCORES, ROUTES, CURVES, TRUST = "Scores", "Routes", "Curves", "Can scores be trusted?"
 SENTENCES, POLICIES = "Sentences", "All policies"
+_SHARES = {"answered": "answered", "confidently_wrong": "confidently wrong", "web": "web rate"}
 
 
 def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
@@ -284,18 +285,21 @@ def _draw_policies(seen: Seen, now: Rates) -> None:
         (f"always {name}", rate(board, np.full(len(board), action), prices)) for action, name in enumerate(ACTIONS)
     ]
     rows = [
-        (title, one.answered.value, one.confidently_wrong.value, one.web.value)
+        {
+            "policy": title,
+            **{name: getattr(one, field) and getattr(one, field).value for field, name in _SHARES.items()},
+        }
         for title, one in found
-        if one.answered and one.web and one.confidently_wrong
     ]
-    if not rows:
-        st.info("This chart needs answerable questions and others.", icon=":material/info:")
-        return
-    _chart(charts.trade_off(rows), "tune_policies")
+    shares = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
+    st.dataframe(
+        rows, hide_index=True, height="content", key="tune_policies", alt="Rates of every policy",
+        column_config=dict.fromkeys(_SHARES.values(), shares),
+    )  # fmt: skip
     others = counted(now.among("confidently_wrong"), "other")
     st.caption(
-        f"Of {counted(now.answerable, 'answerable question')} and {others}. Answered: right is better; the others: "
-        f"left. {plain(own.title)} at your thresholds, the others at their defaults. Only the first retrieval counts."
+        f"Of {counted(now.answerable, 'answerable question')} and {others}. {plain(own.title)} at your thresholds, the "
+        "others at their defaults. Only the first retrieval counts."
     )
 
 
