@@ -75,7 +75,7 @@ def checker(choice: str, stop_words: frozenset[str]) -> Iterator[SupportMeter]:
         settings = replace(config.load(), cache="off", history="off", audit="off", support=choice)
     except BadRecord as error:
         raise SystemExit(f"--judge: {SMALL}, or a value of CRAG_SUPPORT. {error}") from None
-    yield Workbench(settings).support
+    yield Workbench(settings).support()
 
 
 def ask(cases: Mapping[str, Sequence[Case]], judge: SupportMeter, stop_words: frozenset[str]) -> dict[str, list[Told]]:

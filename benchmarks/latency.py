@@ -23,6 +23,8 @@ from pathlib import Path
 from statistics import median
 from threading import Event
 
+import numpy as np
+
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.cost import make_passages
@@ -34,7 +36,7 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
 from crag_core.base.types.decisions import Action
 from crag_core.evaluators.policies import DEFAULT, default_evaluator, find_policy, suit
-from crag_core.observability.trends import figures, quantile
+from crag_core.observability.trends import figures
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import measure
@@ -92,7 +94,7 @@ def paths() -> Iterator[Figure]:
             refined = [1000 * one.seconds for one in traces if one.decision and one.decision.action is Action.CORRECT]
             rows = (
                 ("fast path, to the decision CORRECT", found.fast.p50, found.fast.p95, 70.0),
-                ("CORRECT, to refined evidence", quantile(refined, 0.5), quantile(refined, 0.95), None),
+                ("CORRECT, to refined evidence", *np.quantile(refined, (0.5, 0.95)).tolist(), None),
                 ("corrected path, to the evidence", found.slow.p50, found.slow.p95, 450.0),
             )
             for title, p50, p95, target in rows:

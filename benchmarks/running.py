@@ -10,10 +10,10 @@ from threading import Event
 
 from benchmarks.evaluator import tell
 from benchmarks.held_out import HeldOut
+from crag_core.app.choice import Configuration
 from crag_core.app.cli.compare import drawn, outcome_log
 from crag_core.app.cli.options import Opened, open_set
 from crag_core.app.config import Config
-from crag_core.app.configuration_text import Configuration
 from crag_core.app.workbench import Workbench
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.run_configurations import Contender, WarmUp, run_set

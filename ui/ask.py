@@ -41,13 +41,9 @@ def draw_conversation() -> None:
             label = plain(shortened(kept.asked if kept else turn.question, _LONGEST_TURN))
             colour, icon = ENDINGS[view_run(kept).routed.ending] if kept else ("gray", "chevron_right")
             st.button(
-                f":{colour}[:material/{icon}:] {label}",
-                key=f"turn_{number}_{turn.run}",
-                on_click=_open_turn,
-                args=(turn.run,),
-                type="tertiary",
-                disabled=job is not None,
-            )
+                f":{colour}[:material/{icon}:] {label}", key=f"turn_{number}_{turn.run}", on_click=_open_turn,
+                args=(turn.run,), type="tertiary", disabled=job is not None,
+            )  # fmt: skip
 
 
 def _open_turn(run_id: str) -> None:
@@ -62,13 +58,9 @@ def _open_turn(run_id: str) -> None:
 def draw_question(busy: bool) -> None:
     with st.form("ask_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
-            "Your question",
-            label_visibility="collapsed",
-            key="ask_question",
-            max_chars=_LONGEST,
-            placeholder="Ask about your documents  ( / )",
-            persist_state="session",
-        )
+            "Your question", label_visibility="collapsed", key="ask_question", max_chars=_LONGEST,
+            placeholder="Ask about your documents  ( / )", persist_state="session",
+        )  # fmt: skip
         st.form_submit_button("Ask", type="primary", icon=":material/send:", disabled=busy, on_click=_submit)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         _draw_pins(busy)
@@ -134,13 +126,10 @@ def _draw_pins(busy: bool) -> None:
     label = f"{counted(len(chosen), 'pinned file')}" if chosen else "Pin files"
     with st.popover(label, icon=":material/push_pin:", type="secondary" if chosen else "tertiary", disabled=busy):
         st.multiselect(
-            "Read these files whole",
-            list(names),
-            format_func=lambda id_: names.get(id_, "a file that is gone"),
-            key="ask_pinned",
-            persist_state="session",
+            "Read these files whole", list(names), format_func=lambda id_: names.get(id_, "a file that is gone"),
+            key="ask_pinned", persist_state="session",
             help="They become the evidence instead of retrieved chunks. Short ones: a model reads only so much.",
-        )
+        )  # fmt: skip
         st.toggle("Search the other documents too", key="ask_search_too", persist_state="session")
 
 

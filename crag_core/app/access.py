@@ -30,16 +30,14 @@ class People:
     def include(self, address: str) -> bool:
         """Whether this address is among them, in whatever case; a text that is not an address is not."""
         sent = address.translate(_LOWER)
-        return is_address(sent) and any(
-            entry == EVERYBODY or sent == entry or (entry.startswith("@") and sent.partition("@")[2] == entry[1:])
-            for entry in self.entries
-        )
+        return is_address(sent) and not {EVERYBODY, sent, f"@{sent.partition('@')[2]}"}.isdisjoint(self.entries)
 
     def refusal(self, action: str) -> str:
         """The message for somebody else: "Only ann@example.org and everybody of example.net may …"; at most 3 named."""
         if not self.entries:
             return f"Nobody may {action} here."
-        names = [_describe(entry) for entry in self.entries]
+        names = [f"everybody of {one[1:]}" if one.startswith("@") else one for one in self.entries]
+        names = ["everybody" if one == EVERYBODY else one for one in names]
         if len(names) > _SHOWN:
             names = [*names[:_SHOWN], f"{len(names) - _SHOWN} more"]
         return f"Only {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))} may {action}."
@@ -60,24 +58,15 @@ def read_people(variable: str, text: str) -> People:
 def is_address(text: str) -> bool:
     """Whether this has the form of an e-mail address: a name, one "@", a domain."""
     name, at, domain = text.partition("@")
-    return bool(name and at) and is_domain(domain) and text.isprintable() and not set(text) & set(' ,;<>()"*')
-
-
-def is_domain(text: str) -> bool:
-    return bool(text) and "@" not in text and not text.startswith(".") and not text.endswith(".")
-
-
-def _describe(entry: str) -> str:
-    if entry == EVERYBODY:
-        return "everybody"
-    return f"everybody of {entry[1:]}" if entry.startswith("@") else entry
+    is_domain = bool(domain) and "@" not in domain and domain.strip(".") == domain
+    return bool(name and at) and is_domain and text.isprintable() and not set(text) & set(' ,;<>()"*')
 
 
 # --- the signed-in person ---------------------------------------------------------------------------------------------
 
-
 LONGEST_DAYS = 30
 """The lifetime of Streamlit's cookie; a page that stays open for longer asks for a new sign-in too."""
+_CLOCKS_APART = 300.0  # seconds
 
 
 def address_in(claims: Mapping[str, object]) -> str:
@@ -87,25 +76,18 @@ def address_in(claims: Mapping[str, object]) -> str:
     could enter another's address there and pass for them. A provider that says nothing of it is trusted.
     """
     address = claims.get("email")
-    if not address:
-        raise NotAllowed(
-            "Expected an e-mail address from the provider of sign-in, found none.",
-            hint="Whoever runs this application can have the provider release the claim email to it.",
-        )
     if not isinstance(address, str) or not is_address(address):
-        raise NotAllowed(
-            "Expected one e-mail address from the provider of sign-in, found something else.",
-            hint="Have the address corrected at the provider, and sign in again.",
-        )
+        found, hint = "something else", "Have the address corrected at the provider, and sign in again."
+        if not address:
+            found = "none"
+            hint = "Whoever runs this application can have the provider release the claim email to it."
+        raise NotAllowed(f"Expected an e-mail address from the provider of sign-in, found {found}.", hint=hint)
     if claims.get("email_verified", True) not in (True, "true"):  # some providers write it as text
         raise NotAllowed(
             f"The provider of sign-in has not verified that {address} is yours.",
             hint="Confirm the address at the provider, and sign in again.",
         )
     return address
-
-
-_CLOCKS_APART = 300.0  # seconds
 
 
 def check_age(claims: Mapping[str, object], now: float) -> None:
@@ -125,11 +107,9 @@ def sign_in_of(claims: Mapping[str, object]) -> str:
 
 # --- the sign-in providers --------------------------------------------------------------------------------------------
 
-
 CALLBACK = "/oauth2callback"
 _SHORTEST_SECRET = 32
 _NEEDED = ("client_id", "client_secret", "server_metadata_url")
-_HERE = ("localhost", "127.0.0.1", "::1")
 _SCOPE = "openid email profile"  # what Streamlit asks for by default
 _AUTH_HINT = "docs/sign-in.md shows the whole section. CRAG_SIGN_IN=off lets everybody in who reaches the application."
 
@@ -163,47 +143,46 @@ class Auth:
 def read_auth(section: object) -> Auth:
     """The settings in the section [auth]. Raises `BadRecord`, which names keys and never a secret."""
     if not isinstance(section, Mapping) or not section:
-        raise _refused("expected a section [auth] in .streamlit/secrets.toml, found none that can be read")
+        raise _refused("a section [auth] in .streamlit/secrets.toml", "none that can be read")
     secret = section.get("cookie_secret")
     if not isinstance(secret, str) or len(secret) < _SHORTEST_SECRET:
         found = f"{len(secret)} characters" if isinstance(secret, str) else "none"
-        raise _refused(f"expected a cookie_secret of at least {_SHORTEST_SECRET} characters, found {found}")
-    origin = _origin(section.get("redirect_uri"))
+        raise _refused(f"a cookie_secret of at least {_SHORTEST_SECRET} characters", found)
+    uri = section.get("redirect_uri")
+    parts = urlsplit(str(uri).replace("{port}", "1"))
+    if not isinstance(uri, str) or not _is_safe(uri) or not parts.path.endswith(CALLBACK):
+        example = f"https://crag.example.org{CALLBACK} (http on localhost alone)"
+        raise _refused(f"a redirect_uri such as {example}", repr(uri))
     named = {name: value for name, value in section.items() if isinstance(value, Mapping) and name != "client_kwargs"}
     providers = [_provider(name, value) for name, value in named.items()]
     if not providers or any(key in section for key in _NEEDED):
         providers.insert(0, _provider("", section))
-    return Auth(origin, tuple(providers))
+    return Auth("" if "{port}" in uri else f"{parts.scheme}://{parts.netloc}", tuple(providers))
 
 
-def _origin(given: object) -> str:
-    parts = urlsplit(given.replace("{port}", "1")) if isinstance(given, str) else None
-    is_safe = parts is not None and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _HERE))
-    if not is_safe or parts is None or not parts.netloc or not parts.path.endswith(CALLBACK):
-        raise _refused(
-            f"expected a redirect_uri such as https://crag.example.org{CALLBACK} (http on localhost alone), "
-            f"found {given!r}"
-        )
-    return "" if "{port}" in str(given) else f"{parts.scheme}://{parts.netloc}"
+def _is_safe(url: str) -> bool:
+    """Of https, or of http on this machine."""
+    parts = urlsplit(url.replace("{port}", "1"))
+    is_here = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+    return bool(parts.hostname) and (parts.scheme == "https" or is_here)
 
 
 def _provider(name: str, section: Mapping[str, object]) -> Provider:
     where = f"[auth.{name}]" if name else "[auth]"
     if "_" in name:
-        raise _refused(f"expected no underscore in the name of a provider, found {where}")
+        raise _refused("no underscore in the name of a provider", where)
     missing = [key for key in _NEEDED if not isinstance(section.get(key), str) or not section[key]]
     if missing:
-        raise _refused(f"expected {', '.join(_NEEDED)} in {where}, found no {', '.join(missing)}")
+        raise _refused(f"{', '.join(_NEEDED)} in {where}", f"no {', '.join(missing)}")
     url = str(section["server_metadata_url"])
-    parts = urlsplit(url)
-    if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _HERE)):
-        raise _refused(f"expected the server_metadata_url of {where} to begin with https://, found {url!r}")
+    if not _is_safe(url):
+        raise _refused(f"the server_metadata_url of {where} to begin with https://", repr(url))
     more = section.get("client_kwargs")
-    scope = more.get("scope", _SCOPE) if isinstance(more, Mapping) else _SCOPE
-    if not {"openid", "email"} <= set(str(scope).split()):
-        raise _refused(f"expected the scope of {where} to hold openid and email, found {scope!r}")
-    return Provider(name, url, str(scope))
+    scope = str(more.get("scope", _SCOPE) if isinstance(more, Mapping) else _SCOPE)
+    if not {"openid", "email"} <= set(scope.split()):
+        raise _refused(f"the scope of {where} to hold openid and email", repr(scope))
+    return Provider(name, url, scope)
 
 
-def _refused(message: str) -> BadRecord:
-    return BadRecord(f"CRAG_SIGN_IN is on: {message}.", hint=_AUTH_HINT)
+def _refused(expected: str, found: str) -> BadRecord:
+    return BadRecord(f"CRAG_SIGN_IN is on: expected {expected}, found {found}.", hint=_AUTH_HINT)

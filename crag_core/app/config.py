@@ -24,12 +24,17 @@ from crag_core.websearch import PROVIDERS
 ENV_FILE = Path(".env")
 
 
-_DOCUMENTS, _MODELS, _WEB, _KEPT = "Documents", "Models", "The web", "What is kept"
-_PEOPLE, _SERVICE, _WATCHING, _AGENTIC = "Many people", "The service", "Watching it", "Policy agentic"
+Limits = tuple[float, float]
 SHORTEST_TOKEN = 16
 _TOKEN = re.compile(rf"[!-~]{{{SHORTEST_TOKEN},}}")
-_HOST_NAME = re.compile(r"[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\]")
-_ORIGIN = re.compile(r"https?://[^/\s?#@]+")
+_FORMS = {
+    "CRAG_SERVICE_HOSTS": (
+        re.compile(r"[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\]"),
+        "names of hosts, without port or scheme",
+    ),
+    "CRAG_SERVICE_ORIGINS": (re.compile(r"https?://[^/\s?#@]+"), "origins such as https://app.example.org"),
+}
+"""What each entry of a list looks like."""
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _NEAR = 0.85
 """How alike an unknown CRAG_ name is to a known one that is meant; others may be of another program."""
@@ -39,193 +44,60 @@ _OF_KUBERNETES = ("CRAG_SERVICE_HOST", "CRAG_SERVICE_PORT")
 _SECRET = ("_KEY", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL", "_ENDPOINT", "_TOKEN")
 
 
-def _setting(
-    group: str,
-    variable: str,
-    default: Any,
-    example: str,
-    meaning: str,
-    *,
-    limits: tuple[float, float] | None = None,
-    choices: tuple[str, ...] = (),
-    is_list: bool = False,
-) -> Any:
-    """`example` differs from the default; `limits` are the least and the most."""
-    about: dict[str, Any] = {"group": group, "variable": variable, "meaning": meaning, "example": example}
-    about |= {"limits": limits, "choices": choices, "is_list": is_list}
+def _setting(variable: str, default: Any, *, limits: Limits | None = None, choices: tuple[str, ...] = ()) -> Any:
+    """`limits` are the least and the most."""
+    about = {"variable": variable, "limits": limits, "choices": choices}
     return field(default=default, repr=not variable.endswith(_SECRET), metadata=about)
 
 
 @dataclass(frozen=True)
 class Config:
-    """Each setting in its group, in the order of docs/settings.md."""
+    """In the order of docs/settings.md, which says what each means."""
 
-    home: Path = _setting(
-        _DOCUMENTS, "CRAG_HOME", Path(".crag"), "/var/lib/crag/home", "folder of the index; created when missing"
-    )
-    embedding: str = _setting(
-        _DOCUMENTS, "CRAG_EMBEDDING", "all-MiniLM-L6-v2", "/srv/models/my-embedder",
-        "embedding model for an index that is empty: the built-in one, or any model name or folder",
-    )  # fmt: skip
-    chunk_tokens: int = _setting(
-        _DOCUMENTS, "CRAG_CHUNK_TOKENS", 220, "120",
-        "tokens of the embedding model in a chunk at most; for an index that is empty", limits=TOKENS,
-    )  # fmt: skip
-    chunk_overlap: int = _setting(
-        _DOCUMENTS, "CRAG_CHUNK_OVERLAP", 30, "20",
-        "tokens at most that a chunk repeats of the one before; for an index that is empty",
-    )  # fmt: skip
-    top_k: int = _setting(_DOCUMENTS, "CRAG_TOP_K", 6, "8", "chunks retrieved for a question, 1 to 20", limits=(1, 20))
-    retriever: str = _setting(
-        _DOCUMENTS, "CRAG_RETRIEVER", "", "my_rag.search:retriever",
-        "an engine of your own in place of the index in CRAG_HOME, read only: package.module:function, where the "
-        "function returns a LlamaIndex retriever",
-    )  # fmt: skip
-    vector_store: str = _setting(
-        _DOCUMENTS, "CRAG_VECTOR_STORE", "", "my_rag.store:vectors",
-        "where the vectors of documents are searched, in place of memory: package.module:function, where the function "
-        "returns a LlamaIndex vector store",
-    )  # fmt: skip
-    engine_timeout: float = _setting(
-        _DOCUMENTS, "CRAG_ENGINE_TIMEOUT", 30.0, "5",
-        "seconds to wait for a reply of either; ten times as long for its function", limits=(1, 600),
-    )  # fmt: skip
-    ollama_host: str = _setting(
-        _MODELS, "OLLAMA_HOST", "", "http://one:11434", "where Ollama answers; empty: http://127.0.0.1:11434"
-    )
-    openai_url: str = _setting(
-        _MODELS, "OPENAI_BASE_URL", "", "http://vllm:8000/v1", "an OpenAI-compatible server, usually ending in /v1"
-    )
-    openai_key: str = _setting(
-        _MODELS, "OPENAI_API_KEY", "", "sk-…", "its key, if it wants one; never shown, logged or recorded"
-    )
-    model: str = _setting(
-        _MODELS, "CRAG_MODEL", "", "ollama/llama3.2",
-        "language model to start with, such as ollama/llama3.2; empty: the first of Ollama",
-    )  # fmt: skip
-    support: str = _setting(
-        _MODELS, "CRAG_SUPPORT", WORDS, "ollama/llama3.2",
-        "who checks the sentences of an answer: words, which asks no model, or a language model, ollama/llama3.2 or "
-        "bespoke-minicheck",
-    )  # fmt: skip
-    evaluators: str = _setting(
-        _MODELS, "CRAG_EVALUATORS", "", "hf:BAAI/bge-reranker-base,hf:/srv/models/judge",
-        "evaluators of others to offer, by name or folder; each has to be calibrated once", is_list=True,
-    )  # fmt: skip
-    prompts: str = _setting(
-        _MODELS, "CRAG_PROMPTS", "", "/etc/crag/prompts",
-        "folder with your own wording of prompts, in files named as in data/prompts; what has none there is as shipped",
-    )  # fmt: skip
-    model_timeout: float = _setting(
-        _MODELS, "CRAG_MODEL_TIMEOUT", 180.0, "60",
-        "seconds that a model may be silent in a reply; five times as long before its first word, ten times in all",
-        limits=(1, 3600),
-    )  # fmt: skip
-    calls_at_once: int = _setting(
-        _MODELS, "CRAG_MODEL_CALLS", 2, "8", "model calls under way at the same time, at each server", limits=(1, 64)
-    )
-    web: str = _setting(
-        _WEB, "CRAG_WEB", "ask", "off",
-        "web search to start with: auto, ask (shows the query first) or off", choices=("auto", "ask", "off"),
-    )  # fmt: skip
-    web_timeout: float = _setting(
-        _WEB, "CRAG_WEB_TIMEOUT", 8.0, "4",
-        "seconds to wait for one web search, and again for the pages that it found", limits=(1, 120),
-    )  # fmt: skip
-    web_pages: str = _setting(
-        _WEB, "CRAG_WEB_PAGES", "on", "off",
-        "on: a policy that says so reads the pages that a search found; off: no policy does", choices=("on", "off"),
-    )  # fmt: skip
-    web_providers: str = _setting(
-        _WEB, "CRAG_WEB_PROVIDERS", "duckduckgo", "searxng,duckduckgo",
-        f"who is asked, in order: {', '.join(PROVIDERS)}; the next on failure", is_list=True,
-    )  # fmt: skip
-    searxng_url: str = _setting(
-        _WEB, "CRAG_SEARXNG_URL", "", "http://searxng:8080", "a SearXNG instance with its JSON format switched on"
-    )
-    tavily_key: str = _setting(_WEB, "TAVILY_API_KEY", "", "tvly-…", "key for Tavily; never shown, logged or recorded")
-    web_snapshot: str = _setting(
-        _WEB, "CRAG_WEB_SNAPSHOT", "", "data/web",
-        "folder of an offline web, one page a line in its web.jsonl, for the provider snapshot",
-    )  # fmt: skip
-    history: str = _setting(
-        _KEPT, "CRAG_HISTORY", "disk", "postgresql://crag:s3cret@db/crag",
-        "where runs and labels are kept: disk, off, or an SQLite file or PostgreSQL by URL (sqlite:///…, postgresql://…)",
-    )  # fmt: skip
-    history_days: float = _setting(
-        _KEPT, "CRAG_HISTORY_DAYS", 0.0, "90",
-        "days that a run is kept, its labels with it; 0: for ever", limits=(0, 36500),
-    )  # fmt: skip
-    cache: str = _setting(
-        _KEPT, "CRAG_CACHE", "disk", "redis://:s3cret@valkey:6379/0",
-        "where grades are kept for the next time: disk, off, or a server by URL (redis://…, postgresql://…)",
-    )  # fmt: skip
-    cache_hours: float = _setting(
-        _KEPT, "CRAG_CACHE_HOURS", 24.0, "168", "hours that a kept grade holds", limits=(0.01, 24 * 3650)
-    )
-    audit: str = _setting(
-        _KEPT, "CRAG_AUDIT", "on", "off",
-        "on: decisions and discarded evidence go to the audit log in the home; or off", choices=("on", "off"),
-    )  # fmt: skip
-    runs_at_once: int = _setting(
-        _PEOPLE, "CRAG_RUNS_AT_ONCE", 4, "8", "runs under way at the same time; the others wait in line", limits=(1, 64)
-    )
-    runs_waiting: int = _setting(
-        _PEOPLE, "CRAG_RUNS_WAITING", 100, "50", "runs in line at most; a question beyond is refused", limits=(0, 10000)
-    )
-    sign_in: str = _setting(
-        _PEOPLE, "CRAG_SIGN_IN", "off", "on",
-        "on: only who signs in at the provider of .streamlit/secrets.toml comes in; or off", choices=("on", "off"),
-    )  # fmt: skip
-    people: str = _setting(
-        _PEOPLE, "CRAG_PEOPLE", "*", "@example.org",
-        "with sign-in, who may come in: ann@example.org, @example.org, or * for all who sign in", is_list=True,
-    )  # fmt: skip
-    administrators: str = _setting(
-        _PEOPLE, "CRAG_ADMINISTRATORS", "*", "ann@example.org,bob@example.org",
-        "with sign-in, who may change documents, presets and servers, and see the runs of all: as above, or nobody",
-        is_list=True,
-    )  # fmt: skip
-    service_token: str = _setting(
-        _SERVICE, "CRAG_SERVICE_TOKEN", "", "s3cret-of-16-letters-or-more",
-        "what programs send as Authorization: Bearer …; several while one replaces another; empty: this machine only",
-        is_list=True,
-    )  # fmt: skip
-    service_hosts: str = _setting(
-        _SERVICE, "CRAG_SERVICE_HOSTS", "", "crag.example.org",
-        "names that it is called by; empty: any with a token, else those of this machine", is_list=True,
-    )  # fmt: skip
-    service_origins: str = _setting(
-        _SERVICE, "CRAG_SERVICE_ORIGINS", "", "https://app.example.org",
-        "web pages that may call it from a browser (CORS); empty: none", is_list=True,
-    )  # fmt: skip
-    metrics_port: int = _setting(
-        _WATCHING, "CRAG_METRICS_PORT", 0, "9464", "port of Prometheus metrics; 0: none", limits=(0, 65535)
-    )
-    metrics_address: str = _setting(
-        _WATCHING, "CRAG_METRICS_ADDRESS", "127.0.0.1", "0.0.0.0",
-        "address that serves the metrics: this machine only, or 0.0.0.0 for every network",
-    )  # fmt: skip
-    otel_endpoint: str = _setting(
-        _WATCHING, "OTEL_EXPORTER_OTLP_ENDPOINT", "", "http://collector:4318",
-        "collector of OpenTelemetry spans (OTLP over HTTP); empty: no spans",
-    )  # fmt: skip
-    log: str = _setting(
-        _WATCHING, "CRAG_LOG", "off", "json",
-        "log records on standard error, a line for each step of a run: text, json or off",
-        choices=("text", "json", "off"),
-    )  # fmt: skip
-    agent_iterations: int = _setting(
-        _AGENTIC, "KB_AGENT_MAX_ITERATIONS", 3, "5", "policy agentic: retrievals for a question at most", limits=(1, 20)
-    )
-    agent_few: int = _setting(
-        _AGENTIC, "KB_AGENT_AUTO_APPROVE_MAX_ITEMS", 2, "0",
-        "policy agentic: so many chunks need no grading; 0: always grade", limits=(0, 20),
-    )  # fmt: skip
-    agent_cosine: float = _setting(
-        _AGENTIC, "KB_AGENT_VECTOR_SCORE_THRESHOLD", 0.8, "0.9",
-        "policy agentic: chunks at least this near need no grading", limits=(0, 1),
-    )  # fmt: skip
+    home: Path = _setting("CRAG_HOME", Path(".crag"))
+    embedding: str = _setting("CRAG_EMBEDDING", "all-MiniLM-L6-v2")
+    chunk_tokens: int = _setting("CRAG_CHUNK_TOKENS", 220, limits=TOKENS)
+    chunk_overlap: int = _setting("CRAG_CHUNK_OVERLAP", 30)
+    top_k: int = _setting("CRAG_TOP_K", 6, limits=(1, 20))
+    retriever: str = _setting("CRAG_RETRIEVER", "")
+    vector_store: str = _setting("CRAG_VECTOR_STORE", "")
+    engine_timeout: float = _setting("CRAG_ENGINE_TIMEOUT", 30.0, limits=(1, 600))
+    ollama_host: str = _setting("OLLAMA_HOST", "")
+    openai_url: str = _setting("OPENAI_BASE_URL", "")
+    openai_key: str = _setting("OPENAI_API_KEY", "")
+    model: str = _setting("CRAG_MODEL", "")
+    support: str = _setting("CRAG_SUPPORT", WORDS)
+    evaluators: str = _setting("CRAG_EVALUATORS", "")
+    prompts: str = _setting("CRAG_PROMPTS", "")
+    model_timeout: float = _setting("CRAG_MODEL_TIMEOUT", 180.0, limits=(1, 3600))
+    calls_at_once: int = _setting("CRAG_MODEL_CALLS", 2, limits=(1, 64))
+    web: str = _setting("CRAG_WEB", "ask", choices=("auto", "ask", "off"))
+    web_timeout: float = _setting("CRAG_WEB_TIMEOUT", 8.0, limits=(1, 120))
+    web_pages: str = _setting("CRAG_WEB_PAGES", "on", choices=("on", "off"))
+    web_providers: str = _setting("CRAG_WEB_PROVIDERS", "duckduckgo")
+    searxng_url: str = _setting("CRAG_SEARXNG_URL", "")
+    tavily_key: str = _setting("TAVILY_API_KEY", "")
+    web_snapshot: str = _setting("CRAG_WEB_SNAPSHOT", "")
+    history: str = _setting("CRAG_HISTORY", "disk")
+    history_days: float = _setting("CRAG_HISTORY_DAYS", 0.0, limits=(0, 36500))
+    cache: str = _setting("CRAG_CACHE", "disk")
+    cache_hours: float = _setting("CRAG_CACHE_HOURS", 24.0, limits=(0.01, 24 * 3650))
+    audit: str = _setting("CRAG_AUDIT", "on", choices=("on", "off"))
+    runs_at_once: int = _setting("CRAG_RUNS_AT_ONCE", 4, limits=(1, 64))
+    runs_waiting: int = _setting("CRAG_RUNS_WAITING", 100, limits=(0, 10000))
+    sign_in: str = _setting("CRAG_SIGN_IN", "off", choices=("on", "off"))
+    people: str = _setting("CRAG_PEOPLE", "*")
+    administrators: str = _setting("CRAG_ADMINISTRATORS", "*")
+    service_token: str = _setting("CRAG_SERVICE_TOKEN", "")
+    service_hosts: str = _setting("CRAG_SERVICE_HOSTS", "")
+    service_origins: str = _setting("CRAG_SERVICE_ORIGINS", "")
+    metrics_port: int = _setting("CRAG_METRICS_PORT", 0, limits=(0, 65535))
+    metrics_address: str = _setting("CRAG_METRICS_ADDRESS", "127.0.0.1")
+    otel_endpoint: str = _setting("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+    log: str = _setting("CRAG_LOG", "off", choices=("text", "json", "off"))
+    agent_iterations: int = _setting("KB_AGENT_MAX_ITERATIONS", 3, limits=(1, 20))
+    agent_few: int = _setting("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", 2, limits=(0, 20))
+    agent_cosine: float = _setting("KB_AGENT_VECTOR_SCORE_THRESHOLD", 0.8, limits=(0, 1))
 
     def __post_init__(self) -> None:
         for setting in fields(self):
@@ -234,61 +106,59 @@ class Config:
                 object.__setattr__(self, setting.name, value := value.strip())
             limits, choices = setting.metadata["limits"], setting.metadata["choices"]
             if limits and not limits[0] <= value <= limits[1]:
-                raise BadRecord(f"{variable}: expected {limits[0]} to {limits[1]}, found {value}.")
+                raise _wrong(variable, f"{limits[0]} to {limits[1]}", value)
             if choices and value not in choices:
-                expected = f"{', '.join(choices[:-1])} or {choices[-1]}"
-                raise BadRecord(f"{variable}: expected {expected}, found {value!r}.")
+                raise _wrong(variable, f"{', '.join(choices[:-1])} or {choices[-1]}", repr(value))
+            form, expected = _FORMS.get(variable, (None, ""))
+            if form and (entry := next((one for one in listed(value) if not form.fullmatch(one)), None)):
+                raise _wrong(variable, expected, repr(entry))
         if not 0 <= self.chunk_overlap <= self.chunk_tokens // 2:
-            found = f"expected 0 to {self.chunk_tokens // 2}, found {self.chunk_overlap}"
-            raise BadRecord(f"CRAG_CHUNK_OVERLAP: {found}.")
-        for variable, kind in (("CRAG_RETRIEVER", "retriever"), ("CRAG_VECTOR_STORE", "vector store")):
-            if (named := self.by_variable()[variable]) and not _FUNCTION.fullmatch(named):
-                raise BadRecord(
-                    f"{variable}: expected package.module:function, found {show_place(named)}.",
-                    hint=f"The function takes no arguments and returns a LlamaIndex {kind}: see docs/scaling.md.",
-                )
+            raise _wrong("CRAG_CHUNK_OVERLAP", f"0 to {self.chunk_tokens // 2}", self.chunk_overlap)
+        self._check_engines()
+        servers.check_openai_url(self.openai_url)
+        _ = self.ollama_url, self.named_evaluators  # what is of no use is refused here
+        read_people("CRAG_PEOPLE", self.people)
+        read_people("CRAG_ADMINISTRATORS", self.administrators)
+        check_url("CRAG_SEARXNG_URL", self.searxng_url)
+        check_tokens("CRAG_SERVICE_TOKEN", self.service_tokens)
+        if "://" in self.history and not re.match(r"(sqlite|postgres(ql)?)(\+\w+)?://", self.history):
+            expected = "disk, off, sqlite:///FILE or postgresql://HOST/DATABASE"
+            hint = "Runs are kept in an SQLite file or in PostgreSQL, in no other database."
+            raise _wrong("CRAG_HISTORY", expected, show_place(self.history), hint)
+        self._check_support()
+        self._check_providers()
+
+    def _check_engines(self) -> None:
+        for variable, named, kind in (
+            ("CRAG_RETRIEVER", self.retriever, "retriever"),
+            ("CRAG_VECTOR_STORE", self.vector_store, "vector store"),
+        ):
+            if named and not _FUNCTION.fullmatch(named):
+                hint = f"The function takes no arguments and returns a LlamaIndex {kind}: see docs/scaling.md."
+                raise _wrong(variable, "package.module:function", show_place(named), hint)
         if self.retriever and self.vector_store:
             raise BadRecord(
                 "CRAG_RETRIEVER and CRAG_VECTOR_STORE exclude each other: the first adds no documents.",
                 hint="Unset one of them.",
             )
-        servers.check_openai_url(self.openai_url)
-        _ = self.ollama_url  # what is of no use is refused here
-        for variable in ("CRAG_PEOPLE", "CRAG_ADMINISTRATORS"):
-            read_people(variable, self.by_variable()[variable])
-        check_url("CRAG_SEARXNG_URL", self.searxng_url)
-        if "://" in self.history and not re.match(r"(sqlite|postgres(ql)?)(\+\w+)?://", self.history):
-            raise BadRecord(
-                f"CRAG_HISTORY: expected disk, off, sqlite:///FILE or postgresql://HOST/DATABASE, "
-                f"found {show_place(self.history)}.",
-                hint="Runs are kept in an SQLite file or in PostgreSQL, in no other database.",
-            )
+
+    def _check_support(self) -> None:
         if self.support == MINICHECK:
             object.__setattr__(self, "support", f"ollama/{MINICHECK}")
         server, _, model = self.support.partition("/")
         if not (self.support == WORDS or (server in ("ollama", "openai") and model)):
-            expected = f"{WORDS}, ollama/NAME, openai/NAME or {MINICHECK}"
-            raise BadRecord(f"CRAG_SUPPORT: expected {expected}, found {self.support!r}.")
+            raise _wrong("CRAG_SUPPORT", f"{WORDS}, ollama/NAME, openai/NAME or {MINICHECK}", repr(self.support))
         if server == "openai" and not self.openai_url:
             message = f"CRAG_SUPPORT names {self.support}, and OPENAI_BASE_URL is not set."
             raise BadRecord(message, hint="Set OPENAI_BASE_URL.")
-        check_tokens("CRAG_SERVICE_TOKEN", self.service_tokens)
-        for host in listed(self.service_hosts):
-            if not _HOST_NAME.fullmatch(host):
-                raise BadRecord(f"CRAG_SERVICE_HOSTS: expected names of hosts, without port or scheme, found {host!r}.")
-        for origin in listed(self.service_origins):
-            if not _ORIGIN.fullmatch(origin):
-                raise BadRecord(
-                    f"CRAG_SERVICE_ORIGINS: expected origins such as https://app.example.org, found {origin!r}."
-                )
-        _ = self.named_evaluators
+
+    def _check_providers(self) -> None:
         if not self.providers or len(set(self.providers)) < len(self.providers):
-            raise BadRecord(f"CRAG_WEB_PROVIDERS: expected each provider once, found {self.web_providers!r}.")
+            raise _wrong("CRAG_WEB_PROVIDERS", "each provider once", repr(self.web_providers))
         for name in self.providers:
             if name not in PROVIDERS:
                 unknown = UnknownName.among("web search provider", name, PROVIDERS)
                 raise BadRecord(f"CRAG_WEB_PROVIDERS: {unknown.message}", hint=unknown.hint)
-        for name in self.providers:
             needed = PROVIDERS[name].needs
             if needed and not self.by_variable()[needed]:
                 raise BadRecord(f"CRAG_WEB_PROVIDERS names {name}, and {needed} is not set.", hint=f"Set {needed}.")
@@ -317,6 +187,10 @@ class Config:
     @property
     def service_tokens(self) -> tuple[str, ...]:
         return listed(self.service_token)
+
+
+def _wrong(variable: str, expected: str, found: object, hint: str = "") -> BadRecord:
+    return BadRecord(f"{variable}: expected {expected}, found {found}.", hint=hint)
 
 
 def listed(text: str) -> tuple[str, ...]:
@@ -391,6 +265,4 @@ def _read(variable: str, text: str, kind: type[Any]) -> Any:
     try:
         return Path(text).expanduser() if issubclass(kind, Path) else kind(text)
     except ValueError:
-        raise BadRecord(
-            f"{variable}: expected {'a whole number' if kind is int else 'a number'}, found {text!r}."
-        ) from None
+        raise _wrong(variable, "a whole number" if kind is int else "a number", repr(text)) from None

@@ -26,6 +26,7 @@ Value = TypeVar("Value")
 _TO_BUILD = 10
 """So many times longer than for a reply the function may take, which may load a model."""
 _SECRET = re.compile(r"((?:password|passwd|pwd|secret|token|api_?key)['\"]?\s*[=:]\s*)\S+", re.IGNORECASE)
+_USER = re.compile(r"""(\buser(?:name)?\s*[=:]?\s*)["'][^"']+["']""", re.IGNORECASE)
 _LONGEST = 300  # characters of an error
 _LATELY = 60.0  # seconds
 
@@ -134,8 +135,8 @@ def _find(where: str, module: str, function: str) -> Callable[[], Any]:
     return made
 
 
-def within(seconds: float, work: Callable[[], Value]) -> Value:
-    """What `work` returns or raises, in a thread of its own; `TimeoutError` after `seconds`, and it is left alone."""
+def in_thread(work: Callable[[], Value]) -> Future[Value]:
+    """What `work` returns or raises, in a thread of its own, which the end of the program does not wait for."""
     future: Future[Value] = Future()
 
     def run() -> None:
@@ -145,6 +146,12 @@ def within(seconds: float, work: Callable[[], Value]) -> Value:
             future.set_exception(error)
 
     Thread(target=copy_context().run, args=(run,), daemon=True).start()
+    return future
+
+
+def within(seconds: float, work: Callable[[], Value]) -> Value:
+    """As `in_thread`; raises `TimeoutError` after `seconds`, and it is left alone."""
+    future = in_thread(work)
     try:
         return future.result(timeout=seconds)
     except TimeoutError:
@@ -154,7 +161,7 @@ def within(seconds: float, work: Callable[[], Value]) -> Value:
 
 
 def describe(error: Exception) -> str:
-    """Its type and the first line of what it says, without what may be a password.
+    """Its type and the first line of what it says, without what may be a password or the name of a user.
 
     A URL that cannot be read is quoted in pieces by such errors, so of those the type alone.
     """
@@ -162,7 +169,7 @@ def describe(error: Exception) -> str:
     if isinstance(error, ValueError) or kind == "ArgumentError":
         return f"{kind} (what it says is not shown, since it may quote a password)"
     said = (str(error).strip().splitlines() or [""])[0]
-    hidden = re.sub(r"\S*@", "…@", _SECRET.sub(r"\1…", said))
+    hidden = re.sub(r"\S*@", "…@", _USER.sub(r"\1…", _SECRET.sub(r"\1…", said)))
     return f"{kind}: {hidden[:_LONGEST].rstrip('.')}" if said else kind
 
 

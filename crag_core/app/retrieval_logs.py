@@ -13,6 +13,7 @@ from crag_core.experiments.logs.labels import gradable, questions_of
 from crag_core.experiments.logs.read import ReadLog
 from crag_core.experiments.logs.record import RetrievalLog
 from crag_core.experiments.logs.stages import Judged
+from crag_core.trace.grounding.citation_check import WORDS
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ def keep(read: ReadLog, name: str, workbench: Workbench) -> Imported:
     if not read.records:
         raise BadRecord(read.failure or "This log has no record.", hint="Map its fields, or choose another shape.")
     log = workbench.experiments.keep_log(RetrievalLog(name, read.shape, read.records))
-    found = questions_of(log, workbench.word_support)
+    found = questions_of(log, workbench.support(WORDS))
     labelled = workbench.experiments.keep_set(LabelledSet(log.name, found.questions)) if found.questions else None
     return Imported(log, labelled, found.unlabelled)
 
@@ -61,7 +62,7 @@ def judged(log: RetrievalLog, conditions: Conditions, workbench: Workbench) -> t
     asked = {one.key: one.record for one in gradable(log)}
     traces = workbench.experiments.scores(conditions).records(asked.keys())
     found = ((log.find(record), traces.get(key)) for key, record in asked.items())
-    meter = workbench.word_support
+    meter = workbench.support(WORDS)
     return tuple(Judged(trace, record, meter) for record, trace in found if record is not None and trace is not None)
 
 

@@ -19,6 +19,11 @@ _HALF = re.compile("[\ud800-\udfff]")
 _HINT = "Choose the JSON file that Share has saved for a run."
 
 
+def whole(text: str) -> str:
+    """Half a character of a pair, which UTF-8 cannot write, becomes the replacement character."""
+    return _HALF.sub("\ufffd", text)
+
+
 def read_record(content: bytes) -> Trace:
     """The run in an exported file; raises `BadRecord`.
 
@@ -29,8 +34,8 @@ def read_record(content: bytes) -> Trace:
     try:
         trace = Trace.from_json(content.decode("utf-8-sig"))
         written = trace.to_json()
-        if _HALF.search(written):
-            trace = Trace.from_json(_HALF.sub("\ufffd", written))
+        if whole(written) != written:
+            trace = Trace.from_json(whole(written))
     except UnicodeDecodeError as error:
         raise BadRecord(f"This is not a recorded run: not UTF-8 text ({error.reason}).", hint=_HINT) from None
     except BadRecord as error:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crag_core import evaluators
 from crag_core.app import config
+from crag_core.app.choice import Choice as Choice
+from crag_core.app.choice import Request, choose
 from crag_core.app.config import Config
 from crag_core.app.earlier_home import take_files, take_index
 from crag_core.app.model_servers import ModelServers
@@ -22,7 +23,6 @@ from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.prompts.messages import Prompts, prompts_in
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
 from crag_core.base.serialization import fingerprint
-from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import shipped
@@ -30,18 +30,10 @@ from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.cascade import Cascade, cascade_card, parse_cascade
 from crag_core.evaluators.named.evaluator import Calibrated, NamedEvaluator
 from crag_core.evaluators.named.names import is_named, parse_name
-from crag_core.evaluators.policies import (
-    DEFAULT,
-    OWN_JUDGE,
-    default_evaluator,
-    find_policy,
-    known_card,
-    load_policies,
-)
+from crag_core.evaluators.policies import OWN_JUDGE, known_card, load_policies
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
 from crag_core.evaluators.support import open_support
-from crag_core.evaluators.support.parts import SupportParts
 from crag_core.experiments.batch import Recorded
 from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.evaluators import KeptEvaluator
@@ -53,7 +45,6 @@ from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.observability.audit_log import AuditLog
 from crag_core.observability.logs import RunLog
 from crag_core.observability.metrics import Metrics
-from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.run import VERSION, Cooldown, Listener, WebMode, now
 from crag_core.pipeline.run_queue import RunQueue
 from crag_core.retrieval.chunking.split import Cut
@@ -63,9 +54,9 @@ from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.index.vector_store import VectorStorePassages
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.sandbox.documents import DRAWING, PAGE, DocumentProcesses
+from crag_core.retrieval.sandbox.messages import Limits
 from crag_core.storage.cache import TableCache, open_cache
 from crag_core.storage.history import open_history
-from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import DEPEND_ON_OTHERS
 from crag_core.websearch import PROVIDERS, SNAPSHOT
@@ -80,36 +71,6 @@ if TYPE_CHECKING:
 _DISK = ("", "disk")
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What a user chose for one run. `model` is "extractive", "ollama/NAME" or "openai/NAME".
-
-    `pinned` are ids of documents to be read whole; the corpus is searched beside them only with `search_too`.
-    `collection` is the one to search, "": all.
-    """
-
-    policy: Policy
-    evaluator: str
-    model: str = EXTRACTIVE
-    web: WebMode = WebMode.OFF
-    top_k: int = 6
-    pinned: tuple[str, ...] = ()
-    search_too: bool = False
-    collection: str = ""
-
-    def calls_by_action(self, *, condenses: bool = False) -> dict[Action, Calls]:
-        """The model calls of a question, by the action that it ends with; `condenses`: it follows others."""
-        searched = self.top_k if self.search_too or not self.pinned else 0
-        return budget(
-            self.policy,
-            known_card(self.evaluator),
-            len(self.pinned) + searched,
-            writer=self.model != EXTRACTIVE,
-            searches=self.web is not WebMode.OFF,
-            condenses=condenses,
-        )
-
-
 class Workbench:
     """Everything that is built once and shared by all sessions. Building it is cheap: models load at first use."""
 
@@ -119,15 +80,13 @@ class Workbench:
         self._embedders: dict[str, HuggingFaceEmbedder] = {}
         home = self.config.home
         take_index(home)
-        own = self.config.retriever
-        self.own_engine = OwnEngine(RETRIEVER, own, self.config.engine_timeout) if own else None
+        self.own_engine = self._engine_named(RETRIEVER, self.config.retriever)
         """In place of our own index, where the settings name one."""
-        own = self.config.vector_store
-        self.vector_store = OwnEngine(VECTOR_STORE, own, self.config.engine_timeout) if own else None
+        self.vector_store = self._engine_named(VECTOR_STORE, self.config.vector_store)
         """In place of the vectors in memory, likewise."""
         self.store = self._open_store()
         self.retriever = HybridRetriever(self.store)
-        self.places = Places(self.store, drawer().draw)
+        self.places = Places(self.store, processes(DRAWING).draw)
         self.meter = signal_meter()
         self.policies, self.problems = load_policies(settings=self.config)
         self.cache = open_cache(self.config.cache, home, self.config.cache_hours * 3600)
@@ -144,12 +103,15 @@ class Workbench:
         """For those who run questions for many people; `engine` does not look at it."""
         self._watch()
 
+    def _engine_named(self, variable: str, target: str) -> OwnEngine | None:
+        return OwnEngine(variable, target, self.config.engine_timeout) if target else None
+
     def _open_store(self) -> PassageStore:
         embedder = self.find_embedder(self.config.embedding)
         if self.own_engine is not None:
             return EngineStore(self.config.home, embedder, self.own_engine)
         recipe = Recipe(self.config.embedding, self.config.chunk_tokens, self.config.chunk_overlap)
-        home, read, find = self.config.home, parser().cut, self.find_embedder
+        home, read, find = self.config.home, processes().cut, self.find_embedder
         if (vectors := self.vector_store) is not None:
             return VectorStorePassages(home, embedder, read, vectors.ask, vectors.target, recipe, find)
         return PassageStore(home, embedder, read, recipe=recipe, find_embedder=find)
@@ -176,15 +138,13 @@ class Workbench:
         self.metrics.watch("crag_runs_waiting", lambda: self.run_queue.waiting)
         self.metrics.watch("crag_part_works", parts)
         self.metrics.watch("crag_model_server_busy", self.servers.calls_under_way)
-        self.metrics.watch("crag_index_documents", lambda: len(self.store.documents()), is_slow=True)
-        self.metrics.watch("crag_index_passages", self.store.count, is_slow=True)
+        self.metrics.watch("crag_index_documents", lambda: len(self.store.documents()))
+        self.metrics.watch("crag_index_passages", self.store.count)
 
     def problems_of_parts(self) -> dict[str, str]:
         """What the last use of each part met that no answer needs, "": it worked. Those that are off are left out."""
-        found = {"history": self.history.problem if self.history.is_on else None}
-        found |= {"audit": self.audit.problem if self.audit else None}
-        found |= {"cache": self.cache.problem if self.cache else None}
-        return {name: problem for name, problem in found.items() if problem is not None}
+        parts = {"history": self.history if self.history.is_on else None, "audit": self.audit, "cache": self.cache}
+        return {name: part.problem for name, part in parts.items() if part is not None}
 
     def using(self, settings: Config) -> Workbench:
         """A workbench with other settings that shares index, caches and embedding model with this one."""
@@ -241,7 +201,7 @@ class Workbench:
         made = Cut(self.config.chunk_tokens, self.config.chunk_overlap, tokenizer=tokenizer)
 
         def cut(content: bytes, name: str, cancel: Cancel) -> tuple[tuple[str, str], ...]:
-            chunks = page_parser().cut(content, name, made, cancel).chunks
+            chunks = processes(PAGE).cut(content, name, made, cancel).chunks
             return tuple((chunk.text, chunk.section) for chunk in chunks)
 
         return WebPages(cut, self.config.web_timeout)
@@ -255,19 +215,10 @@ class Workbench:
             named = "CRAG_PROMPTS: " if self.config.prompts else ""
             raise BadRecord(f"{named}{error.message}", hint=error.hint) from error
 
-    @property
-    def word_support(self) -> SupportMeter:
-        """The measure of support that asks nobody, whatever these settings say."""
-        return self._support(WORDS)
-
-    @property
-    def support(self) -> SupportMeter:
-        """Who measures what stands behind the sentences of an answer, by these settings."""
-        return self._support(self.config.support)
-
-    def _support(self, name: str) -> SupportMeter:
-        parts = SupportParts(shipped.EVALUATOR_FOLDER, self.meter.stop_words, self.servers.model, self.prompts)
-        return open_support(name, parts)
+    def support(self, name: str = "") -> SupportMeter:
+        """Who measures what stands behind the sentences of an answer; "": by these settings."""
+        name = name or self.config.support
+        return open_support(name, shipped.EVALUATOR_FOLDER, self.meter.stop_words, self.servers.model, self.prompts)
 
     def evaluator(
         self,
@@ -438,7 +389,7 @@ class Workbench:
             judge,
             llm=model,
             web="off" if choice.web is WebMode.OFF else self.searcher,
-            support=self.support,
+            support=self.support(),
             observers=tuple(one for one in listeners if one is not None) if observed else (),
             pause=pause,
             page_reader=None if choice.web is WebMode.OFF else self.page_reader,
@@ -475,7 +426,7 @@ def calibrated(kept: KeptEvaluator) -> Calibrated:
 
 @cache
 def spans(endpoint: str) -> Listener | None:
-    """One for the whole process, as `parser`: it follows LlamaIndex, which knows no end of that."""
+    """One for the whole process: it follows LlamaIndex, which knows no end of that."""
     if not endpoint:
         return None
     from crag_core.observability.spans import open_spans  # OpenTelemetry is heavy
@@ -484,21 +435,9 @@ def spans(endpoint: str) -> Listener | None:
 
 
 @cache
-def parser() -> DocumentProcesses:
-    """One for the whole process, whatever is indexed where: its own processes are few."""
-    return DocumentProcesses()
-
-
-@cache
-def page_parser() -> DocumentProcesses:
-    """One for the whole process, as `parser`, so that a page of the web waits for no document."""
-    return DocumentProcesses(PAGE)
-
-
-@cache
-def drawer() -> DocumentProcesses:
-    """One for the whole process, as `parser`."""
-    return DocumentProcesses(DRAWING)
+def processes(limits: Limits | None = None) -> DocumentProcesses:
+    """One of a kind for the whole process, whatever is indexed where; a page of the web waits for no document."""
+    return DocumentProcesses(limits)
 
 
 def build_pipeline(
@@ -511,30 +450,9 @@ def build_pipeline(
 ) -> CRAGQueryEngine:
     """The application's query engine over its index in one line; `evaluator` None: one that works without a server.
 
-    `preset` is the name of tuned thresholds, or the path of their file: they bring policy, evaluator and number of
-    passages. Without, thresholds start where policy and evaluator suggest. Raises `UnknownName`, `ModelMissing`, or
-    `BadRecord` for a preset of another policy or evaluator.
+    `preset` is the name of thresholds of the policy's file, or of tuned ones, or the path of their file, which bring
+    policy, evaluator and number of passages. Raises `UnknownName`, `ModelMissing`, or `WrongUse` for a preset of
+    another policy or evaluator.
     """
     workbench = Workbench(settings)
-    if preset:
-        choice = preset_choice(workbench, workbench.find_preset(preset), policy, evaluator, model)
-        return workbench.engine(replace(choice, web=WebMode(web)))
-    chosen = find_policy(policy or DEFAULT, workbench.config)
-    judge = evaluator or default_evaluator(chosen, model)
-    policy_now = workbench.suited(chosen, judge)
-    return workbench.engine(Choice(policy_now, judge, model, WebMode(web), workbench.config.top_k))
-
-
-def preset_choice(
-    workbench: Workbench, preset: TunedPreset, policy: str | None, evaluator: str | None, model: str
-) -> Choice:
-    """What a preset asks for; `BadRecord` where a policy or evaluator is named that it was not chosen for."""
-    chosen = preset.applied_to(find_policy(policy or preset.policy, workbench.config))
-    judge = preset.conditions.evaluator
-    if evaluator not in (None, judge):
-        raise BadRecord(
-            f"The preset {preset.name!r} was chosen for the evaluator {judge!r}, not for {evaluator!r}.",
-            hint="Thresholds belong to an evaluator: tune for this one too.",
-        )
-    known_card(judge)
-    return Choice(chosen, judge, model, top_k=preset.conditions.top_k)
+    return workbench.engine(choose(workbench, Request(policy, preset or None, evaluator, model, web=web)))

@@ -9,9 +9,7 @@ from crag_core.base.types.grades import EvaluatorCard
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.heuristic import HeuristicEvaluator
-from crag_core.evaluators.judges.llm import LLMEvaluator
-from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
-from crag_core.evaluators.judges.llm_list import LLMListEvaluator
+from crag_core.evaluators.judges.llm import LLMBatchEvaluator, LLMEvaluator, LLMListEvaluator
 from crag_core.evaluators.judges.llm_logprob import LLMLogprobEvaluator
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.signals import SignalsEvaluator
@@ -39,5 +37,4 @@ EVALUATORS: dict[str, EvaluatorClass] = {
 
 
 def cards() -> dict[str, EvaluatorCard]:
-    """What each known evaluator declares of itself, by name."""
     return {name: kind.card for name, kind in EVALUATORS.items()}

@@ -113,7 +113,6 @@ class Cascade:
         )
 
     def _on_scale(self, score: float) -> float:
-        """Piecewise linear."""
         card = self._second.card
         own, wanted = (0.0, card.lower, card.upper, 1.0), (0.0, *self._band, 1.0)
         at = 2 if score >= card.upper else 1 if score >= card.lower else 0

@@ -152,7 +152,6 @@ class CrossEncoderEvaluator:
         return why and why + self.advice
 
     def _grade(self, question: str, passage: Passage, scores: Sequence[tuple[float, float]], cut: str) -> Grade:
-        """From the two scores of each window; without any, there was nothing to read."""
         answering, topical = (max(found) for found in zip(*scores, strict=True)) if scores else (0.0, 0.0)
         parts = (("answering", answering), ("topical", topical))
         reason = f"answering {answering:.2f}, topical {topical:.2f}" if scores else "no text"
@@ -171,7 +170,6 @@ class CrossEncoderStripEvaluator(CrossEncoderEvaluator):
 
 
 def _read_settings(folder: Path) -> bytes | EvaluatorUnavailable:
-    """evaluator.json as it stands, or why it cannot be read."""
     try:
         return read_file(folder, SETTINGS)
     except EvaluatorUnavailable as error:

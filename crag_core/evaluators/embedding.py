@@ -36,7 +36,6 @@ class EmbeddingEvaluator:
         return cls(parts.embedder)
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
-        """Reuses the cosine that the retriever recorded, and embeds what has none."""
         started = time.perf_counter()
         cosines = {p.id: cosine for p in passages if (cosine := p.score("cosine")) is not None}
         unknown = [passage for passage in passages if passage.id not in cosines]

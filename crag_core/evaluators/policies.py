@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import BadRecord, UnknownName
@@ -26,25 +26,10 @@ PLAIN = "plain"
 _BASELINES = DATA / "baselines"
 
 
-class AgentSettings(Protocol):
-    """What may be set of the policy `agentic`."""
-
-    @property
-    def agent_few(self) -> int: ...
-
-    @property
-    def agent_cosine(self) -> float: ...
-
-    @property
-    def agent_iterations(self) -> int: ...
-
-
-def load_policies(
-    folder: Path = FOLDER, settings: AgentSettings | None = None
-) -> tuple[dict[str, Policy], tuple[str, ...]]:
+def load_policies(folder: Path = FOLDER, settings: Any = None) -> tuple[dict[str, Policy], tuple[str, ...]]:
     """(policies by name, the default first and those of a group last, what is wrong with files that cannot be used).
 
-    The policy `agentic` takes its rules and iterations from the KB_AGENT_ settings.
+    `settings` have `agent_few`, `agent_cosine` and `agent_iterations`, which the policy `agentic` takes.
     """
     found: dict[str, Policy] = {}
     problems = []
@@ -62,7 +47,6 @@ def load_policies(
 
 
 def _checked(policy: Policy) -> Policy:
-    """A policy whose evaluators there are."""
     try:
         known_card(policy.evaluator)
     except UnknownName as error:
@@ -70,14 +54,14 @@ def _checked(policy: Policy) -> Policy:
     return policy
 
 
-def _with_agent_settings(policy: Policy, settings: AgentSettings) -> Policy:
+def _with_agent_settings(policy: Policy, settings: Any) -> Policy:
     own = {"few_context": settings.agent_few, "high_vector_score": settings.agent_cosine}
     rules = ((name, own.get(name, argument)) for name, argument in policy.skip)
     skip = tuple(rule for rule in rules if rule != ("few_context", 0))  # 0: always grade
     return replace(policy, skip=skip, max_rounds=settings.agent_iterations)
 
 
-def find_policy(name: str, settings: AgentSettings | None = None) -> Policy:
+def find_policy(name: str, settings: Any = None) -> Policy:
     """A policy by name; `UnknownName` lists the known ones, `BadRecord` tells what is wrong with its file."""
     policies, problems = load_policies(settings=settings)
     if name not in policies:

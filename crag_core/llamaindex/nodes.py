@@ -69,7 +69,6 @@ def to_passage(scored: NodeWithScore, score_name: str = "retriever") -> Passage:
 
 
 def _own_scores(kept: object) -> Scores:
-    """The scores that `to_node` wrote."""
     items = kept.items() if isinstance(kept, dict) else ()
     numbers = ((str(key), value) for key, value in items if type(value) in (int, float))
     return tuple((key, float(value)) for key, value in numbers if abs(value) <= sys.float_info.max)

@@ -40,5 +40,4 @@ class OwnRetriever(BaseRetriever):
 
 
 def kind_of(retriever: BaseRetriever) -> str:
-    """Its class; of one that a setting names, that name."""
     return retriever.target if isinstance(retriever, OwnRetriever) else type(retriever).__name__

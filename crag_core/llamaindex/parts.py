@@ -35,7 +35,6 @@ WEB_TIMEOUT = 8.0
 
 
 def policy_of(given: str | Path | Policy) -> Policy:
-    """A policy by its name in `data/policies`, from a TOML file, or itself."""
     if isinstance(given, Policy):
         return given
     if isinstance(given, Path) or (isinstance(given, str) and given.endswith(".toml")):
@@ -46,7 +45,6 @@ def policy_of(given: str | Path | Policy) -> Policy:
 
 
 def model_of(given: LLM | LanguageModel | None) -> LanguageModel | None:
-    """A language model from any LLM of LlamaIndex."""
     if not isinstance(given, LLM):
         if given is None or hasattr(given, "complete_all"):
             return given

@@ -35,7 +35,6 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
 
 dispatcher = get_dispatcher(__name__)
-_FIXED = ("policy", "evaluator", "web", "node_scores")
 
 
 class CRAGPostprocessor(BaseNodePostprocessor):
@@ -59,11 +58,11 @@ class CRAGPostprocessor(BaseNodePostprocessor):
     says of them (`settings`, fields of `RunSettings`).
     """
 
-    policy: str = ""
-    evaluator: str = ""
-    web: str = "off"
+    policy: str = Field(default="", frozen=True)
+    evaluator: str = Field(default="", frozen=True)
+    web: str = Field(default="off", frozen=True)
     top_n: int | None = None
-    node_scores: str = "retriever"
+    node_scores: str = Field(default="retriever", frozen=True)
     on_trace: Callable[[Trace], None] | None = Field(default=None, exclude=True)
     _pipeline: Pipeline = PrivateAttr()
     _objects: tuple[str, ...] = PrivateAttr()
@@ -209,11 +208,6 @@ class CRAGPostprocessor(BaseNodePostprocessor):
             )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _FIXED:
-            raise WrongUse(
-                f"`{name}` of a CRAGPostprocessor is settled when it is made.",
-                hint=f"Make another: CRAGPostprocessor({name}=…, …).",
-            )
         if name == "top_n":
             _check_top_n(value)
         super().__setattr__(name, value)

@@ -94,7 +94,6 @@ class CRAGQueryEngine(RetrieverQueryEngine):
         )  # fmt: skip
 
     def with_retriever(self, retriever: BaseRetriever) -> Self:
-        """The same over another retriever."""
         other = self._with(self._pipeline_over(retriever))
         other._retriever = retriever
         return other
@@ -124,7 +123,6 @@ class CRAGQueryEngine(RetrieverQueryEngine):
         return as_async(await asyncio.to_thread(self._query, query_bundle))
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """The evidence, corrected."""
         if isinstance(query_bundle, RunQuery):
             under_way = query_bundle.under_way
             under_way.retrieve()
@@ -223,11 +221,9 @@ class CRAGQueryEngine(RetrieverQueryEngine):
         return self._with(self._pipeline.under(plain))
 
     def with_parts(self, **changes: Any) -> Self:
-        """The same with some of the `Parts` of its pipeline exchanged."""
         return self._with(self._pipeline.with_parts(**changes))
 
     def with_evaluator(self, evaluator: Evaluator) -> Self:
-        """The same with another evaluator."""
         judged = self._pipeline.with_parts(evaluator=evaluator)
         return self._with(judged.under(replace(self.settings, evaluator=evaluator.card)))
 

@@ -49,5 +49,4 @@ class CorpusQuery(QueryBundle):
 
 
 def _searched_with(asked: QueryBundle | None) -> tuple[Any, ...]:
-    """Image, texts and vector of a query."""
     return () if asked is None else (asked.image_path, asked.custom_embedding_strs, asked.embedding)

@@ -77,7 +77,7 @@ class LlamaIndexClient:
         timeouts: Timeouts = Timeouts(),
         asks_whole: bool = False,
         first: First | None = None,
-        no_probabilities: tuple[str, str] | None = None,
+        no_probabilities: tuple[str, str] = ("No log probabilities are handed on.", "Choose another evaluator."),
     ) -> None:
         self.name = name
         self._llm = llm
@@ -164,19 +164,14 @@ class LlamaIndexClient:
         yield reply.usage
 
     def _without_probabilities(self, said: str) -> NoLogProbabilities:
-        message, hint = self._no_probabilities or (
-            f"LlamaIndex hands on no log probabilities of {self.name}.",
-            "Choose another evaluator.",
-        )
+        message, hint = self._no_probabilities
         return NoLogProbabilities(message, hint=hint, said=said)
 
     def _explained(self, error: Exception, reading: Reading) -> Exception:
         if isinstance(error, CragError):
             return error
-        if summary := self._explain(error):
-            return summary
         wrong = reading.wrong_shape(error)
-        return (self._explain(wrong) if wrong else None) or error
+        return self._explain(error) or (self._explain(wrong) if wrong else None) or error
 
 
 class _Waiting:
@@ -201,13 +196,11 @@ class _Waiting:
             raise self._too_long(is_whole=limit == left) from None
 
     def _too_long(self, is_whole: bool) -> TooLong:
-        now = self._timeouts
+        now, smaller = self._timeouts, "Choose a smaller model."
         if is_whole:
-            return TooLong(f"took longer than {now.total:g} s in all for a reply", "Choose a smaller model.")
+            return TooLong(f"took longer than {now.total:g} s in all for a reply", smaller)
         if self.is_begun:
-            return TooLong(
-                f"fell silent for {now.between_tokens:g} s in the middle of a reply", "Choose a smaller model."
-            )
+            return TooLong(f"fell silent for {now.between_tokens:g} s in the middle of a reply", smaller)
         return TooLong(
             f"did not begin to answer within {now.first_token:g} s: it still loads the model, or serves others",
             "Wait and continue, or choose a smaller model.",
@@ -226,5 +219,4 @@ def _sound(messages: Messages) -> list[tuple[str, str]]:
 
 
 def _usage(response: ChatResponse | None, ended: str) -> Usage:
-    """One call, with the tokens that the server reported."""
     return Usage(1, *counts(response.raw if response else None), ended=ended)

@@ -22,7 +22,8 @@ ASKED_FROM = 1024
 """A shorter prompt fits every model, so nobody asks the server for its length, unless it is told what to read."""
 
 _TEMPLATE = 16  # tokens that a chat template puts around a message
-_RAISE, _MOST = 1.5, 4.0
+_LESS, _LEAST = 1.5, 4.0
+"""A refused prompt is taken to have so many times the tokens of its bound, where the server says none, and at most."""
 _TOO_LONG = re.compile(
     r"exceed\w*[^.]{0,40}context|context[^.]{0,40}(?:exceed|length|size|window)|prompt is too long|too many tokens|"
     r"maximum (?:context|model|input) length",
@@ -35,44 +36,41 @@ _READS = re.compile(r"n_ctx\D{1,5}(\d{1,9})|(?:context (?:size|length|window)|le
 class Capacity:
     """Of one model at one server. Only the loop of the model calls changes it.
 
-    `wanted`: tokens that a server is asked to read at once, `window`: those that it is taken to read. `per_bound`: its
-    tokens by those of `token_bound`, 1 until it counts more. `has_logprobs`: it has once told how probable the tokens
-    of a reply are.
+    `wanted`: tokens that a server is asked to read at once, `window`: those that it is taken to read. `has_logprobs`:
+    it has once told how probable the tokens of a reply are.
     """
 
     def __init__(self) -> None:
         self.wanted = self.window = CONTEXT_WINDOW
-        self.per_bound = 1.0
         self.asking = asyncio.Lock()
         self.is_asked = False
         self.has_logprobs = False
 
-    def fit(self, messages: Messages) -> tuple[Messages, int]:
-        """The messages with so much evidence as there is room for, the reply's tokens left free; and the tokens cut."""
-        reply = min(ANSWER_TOKENS, self.window // 2)
-        return fitted(messages, self.window - reply - _TEMPLATE * (len(messages) + 1), self._count)
+    def fit(self, messages: Messages, per_bound: float = 1.0) -> tuple[Messages, int]:
+        """The messages with so much evidence as there is room for, the reply's tokens left free; and the tokens cut.
 
-    def tokens(self, messages: Messages) -> int:
-        return sum(self._count(text) for _, text in messages)
+        `per_bound`: the server's tokens by those of `token_bound`.
+        """
+        reply = min(ANSWER_TOKENS, self.window // 2)
+        room = self.window - reply - _TEMPLATE * (len(messages) + 1)
+        return fitted(messages, room, lambda text: int(token_bound(text) * per_bound) + 1)
 
     def set_context_length(self, tokens: int | None) -> None:
         """What its server says that it reads at once, or is to; None: it does not say."""
         self.is_asked = True
         self.wanted = self.window = tokens or self.window
 
-    def record_usage(self, messages: Messages, tokens: int) -> None:
-        """A count above the bound raises it for what is sent from then on, fourfold at most; 0: it did not say."""
-        self.per_bound = min(max(self.per_bound, tokens / _bound(messages)), _MOST)
-
-    def has_refused(self, messages: Messages, words: str) -> None:
-        """The server found them too long, and may have said how long they are and what it reads."""
+    def refused(self, messages: Messages, words: str) -> float:
+        """How many tokens by its bound a prompt has that the server found too long; it may have said what it reads."""
         reads, counted = _number(_READS, words), _number(_COUNTED, words)
-        if reads:
-            self.window = min(self.window, reads)
-        self.record_usage(messages, counted or int(_bound(messages) * self.per_bound * _RAISE))
+        self.window = min(self.window, reads or self.window)
+        bound = tokens_in(messages) or 1.0
+        return min(max(counted / bound, 1.0) if counted else _LESS, _LEAST)
 
-    def _count(self, text: str) -> int:
-        return int(token_bound(text) * self.per_bound) + 1
+
+def tokens_in(messages: Messages) -> float:
+    """A bound of them, whatever the model."""
+    return sum(token_bound(text) + _TEMPLATE for _, text in messages)
 
 
 @lru_cache(512)
@@ -120,10 +118,6 @@ def describe_length(error: Exception, called: str, name: str) -> PromptTooLong |
         hint="Ask for fewer chunks, unpin long files, or choose a model with a longer context.",
         said=said,
     )
-
-
-def _bound(messages: Messages) -> float:
-    return sum(token_bound(text) + _TEMPLATE for _, text in messages) or 1.0
 
 
 def _number(pattern: re.Pattern[str], words: str) -> int | None:

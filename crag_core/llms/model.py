@@ -15,7 +15,7 @@ from crag_core.base.errors import ModelUnavailable, NoLogProbabilities, PromptTo
 from crag_core.base.protocols import Cancel, Clock, Messages, Reply
 from crag_core.base.types.steps import Usage
 from crag_core.llms.client import LlamaIndexClient, OnBegin, ignore
-from crag_core.llms.context_window import ASKED_FROM, Capacity
+from crag_core.llms.context_window import ASKED_FROM, Capacity, tokens_in
 from crag_core.llms.reply_errors import never_sent
 
 
@@ -121,24 +121,19 @@ class ServerModel:
         self._reads = reads
         self._asked_from = asked_from
 
-    async def _ask(self, messages: Messages, cancel: Cancel, ask: Ask[str], on_begin: OnBegin) -> Reply:
+    async def _ask(self, messages: Messages, cancel: Cancel, ask: Ask[Piece], on_begin: OnBegin) -> Reply:
+        """The whole of a reply that comes in pieces of text, or as one `Reply`."""
         texts: list[str] = []
-        usage = Usage(1)
+        reply, usage = Reply(""), Usage(1)
         async with aclosing(self._pieces(messages, cancel, ask, on_begin)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Usage):
                     usage = piece
+                elif isinstance(piece, Reply):
+                    reply = piece
                 else:
                     texts.append(piece)
-        return Reply("".join(texts), usage)
-
-    async def _ask_first(self, messages: Messages, cancel: Cancel, on_begin: OnBegin) -> Reply:
-        reply = Reply("")
-        async with aclosing(self._pieces(messages, cancel, self._client.first_token, on_begin)) as pieces:
-            async for piece in pieces:
-                reply = replace(reply, usage=piece) if isinstance(piece, Usage) else piece
-        self._capacity.has_logprobs = self._capacity.has_logprobs or bool(reply.top_logprobs)
-        return reply
+        return replace(reply, text="".join(texts) or reply.text, usage=usage)
 
     def complete(self, messages: Messages, cancel: Cancel, schema: dict[str, Any] | None = None) -> Reply:
         reply = self.complete_all([messages], cancel, schema)[0]
@@ -160,8 +155,10 @@ class ServerModel:
     async def _first_tokens(self, chats: Sequence[Messages], cancel: Cancel) -> list[Reply | Exception]:
         """The first chat goes alone until the server has once told log probabilities, since it may know of none."""
 
-        def ask(messages: Messages, on_begin: OnBegin) -> Awaitable[Reply]:
-            return self._ask_first(messages, cancel, on_begin)
+        async def ask(messages: Messages, on_begin: OnBegin) -> Reply:
+            reply = await self._ask(messages, cancel, self._client.first_token, on_begin)
+            self._capacity.has_logprobs = self._capacity.has_logprobs or bool(reply.top_logprobs)
+            return reply
 
         alone = 0 if self._capacity.has_logprobs else 1
         found = await _together(chats[:alone], ask)
@@ -186,17 +183,22 @@ class ServerModel:
                 call.is_begun = True
                 on_begin()
 
+            per_bound = 1.0
             for again in range(2):
-                short, cut = await self._fit(messages)
+                await self._learn_length(messages)
+                short, cut = self._capacity.fit(messages, per_bound)
                 sent = [] if (told := SENT.get()) is None else told
                 sent.append(messages)
                 try:
                     async with aclosing(ask(short, begin)) as pieces:
                         async for piece in pieces:
-                            yield self._counted(piece, short, cut, again) if isinstance(piece, Usage) else piece
+                            if isinstance(piece, Usage):
+                                yield replace(piece, cut=cut, calls=piece.calls + again)
+                            else:
+                                yield piece
                     return
                 except PromptTooLong as error:
-                    self._capacity.has_refused(short, error.said)
+                    per_bound = self._capacity.refused(short, error.said)
                     if call.is_begun or again:
                         raise
                 except ModelUnavailable as error:
@@ -204,20 +206,15 @@ class ServerModel:
                         sent[:] = [one for one in sent if one is not messages]
                     raise
 
-    async def _fit(self, messages: Messages) -> tuple[Messages, int]:
+    async def _learn_length(self, messages: Messages) -> None:
         capacity = self._capacity
         async with capacity.asking:
-            if not capacity.is_asked and capacity.tokens(messages) > self._asked_from:
+            if not capacity.is_asked and tokens_in(messages) > self._asked_from:
                 try:
                     async with asyncio.timeout(_LOOKING):
                         capacity.set_context_length(await self._reads())
                 except Exception as error:  # it fails at the call itself or not at all
                     capacity.is_asked = not never_sent(error)
-        return capacity.fit(messages)
-
-    def _counted(self, usage: Usage, sent: Messages, cut: int, again: int) -> Usage:
-        self._capacity.record_usage(sent, usage.prompt_tokens)
-        return replace(usage, cut=cut, calls=usage.calls + again)
 
 
 async def _together(

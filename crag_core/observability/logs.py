@@ -29,16 +29,14 @@ def show_logs(form: str) -> None:
         for handler in [one for one in logger.handlers if isinstance(one, Lines)]:
             logger.removeHandler(handler)
         if form != "off":
-            logger.addHandler(Lines(form))
+            lines = Lines()
+            lines.setFormatter(JsonLines() if form == "json" else TextLines())
+            logger.addHandler(lines)
             logger.setLevel(logging.INFO)
 
 
 class Lines(logging.StreamHandler):  # type: ignore[type-arg]  # of standard error as it is now
     """Records as lines on standard error; one that cannot be written is lost, and costs a run nothing."""
-
-    def __init__(self, form: str) -> None:
-        super().__init__()
-        self.setFormatter(JsonLines() if form == "json" else TextLines())
 
     def handleError(self, record: logging.LogRecord) -> None:
         """The usual one reports it on standard error, which is what could not be written to."""
@@ -150,18 +148,7 @@ class RunLog(Listener):
     """Safe to share between sessions."""
 
     def opened(self, trace: Trace) -> None:
-        made = trace.settings
-        _log(
-            logging.INFO,
-            "begun",
-            trace,
-            policy=made.policy.name,
-            evaluator=made.evaluator.name,
-            model=made.writer,
-            web=made.web_mode,
-            settings=trace.fingerprint,
-            carried_on=bool(trace.steps),
-        )
+        _log(logging.INFO, "begun", trace, **settings_of(trace))
 
     def finished(self, step: Step, trace: Trace) -> None:
         is_failed = step.state is StepState.FAILED
@@ -173,17 +160,24 @@ class RunLog(Listener):
         _log(level, "step", trace, step=step.name, state=step.state.value, **costs, **error)
 
     def ended(self, attempt: Attempt) -> None:
-        trace = attempt.trace
-        _log(
-            logging.ERROR if attempt.bug else logging.INFO,
-            "ended",
-            trace,
-            ending=attempt.ending.value,
-            action=trace.decision.verdict.value if trace.decision and trace.decision.verdict else None,
-            answer=answer_kind(trace) or None,
-            **_costs(trace.seconds, trace.usage),
-            **({"bug": attempt.bug} if attempt.bug else {}),
-        )
+        trace, bug = attempt.trace, attempt.bug
+        verdict = trace.decision.verdict if trace.decision else None
+        told: dict[str, object] = {"ending": attempt.ending.value, "action": verdict and verdict.value}
+        told |= {"answer": answer_kind(trace) or None, **_costs(trace.seconds, trace.usage)}
+        _log(logging.ERROR if bug else logging.INFO, "ended", trace, **told, **({"bug": bug} if bug else {}))
+
+
+def settings_of(trace: Trace) -> dict[str, str | bool]:
+    """Under what a run is made, for logs and spans."""
+    made = trace.settings
+    return {
+        "policy": made.policy.name,
+        "evaluator": made.evaluator.name,
+        "model": made.writer,
+        "web": made.web_mode,
+        "settings": trace.fingerprint,
+        "carried_on": bool(trace.steps),
+    }
 
 
 def _costs(seconds: float, usage: Usage) -> dict[str, object]:

@@ -9,11 +9,8 @@ from __future__ import annotations
 import errno
 import logging
 import socket
-import threading
-import time
 from collections import Counter as Count
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from prometheus_client import (
     CollectorRegistry,
@@ -55,76 +52,38 @@ KNOWN: dict[str, tuple[str, str]] = {
     "crag_part_works": ("0: the last use of this part (history, cache, audit) failed", "part"),
 }
 """Meaning and label of each gauge that can be watched; "": it has none."""
-SLOW_S = 30.0
-"""A slow figure is read at most so often, beside the scrape, which takes the last one."""
-
-
-@dataclass
-class _Source:
-    read: Read
-    is_slow: bool
-    last: Mapping[str, float] | None = None
-    read_at: float = float("-inf")
-    has_failed: bool = False
-    is_reading: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Gauges(Collector):
-    """Those of `KNOWN` that have a source. A source that raises is left out of that scrape, and logged once.
-
-    A slow source, such as one that asks a server, is read in a thread of its own: a scrape never waits for it, and the
-    first one goes without.
-    """
+    """Those of `KNOWN` that have a source. A source that raises is left out of that scrape, and logged once."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._sources: dict[str, _Source] = {}
+        self.sources: dict[str, Read] = {}
+        self._failed: set[str] = set()
         registry.register(self)
-
-    def watch(self, name: str, read: Read, *, is_slow: bool = False) -> None:
-        """A later source takes the place of an earlier one. Raises ValueError for a name that is not in `KNOWN`."""
-        if name not in KNOWN:
-            raise ValueError(f"expected one of {', '.join(KNOWN)}, found {name}")
-        self._sources[name] = _Source(read, is_slow)
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
         """So that registering reads nothing."""
         yield from map(_family, KNOWN)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        for name, source in tuple(self._sources.items()):
-            if not source.is_slow:
-                _read(name, source)
-            elif time.monotonic() - source.read_at >= SLOW_S and source.is_reading.acquire(blocking=False):
-                threading.Thread(target=_read_slow, args=(name, source), name=name, daemon=True).start()
+        for name, read in tuple(self.sources.items()):
             family = _family(name)
-            for value, number in (source.last or {}).items():
-                family.add_metric([value] if KNOWN[name][1] else [], number)
+            try:
+                found = read()
+            except Exception as error:  # whatever a source meets must not cost the other figures
+                if name not in self._failed:
+                    self._failed.add(name)
+                    _LOG.warning("%s cannot be read: %s", name, type(error).__name__)
+                continue
+            for value, number in (found if isinstance(found, Mapping) else {"": found}).items():
+                family.add_metric([value] if KNOWN[name][1] else [], float(number))
             yield family
 
 
 def _family(name: str) -> GaugeMetricFamily:
     meaning, label = KNOWN[name]
     return GaugeMetricFamily(name, meaning, labels=[label] if label else [])
-
-
-def _read_slow(name: str, source: _Source) -> None:
-    try:
-        _read(name, source)
-        source.read_at = time.monotonic()
-    finally:
-        source.is_reading.release()
-
-
-def _read(name: str, source: _Source) -> None:
-    try:
-        found = source.read()
-        numbers = found if isinstance(found, Mapping) else {"": found}
-        source.last = {str(value): float(number) for value, number in numbers.items()}
-    except Exception as error:  # whatever a source meets must not cost the other figures
-        source.last = None
-        if not source.has_failed:
-            source.has_failed = True
-            _LOG.warning("%s cannot be read: %s", name, type(error).__name__)
 
 
 # --- metrics of runs --------------------------------------------------------------------------------------------------
@@ -183,9 +142,9 @@ class Metrics(Listener):
         self._answers = counter("answers", "Answers by state", "state")
         self._start_at_zero()
 
-    def watch(self, name: str, read: Read, *, is_slow: bool = False) -> None:
-        """Ask `read` for a gauge at every scrape, see `Gauges`."""
-        self._gauges.watch(name, read, is_slow=is_slow)
+    def watch(self, name: str, read: Read) -> None:
+        """Ask `read` for a gauge of `KNOWN` at every scrape."""
+        self._gauges.sources[name] = read
 
     def opened(self, trace: Trace) -> None:
         self._under_way.inc()
@@ -228,10 +187,6 @@ class Metrics(Listener):
             summary.final_count,
             extra={"crag": {"run": run, **_describe(summary)}},
         )
-
-    def serve(self, port: int, address: str = "127.0.0.1") -> None:
-        """Answer Prometheus at `port` for the rest of the process; raises `PortUnavailable`."""
-        serve(self.registry, port, address)
 
     def _observe_path(self, run: Measured) -> None:
         if run.action is None:

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from llama_index_instrumentation import get_dispatcher
@@ -27,10 +27,14 @@ from pydantic import PrivateAttr
 from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.types.steps import Step, StepState
 from crag_core.llms.servers import shown
-from crag_core.observability.logs import redact
+from crag_core.observability.logs import redact, settings_of
 from crag_core.pipeline.run import Attempt, Listener
 from crag_core.trace.summary import Ending, answer_kind, measure
 from crag_core.trace.trace import Trace
+
+_LOG = logging.getLogger("crag.telemetry")
+_LAST_CHANCE_S = 2.0
+"""How long the end of the process waits for what is not sent yet."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +45,6 @@ class Place:
     before: Place | None
     step: str = ""
     span: Span | None = None
-
-    @property
-    def innermost(self) -> Span:
-        return self.span or self.run
 
 
 PLACE: ContextVar[Place | None] = ContextVar("crag_place", default=None)
@@ -57,41 +57,28 @@ class Spans(Listener):
         self._tracer = provider.get_tracer("crag_core", version)
 
     def opened(self, trace: Trace) -> None:
-        made = trace.settings
-        span = self._tracer.start_span(
-            "crag.run",
-            attributes={
-                "crag.run": trace.id,
-                "crag.policy": made.policy.name,
-                "crag.evaluator": made.evaluator.name,
-                "crag.model": made.writer,
-                "crag.web": made.web_mode,
-                "crag.settings": trace.fingerprint,
-                "crag.carried_on": bool(trace.steps),
-            },
-        )
+        told = {"run": trace.id, **settings_of(trace)}
+        span = self._tracer.start_span("crag.run", attributes={f"crag.{name}": one for name, one in told.items()})
         PLACE.set(Place(span, PLACE.get()))
 
     def started(self, name: str) -> None:
-        place = PLACE.get()
-        if place is not None:
+        if place := PLACE.get():
             # The span of a step that had nothing to do is never ended, and so never sent.
             span = self._tracer.start_span(f"crag.step.{name}", context=set_span_in_context(place.run))
-            PLACE.set(Place(place.run, place.before, name, span))
+            PLACE.set(replace(place, step=name, span=span))
 
     def finished(self, step: Step, trace: Trace) -> None:
         place = PLACE.get()
         if place is None or place.span is None or place.step != step.name:
             return
-        place.span.set_attributes(
-            {
-                "crag.step": step.name,
-                "crag.state": step.state.value,
-                "crag.seconds": step.seconds,
-                "crag.model_calls": step.usage.calls,
-                "crag.prompt_tokens": step.usage.prompt_tokens,
-                "crag.completion_tokens": step.usage.completion_tokens,
-            }
+        _set(
+            place.span,
+            step=step.name,
+            state=step.state.value,
+            seconds=step.seconds,
+            model_calls=step.usage.calls,
+            prompt_tokens=step.usage.prompt_tokens,
+            completion_tokens=step.usage.completion_tokens,
         )
         if step.state is StepState.FAILED:
             fail(place.span, step.error or "CragError", redact(step.summary, trace))
@@ -99,17 +86,36 @@ class Spans(Listener):
         PLACE.set(Place(place.run, place.before))
 
     def ended(self, attempt: Attempt) -> None:
-        place = PLACE.get()
+        place, trace = PLACE.get(), attempt.trace
         if place is None:
             return
-        place.run.set_attribute("crag.ending", attempt.ending.value)
+        _set(place.run, ending=attempt.ending.value)
         if not attempt.bug:  # what is left then need not make sense
-            place.run.set_attributes(_figures(attempt.trace))
-        failure = attempt.trace.failure
+            run = measure(trace, 0.0)
+            _set(
+                place.run,
+                action=run.action.value if run.action else None,
+                score=run.score,
+                correction=run.strategy or None,
+                searched=run.searched,
+                improved=run.improved,
+                passages=len(trace.passages or ()),
+                grades=run.graded + run.ungraded,
+                ungraded=run.ungraded,
+                cached=run.cached,
+                model_calls=run.calls,
+                prompt_tokens=run.prompt_tokens,
+                completion_tokens=run.completion_tokens,
+                answer=answer_kind(trace) or None,
+            )
         if attempt.ending is Ending.FAILED:
-            fail(place.run, attempt.bug or (failure.error if failure else "") or "CragError")
+            fail(place.run, attempt.bug or (trace.failure.error if trace.failure else "") or "CragError")
         place.run.end()
         PLACE.set(place.before)
+
+
+def _set(span: Span, **attributes: str | float | bool | None) -> None:
+    span.set_attributes({f"crag.{name}": value for name, value in attributes.items() if value is not None})
 
 
 def fail(span: Span, kind: str, message: str = "") -> None:
@@ -117,29 +123,6 @@ def fail(span: Span, kind: str, message: str = "") -> None:
     span.set_status(Status(StatusCode.ERROR, kind))
     text = {"exception.message": message} if message else {}
     span.add_event("exception", {"exception.type": kind} | text)
-
-
-def _figures(trace: Trace) -> dict[str, str | float | int | bool]:
-    run = measure(trace, 0.0)
-    found = {
-        "crag.action": run.action.value if run.action else None,
-        "crag.score": run.score,
-        "crag.correction": run.strategy or None,
-        "crag.searched": run.searched,
-        "crag.improved": run.improved,
-        "crag.passages": len(trace.passages or ()),
-        "crag.grades": run.graded + run.ungraded,
-        "crag.ungraded": run.ungraded,
-        "crag.cached": run.cached,
-        "crag.model_calls": run.calls,
-        "crag.prompt_tokens": run.prompt_tokens,
-        "crag.completion_tokens": run.completion_tokens,
-        "crag.answer": answer_kind(trace) or None,
-    }
-    return {name: value for name, value in found.items() if value is not None}
-
-
-# --- LlamaIndex's calls -----------------------------------------------------------------------------------------------
 
 
 class LlamaSpans(BaseSpanHandler[BaseSpan]):
@@ -152,7 +135,6 @@ class LlamaSpans(BaseSpanHandler[BaseSpan]):
     def __init__(self, tracer: Tracer) -> None:
         super().__init__()
         self._tracer = tracer
-        self._open = {}
 
     def span_enter(
         self, id_: str, bound_args: Any, instance: Any = None, parent_id: str | None = None, tags: Any = None, **_: Any
@@ -160,22 +142,21 @@ class LlamaSpans(BaseSpanHandler[BaseSpan]):
         place = PLACE.get()
         if place is None:
             return
-        parent, step = self._open.get(parent_id or "", (place.innermost, place.span))
+        innermost = place.span or place.run
+        parent, step = self._open.get(parent_id or "", (innermost, place.span))
         if step is not place.span:  # a step has begun since: the call is its own
-            parent = place.innermost
+            parent = innermost
         span = self._tracer.start_span(id_.partition("-")[0], context=set_span_in_context(parent))
         model = getattr(instance, "model", None) or getattr(instance, "model_name", None)
         if isinstance(model, str) and not os.path.isabs(model):  # a path says something of the machine
             span.set_attribute("gen_ai.request.model", model)
         self._open[id_] = (span, place.span)
 
-    def span_exit(self, id_: str, bound_args: Any, instance: Any = None, result: Any = None, **_: Any) -> None:
+    def span_exit(self, id_: str, *arguments: Any, **_: Any) -> None:
         if found := self._open.pop(id_, None):
             found[0].end()
 
-    def span_drop(
-        self, id_: str, bound_args: Any, instance: Any = None, err: BaseException | None = None, **_: Any
-    ) -> None:
+    def span_drop(self, id_: str, *arguments: Any, err: BaseException | None = None, **_: Any) -> None:
         if found := self._open.pop(id_, None):
             fail(found[0], type(err).__name__)
             found[0].end()
@@ -186,12 +167,24 @@ class LlamaSpans(BaseSpanHandler[BaseSpan]):
     prepare_to_exit_span = prepare_to_drop_span = new_span
 
 
-# --- where they are sent ----------------------------------------------------------------------------------------------
+class _Exporter(OTLPSpanExporter):
+    """Logs once when spans do not arrive at `place`, and once when they do again."""
 
+    place = ""
+    _is_away = False
 
-_LOG = logging.getLogger("crag.telemetry")
-_LAST_CHANCE_S = 2.0
-"""How long the end of the process waits for what is not sent yet."""
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        try:
+            result = super().export(spans)
+        except Exception:  # whatever a network can do must not end the thread that sends
+            result = SpanExportResult.FAILURE
+        is_away = result is SpanExportResult.FAILURE
+        if is_away and not self._is_away:
+            _LOG.warning("Spans do not arrive at %s; those that cannot wait are dropped.", self.place)
+        elif self._is_away and not is_away:
+            _LOG.info("Spans arrive at %s again.", self.place)
+        self._is_away = is_away
+        return result
 
 
 def open_spans(endpoint: str, version: str) -> Listener:
@@ -211,37 +204,16 @@ def _provider(endpoint: str, version: str) -> TracerProvider:
         resource = resource.merge(Resource({SERVICE_NAME: "crag-explorer"}))
     # The SDK's own variable wins; the setting may have come from a file .env, which the SDK does not read.
     own = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-    exporter = OTLPSpanExporter(None if own else f"{endpoint.rstrip('/')}/v1/traces")
+    exporter = _Exporter(None if own else f"{endpoint.rstrip('/')}/v1/traces")
+    exporter.place = shown(own or endpoint)
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(_log_changes(exporter, shown(own or endpoint))))
+    provider.add_span_processor(BatchSpanProcessor(exporter))
     _close_at_exit(provider)
     # It would log every batch that does not arrive, and every span that has no room in the queue.
     noisy = logging.getLogger("opentelemetry")
     noisy.addHandler(logging.NullHandler())
     noisy.propagate = False
     return provider
-
-
-def _log_changes(exporter: Any, place: str) -> Any:
-    """The exporter, logging once when spans do not arrive, and once when they do again."""
-    export, is_away = exporter.export, False
-
-    def export_and_log(spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        nonlocal is_away
-        try:
-            result: SpanExportResult = export(spans)
-        except Exception:  # whatever a network can do must not end the thread that sends
-            result = SpanExportResult.FAILURE
-        if (result is SpanExportResult.FAILURE) != is_away:
-            is_away = not is_away
-            if is_away:
-                _LOG.warning("Spans do not arrive at %s; those that cannot wait are dropped.", place)
-            else:
-                _LOG.info("Spans arrive at %s again.", place)
-        return result
-
-    exporter.export = export_and_log
-    return exporter
 
 
 def _close_at_exit(provider: TracerProvider) -> None:

@@ -1,12 +1,12 @@
-"""Shares, times and costs of many runs, in total and over time, and the targets of description 000. Pure."""
+"""Shares, times and costs of many runs, in total and over time, and the targets of description 000."""
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import quantiles
 
 from crag_core.base.types.decisions import Action
 from crag_core.trace.summary import Ending, Measured
@@ -108,18 +108,6 @@ def over_time(runs: Sequence[Measured], edges: Sequence[float]) -> tuple[Figures
     return tuple(map(figures, parts))
 
 
-def quantile(values: Sequence[float], share: float) -> float | None:
-    """The value that `share` in 0..1 of the values do not exceed, between two of them in proportion (Hyndman and Fan's
-    definition 7, as numpy has it); None of nothing."""
-    if not values:
-        return None
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    low = math.floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
-
-
 def own_retrieval_ms(run: Measured) -> float | None:
     """Without what the web provider took."""
     return None if run.retrieval_ms is None else run.retrieval_ms - (run.provider_ms or 0.0)
@@ -127,7 +115,10 @@ def own_retrieval_ms(run: Measured) -> float | None:
 
 def _times(found: Iterable[float | None]) -> Times:
     known = [one for one in found if one is not None]
-    return Times(quantile(known, 0.5), quantile(known, 0.95), len(known))
+    if not known:
+        return Times(None, None, 0)
+    cuts = quantiles(known, n=20, method="inclusive") if len(known) > 1 else known * 19
+    return Times(cuts[9], cuts[18], len(known))
 
 
 def _share(found: Iterable[bool]) -> Share:

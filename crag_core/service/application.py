@@ -20,11 +20,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from crag_core.app.background_jobs import Job
+from crag_core.app.uploads import whole
 from crag_core.base import errors
 from crag_core.base.errors import CragError
 from crag_core.pipeline.run import VERSION
 from crag_core.service import schemas
-from crag_core.service.answers import whole
 from crag_core.service.guards import Guard, Refused, Rules, error_body, extra_headers
 from crag_core.service.service import RunBroke, Service, UnderWay, UnknownRun
 from crag_core.trace.summary import ending_of
@@ -86,9 +86,9 @@ Served = Annotated[Service, Depends(_service)]
 )
 async def query(asked: schemas.QueryRequest, request: Request, service: Served) -> schemas.QueryResponse:
     """The whole run: retrieve, grade, decide, correct, answer. Kept in the history. Who leaves stops it."""
-    begun, carry_on = await run_in_threadpool(service.begin_query, asked, _who(request))
-    ticket = service.workbench.run_queue.join()
-    job, is_kept = service.run_job(begun, carry_on, ticket)
+    who = request.client.host if request.client else ""
+    begun, carry_on = await run_in_threadpool(service.begin_query, asked, who)
+    job, is_kept = service.run_job(begun, carry_on)
     trace = await _result(job, request)
     return await run_in_threadpool(service.query_response, trace, is_kept=is_kept(), with_record=asked.record)
 
@@ -98,8 +98,7 @@ async def query(asked: schemas.QueryRequest, request: Request, service: Served) 
 )
 async def route(asked: schemas.RouteRequest, request: Request, service: Served) -> schemas.RouteResponse:
     """The evaluator grades the contexts, the policy decides. No index, no web, nothing generated."""
-    ticket = service.workbench.run_queue.join()
-    return await _result(service.route_job(asked, ticket), request)
+    return await _result(service.route_job(asked), request)
 
 
 @router.post("/reroute", summary="Decide a recorded run again", responses=_responses(400, 401, 404, 413, 422, 503))
@@ -117,7 +116,7 @@ async def health(request: Request, response: Response, service: Served) -> schem
     """Needs no token; without one it is not told what is wrong with a part."""
     found = await run_in_threadpool(service.health)
     rules: Rules = request.app.state.rules
-    if not rules.tokens.lets_in(request.headers.get("authorization", "")):
+    if not rules.lets_in(request.headers.get("authorization", "")):
         parts = {name: part.model_copy(update={"problem": ""}) for name, part in found.parts.items()}
         found = found.model_copy(update={"parts": parts})
     response.status_code = 200 if found.status in ("ok", "degraded") else 503
@@ -155,11 +154,6 @@ def make_application(service: Service, rules: Rules) -> FastAPI:
     application.include_router(router)
     application.include_router(public)
     return application
-
-
-def _who(request: Request) -> str:
-    """Who shares pauses between web searches with nobody."""
-    return request.client.host if request.client else ""
 
 
 async def _result(job: Job[Any, R], request: Request) -> R:

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crag_core.app.cli.options import add_choice, check_collection, with_thresholds
+from crag_core.app.choice import Request, choose
+from crag_core.app.cli.options import add_choice, check_collection
 from crag_core.app.config import Config, check_tokens, listed
-from crag_core.app.configuration_text import choose
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import CragError, WrongUse, as_typed
 from crag_core.observability.logs import show_logs
+from crag_core.observability.metrics import serve as serve_metrics
 from crag_core.pipeline.run import WebMode
 
 PORT = 8600
@@ -34,7 +35,7 @@ def add_commands(commands: Any) -> None:
 
 def serve(options: argparse.Namespace) -> int:
     """Returns when the server has broken off; else the program ends by a signal."""
-    from crag_core.service.guards import LOCAL_NAMES, Rules, Tokens
+    from crag_core.service.guards import LOCAL_NAMES, Rules
     from crag_core.service.server import Serving, listen
     from crag_core.service.service import Service
 
@@ -43,25 +44,14 @@ def serve(options: argparse.Namespace) -> int:
     workbench = Workbench()
     settings = workbench.config
     tokens = (*settings.service_tokens, *read_tokens(options.token_file))
-    chosen = choose(workbench, options.policy, options.evaluator, options.model, options.preset)
-    check_collection(options.collection, workbench)
     web = WebMode(options.web or (WebMode.AUTO if settings.web == WebMode.AUTO else WebMode.OFF))
+    choice = choose(workbench, replace(Request.of(options), web=web))
+    check_collection(options.collection, workbench)
     if web is not WebMode.OFF:
         workbench.searcher  # noqa: B018  a bad address is refused here, not at the first search
-    choice = replace(
-        chosen,
-        policy=with_thresholds(chosen.policy, options),
-        web=web,
-        top_k=options.top_k or chosen.top_k,
-        collection=options.collection,
-    )
     show_logs(settings.log)
     hosts = frozenset(name.lower() for name in listed(settings.service_hosts))
-    rules = Rules(
-        Tokens.of(tokens),
-        hosts or (None if tokens else LOCAL_NAMES),
-        frozenset(listed(settings.service_origins)),
-    )
+    rules = Rules(tokens, hosts or (None if tokens else LOCAL_NAMES), frozenset(listed(settings.service_origins)))
     listener = listen(options.host, options.port, only_here=not tokens)
     service = Service(workbench, choice)
     serving = Serving(service, rules, listener)
@@ -78,7 +68,7 @@ def _told(options: argparse.Namespace, settings: Config, workbench: Workbench, *
     lines = [f"serving at http://{host}:{options.port}, {who}; Ctrl-C ends it"]
     if settings.metrics_port:
         try:
-            workbench.metrics.serve(settings.metrics_port, settings.metrics_address)
+            serve_metrics(workbench.metrics.registry, settings.metrics_port, settings.metrics_address)
         except CragError as error:  # no reason not to answer
             lines.append(f"note: {error}")
     return "\n".join(lines)

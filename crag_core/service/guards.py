@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import logging
+import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MEGABYTE = 2**20
@@ -47,28 +48,20 @@ class Refused(HTTPException):
 
 
 @dataclass(frozen=True)
-class Tokens:
-    """Those that are let in; none: everybody is. Compared in a time that tells nothing of them."""
-
-    digests: tuple[bytes, ...] = ()
-
-    @classmethod
-    def of(cls, tokens: Collection[str]) -> Tokens:
-        return cls(tuple(_digest(token) for token in tokens))
-
-    def lets_in(self, authorization: str) -> bool:
-        kind, _, given = authorization.partition(" ")
-        is_known = [hmac.compare_digest(_digest(given.strip()), one) for one in self.digests]  # each, whatever comes
-        return not self.digests or (kind.lower() == "bearer" and any(is_known))
-
-
-@dataclass(frozen=True)
 class Rules:
-    """`hosts` None: whatever name it is called by. `origins` are pages that may call it from a browser."""
+    """No `tokens`: everybody is let in. `hosts` None: whatever name it is called by. `origins` are pages that may call
+    it from a browser.
+    """
 
-    tokens: Tokens = field(default_factory=Tokens)
+    tokens: tuple[str, ...] = field(default=(), repr=False)
     hosts: frozenset[str] | None = LOCAL_NAMES
     origins: frozenset[str] = frozenset()
+
+    def lets_in(self, authorization: str) -> bool:
+        """In a time that tells nothing of the tokens."""
+        kind, _, given = authorization.partition(" ")
+        is_known = [hmac.compare_digest(_digest(given.strip()), _digest(one)) for one in self.tokens]
+        return not self.tokens or (kind.lower() == "bearer" and any(is_known))
 
 
 class Guard:
@@ -80,81 +73,58 @@ class Guard:
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
-            return  # a WebSocket is refused by saying nothing
-        started, status = time.perf_counter(), 0
+        if scope["type"] != "http":  # a WebSocket is refused by saying nothing
+            return
+        started, status, size = time.perf_counter(), 0, 0
 
         async def say(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
+                MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
-        held = _Held(self)
+        async def take() -> Message:
+            """Counted as it comes: a header may say less, or nothing."""
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            self._held += len(message.get("body", b""))
+            if size > _most(scope):
+                raise Refused(*_too_large(scope))
+            if self._held > MOST_HELD:
+                raise Refused(*_TOO_MUCH)
+            return message
+
         try:
             if refused := self._refuse(scope):
-                await _answer(say, *refused)
+                code, error, hint = refused
+                await JSONResponse(error_body(error, hint, "Refused"), code, extra_headers(code))(scope, receive, say)
             else:
-                await self._app(scope, held.counted(scope, receive), say)
+                await self._app(scope, take, say)
         except Exception:  # a bug: its answer is on its way, and here is where it is seen
             _LOG.exception("An error that is none of the expected ones")
             if not status:
                 raise
         finally:
-            held.release()
+            self._held -= size
             _log(scope, status, time.perf_counter() - started)
 
     def _refuse(self, scope: Scope) -> tuple[int, str, str] | None:
         headers, rules = Headers(scope=scope), self._rules
-        host = headers.get("host", "")
-        if rules.hosts is not None and _without_port(host).lower() not in rules.hosts:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        length = headers.get("content-length", "0")
+        if rules.hosts is not None and re.sub(r":\d+$", "", host).lower() not in rules.hosts:
             return 400, "Expected a name that this service is called by, found another Host.", "Set CRAG_SERVICE_HOSTS."
-        origin = headers.get("origin")
-        own = {f"{scheme}://{host}" for scheme in ("http", "https")}
-        if origin is not None and origin not in rules.origins and origin not in own:
+        if origin is not None and origin not in {*rules.origins, f"http://{host}", f"https://{host}"}:
             return 403, "A page of another site may not call this service.", "Name it in CRAG_SERVICE_ORIGINS."
-        if scope["path"] not in OPEN and not rules.tokens.lets_in(headers.get("authorization", "")):
+        if scope["path"] not in OPEN and not rules.lets_in(headers.get("authorization", "")):
             return 401, "Expected a token, found none that is known.", "Send Authorization: Bearer TOKEN."
         if "content-length" in headers and "transfer-encoding" in headers:
             return 400, "Expected one length of the body, found Content-Length and Transfer-Encoding.", "Send either."
-        length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > _most(scope):
             return _too_large(scope)
-        if length.isdecimal() and self._held + int(length) > MOST_HELD:
-            return _TOO_MUCH
-        return None
-
-
-class _Held:
-    """What one request has brought so far, counted as it comes: its header may say less, or nothing."""
-
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-        self._bytes = 0
-
-    def counted(self, scope: Scope, receive: Receive) -> Receive:
-        async def take() -> Message:
-            message = await receive()
-            if message["type"] == "http.request":
-                size = len(message.get("body", b""))
-                self._bytes += size
-                self._guard._held += size
-                if self._bytes > _most(scope):
-                    raise Refused(*_too_large(scope))
-                if self._guard._held > MOST_HELD:
-                    raise Refused(*_TOO_MUCH)
-            return message
-
-        return take
-
-    def release(self) -> None:
-        self._guard._held -= self._bytes
-        self._bytes = 0
+        return _TOO_MUCH if length.isdecimal() and self._held + int(length) > MOST_HELD else None
 
 
 def error_body(error: str, hint: str, kind: str) -> dict[str, object]:
@@ -171,25 +141,12 @@ def extra_headers(status: int) -> dict[str, str]:
     }.get(status, {})
 
 
-async def _answer(send: Send, status: int, error: str, hint: str) -> None:
-    body = json.dumps(error_body(error, hint, "Refused")).encode()
-    headers = {"content-type": "application/json", "content-length": f"{len(body)}", **extra_headers(status)}
-    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})
-
-
 def _most(scope: Scope) -> int:
     return LARGEST.get(scope["path"], LARGEST_BODY)
 
 
 def _too_large(scope: Scope) -> tuple[int, str, str]:
     return 413, f"Expected a request of at most {_most(scope) // MEGABYTE} MB, found more.", "Send it in parts."
-
-
-def _without_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdecimal() else host
 
 
 def _digest(token: str) -> bytes:

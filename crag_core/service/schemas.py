@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from crag_core.app.uploads import whole
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action, CorrectionKind
 from crag_core.base.types.passages import Origin
@@ -27,6 +28,10 @@ Question = Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION, patte
 RunId = Annotated[str, Field(min_length=1, max_length=200, description="The id of a run that is kept in the history.")]
 
 
+Text = Annotated[str, BeforeValidator(lambda value: whole(value) if isinstance(value, str) else value)]
+"""Of documents, models and servers, which may hold anything."""
+
+
 class Asked(BaseModel):
     """A field that is not known is refused: it may be a misspelt one."""
 
@@ -34,7 +39,7 @@ class Asked(BaseModel):
 
 
 class Given(BaseModel):
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, from_attributes=True)
 
 
 # --- what is asked ----------------------------------------------------------------------------------------------------
@@ -124,8 +129,7 @@ class RouteRequest(Judged):
         description=f"In rank order, {MOST_CHARACTERS:,} characters together at most; empty: nothing was found.",
     )
     scores: Literal["retriever", "cosine"] = Field(
-        "retriever",
-        description="cosine: the scores are cosines of the embedding model that this service is set to.",
+        "retriever", description="cosine: the scores are cosines of the embedding model that this service is set to."
     )
     keep: bool = Field(False, description="true: the record is kept in the history, under the id of the response.")
     record: bool = Field(False, description="true: the record comes with the decision; /reroute decides it again.")
@@ -170,25 +174,25 @@ class RerouteRequest(Thresholds):
 
 class Correction(Given):
     kind: CorrectionKind
-    reason: str
-    chunk: str | None = None
+    reason: Text
+    chunk: Text | None = None
     """The chunk that it concerns; null: all of them."""
-    query: str = ""
+    query: Text = ""
     """What is searched or refined with, where that is known."""
 
 
 class Decision(Given):
     action: Action | None
     """null: plain RAG, which judges nothing."""
-    label: str
+    label: Text
     """The policy's own name of the action."""
     score: float | None
     """The overall score that was compared with the thresholds; of two signals the best answering score."""
     topical: float | None
     """Of two signals the best topical score, which was compared with the lower threshold."""
-    reason: str
+    reason: Text
     """In numbers."""
-    rule: str | None
+    rule: Text | None
     """The rule that decided without grading, if one did."""
     corrections: list[Correction]
     """What the policy wants done now, in order."""
@@ -206,17 +210,17 @@ class Flip(Given):
 class Chunk(Given):
     number: int
     """By which answer and sources cite it."""
-    id: str
-    source: str
+    id: Text
+    source: Text
     origin: Origin
-    url: str | None
+    url: Text | None
     page: int | None
     score: float | None
     """0 to 1; null: not graded, and `cause` says why."""
-    parts: dict[str, float]
+    parts: dict[Text, float]
     """Part scores, such as answering and topical."""
-    reason: str
-    cause: str
+    reason: Text
+    cause: Text
     action: Action | None
     """The action that this chunk's own score stands for; null where the policy compares no single chunk."""
     kept: bool
@@ -224,18 +228,18 @@ class Chunk(Given):
 
 
 class Policy(Given):
-    name: str
+    name: Text
     lower: float
     upper: float
     cutoff: float
-    evaluator: str
+    evaluator: Text
     """Who graded."""
 
 
 class Decided(Given):
     """A decision and what it rests on."""
 
-    id: str
+    id: Text
     """Of the run."""
     decision: Decision
     chunks: list[Chunk]
@@ -255,19 +259,19 @@ class Excerpt(Given):
     """Evidence that the answer may cite as [number], that of its chunk."""
 
     number: int
-    chunk: str
-    text: str
-    source: str
+    chunk: Text
+    text: Text
+    source: Text
     origin: Origin
-    url: str | None
+    url: Text | None
     page: int | None
 
 
 class Step(Given):
-    name: str
+    name: Text
     state: StepState
     seconds: float
-    summary: str
+    summary: Text
 
 
 class Metadata(BaseModel):
@@ -275,10 +279,10 @@ class Metadata(BaseModel):
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, use_attribute_docstrings=True)
 
-    crag_decision: str
+    crag_decision: Text
     """The policy's name of the action, in capitals, such as CORRECT or RELEVANT; NOT_GRADED for plain RAG."""
     crag_score: float | None
-    crag_correction_strategy: str
+    crag_correction_strategy: Text
     """query_expansion, re_retrieval, refinement, web_search, joined by +, or none."""
     crag_web_search_used: bool
     original_count: int
@@ -290,7 +294,7 @@ class Metadata(BaseModel):
 
 
 class ConsolidatedPassage(Given):
-    text: str
+    text: Text
     sources: list[int]
     """The numbers of its excerpts; empty: only the model's own knowledge says so."""
     from_memory: bool
@@ -298,29 +302,34 @@ class ConsolidatedPassage(Given):
 
 
 class Consolidation(Given):
-    own_knowledge: list[str]
+    own_knowledge: list[Text]
     """What the language model wrote from memory. It is no evidence, and no chunk or excerpt."""
     passages: list[ConsolidatedPassage]
     """What that and the excerpts say together; the answer is written from these."""
-    conflicts: list[str]
+    conflicts: list[Text]
 
 
-class QueryResponse(Decided):
-    query: str
-    """The question that was retrieved for: in a conversation the one that stands alone."""
-    asked: str
-    """The question as it came."""
-    asks_back: str
-    """What is asked in place of an answer, since the question cannot be understood; empty: nothing."""
-    answer: str
-    """Empty where there is none; `message` says why. One that is `doubtful` is no answer but the nearest sentences."""
-    state: AnswerState | None
+class Evidenced(Decided):
+    """A decision, the evidence that it leaves, and how the answer is headed."""
+
+    sources: list[Excerpt]
     ending: AnswerEnding
     """As the page heads the answer. Only Answered and From the web have evidence behind them."""
     doubtful: bool
-    message: str
+
+
+class QueryResponse(Evidenced):
+    query: Text
+    """The question that was retrieved for: in a conversation the one that stands alone."""
+    asked: Text
+    """The question as it came."""
+    asks_back: Text
+    """What is asked in place of an answer, since the question cannot be understood; empty: nothing."""
+    answer: Text
+    """Empty where there is none; `message` says why. One that is `doubtful` is no answer but the nearest sentences."""
+    state: AnswerState | None
+    message: Text
     """Why there is no answer, or no whole one: of one that is "cut", where; `resume` asks for the rest."""
-    sources: list[Excerpt]
     consolidation: Consolidation | None
     """Null where the policy sets nothing beside the model's own knowledge, or that could not be done."""
     metadata: Metadata
@@ -330,21 +339,18 @@ class QueryResponse(Decided):
     record: dict[str, Any] | None = None
 
 
-class RerouteResponse(Decided):
-    missing: list[str]
+class RerouteResponse(Evidenced):
+    missing: list[Text]
     """What this policy would need that the run never did."""
-    sources: list[Excerpt]
-    answer: str | None
+    answer: Text | None
     """The recorded answer if it was written from exactly this evidence, or quotations of it; null: generate it."""
-    ending: AnswerEnding
-    doubtful: bool
 
 
 class Part(Given):
     works: bool
     needed: bool
     """Without it no question can be answered."""
-    problem: str
+    problem: Text
     """Told only to who has the token."""
 
 
@@ -354,19 +360,19 @@ Status = Literal["ok", "degraded", "starting", "failing"]
 class HealthResponse(Given):
     status: Status
     """degraded: questions are answered, but a part that is not needed for that fails."""
-    version: str
+    version: Text
     parts: dict[str, Part]
     runs_under_way: int
     runs_waiting: int
 
 
 class ErrorResponse(Given):
-    error: str
+    error: Text
     """What was expected, and what was found."""
-    hint: str
+    hint: Text
     """What to do."""
-    kind: str
+    kind: Text
     """The type of the error."""
-    id: str | None = None
+    id: Text | None = None
     """The run that broke off and is kept: `resume` carries it on."""
     ending: Ending | None = None

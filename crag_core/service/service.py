@@ -6,24 +6,26 @@ import json
 import logging
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
+from functools import lru_cache
 from threading import Event, Lock
+from typing import Any
 
 from crag_core.app.background_jobs import Job, RunJob, job_of
-from crag_core.app.configuration_text import choose, plain_choice
+from crag_core.app.choice import Choice, Request, choose, with_thresholds
+from crag_core.app.own_engine import in_thread
 from crag_core.app.uploads import read_record
-from crag_core.app.workbench import Choice, Workbench
+from crag_core.app.workbench import Workbench
 from crag_core.base.concurrency.cancellation import POLL_SECONDS
-from crag_core.base.errors import CragError, Stopped, UnknownName, WrongUse
+from crag_core.base.errors import CragError, ModelUnavailable, Stopped, UnknownName, WrongUse
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.passages import UNNAMED, Logged, Passage
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import find_policy, known_card
 from crag_core.pipeline.run import VERSION, Cooldown, Run, WebMode
-from crag_core.pipeline.run_queue import Ticket
 from crag_core.service import answers, schemas
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.standalone import follow
@@ -36,6 +38,8 @@ ASKED_BY = "service"
 """Who asked, in the history."""
 HEALTH_S = 5.0
 """Health is looked at so often at most, however many ask."""
+PART_S = 2.5
+"""How long it waits for all parts together."""
 _MOST_ASKERS = 10_000
 
 
@@ -61,10 +65,14 @@ class Service:
     def __init__(self, workbench: Workbench, choice: Choice) -> None:
         self.workbench = workbench
         self.choice = choice
-        self._pauses: OrderedDict[str, Cooldown] = OrderedDict()
+        self._pause_of = lru_cache(_MOST_ASKERS)(lambda who: Cooldown())
+        """Of each client: who asks, waits for no other's search."""
         self._live: set[str] = set()
         self._lock = Lock()
-        self._health: tuple[float, schemas.HealthResponse] | None = None
+        nothing = schemas.HealthResponse(status="starting", version=VERSION, parts={}, runs_under_way=0, runs_waiting=0)
+        self._health = (-math.inf, nothing)
+        self._asked: dict[str, Future[Any]] = {}
+        """What each part was last asked, which may not be answered yet."""
         self._looking = Lock()
         self._loaded = Event()
         self.warming: Job[None, None] = Job(self._warm_up, None)
@@ -97,7 +105,7 @@ class Service:
         is_own = kept is not None and not kept.is_imported and kept.asked_by in ("", ASKED_BY)
         return engine.adopt(found, as_new=not is_own), engine.resume
 
-    def run_job(self, begun: Trace, carry_on: CarryOn, ticket: Ticket) -> tuple[RunJob, Callable[[], bool]]:
+    def run_job(self, begun: Trace, carry_on: CarryOn) -> tuple[RunJob, Callable[[], bool]]:
         """The run as a job that has to be started; the second tells, after its end, whether it is kept.
 
         Raises `UnderWay` for one that goes on already.
@@ -105,8 +113,8 @@ class Service:
         kept = Event()
         with self._lock:
             if begun.id in self._live:
-                ticket.leave()
                 raise UnderWay("Expected a run that broke off or was stopped; this one goes on.", hint="Wait for it.")
+            ticket = self.workbench.run_queue.join()
             self._live.add(begun.id)
 
         def work(run: Run) -> Trace:
@@ -130,7 +138,9 @@ class Service:
 
     # --- /route ---
 
-    def route_job(self, asked: schemas.RouteRequest, ticket: Ticket) -> Job[None, schemas.RouteResponse]:
+    def route_job(self, asked: schemas.RouteRequest) -> Job[None, schemas.RouteResponse]:
+        ticket = self.workbench.run_queue.join()
+
         def work(job: Job[None, schemas.RouteResponse]) -> schemas.RouteResponse:
             with ticket.turn(job.cancel) as is_mine:
                 if not is_mine:
@@ -142,7 +152,7 @@ class Service:
     def route(self, asked: schemas.RouteRequest, cancel: Cancel) -> schemas.RouteResponse:
         """Grades and decides; the index is not looked at, and nothing is searched or written."""
         started = time.perf_counter()
-        choice = self._judged(asked)
+        choice = self._choice_of(asked)
         # The index may be away, or made with another model: what it was made with says nothing of these chunks.
         embedder = self.workbench.find_embedder(self.workbench.config.embedding)
         pipeline = self.workbench.postprocessor(replace(choice, web=WebMode.OFF), embedder=embedder).pipeline
@@ -166,98 +176,71 @@ class Service:
     # --- /health ---
 
     def health(self) -> schemas.HealthResponse:
-        """As it was some seconds ago; nobody waits while another looks, but at the very first time."""
-        seen = self._health
-        if (seen is None or time.monotonic() - seen[0] > HEALTH_S) and self._looking.acquire(blocking=seen is None):
-            try:
-                if self._health is seen:
-                    self._health = (time.monotonic(), self._look())
-            finally:
-                self._looking.release()
-        latest = self._health
-        assert latest is not None
+        """As it was some seconds ago, at most `HEALTH_S`."""
+        with self._looking:
+            if time.monotonic() - self._health[0] > HEALTH_S:
+                self._health = (time.monotonic(), self._look())
         queue = self.workbench.run_queue
-        return latest[1].model_copy(update={"runs_under_way": queue.under_way, "runs_waiting": queue.waiting})
+        return self._health[1].model_copy(update={"runs_under_way": queue.under_way, "runs_waiting": queue.waiting})
 
     def _look(self) -> schemas.HealthResponse:
+        """Ask all parts at the same time; those that have not answered within `PART_S` are said not to."""
         parts = {name: _part(problem) for name, problem in self.workbench.problems_of_parts().items()}
-        counted: list[int] = []
-        parts |= {"index": _tried(lambda: self._try_index(counted))}
-        parts |= {"evaluator": _tried(self._try_evaluator)}
-        if self._loaded.is_set():
-            # An index that holds nothing asks no model; where only /route is used, none is installed.
-            model = _tried(self._load_embedder)
-            parts |= {"embedding model": model.model_copy(update={"needed": counted != [0]})}
+        is_loaded = self._loaded.is_set()
+        works: dict[str, Callable[[], object]] = {"index": self._try_index, "evaluator": self._try_evaluator}
+        if is_loaded:
+            works["embedding model"] = self._load_embedder
         if self.choice.model != EXTRACTIVE:
-            problem = self._model_problem()
-            parts |= {"language model": _part(problem, needed=known_card(self.choice.evaluator).calls_model)}
+            works["language model"] = self._try_model
+        for name, work in works.items():
+            if name not in self._asked or self._asked[name].done():  # else it still hangs
+                self._asked[name] = in_thread(work)
+        until = time.monotonic() + PART_S
+        parts |= {name: _tried(self._asked[name], until) for name in works}
+        if is_loaded and parts["index"].works and self._asked["index"].result() == 0:
+            # An index that holds nothing asks no model; where only /route is used, none is installed.
+            parts["embedding model"] = parts["embedding model"].model_copy(update={"needed": False})
+        if "language model" in parts and not known_card(self.choice.evaluator).calls_model:
+            parts["language model"] = parts["language model"].model_copy(update={"needed": False})
         broken = [part for part in parts.values() if not part.works]
         status: schemas.Status = "degraded" if broken else "ok"
-        if not self._loaded.is_set():
+        if not is_loaded:
             status = "starting"
         elif any(part.needed for part in broken):
             status = "failing"
         return schemas.HealthResponse(status=status, version=VERSION, parts=parts, runs_under_way=0, runs_waiting=0)
 
-    def _try_index(self, counted: list[int]) -> None:
+    def _try_index(self) -> int:
+        """How many documents it holds."""
         for engine in (self.workbench.own_engine, self.workbench.vector_store):
             if engine is not None:
                 engine.check()
-        counted.append(len(self.workbench.store.documents()))
+        return len(self.workbench.store.documents())
 
-    def _model_problem(self) -> str:
+    def _try_model(self) -> None:
         choice, models = self.choice.model, self.workbench.servers.look()
         server = models.openai if choice.startswith("openai/") else models.ollama
-        if choice in models.choices:
-            return ""
         if server is None or not server.reachable:
-            return f"The server of {choice} cannot be reached."
-        return f"{choice} is not offered by its server."
+            raise ModelUnavailable(f"The server of {choice} cannot be reached.")
+        if choice not in models.choices:
+            raise ModelUnavailable(f"{choice} is not offered by its server.")
 
     # --- what a request asks for ---
 
-    def _choice_of(self, asked: schemas.QueryRequest) -> Choice:
-        collection = asked.collection or self.choice.collection
-        if not asked.use_crag:
-            named = {name for name in schemas.Judged.model_fields if getattr(asked, name) is not None}
-            if named or asked.use_web_search:
-                idle = sorted(named | ({"use_web_search"} if asked.use_web_search else set()))
-                raise WrongUse(
-                    f"use_crag false grades nothing and searches no web: {', '.join(idle)} would change nothing.",
-                    hint="Leave out either.",
-                )
-            top_k = asked.top_k or self.choice.top_k
-            return replace(plain_choice(self.choice.model, top_k), collection=collection)
-        web = self.choice.web
-        if asked.use_web_search and web is WebMode.OFF:
-            raise WrongUse("Web search is off here.", hint="Start the service with --web auto, or leave it out.")
-        if asked.use_web_search is False:
-            web = WebMode.OFF
-        chosen = self._judged(asked)
-        return replace(chosen, web=web, top_k=asked.top_k or chosen.top_k, collection=collection)
-
-    def _judged(self, asked: schemas.Judged) -> Choice:
-        """Policy, thresholds and evaluator; what is not named is as the service was started.
-
-        A tuned preset brings all of them, and how many chunks are retrieved.
-        """
-        now = self.choice
+    def _choice_of(self, asked: schemas.Judged) -> Choice:
+        """What is not named is as the service was started."""
         # By any other name anybody's model would be fetched: only the operator may have that.
-        if asked.evaluator and asked.evaluator not in (offered := {*self.workbench.cards(), now.evaluator}):
+        if asked.evaluator and asked.evaluator not in (offered := {*self.workbench.cards(), self.choice.evaluator}):
             raise UnknownName.among("evaluator", asked.evaluator, offered)
-        chosen = now
-        policy = self._policy(asked.policy) if asked.policy else now.policy
-        if asked.preset and asked.preset not in {one.name for one in policy.presets}:
-            _check_preset(asked.preset)
-            chosen = choose(self.workbench, asked.policy, asked.evaluator, now.model, asked.preset)
-        elif asked.preset or policy.name != now.policy.name or asked.evaluator not in (None, now.evaluator):
-            evaluator = asked.evaluator or (now.evaluator if policy.name == now.policy.name else None)
-            made = choose(self.workbench, policy.name, evaluator, now.model, asked.preset)
-            chosen = replace(made, top_k=now.top_k)
-        return replace(chosen, policy=_with_thresholds(chosen.policy, asked))
-
-    def _policy(self, name: str) -> Policy:
-        return find_policy(name, self.workbench.config)
+        _check_preset(asked.preset)
+        request = Request.of(asked)
+        if isinstance(asked, schemas.QueryRequest):
+            if asked.use_web_search and self.choice.web is WebMode.OFF:
+                raise WrongUse("Web search is off here.", hint="Start the service with --web auto, or leave it out.")
+            if asked.use_web_search is False or not asked.use_crag:
+                is_idle = not asked.use_crag and asked.use_web_search
+                request = replace(request, web=WebMode.AUTO if is_idle else WebMode.OFF, plain=not asked.use_crag)
+        return choose(self.workbench, request, self.choice)
 
     def _keep(self, trace: Trace) -> bool:
         """Whether it could be; the health tells why not, and what was decided is there all the same."""
@@ -267,22 +250,15 @@ class Service:
             return False
         return True
 
-    def _pause_of(self, who: str) -> Cooldown:
-        with self._lock:
-            kept = self._pauses.setdefault(who, Cooldown())
-            self._pauses.move_to_end(who)
-            if len(self._pauses) > _MOST_ASKERS:
-                self._pauses.popitem(last=False)
-            return kept
-
     def _policy_for(self, asked: schemas.RerouteRequest, trace: Trace) -> Policy:
         made = trace.settings
         policy = made.policy
         if asked.policy and asked.policy != made.policy.name:
-            policy = self._policy(asked.policy).with_thresholds_for(made.evaluator, made.strip_evaluator)
+            found = find_policy(asked.policy, self.workbench.config)
+            policy = found.with_thresholds_for(made.evaluator, made.strip_evaluator)
         if asked.preset:
             policy = self._preset(policy, asked.preset, trace)
-        return _with_thresholds(policy, asked)
+        return with_thresholds(policy, asked)
 
     def _preset(self, policy: Policy, name: str, trace: Trace) -> Policy:
         if name in {one.name for one in policy.presets}:
@@ -310,10 +286,10 @@ class Service:
         try:
             import_llama_index()
             for load in (self._try_evaluator, self._load_embedder):
-                _tried(load)  # the health tells
+                _tried(in_thread(load), math.inf)  # the health tells
         finally:
             self._loaded.set()
-            self._health = self._health and (-math.inf, self._health[1])
+            self._health = (-math.inf, self._health[1])
         job.can_be_left = False
         try:  # nobody is there to be asked whether to go on
             self.workbench.store.take_over(lambda progress: None, job.cancel)
@@ -360,30 +336,24 @@ def _passages(asked: schemas.RouteRequest) -> tuple[Passage, ...]:
     )
 
 
-def _with_thresholds(policy: Policy, asked: schemas.Thresholds) -> Policy:
-    try:
-        policy = policy.with_thresholds(asked.lower, asked.upper, asked.cutoff)
-    except ValueError as error:
-        raise WrongUse(f"{error}.", hint="Name both thresholds so that they fit the policy.") from None
-    return policy if asked.sentences is None else policy.with_limit(asked.sentences or None)
-
-
-def _check_preset(name: str) -> None:
+def _check_preset(name: str | None) -> None:
     """A kept one alone: on the command line a path is one too, and here it would be a file of this machine."""
-    if name.endswith(".toml") or "/" in name or "\\" in name:
+    if name and (name.endswith(".toml") or "/" in name or "\\" in name):
         raise UnknownName(f"Unknown preset {name[:80]!r}.", hint="Expected the name of a preset that is kept here.")
 
 
 def _part(problem: str, *, needed: bool = False) -> schemas.Part:
-    return schemas.Part(works=not problem, needed=needed, problem=answers.whole(problem))
+    return schemas.Part(works=not problem, needed=needed, problem=problem)
 
 
-def _tried(work: Callable[[], object]) -> schemas.Part:
+def _tried(asked: Future[Any], until: float) -> schemas.Part:
     """A part that answers need, but where its packages were left out on purpose."""
     try:
-        work()
+        asked.result(None if until == math.inf else max(until - time.monotonic(), 0.0))
     except CragError as error:
         return _part(str(error), needed=True)
+    except TimeoutError:
+        return _part(f"It does not answer within {PART_S:g} s.", needed=True)
     except ModuleNotFoundError as error:
         return _part(f"Expected the package {error.name}, found none.")
     except Exception as error:  # a bug of one part must not hide the others

@@ -66,7 +66,6 @@ class ChunkCard:
 
     @property
     def ungraded(self) -> str:
-        """ "Not graded" and why; "" where it was graded."""
         if self.grade is None:
             return "Not graded in this run"
         return f"Not graded: {self.grade.cause}" if self.grade.score is None else ""
@@ -112,7 +111,6 @@ class _Cards:
 
     @cached_property
     def verdicts(self) -> dict[str, tuple[StripVerdict, ...]]:
-        """The strips of each passage, in its order."""
         found = defaultdict[str, list[StripVerdict]](list)
         for verdict in self.view.routed.knowledge.verdicts if not self.view.not_graded_by else ():
             found[verdict.strip.passage_id].append(verdict)
@@ -120,7 +118,6 @@ class _Cards:
 
     @cached_property
     def used(self) -> frozenset[str]:
-        """The passages of which something went into the answer."""
         used = () if self.view.not_graded_by else self.view.routed.knowledge.excerpts
         return frozenset(excerpt.passage.id for excerpt in used)
 

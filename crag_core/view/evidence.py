@@ -14,8 +14,6 @@ from crag_core.view.sentences import shown_text
 
 @dataclass(frozen=True)
 class Change:
-    """The pieces of one passage, in the order of the evidence."""
-
     passage: Passage
     kept: tuple[str, ...]
     gone: tuple[str, ...]

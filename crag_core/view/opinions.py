@@ -94,7 +94,6 @@ def _cell(grade: Grade | None, band: Action | None, policy: Policy, has_two: boo
 
 
 def _summary(found: Disagreement, sides: tuple[Side, Side]) -> Iterator[str]:
-    """How far the two are from each other."""
     same = found.main.decision.action is found.other.decision.action
     route = "same route" if same else "different route"
     marked = " (≠)" if found.apart else ""

@@ -99,7 +99,6 @@ class RunView:
 
     @cached_property
     def stability(self) -> Stability:
-        """How far each threshold may move."""
         now = self.changed
         return stability(self.policy, now.passages or (), now.grades, now.measured(self.policy), now.rounds)
 

@@ -140,7 +140,6 @@ def _cards(view: RunView) -> tuple[ChunkCard, ...]:
 
 
 def _describe(policy: Policy, value: float | None, part: str = "") -> str:
-    """Beside the thresholds that it is compared with."""
     limits = {ANSWERING: (policy.upper,), TOPICAL: (policy.lower,)}.get(part, (policy.lower, policy.upper))
     return NOT_GRADED if value is None else against(value, *limits)[0]
 
@@ -238,7 +237,6 @@ def _row(view: RunView, card: ChunkCard, lines: tuple[Line, ...], at: int) -> Ro
 
 
 def _legend(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...], is_idle: bool) -> tuple[tuple[str, str], ...]:
-    """Only of signs that are there."""
     who = evaluators(trace)
     by = f", graded by {who[0]}" if len(who) > 1 else ""
     by += ": its own score decides nothing" if is_idle else ""
@@ -257,7 +255,6 @@ def _legend(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...], is_idl
 
 
 def _table(lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tuple[tuple[str, ...], ...]:
-    """The same for those who do not see the picture."""
     head = ("Chunk", *(line.part.capitalize() or "Score" for line in lines), "Remarks")
     body = (
         (row.title, *(line.points[at].text for line in lines), ". ".join(row.remarks)) for at, row in enumerate(rows)

@@ -165,7 +165,6 @@ def deciding_text(parts: Sequence[str], decision: Decision) -> str:
 
 
 def reason_text(grade: Grade | None) -> str:
-    """The grader's, or why there is no score."""
     return shortened(clean(own_reason(grade) if grade.score is not None else grade.cause), _LONGEST) if grade else ""
 
 

@@ -87,7 +87,6 @@ def describe_verdict(verdict: StripVerdict, cutoff: float | None = None) -> str:
 
 
 def score_of(verdict: StripVerdict, cutoff: float | None = None) -> str:
-    """Beside the cut-off, where that decides."""
     score = verdict.strip.score
     return "–" if score is None else against(score, *(() if cutoff is None else (cutoff,)))[0]
 
@@ -103,7 +102,6 @@ def _row(
 
 
 def _starts(passage: Passage, verdicts: Sequence[StripVerdict], at: int) -> bool:
-    """Whether a new paragraph starts with this strip."""
     return at > 0 and passage.text[verdicts[at - 1].strip.end : verdicts[at].strip.start].count("\n") > 1
 
 

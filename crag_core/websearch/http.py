@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
@@ -16,7 +16,7 @@ from crag_core.base.errors import BadRecord, Stopped
 from crag_core.base.network.addresses import check_url, without_login
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.web import WebOutcome
-from crag_core.websearch.results import is_web_address, well_formed
+from crag_core.websearch.results import is_web_address, on_one_line, well_formed
 
 if TYPE_CHECKING:
     import httpx
@@ -84,7 +84,7 @@ class Call:
 
     def shortened(self, text: object) -> str:
         """A foreign text for a message: without the key, on one line, at most 160 characters."""
-        return _on_one_line(self.cleaned(str(text)))  # cleaned first: a cut could leave a piece of the key
+        return on_one_line(self.cleaned(str(text)))  # cleaned first: a cut could leave a piece of the key
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Answer:
                 data = next((data[key] for key in ("detail", "error", "message", "msg") if key in data), "")
             else:
                 return ""
-        return _on_one_line(data)
+        return on_one_line(data)
 
     @property
     def describe(self) -> str:
@@ -134,8 +134,19 @@ class Deadline:
         return max(0.0, self._end - time.monotonic())
 
 
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split())[:160]
+def find_results(
+    call: Call, deadline: Deadline, cancel: Cancel, refusal: Callable[[Answer], NoAnswer], no_json: str
+) -> dict[str, Any]:
+    """The object with the list `results` that a search server answers with.
+
+    Raises `NoAnswer`: what `refusal` makes of an error status, or with `no_json` for anything else.
+    """
+    answer = fetch(call, deadline, cancel)
+    if answer.status >= 400:
+        raise refusal(answer)
+    if not isinstance(answer.data, dict) or not isinstance(answer.data.get("results"), list):
+        raise NoAnswer(WebOutcome.FAILED, f"answered with something that is {no_json}")
+    return answer.data
 
 
 def fetch(call: Call, deadline: Deadline, cancel: Cancel) -> Answer:

@@ -14,7 +14,7 @@ from crag_core.base.concurrency.cancellation import wait_for
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.network.addresses import why_not_public
 from crag_core.base.protocols import Cancel, PageText
-from crag_core.websearch.results import is_web_address
+from crag_core.websearch.results import is_web_address, on_one_line
 
 if TYPE_CHECKING:
     import httpx
@@ -68,7 +68,7 @@ class WebPages:
         try:
             client = httpx.AsyncClient(headers=_HEADERS, timeout=None, **bounds)
         except (ImportError, ValueError, httpx.InvalidURL) as error:
-            why = f"was not asked: the proxy set in the environment cannot be used ({_on_one_line(error)})"
+            why = f"was not asked: the proxy set in the environment cannot be used ({on_one_line(error)})"
             return [PageText(why=why) for _ in urls]
         async with client:
             visit = _Visit(client)
@@ -95,9 +95,9 @@ class WebPages:
         except (TimeoutError, httpx.TimeoutException):
             why = f"was not read within {self._seconds:g} s"
         except httpx.ConnectError as error:
-            why = f"could not be reached ({_on_one_line(error)})"
+            why = f"could not be reached ({on_one_line(error)})"
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            why = f"could not be read ({_on_one_line(error)})"
+            why = f"could not be read ({on_one_line(error)})"
         return PageText(why=why, seconds=time.monotonic() - start)
 
 
@@ -129,7 +129,7 @@ class _Visit:
             said = response.headers.get("content-type", "")
             kind = said.partition(";")[0].strip().lower()
             if kind not in _TEXT:
-                raise NotRead(f"is {_on_one_line(kind) or 'of a kind that it does not name'}, and only text is read")
+                raise NotRead(f"is {on_one_line(kind) or 'of a kind that it does not name'}, and only text is read")
             return _with_charset(await response.aread(), _TEXT[kind], said), _TEXT[kind]
 
     async def rules(self, place: httpx.URL) -> Protego:
@@ -191,7 +191,7 @@ def _next(place: httpx.URL, location: str) -> httpx.URL:
         raise NotRead("sends requests on to what is no web address") from None
     is_safe = target.scheme == place.scheme or target.scheme == "https"
     if _site(target) != _site(place) or not is_safe:
-        raise NotRead(f"sends requests on to {_on_one_line(target.copy_with(query=None))}, which is not followed")
+        raise NotRead(f"sends requests on to {on_one_line(target.copy_with(query=None))}, which is not followed")
     return target
 
 
@@ -213,7 +213,3 @@ def _with_charset(content: bytes, extension: str, said: str) -> bytes:
     if extension != ".html" or found is None or is_marked or found[1].lower().startswith("utf"):
         return content
     return f'<meta charset="{found[1]}">'.encode() + content
-
-
-def _on_one_line(text: object) -> str:
-    return " ".join(str(text).split())[:160]

@@ -72,6 +72,11 @@ def well_formed(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+def on_one_line(text: object) -> str:
+    """A foreign text for a message, at most 160 characters."""
+    return " ".join(str(text).split())[:160]
+
+
 def _text(result: dict[str, Any], key: str) -> str:
     value = result.get(key)
     return value if isinstance(value, str) else ""

@@ -8,7 +8,7 @@ from typing import Any, Self
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.web import WebOutcome
-from crag_core.websearch.http import Answer, Call, Deadline, NoAnswer, fetch, read_address
+from crag_core.websearch.http import Answer, Call, Deadline, NoAnswer, find_results, read_address
 from crag_core.websearch.results import Hit, failed, passages_of, read_hits, reply_of, well_formed
 
 _PAGES = 3
@@ -58,13 +58,9 @@ class SearXNG:
 
     def _page(self, query: str, page: int, deadline: Deadline, cancel: Cancel) -> dict[str, Any]:
         params: dict[str, str | int] = {"q": well_formed(query), "format": "json", "pageno": page}
-        answer = fetch(Call(self._url, params=params, login=self._login), deadline, cancel)
-        if answer.status >= 400:
-            raise _refusal(answer)
-        if not isinstance(answer.data, dict) or not isinstance(answer.data.get("results"), list):
-            why = "answered with something that is not SearXNG's JSON; check its address, and if that is right: "
-            raise NoAnswer(WebOutcome.FAILED, f"{why}{_JSON_ON}")
-        return answer.data
+        call = Call(self._url, params=params, login=self._login)
+        no_json = f"not SearXNG's JSON; check its address, and if that is right: {_JSON_ON}"
+        return find_results(call, deadline, cancel, _refusal, no_json)
 
 
 def _refusal(answer: Answer) -> NoAnswer:

@@ -9,7 +9,7 @@ from typing import Any, Self
 from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types.web import WebOutcome
-from crag_core.websearch.http import Answer, Call, Deadline, NoAnswer, fetch, read_address
+from crag_core.websearch.http import Answer, Call, Deadline, NoAnswer, find_results, read_address
 from crag_core.websearch.results import SLOW_DOWN, failed, passages_of, read_hits, reply_of, well_formed
 
 _MOST = 20  # results that Tavily gives at once
@@ -38,15 +38,12 @@ class Tavily:
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         body = {"query": well_formed(query), "max_results": min(limit, _MOST)}
+        call = Call(self._url, body=body, key=self._key)
         try:
-            answer = fetch(Call(self._url, body=body, key=self._key), Deadline(self._timeout), cancel)
-            if answer.status >= 400:
-                raise _refusal(answer)
+            data = find_results(call, Deadline(self._timeout), cancel, _refusal, "not its JSON; try again later")
         except NoAnswer as error:
             return failed(self.name, error.outcome, error.why)
-        if not isinstance(answer.data, dict) or not isinstance(answer.data.get("results"), list):
-            return failed(self.name, WebOutcome.FAILED, "answered with something that is not its JSON; try again later")
-        return reply_of(self.name, query, passages_of(read_hits(answer.data["results"])), limit)
+        return reply_of(self.name, query, passages_of(read_hits(data["results"])), limit)
 
 
 def _refusal(answer: Answer) -> NoAnswer:

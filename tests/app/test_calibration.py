@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crag_core.__main__ import main
-from crag_core.app import calibration, workbench
-from crag_core.app.calibration import expected_seconds
+from crag_core.app import calibration
 from crag_core.app.workbench import Workbench, build_pipeline
 from crag_core.base.errors import BadRecord, EvaluatorUnavailable, NotCalibrated, UnknownName
 from crag_core.evaluators.named import reader
 from crag_core.evaluators.named.evaluator import NamedEvaluator
 from crag_core.evaluators.policies import find_policy, known_card
-from crag_core.experiments.evaluators import break_even
-from crag_core.experiments.thresholds.objective import Costs
 from crag_core.llamaindex.parts import evaluator_of
 from crag_core.trace.trace import Trace
 from tests.app.test_tuning_commands import home as home
@@ -94,17 +90,6 @@ def test_other_files_are_another_evaluator(labelled: Path, folder: Path, capsys:
     assert Workbench().experiments.forget_evaluator(name) and not Workbench().experiments.evaluators()
 
 
-def test_cached_grades_are_those_of_this_calibration(labelled: Path, folder: Path) -> None:
-    name = f"hf:{folder}"
-    assert main(["calibrate", name, "--set", str(labelled)]) == 0
-    assert not any(grade.from_cache for grade in build_pipeline(evaluator=name).run(QUESTION).grades or ())
-    assert all(grade.from_cache for grade in build_pipeline(evaluator=name).run(QUESTION).grades or ())
-    kept = Workbench().experiments.evaluators()[name]
-    curve = replace(kept.curve, coefficients=(kept.curve.coefficients[0] * 2, 0.0))
-    Workbench().experiments.save_evaluator(replace(kept, curve=curve))
-    assert not any(grade.from_cache for grade in build_pipeline(evaluator=name).run(QUESTION).grades or ())
-
-
 def test_grading_that_was_stopped_goes_on(labelled: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name, graded = f"hf:{folder}", NamedEvaluator.grade
     asked: list[str] = []
@@ -137,10 +122,7 @@ def test_a_set_that_it_does_not_tell_apart_calibrates_nothing(labelled: Path, fo
 
 
 def test_sample_is_indexed_apart_from_the_users_documents(
-    home: Path,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
     (data / "sample").mkdir(parents=True)
@@ -177,26 +159,8 @@ def test_calibrations_of_before_are_read_and_those_of_interfaces_that_are_gone_a
         assert Workbench().experiments.evaluators() == {}
 
 
-def test_time_is_estimated_from_the_files_that_are_here(folder: Path, tmp_path: Path) -> None:
-    seconds = expected_seconds(f"hf:{folder}", 100)
-    assert seconds == pytest.approx(2.0, abs=0.1)
-    assert expected_seconds(f"hf:{tmp_path / 'gone'}", 100) is None
-    assert expected_seconds("hf:nobody/nothing", 100) is None
-
-
-def test_break_even_follows_from_the_costs() -> None:
-    assert break_even(Costs(wrong=5, missed=3, mixed_up=0.5, web=1)) == (0.17, 0.8)
-
-
 def test_llamaindex_says_where_such_an_evaluator_comes_from(folder: Path) -> None:
     with pytest.raises(BadRecord, match=r"Workbench\(\)\.evaluator"):
         evaluator_of(f"hf:{folder}", None)
     judge = NamedEvaluator(calibration.parse_name(f"hf:{folder}"))
     assert evaluator_of(judge, None) is judge
-
-
-def test_evaluators_of_the_settings_are_offered(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CRAG_EVALUATORS", f"hf:{folder},hf:a/b")
-    cards = Workbench().cards()
-    assert list(cards)[-2:] == [f"hf:{folder}", "hf:a/b"] and cards["hf:a/b"].version == "not calibrated"
-    assert workbench.known_card("hf:a/b") == cards["hf:a/b"]

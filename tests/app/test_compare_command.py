@@ -256,7 +256,7 @@ def test_a_limit_of_nothing_is_wrong_use(limit: str, home: Path, capsys: Output)
         (["papr"], "error: Unknown policy 'papr'. Did you mean 'paper'?"),
         (["plain", "paper,uper=0.8"], "expected key=value, found 'uper=0.8'. Did you mean upper?"),
         (["paper,lower=0.9,upper=0.1"], "lower must not exceed upper"),
-        (["plain,upper=0.9"], "plain grades nothing"),
+        (["plain,upper=0.9"], "Plain RAG grades nothing"),
         (["paper", "paper"], "Two configurations are called 'paper'."),
         (["paper,preset=mine"], "Unknown preset of policy 'paper' 'mine'."),
         (["paper,evaluator=llm"], "The evaluator 'llm' needs a language model."),

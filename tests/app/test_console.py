@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from crag_core.pipeline.run import VERSION
 from tests.conftest import REPOSITORY
 from tests.matrix import mostly
 
@@ -33,7 +32,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-@pytest.mark.parametrize("arguments", [["ask", "Why does Zoë leave?", "--json"], ["settings", "--markdown"]], ids=str)
+@pytest.mark.parametrize("arguments", [["ask", "Why does Zoë leave?", "--json"], ["settings"]], ids=str)
 def test_output_that_nobody_reads_ends_quietly(home: Path, arguments: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -51,14 +50,6 @@ def test_output_of_which_a_letter_is_read_ends_quietly(home: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(SLOW) in (0, 141)  # it may have been quicker
-
-
-def test_progress_that_nobody_reads_ends_quietly_too(home: Path) -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    with start(home, "ask", "Why?", stdout=writer, stderr=writer) as process:
-        os.close(writer)
-        assert process.wait(SLOW) == 141
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
@@ -94,9 +85,3 @@ def test_streams_that_are_closed_and_a_question_that_is_no_text(home: Path) -> N
     with start(home, "ask", "-") as process:
         out, told = process.communicate("Zoë?".encode("latin-1"), SLOW)
     assert process.returncode == 2 and b"Expected a question in UTF-8 on standard input" in told
-
-
-def test_the_version_is_printed(home: Path) -> None:
-    with start(home, "--version") as process:
-        assert process.communicate(timeout=SLOW)[0].decode().strip() == VERSION
-    assert process.returncode == 0

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import tarfile
 import time
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from crag_core.app import earlier_home
 from crag_core.app.workbench import Workbench
-from crag_core.base.errors import StoreUnavailable
 from crag_core.experiments.labelled.graded import Conditions
 from tests.conftest import REPOSITORY
 from tests.deployment.homes import QUESTION, held_in, open_home
@@ -106,13 +103,3 @@ def test_a_damaged_file_is_told_and_left_and_the_others_are_there(home: Path, na
     assert str(home / name) in told and "not a database" in told and told in workbench.problems
     assert (home / name).exists() and len(workbench.store.documents()) == 2
     assert bool(workbench.history.count()) == (name != "history.db")
-
-
-def test_an_index_that_another_process_has_open_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crag_core.base.concurrency.sqlite_file.connect.__defaults__", (0.05,))
-    with closing(sqlite3.connect(home / "index" / "index.db", isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        other.execute("UPDATE state SET value = value + 1")
-        with pytest.raises(StoreUnavailable, match="cannot become"):
-            open_home(home)
-    check(open_home(home, cache_hours=LONG))

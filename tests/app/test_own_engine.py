@@ -21,7 +21,7 @@ from crag_core.app.calibration import apart
 from crag_core.app.config import Config, load
 from crag_core.app.own_engine import EngineStore, describe
 from crag_core.app.workbench import Choice, Workbench
-from crag_core.base.errors import BadRecord, CragError, StoreUnavailable, WrongUse
+from crag_core.base.errors import BadRecord, CragError, StoreUnavailable
 from crag_core.base.types.passages import Engine
 from crag_core.evaluators.policies import find_policy
 from crag_core.trace.trace import Trace
@@ -165,19 +165,6 @@ def test_it_is_made_once_for_all_runs_and_settings(tmp_path: Path, my_rag: Any) 
     assert apart(workbench, "sample").own_engine is None
 
 
-def test_graded_sets_belong_to_the_setting(tmp_path: Path) -> None:
-    prints = {bench(tmp_path, target).store.fingerprint() for target in ("my_rag:retriever", "my_rag:other")}
-    assert len(prints) == 2 and bench(tmp_path).store.fingerprint() in prints
-
-
-def test_a_way_of_searching_that_it_cannot_be_asked_for_is_said(tmp_path: Path, my_rag: Any) -> None:
-    my_rag.TEXTS = {f"{at}.md": f"The crane number {at} lifts at most 6 tonnes." for at in range(4)}
-    trace = run(bench(tmp_path), "agentic", top_k=6)
-    keyword = next(one for one in trace.rounds if one.path[-1] == "keyword")
-    assert keyword.retrievals[0].engine is Engine.KEYWORD
-    assert keyword.query_by.endswith("my_rag:retriever was asked in its own way: it cannot be asked for keyword search")
-
-
 # --- read only ------------------------------------------------------------------------------------------------------
 
 
@@ -186,15 +173,6 @@ def test_nothing_is_added(command: list[str], capsys: Output) -> None:
     assert main(command) == 2
     said = capsys.readouterr().err
     assert "The index of CRAG_RETRIEVER (my_rag:retriever) is read only" in said and "unset CRAG_RETRIEVER" in said
-
-
-def test_the_store_lists_nothing(tmp_path: Path) -> None:
-    store = bench(tmp_path).store
-    assert (store.listing(), store.count(), store.interrupted(), store.take_over(), store.passages_of("0" * 32)) == (
-        (), 0, (), (), (),
-    )  # fmt: skip
-    with pytest.raises(WrongUse, match="read only"):
-        store.ingest([("a.txt", b"text")])
 
 
 def test_a_backup_has_the_documents_of_the_home_and_names_the_engine(
@@ -211,15 +189,10 @@ def test_a_backup_has_the_documents_of_the_home_and_names_the_engine(
 @pytest.mark.parametrize(
     "target",
     [
-        "my_rag",
-        "my_rag:",
-        ":retriever",
-        "my rag:retriever",
-        "my_rag:retriever()",
-        "my-rag:f",
+        "my_rag", "my_rag:", ":retriever", "my rag:retriever", "my_rag:retriever()", "my-rag:f",
         "postgresql://a:s3cr@b/c",
     ],
-)
+)  # fmt: skip
 def test_a_setting_that_names_no_function_is_refused(target: str) -> None:
     with pytest.raises(BadRecord, match="CRAG_RETRIEVER: expected package") as refused:
         load({"CRAG_RETRIEVER": target})
@@ -282,7 +255,7 @@ def test_a_retriever_that_fails_ends_the_run_by_name(
         ("connect to postgresql://a:b c@d@db:5432/x failed", "connect to postgresql://a:b …@db:5432/x failed"),
         ("api_key: sk-123 is wrong", "api_key: … is wrong"),
         ("{'password': 'hunter2'}", "{'password': …"),
-        ("host db, user crag", "host db, user crag"),
+        ('authentication failed for user "crag"', "authentication failed for user …"),
         ("", ""),
     ],
 )
@@ -414,47 +387,12 @@ def test_the_two_settings_exclude_each_other() -> None:
         load({"CRAG_RETRIEVER": "a:b", "CRAG_VECTOR_STORE": "a:b"})
 
 
-def test_an_index_in_qdrant_is_explored(
-    embedder: HuggingFaceEmbedding, tmp_path: Path, my_rag: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("qdrant_client")
-    from llama_index.vector_stores.qdrant import QdrantVectorStore
-    from qdrant_client import QdrantClient
-
-    client = QdrantClient(path=str(tmp_path / "qdrant"))
-    store = QdrantVectorStore("my_rag", client=client)
-    index = VectorStoreIndex(
-        nodes(), storage_context=StorageContext.from_defaults(vector_store=store), embed_model=embedder
-    )
-    my_rag.in_qdrant = lambda: index.as_retriever(similarity_top_k=20)
-    trace = run(bench(tmp_path, "my_rag:in_qdrant"))
-    assert trace.failure is None and trace.passages and trace.passages[0].source == "dues.md"
-    client.close()
-
-
 def with_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str = "my_rag:vectors") -> tuple[Any, Any]:
     """A workbench over a vector store, with the nodes that are in that by id."""
     monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
     workbench = Workbench(Config(home=tmp_path / "home", cache="off", vector_store=target))
     assert workbench.vector_store
     return workbench, workbench.vector_store.open().kept
-
-
-def test_a_backup_fills_an_empty_vector_store(tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    workbench, kept = with_vectors(tmp_path, monkeypatch)
-    workbench.store.ingest([(name, text.encode()) for name, text in TEXTS.items()])
-    monkeypatch.delenv("CRAG_RETRIEVER")
-    monkeypatch.setenv("CRAG_VECTOR_STORE", "my_rag:vectors")
-    assert main(["backup", str(tmp_path / "home.tar")]) == 0
-    said = capsys.readouterr().err
-    assert "3 documents" in said and "CRAG_VECTOR_STORE), which is filled from the backup" in said
-    monkeypatch.setenv("CRAG_HOME", str(tmp_path / "restored"))
-    assert main(["restore", str(tmp_path / "home.tar")]) == 0
-    assert "note: CRAG_VECTOR_STORE is set; it should name an empty one" in capsys.readouterr().out
-    kept.clear()
-    restored = Workbench(Config(home=tmp_path / "restored", cache="off", vector_store="my_rag:vectors"))
-    restored.store.take_over()
-    assert restored.retriever.retrieve(QUESTION, 1, Engine.DENSE).passages[0].source == "dues.md"
 
 
 def test_what_stayed_in_a_vector_store_is_not_found_and_goes_at_the_next_change(
@@ -473,11 +411,6 @@ def test_what_stayed_in_a_vector_store_is_not_found_and_goes_at_the_next_change(
     assert [hit.passage.source for hit in hits] == ["crane.md"]
     store.ingest([("ferry.md", TEXTS["ferry.md"].encode())])
     assert len(kept) == 2
-
-
-def test_a_vector_store_that_keeps_no_texts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(BadRecord, match="expected a vector store that keeps texts, found MyVectors"):
-        with_vectors(tmp_path, monkeypatch, "my_rag:no_texts")
 
 
 @pytest.mark.parametrize("is_done", [False, True])

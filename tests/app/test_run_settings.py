@@ -9,14 +9,9 @@ from pathlib import Path
 import pytest
 
 from crag_core.app import workbench as build
+from crag_core.app.choice import read_configuration
 from crag_core.app.config import Config
-from crag_core.app.configuration_text import read_configuration
 from crag_core.app.workbench import Choice, Workbench
-from crag_core.base.errors import ModelMissing
-from crag_core.evaluators.cached import CachedEvaluator
-from crag_core.pipeline.run import WebMode
-from crag_core.websearch.search_chain import CachedSearcher
-from tests.fakes import FakeSearcher, found_web
 from tests.word_embedder import WordEmbedder
 
 
@@ -67,27 +62,3 @@ def test_an_offline_web_is_told_by_its_content(workbench: Workbench, tmp_path: P
     assert one.startswith("Offline web ") and one == same != other
     both = setup_with(web_providers="snapshot,duckduckgo", web_snapshot=str(tmp_path / "one"))
     assert both == f"{one}, DuckDuckGo"
-
-
-def test_what_cannot_be_run_has_no_setup(workbench: Workbench) -> None:
-    with pytest.raises(ModelMissing, match="needs a language model"):
-        workbench.setup(choice("paper,evaluator=llm", workbench))
-
-
-@pytest.mark.parametrize("is_cached", [True, False])
-def test_where_it_is_measured_what_grading_costs_no_grade_is_taken_from_the_cache(
-    is_cached: bool, workbench: Workbench
-) -> None:
-    parts = workbench.engine(choice("paper,evaluator=embedding", workbench), cached=is_cached).parts
-    assert isinstance(parts.evaluator, CachedEvaluator) is is_cached
-
-
-def test_a_web_search_without_another_identity_goes_by_its_name() -> None:
-    searcher = FakeSearcher(found_web())
-    assert CachedSearcher(searcher).identity == searcher.name
-    assert CachedSearcher(searcher, "Fake search 0123").identity == "Fake search 0123"
-
-
-def test_a_web_search_that_asks_first_is_a_search_too(workbench: Workbench) -> None:
-    asking = replace(choice("paper", workbench), web=WebMode.ASK)
-    assert workbench.setup(asking).web == "DuckDuckGo"

@@ -59,52 +59,6 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "agent_few": ("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", 2),
     "agent_cosine": ("KB_AGENT_VECTOR_SCORE_THRESHOLD", 0.8),
 }
-GIVEN: dict[str, tuple[str, Any]] = {
-    "CRAG_HOME": ("/srv/crag", Path("/srv/crag")),
-    "CRAG_EMBEDDING": ("other/model", "other/model"),
-    "CRAG_CHUNK_TOKENS": ("120", 120),
-    "CRAG_CHUNK_OVERLAP": ("60", 60),
-    "OLLAMA_HOST": ("box:1234", "box:1234"),
-    "OPENAI_BASE_URL": ("http://box/v1", "http://box/v1"),
-    "OPENAI_API_KEY": ("s3cret", "s3cret"),
-    "CRAG_MODEL": ("ollama/llama3.2", "ollama/llama3.2"),
-    "CRAG_SUPPORT": ("ollama/llama3.2", "ollama/llama3.2"),
-    "CRAG_EVALUATORS": ("hf:a/b,hf:/srv/judge", "hf:a/b,hf:/srv/judge"),
-    "CRAG_PROMPTS": ("/srv/prompts", "/srv/prompts"),
-    "CRAG_MODEL_TIMEOUT": ("30.5", 30.5),
-    "CRAG_MODEL_CALLS": ("8", 8),
-    "CRAG_WEB": ("off", "off"),
-    "CRAG_WEB_TIMEOUT": ("3", 3.0),
-    "CRAG_WEB_PAGES": ("off", "off"),
-    "CRAG_WEB_PROVIDERS": ("duckduckgo,", "duckduckgo,"),
-    "CRAG_SEARXNG_URL": ("http://box:8080", "http://box:8080"),
-    "TAVILY_API_KEY": ("s3cret", "s3cret"),
-    "CRAG_WEB_SNAPSHOT": ("data/web", "data/web"),
-    "CRAG_TOP_K": ("20", 20),
-    "CRAG_RETRIEVER": ("my.rag:find", "my.rag:find"),
-    "CRAG_VECTOR_STORE": ("my.rag:vectors", "my.rag:vectors"),
-    "CRAG_ENGINE_TIMEOUT": ("2.5", 2.5),
-    "CRAG_CACHE": ("redis://box:6379/1", "redis://box:6379/1"),
-    "CRAG_CACHE_HOURS": ("0.5", 0.5),
-    "CRAG_HISTORY": ("off", "off"),
-    "CRAG_HISTORY_DAYS": ("90", 90.0),
-    "CRAG_AUDIT": ("off", "off"),
-    "CRAG_SERVICE_TOKEN": ("0123456789abcdef", "0123456789abcdef"),
-    "CRAG_SERVICE_HOSTS": ("crag.example.org", "crag.example.org"),
-    "CRAG_SERVICE_ORIGINS": ("https://app.example.org", "https://app.example.org"),
-    "CRAG_METRICS_PORT": ("9464", 9464),
-    "CRAG_METRICS_ADDRESS": ("0.0.0.0", "0.0.0.0"),
-    "OTEL_EXPORTER_OTLP_ENDPOINT": ("http://box:4318", "http://box:4318"),
-    "CRAG_LOG": ("json", "json"),
-    "CRAG_RUNS_AT_ONCE": ("8", 8),
-    "CRAG_RUNS_WAITING": ("0", 0),
-    "CRAG_SIGN_IN": ("on", "on"),
-    "CRAG_PEOPLE": ("@example.org", "@example.org"),
-    "CRAG_ADMINISTRATORS": ("ann@example.org", "ann@example.org"),
-    "KB_AGENT_MAX_ITERATIONS": ("5", 5),
-    "KB_AGENT_AUTO_APPROVE_MAX_ITEMS": ("0", 0),
-    "KB_AGENT_VECTOR_SCORE_THRESHOLD": ("0.9", 0.9),
-}
 
 
 @pytest.fixture(autouse=True)
@@ -118,8 +72,6 @@ def test_these_are_all_the_settings() -> None:
     assert {setting.name: setting.metadata["variable"] for setting in fields(Config)} == {
         name: variable for name, (variable, _) in DEFAULTS.items()
     }
-    assert set(GIVEN) == {variable for variable, _ in DEFAULTS.values()}
-    assert all(setting.metadata["meaning"] for setting in fields(Config))
 
 
 def test_defaults() -> None:
@@ -135,24 +87,6 @@ def test_blank_variables_keep_the_defaults(blank: str) -> None:
     assert load({variable: blank for variable, _ in DEFAULTS.values()}) == Config()
 
 
-def test_variable_sets_its_own_field_and_no_other() -> None:
-    for name, (variable, _) in DEFAULTS.items():
-        text, value = GIVEN[variable]
-        config = load({variable: f" {text} ", "CRAG_OTHER": "x"})
-        assert getattr(config, name) == value, name
-        assert type(getattr(config, name)) in (type(value), type(Path())), name
-        assert {other for other in DEFAULTS if getattr(config, other) != DEFAULTS[other][1]} == {name}
-
-
-def test_spaces_around_a_value_that_is_typed_or_given_do_not_count() -> None:
-    spaced = Config(
-        ollama_host=" box:1234 ", openai_url="http://box/v1 ", searxng_url=" http://box:8080", history=" off"
-    )
-    assert spaced == Config(
-        ollama_host="box:1234", openai_url="http://box/v1", searxng_url="http://box:8080", history="off"
-    )
-
-
 @pytest.mark.parametrize(
     "url",
     ["sqlite:///runs.db", "sqlite+pysqlite:///x", "postgres://h/d", "postgresql://h/d", "postgresql+psycopg://h/d"],
@@ -161,29 +95,14 @@ def test_history_may_be_an_sqlite_file_or_postgresql(url: str) -> None:
     assert load({"CRAG_HISTORY": url}).history == url
 
 
-def test_all_at_once() -> None:
-    """But for the one that another excludes."""
-    given = {variable: given for variable, given in GIVEN.items() if variable != "CRAG_VECTOR_STORE"}
-    config = load({variable: text for variable, (text, _) in given.items()})
-    named = {variable: name for name, (variable, _) in DEFAULTS.items()}
-    assert config == Config(**{named[variable]: value for variable, (_, value) in given.items()})
-
-
 @pytest.mark.parametrize(
     ("variable", "text", "expected"),
     [
         ("CRAG_TOP_K", "many", "a whole number, found 'many'"),
-        ("CRAG_TOP_K", "6.5", "a whole number, found '6.5'"),
-        ("CRAG_TOP_K", "0", "1 to 20, found 0"),
         ("CRAG_TOP_K", "21", "1 to 20, found 21"),
-        ("CRAG_TOP_K", "-3", "1 to 20, found -3"),
-        ("CRAG_MODEL_CALLS", "two", "a whole number, found 'two'"),
-        ("CRAG_MODEL_CALLS", "0", "1 to 64, found 0"),
         ("CRAG_MODEL_CALLS", "65", "1 to 64, found 65"),
-        ("CRAG_MODEL_TIMEOUT", "long", "a number, found 'long'"),
         ("CRAG_MODEL_TIMEOUT", "0.5", "1 to 3600, found 0.5"),
         ("CRAG_MODEL_TIMEOUT", "nan", "1 to 3600, found nan"),
-        ("CRAG_MODEL_TIMEOUT", "inf", "1 to 3600, found inf"),
         ("CRAG_WEB_TIMEOUT", "8s", "a number, found '8s'"),
         ("CRAG_SERVICE_TOKEN", "short", "at least 16 letters, digits and signs without spaces, found 5 characters"),
         (
@@ -193,56 +112,25 @@ def test_all_at_once() -> None:
         ),
         ("CRAG_SERVICE_HOSTS", "http://box:80", "names of hosts, without port or scheme, found 'http://box:80'"),
         ("CRAG_SERVICE_ORIGINS", "app.example.org", "origins such as https://app.example.org, found 'app.example.org'"),
-        ("CRAG_WEB_TIMEOUT", "121", "1 to 120, found 121.0"),
         ("CRAG_WEB", "AUTO", "auto, ask or off, found 'AUTO'"),
-        ("CRAG_WEB", "yes", "auto, ask or off, found 'yes'"),
-        (
-            "CRAG_SUPPORT",
-            "llama3.2",
-            f"{CHECKERS}, found 'llama3.2'",
-        ),
-        (
-            "CRAG_SUPPORT",
-            "extractive",
-            f"{CHECKERS}, found 'extractive'",
-        ),
-        (
-            "CRAG_SUPPORT",
-            "ollama/",
-            f"{CHECKERS}, found 'ollama/'",
-        ),
-        (
-            "CRAG_SUPPORT",
-            "WORDS",
-            f"{CHECKERS}, found 'WORDS'",
-        ),
+        ("CRAG_SUPPORT", "llama3.2", f"{CHECKERS}, found 'llama3.2'"),
+        ("CRAG_SUPPORT", "extractive", f"{CHECKERS}, found 'extractive'"),
+        ("CRAG_SUPPORT", "ollama/", f"{CHECKERS}, found 'ollama/'"),
+        ("CRAG_SUPPORT", "WORDS", f"{CHECKERS}, found 'WORDS'"),
         (
             "CRAG_HISTORY",
             "mysql://me:s3cret@box/crag",
             "disk, off, sqlite:///FILE or postgresql://HOST/DATABASE, found a URL that starts with mysql://",
         ),
-        ("CRAG_CACHE_HOURS", "a day", "a number, found 'a day'"),
         ("CRAG_CACHE_HOURS", "0", "0.01 to 87600, found 0.0"),
         ("OLLAMA_HOST", "box, box:11434", "one address, found 2"),
         ("OPENAI_BASE_URL", "http://a/v1 http://b/v1,http://c/v1", "one address, found 3"),
         ("CRAG_AUDIT", "yes", "on or off, found 'yes'"),
-        ("CRAG_METRICS_PORT", "http", "a whole number, found 'http'"),
-        ("CRAG_METRICS_PORT", "-1", "0 to 65535, found -1"),
         ("CRAG_METRICS_PORT", "65536", "0 to 65535, found 65536"),
         ("CRAG_LOG", "verbose", "text, json or off, found 'verbose'"),
-        ("KB_AGENT_MAX_ITERATIONS", "three", "a whole number, found 'three'"),
-        ("KB_AGENT_MAX_ITERATIONS", "2.5", "a whole number, found '2.5'"),
-        ("KB_AGENT_MAX_ITERATIONS", "0", "1 to 20, found 0"),
         ("KB_AGENT_MAX_ITERATIONS", "21", "1 to 20, found 21"),
-        ("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", "few", "a whole number, found 'few'"),
-        ("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", "-1", "0 to 20, found -1"),
         ("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", "21", "0 to 20, found 21"),
-        ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "high", "a number, found 'high'"),
-        ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "80%", "a number, found '80%'"),
-        ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "-0.1", "0 to 1, found -0.1"),
         ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "1.01", "0 to 1, found 1.01"),
-        ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "nan", "0 to 1, found nan"),
-        ("CRAG_WEB_PROVIDERS", ",", "each provider once, found ','"),
         ("CRAG_WEB_PROVIDERS", "duckduckgo, DuckDuckGo", "each provider once, found 'duckduckgo, DuckDuckGo'"),
     ],
 )
@@ -266,24 +154,6 @@ def test_evaluators_by_name_are_read_and_wrong_ones_refused() -> None:
         load({"CRAG_EVALUATORS": "hf:a/b,bge"})
 
 
-@pytest.mark.parametrize(
-    ("variable", "text"),
-    [
-        ("CRAG_TOP_K", "1"),
-        ("CRAG_MODEL_CALLS", "64"),
-        ("CRAG_WEB", "auto"),
-        ("CRAG_METRICS_PORT", "65535"),
-        ("KB_AGENT_MAX_ITERATIONS", "1"),
-        ("KB_AGENT_MAX_ITERATIONS", "20"),
-        ("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", "20"),
-        ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "0"),
-        ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "1"),
-    ],
-)
-def test_values_at_the_edge_are_accepted(variable: str, text: str) -> None:
-    load({variable: text})
-
-
 def test_a_model_of_a_server_that_is_not_set_cannot_check_answers() -> None:
     with pytest.raises(BadRecord, match=r"names openai/x, and OPENAI_BASE_URL is not set\. Set OPENAI_BASE_URL\."):
         load({"CRAG_SUPPORT": "openai/x"})
@@ -295,12 +165,6 @@ def test_a_checker_of_answers_by_its_own_name_or_that_of_its_model() -> None:
     for wrong in ("hf:owner/model", "/srv/models/nli"):
         with pytest.raises(BadRecord, match="CRAG_SUPPORT: expected words, "):
             load({"CRAG_SUPPORT": wrong})
-
-
-def test_the_model_servers_are_one_of_each_kind() -> None:
-    one, none = load({"OLLAMA_HOST": "box", "OPENAI_BASE_URL": "http://one/v1/"}), load({})
-    assert (one.ollama_url, one.openai_url) == ("http://box:11434", "http://one/v1/")
-    assert (none.ollama_url, none.openai_url) == ("http://127.0.0.1:11434", "")
 
 
 # Who is asked on the web
@@ -404,11 +268,6 @@ def test_a_file_env_is_read_where_the_program_starts(tmp_path: Path) -> None:
     assert load({}) == Config(top_k=9, web="off", model="ollama/llama3.2", agent_iterations=4)
 
 
-def test_another_file_may_be_named(tmp_path: Path) -> None:
-    env_file(tmp_path, FULL)
-    assert load({}, env_file(tmp_path, "CRAG_TOP_K=3", "mine.env")) == Config(top_k=3)
-
-
 @pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"], ids=["plain", "marked"])
 def test_a_file_from_any_editor_is_read(tmp_path: Path, ending: str, start: bytes) -> None:
@@ -420,17 +279,6 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     env_file(tmp_path, FULL)
     config = load({"CRAG_TOP_K": "2", "CRAG_WEB": " "})
     assert (config.top_k, config.web) == (2, "off"), "a blank variable counts as unset"
-
-
-def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:
-    assert load({}) == Config()
-    (tmp_path / ".env").mkdir()
-    assert load({}) == Config()
-
-
-def test_an_empty_file_sets_nothing(tmp_path: Path) -> None:
-    env_file(tmp_path, "\n# nothing\n")
-    assert load({}) == Config()
 
 
 @pytest.mark.parametrize(
@@ -451,21 +299,6 @@ def test_a_refused_line_is_not_shown_since_it_may_hold_a_key(tmp_path: Path) -> 
     assert "s3cret" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("CRAG_TOP_K=many", "CRAG_TOP_K: expected a whole number, found 'many'."),
-        ("KB_AGENT_MAX_ITERATIONS=0", "KB_AGENT_MAX_ITERATIONS: expected 1 to 20, found 0."),
-        ("KB_AGENT_MAX_ROUNDS=3", "KB_AGENT_MAX_ROUNDS: unknown variable."),
-    ],
-)
-def test_a_wrong_value_in_the_file_is_refused_as_in_the_environment(tmp_path: Path, text: str, message: str) -> None:
-    env_file(tmp_path, text)
-    with pytest.raises(BadRecord) as refused:
-        load({})
-    assert refused.value.message == message
-
-
 def test_a_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
     env_file(tmp_path, "CRAG_HOME=größer".encode("latin-1"))
     with pytest.raises(BadRecord, match=r"^\.env cannot be read: 'utf-8' codec"):
@@ -478,31 +311,8 @@ def test_a_file_does_not_change_the_environment_of_the_process(tmp_path: Path) -
     assert "CRAG_TOP_K" not in os.environ
 
 
-def test_values_set_in_code_are_checked_too() -> None:
-    with pytest.raises(BadRecord, match="CRAG_TOP_K"):
-        Config(top_k=50)
-
-
 def test_home_may_start_with_a_tilde() -> None:
     assert load({"CRAG_HOME": "~/crag"}).home == Path.home() / "crag"
-
-
-@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "TAVILY_API_KEY"])
-def test_key_is_never_shown(variable: str) -> None:
-    assert "s3cret" not in repr(load({variable: "s3cret"}))
-
-
-def test_environment_of_the_process_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CRAG_TOP_K", "3")
-    assert load().top_k == 3
-
-
-def test_no_secret_stands_in_the_settings_as_they_are_printed() -> None:
-    urls = {"CRAG_HISTORY": "postgresql://me:s3cret@box/crag"}
-    urls |= {"CRAG_CACHE": "redis://:s3cret@box", "CRAG_SEARXNG_URL": "http://me:s3cret@box"}
-    urls |= {"OLLAMA_HOST": "http://me:s3cret@box", "OPENAI_BASE_URL": "http://me:s3cret@box/v1"}
-    given = urls | {"OPENAI_API_KEY": "s3cret", "TAVILY_API_KEY": "s3cret"}
-    assert "s3cret" not in repr(load(given))
 
 
 @pytest.mark.parametrize("place", ["s3://bucket/folder", "postgresql://me:s3cret@box/crag", "elsewhere"])

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,40 +15,27 @@ from crag_core.app import workbench as build
 from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
-from crag_core.base.errors import BadRecord, CragError, ModelMissing, ModelUnavailable, UnknownName
+from crag_core.base.errors import BadRecord
 from crag_core.base.prompts.messages import VERSION
-from crag_core.base.types.decisions import Action, Handling
+from crag_core.base.types.decisions import Handling
 from crag_core.base.types.steps import StepName
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import DEFAULT, find_policy, known_card, load_policies, suit
-from crag_core.pipeline.call_budget import budget
-from crag_core.storage.cache import TableCache
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from tests.judge import grading_calls, heard, judging
 from tests.matrix import diagonal
-from tests.policy_files import PAPER, paper_with, use_folder
+from tests.policy_files import use_folder
 from tests.stand_ins.engines import Message, Reply, ScriptedModel, Token
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from tests.stand_ins.valkey_server import ValkeyServer
 from tests.storage.conftest import valkey as valkey
 from tests.word_embedder import WordEmbedder
 
-ROOT = Path(__file__).parents[2]
 SHIPPED = (
-    "two-signal",
-    "agentic",
-    "heuristic",
-    "paper",
-    "rank-weighted",
-    "signals",
-    "worst-chunk",
-    "adaptive-rag",
-    "astute-rag",
-    "self-route",
-    "sufficient-context",
-)
+    "two-signal", "agentic", "heuristic", "paper", "rank-weighted", "signals", "worst-chunk", "adaptive-rag",
+    "astute-rag", "self-route", "sufficient-context",
+)  # fmt: skip
 WRITER = f"ollama/{MODEL}"
 QUESTION = "What does a yacht of nine metres pay for a night?"
 DOCUMENTS = {
@@ -117,97 +99,6 @@ def test_all_shipped_policies_load_and_the_default_comes_first() -> None:
     assert tuple(found) == SHIPPED and SHIPPED[0] == DEFAULT
     assert problems == ()
     assert all(policy.name == name for name, policy in found.items())
-
-
-BROKEN: dict[str, tuple[str | bytes, str]] = {
-    "near miss of a key": (paper_with("upper =", "uper ="), "mine.uper: unknown key. Did you mean 'upper'?"),
-    "text for a number": (
-        paper_with("upper = 0.55", 'upper = "high"'),
-        "mine.upper: expected a valid number, found str 'high'",
-    ),
-    "number for a text": (paper_with('title = "Paper"', "title = 7"), "title: expected a valid string, found int 7"),
-    "yes for a number": (paper_with("upper = 0.55", "upper = true"), "upper: expected a valid number, found bool True"),
-    "not a number": (paper_with("upper = 0.55", "upper = nan"), "mine.upper: expected a finite number"),
-    "lower above upper": (
-        paper_with("lower = 0.40", "lower = 0.80"),
-        "lower must not exceed upper, found lower 0.8",
-    ),
-    "out of range": (paper_with("upper = 0.55", "upper = 55"), "policy mine: upper must lie in 0..1, found 55.0"),
-    "unknown score": (
-        paper_with('score = "best"', 'score = "median"'),
-        "policy mine: score: expected one of best, two_signals, worst, rank_weighted, mean_of_kept, signals, ",
-    ),
-    "unknown step": (
-        paper_with('correct = ["refine"]', 'correct = ["refined"]'),
-        "policy mine: correct: 'refined' is no step. Did you mean 'refine'?",
-    ),
-    "key within a table": (paper_with("cutoff = 0.30", "cutof = 0.30"), "mine.refinement.cutof: unknown key"),
-    "action misspelt": (
-        paper_with("correct =", "correckt ="),
-        "mine.correckt: unknown key. Did you mean 'correct'?",
-    ),
-    "key left out": (paper_with("lower = 0.40\n", ""), "mine.lower: missing, and it has no default"),
-    "no TOML": ("upper: 0.5\n- lower", "Policy 'mine' is not valid TOML"),
-    "empty": ("", "missing, and it has no default"),
-    "no UTF-8": (paper_with("Paper", "Gr\xf6\xdfe").encode("latin-1"), "Policy 'mine' cannot be read"),
-    "binary": (b"\x00\xff\xfe\x00", "Policy 'mine' cannot be read"),
-    "nested without end": ("a = " + "[" * 5000, "Policy 'mine' is not valid TOML"),
-}
-
-
-@pytest.mark.parametrize(("content", "words"), BROKEN.values(), ids=BROKEN)
-def test_broken_policy_file_is_named_with_its_problem_and_the_others_load(
-    folder: Path, content: str | bytes, words: str
-) -> None:
-    (folder / "mine.toml").write_bytes(content if isinstance(content, bytes) else content.encode())
-    found, problems = load_policies()
-    assert list(found) == ["paper"]
-    (problem,) = problems
-    assert words in problem and "mine" in problem
-
-
-def test_policy_file_with_an_unknown_evaluator_is_named_with_its_problem(folder: Path) -> None:
-    (folder / "mine.toml").write_text(paper_with('evaluator = "embedding"', 'evaluator = "embeding"'), "utf-8")
-    found, problems = load_policies()
-    assert list(found) == ["paper"]
-    assert "mine" in problems[0] and "Did you mean 'embedding'?" in problems[0]
-
-
-def test_policy_file_that_cannot_be_opened_is_named(folder: Path) -> None:
-    (folder / "mine.toml").mkdir()
-    found, problems = load_policies()
-    assert list(found) == ["paper"]
-    assert problems[0].startswith("Policy 'mine' cannot be read: ")
-
-
-def test_several_broken_files_are_all_named(folder: Path) -> None:
-    for name in ("a", "b", "paper", DEFAULT):
-        (folder / f"{name}.toml").write_text("=", "utf-8")
-    (folder / "whole.toml").write_text(PAPER, "utf-8")
-    (folder / "notes.txt").write_text("=", "utf-8")
-    found, problems = load_policies()
-    assert list(found) == ["whole"]
-    assert [problem.split("'")[1] for problem in problems] == [DEFAULT, "a", "b", "paper"]
-
-
-def test_asking_for_a_broken_policy_tells_what_is_wrong_with_it(folder: Path) -> None:
-    (folder / "mine.toml").write_text(paper_with("upper =", "uper ="), "utf-8")
-    with pytest.raises(BadRecord, match=r"policy mine\.uper: unknown key"):
-        find_policy("mine")
-    with pytest.raises(UnknownName, match="Did you mean 'paper'"):
-        find_policy("papper")
-    assert find_policy("paper").name == "paper"
-
-
-def test_own_policy_file_is_loaded_and_runs(folder: Path, home: Path) -> None:
-    own = PAPER.replace('"Paper"', '"My own"').replace('"Correct"', '"Good enough"')
-    (folder / "mine.toml").write_text(own.replace("lower = 0.40", "lower = 0.0").replace("upper = 0.55", "upper = 0.1"))
-    workbench = Workbench(Config(home=home))
-    assert list(workbench.policies) == ["mine", "paper"] and workbench.problems == ()
-    trace = workbench.engine(Choice(workbench.policies["mine"], "embedding")).run(QUESTION)
-    assert trace.failure is None and trace.decision is not None
-    assert (trace.decision.action, trace.decision.label) == (Action.CORRECT, "Good enough")
-    assert trace.settings.policy.name == "mine"
 
 
 # --- the settings of the agent --------------------------------------------------------------------------------------
@@ -285,32 +176,6 @@ def test_every_judge_works_with_every_policy(
     assert trace.usage.calls == server.chat_calls, "deciding again asks nobody"
 
 
-@pytest.mark.embedding
-@pytest.mark.parametrize(("policy", "score"), diagonal(SHIPPED, (0.9, 0.5, 0.0)))
-def test_run_costs_no_more_calls_than_its_budget_says(real: Workbench, policy: str, score: float) -> None:
-    with OllamaServer(ScriptedModel(judging(score))) as server:
-        workbench = real.using(replace(real.config, ollama_host=server.url))
-        choice = suited(workbench, policy, "llm", top_k=len(DOCUMENTS))
-        trace = workbench.engine(choice).run(QUESTION)
-    assert trace.failure is None and trace.decision is not None
-    calls = budget(choice.policy, known_card("llm"), len(DOCUMENTS), writer=True, searches=False)
-    assert 0 < trace.usage.calls <= calls[trace.decision.action].most
-
-
-@pytest.mark.parametrize(("model", "error"), [(WRITER, ModelUnavailable), ("ollama/other:1b", ModelMissing)])
-def test_judge_that_cannot_be_asked_is_an_error_of_its_own_type_for_a_query_engine(
-    home: Path, server: OllamaServer, model: str, error: type[CragError]
-) -> None:
-
-    workbench = Workbench(Config(home=home, ollama_host=server.url))
-    choice = replace(suited(workbench, "worst-chunk", "llm"), model=model)
-    if error is ModelUnavailable:
-        server.stop()
-    with pytest.raises(error, match="Step 'grade' failed") as raised:
-        workbench.engine(choice).query(QUESTION)
-    assert raised.value.retryable is (error is ModelUnavailable)
-
-
 # --- kept grades ----------------------------------------------------------------------------------------------------
 
 
@@ -334,69 +199,6 @@ def test_same_question_again_makes_no_grading_call(
         assert [grade.score for grade in trace.grades] == [grade.score for grade in first.grades]
         assert all(grade.from_cache for grade in trace.grades)
         assert trace.usage.calls == 1 and "3 from the cache" in trace.steps[1].summary
-
-
-def test_other_question_and_other_judge_are_graded(home: Path, server: OllamaServer) -> None:
-    ask(home, server)
-    ask(home, server, "llm-list")
-    assert heard(server)["list"] == 1
-    ask(home, server, question="How deep is berth B4?")
-    assert heard(server)["judge"] == 6
-
-
-def test_grades_of_signals_are_made_anew_because_they_depend_on_their_neighbours(home: Path) -> None:
-    workbench = Workbench(Config(home=home))
-    for evaluator, kept in (("cross-encoder", True), ("heuristic", True), ("embedding", True), ("signals", False)):
-        pipeline = workbench.engine(suited(workbench, "paper", evaluator))
-        pipeline.run(QUESTION)
-        trace = pipeline.run(QUESTION)
-        assert trace.grades is not None and {grade.from_cache for grade in trace.grades} == {kept}
-
-
-def has_grades(home: Path) -> bool:
-    with closing(sqlite3.connect(home / "crag.db")) as database:
-        return bool(database.execute("SELECT 1 FROM sqlite_master WHERE name = 'crag_kept_grades'").fetchall())
-
-
-def test_cache_that_is_off_asks_again_and_leaves_no_file(home: Path, server: OllamaServer) -> None:
-    for _ in range(2):
-        trace = ask(home, server, cache="off")
-    assert heard(server)["judge"] == 6
-    assert trace.grades is not None and not any(grade.from_cache for grade in trace.grades)
-    assert not has_grades(home)
-
-
-def test_unreadable_grades_are_asked_for_again(home: Path, server: OllamaServer) -> None:
-    server.engine = ScriptedModel(lambda messages: "Yes.")
-    ask(home, server)
-    asked = grading_calls(server)
-    server.engine = ScriptedModel(judging())
-    trace = ask(home, server)
-    assert (asked, grading_calls(server)) == (6, 9)
-    assert trace.grades is not None and {grade.score for grade in trace.grades} == {0.9}
-
-
-def test_cache_that_cannot_be_used_costs_calls_and_nothing_else(home: Path, server: OllamaServer) -> None:
-    workbench = Workbench(Config(home=home, ollama_host=server.url))
-    workbench.cache = TableCache(home, 3600.0)  # a folder in the place of the file
-    trace = workbench.engine(suited(workbench, "worst-chunk", "llm")).run(QUESTION)
-    assert trace.failure is None and heard(server)["judge"] == 3
-    assert workbench.cache is not None and str(home) in workbench.cache.problem
-
-
-@pytest.mark.exhaustive  # tests/storage/test_cache_processes.py looks at two processes, tests/deployment at the setting
-def test_grades_in_a_redis_serve_a_second_process(home: Path, server: OllamaServer, valkey: ValkeyServer) -> None:
-    ask(home, server, cache=valkey.url)
-    environment = {"CRAG_HOME": str(home), "OLLAMA_HOST": server.url, "CRAG_CACHE": valkey.url, "CRAG_MODEL": WRITER}
-    command = [sys.executable, "-m", "tests.word_embedder", "ask", QUESTION, "--policy", "worst-chunk", "--json"]
-    process = subprocess.run(
-        command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, timeout=100
-    )
-    assert process.returncode == 0, process.stderr
-    trace = Trace.from_json(process.stdout)
-    assert heard(server) == {"judge": 3, "answer": 2}
-    assert trace.grades is not None and [grade.from_cache for grade in trace.grades] == [True] * 3
-    assert not has_grades(home)
 
 
 # --- prompts in other words -------------------------------------------------------------------------------------------
@@ -470,16 +272,3 @@ def test_bespoke_minicheck_is_asked_in_its_own_way(home: Path, writing: OllamaSe
     assert [one.score for one in trace.support or ()] == [pytest.approx(0.9)]
     assert trace.settings.support == "ollama/bespoke-minicheck" and trace.steps[-1].usage.calls == 1
     assert [call.reply for call in trace.calls if call.step == StepName.CHECK_ANSWER] == ["Yes"]
-
-
-def test_a_judge_that_is_away_is_no_reason_not_to_answer(home: Path, writing: OllamaServer) -> None:
-    workbench = Workbench(Config(home=home, ollama_host=writing.url, cache="off", support="ollama/absent"))
-    trace = workbench.engine(replace(suited(workbench, "paper", "embedding"), model=WRITER)).run(QUESTION)
-    assert trace.answer is not None and trace.failure is None and trace.support is None
-    assert "does not have the model 'absent'" in trace.steps[-1].summary
-
-
-def test_quotations_need_no_judge(home: Path) -> None:
-    workbench = Workbench(Config(home=home, ollama_host="127.0.0.1:9", cache="off", support="ollama/absent"))
-    trace = workbench.engine(suited(workbench, "paper", "embedding")).run(QUESTION)
-    assert trace.support and {one.score for one in trace.support} == {1.0}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import contenders, cost, evaluator
+from benchmarks import contenders, evaluator
 from benchmarks.contenders import BOTH
 from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sets import Question, Task
@@ -17,7 +17,7 @@ from benchmarks.tables import Table
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.passages import Passage
-from tests.benchmarks.test_sets import BREAD, FERRY, ask, write_set
+from tests.benchmarks.test_sets import FERRY, ask, write_set
 from tests.word_embedder import WordEmbedder
 
 Output = pytest.CaptureFixture[str]
@@ -86,33 +86,6 @@ def test_a_small_set_is_measured_and_written_as_json(
     assert report["strips"]["embedding"]["answers kept"]["value"] == 1.0
 
 
-def test_two_signals_are_measured_apart_fused_and_by_their_own_policy(
-    data: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, Oracle("embedding", has_parts=True))
-    run("--sets", "route_dev", "--evaluators", "embedding")
-    printed = capsys.readouterr().out
-    heads = [line for line in printed.splitlines() if line.startswith("| telling apart")]
-    assert [cell.strip() for cell in heads[0].split("|")[2:-1]] == ["of", "embedding", "answering", "topical", BOTH]
-    for title in ("policy paper as shipped", "policy two-signal as shipped", "two signals, cross-fitted"):
-        assert f"| embedding, {title}" in printed
-    assert "correct C/A/I" in printed
-
-
-def test_questions_whose_passages_could_not_be_graded_are_left_out_and_counted(
-    data: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use(monkeypatch, Oracle("embedding"))
-    asked = [ask(n, f"Question {n}", answerable=n < 2) for n in range(4)]
-    texts = (FERRY, "unreadable", BREAD, BREAD)
-    brought = [{"query_id": f"q{n}", "passages": [{"text": text, "label": None}]} for n, text in enumerate(texts)]
-    write_set(data / "dev" / "sets" / "nomiracl_de", asked, candidates=brought)
-    run("--sets", "nomiracl_de", "--evaluators", "embedding")
-    printed = capsys.readouterr().out
-    assert "| 2 / 2 | 1.000 (" in printed
-    assert "Passages that could not be graded, left out: embedding 1." in printed
-
-
 def test_every_evaluator_without_a_model_runs(data: Path, capsys: Output) -> None:
     run("--evaluators", "heuristic,signals,embedding", "--limit", "5", "--sets", "squad2_dev,route_dev,nq_dev")
     printed = capsys.readouterr().out
@@ -151,24 +124,6 @@ def test_the_best_passage_speaks_for_the_question_and_ungraded_ones_do_not() -> 
     assert contenders.left_out({"oracle": graded}) == "Passages that could not be graded, left out: oracle 1."
     nothing = contenders.grade(Oracle(), task("unreadable"), embedder)
     assert str(nothing.best["oracle"][0]) == "nan"
-
-
-# --- cost -----------------------------------------------------------------------------------------------------------
-
-
-def test_evaluators_take_turns_and_each_turn_asks_something_new() -> None:
-    order: list[str] = []
-
-    class Noting(Oracle):
-        def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
-            order.append(self.card.name)
-            return super().grade(question, passages, cancel)
-
-    one, other = Noting("embedding"), Noting("other")
-    table = cost.measure_speed({"embedding": one, "other": other}, (Passage("p", BREAD, "s"),), times=3)
-    assert order == ["embedding", "other"] * 4
-    assert len({question for question, _ in one.calls}) == 4
-    assert table.rows["embedding"]["of embedding"] == "1.00"
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------

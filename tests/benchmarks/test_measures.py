@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.metrics import cohen_kappa_score, f1_score
+from sklearn.metrics import f1_score
 
-from benchmarks.measures import Estimate, kappa, kappa_estimate, macro_f1, ratio
+from benchmarks.measures import Estimate, macro_f1, ratio
 from benchmarks.routing import confusion, fit, take
 from benchmarks.sets import Question, Task
 from benchmarks.strips import find_cutoff, measure_strips
@@ -38,15 +38,6 @@ def test_macro_f1_is_that_of_scikit_learn(seed: int) -> None:
     table = confusion(expected, taken)
     assert macro_f1(table) == pytest.approx(f1_score(expected, taken, average="macro"))
     assert table[0, 1] == sum((expected == 0) & (taken == 1))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_kappa_is_that_of_scikit_learn(seed: int) -> None:
-    labels, said = np.random.default_rng(seed).integers(0, 2, (2, 40))
-    table = np.array([[np.sum((labels == one) & (said == other)) for other in (0, 1)] for one in (0, 1)])
-    assert kappa(table) == pytest.approx(cohen_kappa_score(labels, said))
-    told = kappa_estimate(table)
-    assert told.low < told.value < told.high
 
 
 # --- thresholds -----------------------------------------------------------------------------------------------------

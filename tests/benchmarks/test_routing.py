@@ -78,12 +78,6 @@ def test_cross_fitting_does_not_flatter_scores_that_know_nothing() -> None:
     assert float(str(crossed["macro-F1"])[:5]) < 0.4 < float(str(fitted["macro-F1"])[:5])
 
 
-def test_a_question_without_a_score_is_ambiguous_in_every_way_of_routing() -> None:
-    found = routes(graded([None], [(0.9,)], [(0.1,)]), ("incorrect", "correct", "incorrect"))
-    for title in ("judge, policy paper as shipped", "judge, fitted on all (flatters)"):
-        assert found[title].table[2].tolist() == [0, 1, 1], title
-
-
 # --- telling apart --------------------------------------------------------------------------------------------------
 
 TOLD = Comparison("good from bad", ("good",), ("bad",))

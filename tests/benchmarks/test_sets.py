@@ -81,24 +81,6 @@ def test_nearest_others_leave_out_the_answering_passage_and_those_that_hold_the_
     assert {text for text, label in texts(task) if label == "-"} <= {HARBOUR, BREAD} and len(texts(task)) >= 2
 
 
-def test_questions_that_no_measure_looks_at_are_not_graded(tmp_path: Path) -> None:
-    modes = ("trustworthy", "disputed", "abstain", "disputed")
-    labels = ("partial", "conflicting", "other", "sufficient")
-    brought = [{"query_id": f"q{n}", "passages": [{"text": FERRY, "label": label}]} for n, label in enumerate(labels)]
-    queries = [ask(n, f"question {n}", expected_mode=mode) for n, mode in enumerate(modes)]
-    [task] = read("fitz_gov_dev", write_set(tmp_path / "set", queries, candidates=brought))
-    assert [question.text for question in task.trimmed().questions] == ["question 0", "question 2", "question 3"]
-    routed = Task(task.questions, is_routing=True)
-    assert routed.trimmed() == routed
-
-
-def test_a_limit_draws_the_same_questions_every_time(tmp_path: Path) -> None:
-    folder = write_set(tmp_path / "set", [ask(n, f"question {n}") for n in range(50)])
-    drawn = [[row["query_id"] for row in Source(folder, 5, RememberingEmbedder(WordEmbedder())).rows] for _ in range(2)]
-    assert drawn[0] == drawn[1] and len(set(drawn[0])) == 5
-    assert Source(folder, 5, RememberingEmbedder(WordEmbedder())).total == 50
-
-
 # --- the real sets --------------------------------------------------------------------------------------------------
 
 

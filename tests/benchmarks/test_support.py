@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 
 from benchmarks import sentences, support
-from benchmarks.agreement import Told, agreement, ask
+from benchmarks.agreement import Told, agreement
 from benchmarks.sentences import Case
 from crag_core.base.protocols import Backing
 from crag_core.base.types.steps import Usage
-from crag_core.evaluators.support.by_model import ModelSupport
-from tests.fakes import FakeModel
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 
@@ -113,17 +111,6 @@ def test_agreement_is_counted_on_the_sentences_that_both_judge() -> None:
     assert [getattr(judge[name], "value", None) for name in names] == [1.0, 0.5, 1.0, 0.5]
     assert [getattr(words[name], "value", None) for name in names] == [0.5, 0.5, 0.0, 0.0]
     assert (words["ms a sentence"], judge["ms a sentence"]) == ("1.0", "140.0")
-
-
-def test_each_sentence_is_judged_once_and_quotations_are_not_asked_about() -> None:
-    evidence = ("Dogs travel free of charge.", "Bread is dear.")
-    quoted, other = (Case(text, evidence, True, "a") for text in ("Dogs travel free of charge.", "Bread costs a lot."))
-    model = FakeModel(check='{"verdict": "not supported", "sentences": []}')
-    cases = {sentences.HALLUCINATED: [quoted, other], sentences.SAME_LENGTH: [other], sentences.NUMBER: [other]}
-    found = ask(cases, ModelSupport(model, frozenset()), frozenset())
-    assert list(found) == [sentences.HALLUCINATED, sentences.SAME_LENGTH] and len(model.asked) == 1
-    assert [one.judge.score for one in found[sentences.HALLUCINATED]] == [1.0, 0.0]
-    assert found[sentences.SAME_LENGTH] == found[sentences.HALLUCINATED][1:]
 
 
 def test_the_benchmark_with_a_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import LOOKS, download, look_at, settled
+from tests.browser.conftest import LOOKS, look_at, settled
 from tests.browser.test_accessibility import check
 from tests.matrix import diagonal
 from ui.session.demos import demos
@@ -68,24 +68,6 @@ def test_the_bar_is_moved_without_the_server(page: Page, empty_app: str) -> None
     page.get_by_role("button", name="Put it back").click()
     expect(page.locator(".story .outcomes .now")).to_contain_text(re.compile("has not moved.*AMBIGUOUS", re.S))
     assert messages == []
-
-
-def test_full_screen_and_back(page: Page, empty_app: str) -> None:
-    open_story(page, empty_app)
-    page.get_by_role("button", name="Full screen").click()
-    expect(page.get_by_role("button", name="Leave full screen")).to_be_visible()
-    assert page.evaluate("document.fullscreenElement === document.documentElement")
-    expect(page.get_by_role("button", name="Save as one HTML file")).to_be_hidden()
-    page.get_by_role("button", name="Leave full screen").click()
-    expect(page.get_by_role("button", name="Save as one HTML file")).to_be_visible()
-
-
-def test_the_saved_file_is_the_story(page: Page, empty_app: str) -> None:
-    open_story(page, empty_app)
-    saved = download(page, "Save as one HTML file")
-    assert saved.suggested_filename == f"crag-story-{SAVED.trace.id}.html"
-    text = saved.path().read_text("utf-8")
-    assert "Larkness Marine" in text and "Content-Security-Policy" in text
 
 
 @pytest.mark.parametrize(("shown", "look"), diagonal([1, 4], LOOKS))

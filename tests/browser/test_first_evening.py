@@ -58,30 +58,6 @@ def test_upload_ask_and_slide(page: Page, empty_app: str, lighthouse: Path, tmp_
     expect(page.locator("input[type=range]").nth(1)).to_have_value("1")  # the marks of the picture come before
 
 
-@pytest.mark.exhaustive
-def test_a_suggested_question_runs_once(page: Page, empty_app: str) -> None:
-    page.goto(empty_app)
-    page.get_by_role("button", name=re.compile("paid leave")).click()
-    expect(page.get_by_text("Record of this run")).to_be_visible()
-    page.get_by_text("Record of this run").click()
-    run = page.get_by_text(re.compile("Run [0-9a-f]{12}, "))
-    told = run.inner_text()
-    page.get_by_role("slider").nth(0).focus()
-    page.keyboard.press("End")
-    expect(page).to_have_url(re.compile("upper="))
-    assert run.inner_text() == told
-
-
-@pytest.mark.exhaustive
-def test_hostile_text_stays_text(page: Page, empty_app: str, lighthouse: Path) -> None:
-    upload(page, empty_app, lighthouse)
-    page.get_by_role("link", name="Ask").click()
-    ask(page, "What is a keeper paid? https://evil.example <b>bold</b>")
-    expect(page.get_by_text("evil.example").first).to_be_visible()
-    assert page.locator("a[href*='evil']").count() == 0
-    assert page.locator("img[src='x']").count() == 0
-
-
 def test_stop_really_stops(page: Page, empty_app: str, lighthouse: Path) -> None:
     engine = ScriptedModel(lambda messages: "word " * 400, delay_s=0.1)
     upload(page, empty_app, lighthouse)

@@ -126,11 +126,3 @@ def test_place_of_the_answer_stays_when_a_threshold_changes_the_action(
     settled(screen)
     after = _tops(screen)
     assert max(abs(now - then) for now, then in zip(after, before, strict=True)) <= 4
-
-
-@pytest.mark.parametrize(("name", "has_one"), [("Tune", True), ("Documents", False), ("Metrics", False)])
-def test_sidebar_is_where_it_acts(screen: Page, empty_app: str, name: str, has_one: bool) -> None:
-    screen.goto(f"{empty_app}/{name.lower()}")
-    expect(screen.get_by_role("heading", name=re.compile(name)).first).to_be_visible()
-    settled(screen)
-    expect(screen.get_by_test_id("stSidebar")).to_be_visible(visible=has_one)

@@ -17,7 +17,7 @@ from crag_core.base.data_files import DATA
 from crag_core.storage.history import HistoryStore
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.browser.conftest import LOOKS, download, look_at, serve
+from tests.browser.conftest import download, serve
 from tests.browser.test_accessibility import SETTLED, check
 
 DAY, MIDDLE = 86400.0, 17
@@ -152,15 +152,3 @@ def test_a_row_is_selected_with_the_keyboard_alone(page: Page, url: str, history
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Shift+Space")
     expect(page.get_by_role("button", name="Delete 1 selected run")).to_be_visible()
-
-
-@pytest.mark.exhaustive  # the other tests look at what stands on the page
-@pytest.mark.parametrize(("theme", "width"), LOOKS)
-def test_nothing_grave_on_the_history_page(page: Page, url: str, theme: str, width: int) -> None:
-    look_at(page, theme, width)
-    page.goto(f"{url}/history")
-    expect(page.get_by_role("heading", name="30 runs", exact=True)).to_be_visible()
-    check(page, "history")
-    select(page, 1)
-    expect(page.get_by_role("button", name="Delete 1 selected run")).to_be_visible()
-    check(page, "one run")

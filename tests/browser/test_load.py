@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser import crowd
 from tests.browser.conftest import PATIENCE, ROOT, ask, find_port, serve
-from tests.browser.crowd import Asked, Tally
-from tests.browser.tree import BrokenTree
 from tests.matrix import mostly
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -81,26 +78,3 @@ def test_a_page_whose_ticks_have_stopped_is_drawn_anew(page: Page, tmp_path: Pat
         expect(question).to_be_focused()
         question.press("Enter")
         expect(stop).to_be_visible()
-
-
-def test_what_a_crowd_should_never_see_is_found(tmp_path: Path) -> None:
-    """The eyes of the visitors, tried: a run that is not kept, one of another question, a tag of somebody else."""
-    from tests.browser.visitor import Visitor
-
-    visitor = Visitor("http://127.0.0.1:9", "V001")
-    visitor._look_for_others(b"... (V001R003) ... (V002R001) ...")
-    assert visitor.errors == ["saw V002R001"]
-    lost = ForwardMsg()
-    lost.delta.new_element.text.body = "beneath a block that is not there"
-    lost.metadata.delta_path.extend((0, 3, 0))
-    visitor._take(lost)
-    with pytest.raises(BrokenTree, match="V001: nothing at 3"):
-        visitor._stand()
-    tally = Tally([Asked("V001", "abc", "a question", "finished", 1.0, "a page")] * 2, ["V001: disconnected"])
-    found = crowd.problems(tally, tmp_path)
-    assert found[0] == "V001: disconnected"
-    assert [part for part in ("2 different runs", "is not kept", "2 runs in the history") if part in str(found)] == [
-        "2 different runs",
-        "is not kept",
-        "2 runs in the history",
-    ]

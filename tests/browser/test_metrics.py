@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import LOOKS, PATIENCE, look_at
+from tests.browser.conftest import PATIENCE
 from tests.browser.test_accessibility import SETTLED, check
 from tests.browser.test_history import history, home, url  # noqa: F401  # fixtures: 30 runs of three kinds, a day apart
 
@@ -53,12 +52,3 @@ def test_time_and_policy_change_figures_charts_and_table(page: Page, url: str) -
     expect(page.get_by_text("30 runs", exact=True)).to_have_count(0)
     expect(page.get_by_test_id("stMain").get_by_text("CORRECT").first).to_be_visible()
     expect(page.get_by_text("Traceback")).to_have_count(0)
-
-
-@pytest.mark.exhaustive  # the other test looks at what stands on the page
-@pytest.mark.parametrize(("theme", "width"), LOOKS)
-def test_nothing_grave_on_the_metrics_page(page: Page, url: str, theme: str, width: int) -> None:  # noqa: F811
-    look_at(page, theme, width)
-    open_page(page, url)
-    check(page, f"metrics, {theme}, {width} px")
-    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), "nothing is cut off at the side"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 from urllib.parse import urlencode
 
 import pytest
@@ -159,22 +158,6 @@ def test_a_mark_never_jumps_back_to_where_a_slow_page_believes_it_is(page: Page,
     assert seen == sorted(seen) and seen[-1] == 1.0
     told = int(page.get_by_text("Told").inner_text().split()[1])
     assert told <= len(set(seen)), "not one message a pixel"
-
-
-@pytest.mark.exhaustive
-def test_a_mark_that_came_back_stays_there_when_the_answer_for_its_detour_comes_late(
-    page: Page, picture_url: str
-) -> None:
-    page.goto(f"{picture_url}/?slow=0.3")
-    expect(mark(page, "upper")).to_be_visible()
-    mark(page, "upper").evaluate(SEEN)
-    for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
-        mark(page, "upper").press(key)
-        page.wait_for_timeout(350)
-    expect(page.get_by_text("last (0.4, 0.605, True)")).to_be_visible()
-    page.wait_for_timeout(1000)
-    drawn = [value for value, _ in groupby(page.evaluate("window.seen"))]
-    assert drawn == [0.605, 0.61, 0.605]
 
 
 def test_keys_move_a_mark_and_no_mark_passes_the_other(page: Page, picture_url: str) -> None:

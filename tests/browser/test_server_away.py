@@ -54,14 +54,3 @@ def test_a_server_that_is_back_is_noticed_without_a_click_while_somebody_types(p
         expect(sidebar).not_to_contain_text("not reachable")
         page.get_by_text("Auto", exact=True).click()
         expect(box).to_have_value(SMALL)
-
-
-@pytest.mark.exhaustive
-def test_an_address_that_is_copied_is_the_address(page: Page, tmp_path: Path) -> None:
-    (tmp_path / "sample-indexed").touch()
-    with serve(tmp_path, OLLAMA_HOST="127.0.0.1:9") as url:
-        page.goto(url)
-        strip = page.get_by_test_id("stSidebar").get_by_text("Ollama does not answer at")
-        expect(strip).to_contain_text("Ollama does not answer at http://127.0.0.1:9.")
-        assert all(sign.isprintable() or sign == "\n" for sign in strip.inner_text())
-        expect(strip.locator("a")).to_have_count(0)

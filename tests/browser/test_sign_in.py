@@ -7,7 +7,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -17,9 +16,8 @@ from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 from joserfc.jwk import RSAKey
 from playwright.sync_api import BrowserContext, Page, WebSocket, expect
 
-from tests.browser.conftest import ask, download, find_port, open_page, serve, upload
+from tests.browser.conftest import ask, open_page, serve, upload
 from tests.browser.signing_in import (
-    ACCOUNTS,
     ANN,
     COOKIE,
     COOKIE_SECRET,
@@ -29,11 +27,7 @@ from tests.browser.signing_in import (
     serve_signed_in,
     sign_in,
     told,
-    write_secrets,
 )
-from tests.stand_ins.front_door import COOKIE as DOOR_COOKIE
-from tests.stand_ins.front_door import FrontDoor
-from tests.stand_ins.oidc_server import OidcServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.embedding]
 
@@ -120,20 +114,6 @@ def test_an_address_of_a_file_that_nobody_was_given_leads_nowhere(app: SignedIn)
             assert error.code in (400, 403, 404, 405), path
 
 
-@pytest.mark.exhaustive
-def test_the_address_of_a_file_is_a_key_to_it(page: Page, app: SignedIn, lighthouse: Path) -> None:
-    """As docs/sign-in.md says: Streamlit serves what a page shows or offers without looking at a cookie."""
-    sign_in(page, app, "Ann")
-    add_to(page, app, lighthouse)
-    page.get_by_role("link", name="Ask").click()
-    ask(page, QUESTION)
-    page.get_by_role("button", name="Share").click()
-    url = download(page, "Record (JSON)").url
-    assert re.search(r"/media/[0-9a-f]{32}\.json", url)
-    with urlopen(url, timeout=5) as reply:  # no cookie
-        assert b"lighthouse" in reply.read()
-
-
 @pytest.mark.usefixtures("run")
 def test_two_people_see_and_do_what_they_may(page: Page, other_page: Page, app: SignedIn) -> None:
     sign_in(page, app, "Ann")
@@ -209,24 +189,6 @@ def test_after_signing_out_the_next_in_the_same_tab_sees_nothing_of_the_first(pa
     assert "run=" not in page.url
 
 
-@pytest.mark.exhaustive
-def test_who_may_not_enter_reads_why(page: Page, app: SignedIn) -> None:
-    page.goto(app.url)
-    for account, words in {
-        "Eve": f"The provider of sign-in has not verified that {ANN} is yours.",
-        "Nameless": "Expected an e-mail address from the provider of sign-in, found none.",
-        "Stranger": "Only everybody of example.org may use this application.",
-    }.items():
-        choose_account(page, app, account)
-        expect(page.get_by_text(told(words))).to_be_visible()
-        expect(page.get_by_label("Your question")).to_have_count(0)
-        expect(page.get_by_test_id("stSidebar")).to_have_count(0)
-        page.get_by_role("button", name="Sign in with another account").click()
-        expect_sign_in_page(page)
-    choose_account(page, app, "Bob")
-    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
-
-
 def test_a_cookie_that_was_forged_or_is_too_old_opens_nothing(page: Page, app: SignedIn) -> None:
     bring_cookie(page, app, sign_cookie(claims_of(app)))  # a good one opens, so the others fail for their own reason
     expect(page.get_by_text(told(ANN))).to_be_visible()
@@ -266,48 +228,6 @@ def test_a_token_that_the_provider_did_not_sign_for_this_visit_opens_nothing(pag
     choose_account(page, app, "Nobody")  # somebody who changes their mind
     expect_sign_in_page(page)
     sign_in(page, app, "Ann")
-
-
-@pytest.mark.exhaustive
-def test_a_provider_that_is_away_is_told_and_works_once_it_is_back(page: Page, app: SignedIn) -> None:
-    page.goto(app.url)
-    expect_sign_in_page(page)
-    app.provider.stop()
-    try:
-        page.get_by_role("button", name="Sign in", exact=True).click()
-        expect(page.get_by_text("Nobody can sign in now: expected the provider of sign-in")).to_be_visible()
-        expect_sign_in_page(page)
-    finally:
-        app.provider.start()
-    sign_in(page, app, "Ann")
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("secrets", [(COOKIE_SECRET, COOKIE_SECRET), (COOKIE_SECRET, COOKIE_SECRET[::-1])])
-def test_a_sign_in_holds_in_every_process_that_has_the_same_cookie_secret(
-    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secrets: tuple[str, str]
-) -> None:
-    ports = [find_port(), find_port()]
-    with FrontDoor([f"http://localhost:{port}" for port in ports]) as door, OidcServer(ACCOUNTS) as provider:
-        callback = f"{door.url}/oauth2callback"
-        provider.redirect_uris.append(callback)
-        with ExitStack() as running:
-            for number, secret in enumerate(secrets):
-                home = tmp_path / f"home-{number}"
-                home.mkdir()
-                (home / "sample-indexed").touch()
-                file = write_secrets(home, provider, redirect_uri=callback, cookie_secret=secret)
-                monkeypatch.setattr("tests.browser.conftest.find_port", lambda port=ports[number]: port)
-                running.enter_context(serve(home, CRAG_SIGN_IN="on", STREAMLIT_SECRETS_FILES=str(file)))
-            app = SignedIn(door.url, provider, tmp_path / "home-0")
-            page.context.add_cookies([{"name": DOOR_COOKIE, "value": "0", "url": door.url}])
-            sign_in(page, app, "Ann")
-            page.context.add_cookies([{"name": DOOR_COOKIE, "value": "1", "url": door.url}])
-            page.goto(door.url)
-            if secrets[0] == secrets[1]:
-                expect(page.get_by_text(told(ANN))).to_be_visible()
-            else:
-                expect_sign_in_page(page)
 
 
 @pytest.mark.exhaustive

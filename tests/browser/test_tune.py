@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import LOOKS, ask, download, look_at, settled, upload
-from tests.browser.test_accessibility import SETTLED, check
+from tests.browser.conftest import ask, download, settled, upload
+from tests.browser.test_accessibility import check
 
 SUBJECTS = ("rye bread", "chess", "the moon", "swallows", "saffron", "oaks", "haiku", "magnets", "volcanoes", "cheese")
 
@@ -80,37 +80,6 @@ def test_a_click_on_the_map_puts_the_thresholds_there(
     page.mouse.click(area["x"] + 0.2 * area["width"], area["y"] + 0.55 * area["height"])
     expect(told).not_to_have_text(before)
     expect(told).to_have_text(re.compile(r"Keep mine: 0\.[12]\d* and 0\.[34]"))
-
-
-@pytest.mark.exhaustive
-def test_the_run_behind_a_number_of_the_table(page: Page, empty_app: str, lighthouse: Path, questions: Path) -> None:
-    graded(page, empty_app, lighthouse, questions)
-    page.get_by_role("radio", name="Routes").click()
-    check(page, "routes")
-    page.get_by_role("button", name=re.compile(r"\d+ · \d+%")).first.click()
-    table = page.get_by_test_id("stDataFrame").first
-    expect(table).to_be_visible()
-    page.evaluate(SETTLED)  # the table is a canvas, and draws itself some time after it is there
-    table.locator("canvas").first.click(position={"x": 20, "y": 55}, force=True)
-    page.get_by_role("button", name=re.compile("^.*Open “.*on the Ask page")).click()
-    expect(page.get_by_text("Retrieval: ")).to_be_visible()
-
-
-@pytest.mark.exhaustive  # the other tests look at what stands on the page when a set is graded
-@pytest.mark.parametrize(("theme", "width"), LOOKS)
-def test_nothing_grave_on_the_tune_page(
-    page: Page, empty_app: str, lighthouse: Path, questions: Path, theme: str, width: int
-) -> None:
-    look_at(page, theme, width)
-    page.goto(f"{empty_app}/tune")
-    expect(page.get_by_text("Add questions and say whether")).to_be_visible()
-    check(page, "no questions")
-    graded(page, empty_app, lighthouse, questions)
-    for picture in ("Scores", "Routes", "Curves", "Can scores be trusted?", "Sentences", "All policies"):
-        page.get_by_role("radio", name=picture, exact=True).click()
-        check(page, picture)
-    page.get_by_text("Questions", exact=True).first.click()
-    check(page, "table")
 
 
 def test_labels_chosen_in_the_table_are_kept(page: Page, empty_app: str, lighthouse: Path, tmp_path: Path) -> None:

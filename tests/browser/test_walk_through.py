@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ask, download, upload
@@ -34,13 +33,6 @@ def test_sidebar_and_verdict_follow_a_mark_that_is_moved_in_the_picture(
     page.get_by_role("button", name="Undo", exact=True).click()
     expect(mark).not_to_have_attribute("aria-valuenow", "1")
     expect(page.get_by_role("slider", name="Answer threshold")).not_to_have_value("1")
-
-
-@pytest.mark.exhaustive
-def test_every_stage_of_the_path_leads_to_a_place_on_the_page(page: Page, empty_app: str, lighthouse: Path) -> None:
-    asked(page, empty_app, lighthouse)
-    for anchor in ("scores", "passages", "answers", "record"):
-        expect(page.locator(f"[id='{anchor}']")).to_have_count(1)
 
 
 def test_dropped_passage_stays_dropped_in_a_link_that_a_second_session_opens(

@@ -1,7 +1,6 @@
 """A home with something of everything, and what it holds.
 
-As a program it starts quickly, without the embedding model: `python -m tests.deployment.homes busy HOME` indexes
-documents and keeps runs there until it is killed, and says so of each; `… backup FILE` is the command.
+As a program it starts quickly, without the embedding model: `python -m tests.deployment.homes backup FILE`.
 """
 
 from __future__ import annotations
@@ -84,20 +83,7 @@ def held_in(workbench: Workbench) -> Held:
     )
 
 
-def keep_busy(home: Path) -> None:
-    """Each document has three passages; the names of those that are whole are said, with the run about each."""
-    workbench, number = open_home(home), 0
-    while True:
-        lines = "\n\n".join(f"Buoy {number} number {line} is painted red. " * 20 for line in range(12))
-        workbench.store.ingest([(f"buoy-{number}.txt", lines.encode())])
-        trace = ask(workbench, f"Which colour has buoy {number}?")
-        print(number, trace.id, flush=True)
-        number += 1
-
-
 if __name__ == "__main__":
-    if sys.argv[1] == "busy":
-        keep_busy(Path(sys.argv[2]))
     build.HuggingFaceEmbedder = WordEmbedder  # type: ignore[misc,assignment]
     from crag_core.__main__ import main
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sqlite3
 import subprocess
@@ -96,62 +95,6 @@ def test_what_is_secret_or_only_a_cache_is_not_in_it(home: Path, tmp_path: Path,
     assert b"s3cret" not in (tmp_path / "home.tar").read_bytes()
 
 
-@pytest.mark.exhaustive
-def test_it_goes_through_a_pipe(home: Path, tmp_path: Path) -> None:
-    before = held_in(fill(home))
-    command = f"{sys.executable} -m tests.deployment.homes"
-    again = tmp_path / "again"
-    piped = f"{command} backup - | CRAG_HOME={again} {command} restore -"
-    assert subprocess.run(["bash", "-o", "pipefail", "-c", piped], cwd=REPOSITORY, check=False).returncode == 0
-    assert held_in(open_home(again)) == before
-
-
-def test_a_backup_takes_the_place_of_nothing(home: Path, tmp_path: Path, capsys: Output) -> None:
-    fill(home)
-    archive = tmp_path / "home.tar"
-    archive.write_text("an earlier one")
-    assert main(["backup", str(archive)]) == 1
-    assert "is there already" in capsys.readouterr().err and archive.read_text() == "an earlier one"
-
-
-def test_without_a_home_there_is_nothing_to_back_up(home: Path, tmp_path: Path, capsys: Output) -> None:
-    assert main(["backup", str(tmp_path / "home.tar")]) == 1
-    assert "There is nothing to back up" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.exhaustive
-def test_while_another_process_indexes_and_asks_every_backup_is_whole(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was whole before a backup began is in it, and nothing that is half a document."""
-    with worker("busy", str(home)) as busy:
-        assert busy.stdout is not None
-        said: list[list[str]] = []
-        reader = Thread(target=lambda: said.extend(line.split() for line in busy.stdout or ()), daemon=True)
-        reader.start()
-        for number in range(4):
-            assert wait_until(lambda at_least=3 * (number + 1): len(said) >= at_least, 120)  # type: ignore[misc]
-            known = [*said]
-            assert main(["backup", str(tmp_path / f"{number}.tar")]) == 0
-            folder = tmp_path / f"again-{number}"
-            assert restore_to(folder, tmp_path / f"{number}.tar", monkeypatch) == 0
-            monkeypatch.setenv("CRAG_HOME", str(home))
-            restored = open_home(folder)
-            names = {one.name for one in restored.store.documents()}
-            assert {f"buoy-{one}.txt" for one, _ in known} <= names
-            for document in restored.store.documents():
-                passages = restored.store.passages_of(document.id)
-                assert [one.ordinal for one in passages] == [*range(document.passages)] and document.passages > 1
-                assert restored.store.read_original(document.id)
-            assert all(restored.history.load(run) is not None for _, run in known)
-            assert restored.audit and all(json.loads(line) for _, line in restored.audit.lines())
-        busy.kill()
-    # What was half way in when it was copied is finished, or was never begun.
-    restored.store.finish_interrupted()
-    ask(restored, "Which colour has buoy 1?")
-
-
 def test_runs_that_are_kept_meanwhile_are_whole_or_absent(home: Path, tmp_path: Path) -> None:
     workbench, done = fill(home), Event()
 
@@ -239,46 +182,3 @@ def test_a_damaged_history_is_told_of_and_not_kept(home: Path, tmp_path: Path, c
     assert workbench.history.count() == 2
     assert main(["backup", str(tmp_path / "home.tar")]) == 1
     assert "crag.db cannot be copied (" in capsys.readouterr().err and names_beside(tmp_path / "x") == {"home"}
-
-
-def test_runs_of_any_age_are_in_it(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counting what a backup holds must not delete what the settings call old."""
-    HistoryStore(home / "crag.db", clock=lambda: 1_000_000.0).save(whole_run("of old"))
-    HistoryStore(home / "crag.db").save(whole_run("of now"))
-    monkeypatch.setenv("CRAG_HISTORY_DAYS", "1")
-    assert main(["backup", str(tmp_path / "home.tar")]) == 0
-    assert restore_to(tmp_path / "again", tmp_path / "home.tar", monkeypatch) == 0
-    assert HistoryStore(tmp_path / "again" / "crag.db").count() == 2
-
-
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        (
-            {"CRAG_HISTORY": "postgresql://nobody@127.0.0.1:9/x"},
-            "in PostgreSQL (CRAG_HISTORY): back it up with pg_dump",
-        ),
-    ],
-)
-def test_what_is_kept_elsewhere_is_told_of(
-    settings: dict[str, str], told: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    """Nobody answers there, and nobody is asked."""
-    fill(home)
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
-    assert main(["backup", str(tmp_path / "home.tar")]) == 0
-    assert told in capsys.readouterr().err
-    with tarfile.open(tmp_path / "home.tar") as archive:
-        names = archive.getnames()
-    assert "crag.db" in names
-
-
-def test_two_backups_at_once_are_one_too_many(home: Path, tmp_path: Path, capsys: Output) -> None:
-    from filelock import FileLock
-
-    fill(home)
-    with FileLock(home / "backup.lock"):
-        assert main(["backup", str(tmp_path / "home.tar")]) == 1
-    assert "Another backup of this home is being made" in capsys.readouterr().err
-    assert names_beside(tmp_path / "x") == {"home"}

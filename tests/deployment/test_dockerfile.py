@@ -66,29 +66,6 @@ def test_it_runs_as_somebody_who_owns_nothing_but_the_home() -> None:
     assert not [name for name in variables() if re.search("KEY|PASSWORD|SECRET|TOKEN", name)]
 
 
-def test_packages_are_a_layer_of_their_own_before_the_files() -> None:
-    steps = instructions()
-    install = next(place for place, step in enumerate(steps) if "pip install" in step[1])
-    assert [rest for name, rest in steps[:install] if name == "COPY"] == ["requirements.txt ./"]
-    assert steps[install][1].count("--no-cache-dir") == steps[install][1].count("pip install")
-
-
-def test_its_base_has_a_version_and_is_the_python_that_make_takes() -> None:
-    version = re.fullmatch(r"python:3\.(\d+)\.\d+-slim-\w+", rests("FROM")[0])
-    assert version is not None and int(version[1]) >= 11
-
-
-def test_the_first_package_is_pytorch_of_the_fixed_version() -> None:
-    """The very shell of the Dockerfile, with a pip that only says what it was asked for."""
-    run = next(rest for rest in rests("RUN") if "pip install" in rest)
-    for index, expected in (("", []), ("https://example.org/cpu", ["--index-url https://example.org/cpu torch==2"])):
-        script = f'pip() {{ echo "$*"; }}\nTORCH_INDEX="{index}"\n{run}'
-        done = subprocess.run(["sh", "-euc", script], cwd=REPOSITORY, capture_output=True, text=True, check=False)
-        asked = done.stdout.splitlines()
-        assert done.returncode == 0 and asked[-1].endswith("-r requirements.txt"), done.stderr
-        assert len(asked) == len(expected) + 1 and all(one in line for one, line in zip(expected, asked, strict=False))
-
-
 # --- what it would run ----------------------------------------------------------------------------------------------
 
 

@@ -36,8 +36,3 @@ def test_services_and_variables_that_it_names_are_known() -> None:
     for name in re.findall(r"`(crag_\w+)`", PAGE):
         alerts = (REPOSITORY / "deploy" / "prometheus" / "alerts.yml").read_text("utf-8")
         assert name in alerts, f"{name}: nobody is told of it"
-
-
-def test_every_test_that_it_names_has_tests() -> None:
-    for name in re.findall(r"`(test_\w+\.py)`", PAGE):
-        assert list((REPOSITORY / "tests").rglob(name)), name

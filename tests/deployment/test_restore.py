@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import sqlite3
 import tarfile
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -71,12 +69,6 @@ def listed(*members: Member, **fields: Any) -> list[Member]:
     return [*members, file(NAME, json.dumps(manifest).encode())]
 
 
-def changed(members: list[Member], change: Callable[[dict[str, Any]], None]) -> list[Member]:
-    manifest = json.loads(members[-1][1])
-    change(manifest)
-    return [*members[:-1], file(NAME, json.dumps(manifest).encode())]
-
-
 def names_around(home: Path) -> list[Path]:
     """Without what SQLite keeps beside a file that is open."""
     return sorted(path for path in home.parent.parent.rglob("*") if not path.name.endswith(("-wal", "-shm")))
@@ -88,11 +80,6 @@ def refuse(archive: Path, home: Path, told: str, capsys: Output, code: int = 1) 
     shown = capsys.readouterr()
     assert told in shown.err and shown.err.startswith("error: ") and shown.out == ""
     assert names_around(home) == around, "nothing was left, nothing was changed"
-
-
-def test_the_small_archive_of_these_tests_is_taken_when_nothing_is_wrong_with_it(home: Path, tmp_path: Path) -> None:
-    assert main(["restore", str(write(tmp_path / "a.tar", listed(file("audit.jsonl", b"{}\n"))))]) == 0
-    assert (home / "audit.jsonl").read_bytes() == b"{}\n"
 
 
 def test_a_folder_that_is_empty_is_replaced(home: Path, whole: Path) -> None:
@@ -108,35 +95,6 @@ def test_a_home_that_holds_anything_stays_as_it_is(name: str, home: Path, whole:
     refuse(whole, home, f"not empty, and a backup is restored into an empty home only. Stop the application, move the"
            f" folder away (mv {home} {home}.old)", capsys)  # fmt: skip
     assert (home / name).read_text() == "mine"
-
-
-def test_a_link_in_the_place_of_the_home_is_not_replaced(
-    home: Path, tmp_path: Path, whole: Path, capsys: Output
-) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    home.symlink_to(tmp_path / "elsewhere")
-    refuse(whole, home, "is a link or a mount point, which cannot be replaced as a whole", capsys)
-
-
-def test_somebody_who_starts_the_application_meanwhile_keeps_what_it_made(
-    home: Path, whole: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rename = os.rename
-
-    def rename_late(source: Any, target: Any) -> None:
-        home.mkdir()
-        (home / "history.db").write_text("new")
-        rename(source, target)
-
-    monkeypatch.setattr(os, "rename", rename_late)
-    assert main(["restore", str(whole)]) == 1
-    assert "not empty" in capsys.readouterr().err and (home / "history.db").read_text() == "new"
-    assert [path.name for path in home.parent.iterdir()] == ["home"]
-
-
-def test_a_restore_that_was_killed_is_told_of(home: Path, whole: Path, capsys: Output) -> None:
-    (home.parent / ".home.restoring").mkdir()
-    refuse(whole, home, ".home.restoring is there: another restore is under way, or was interrupted", capsys)
 
 
 @pytest.mark.parametrize("name", ["no.tar", "."])
@@ -184,29 +142,6 @@ def test_a_file_more_or_less_than_its_list_is_refused(home: Path, tmp_path: Path
     refuse(write(tmp_path / "after.tar", after), home, f"its last file is not {NAME}", capsys)
 
 
-def test_a_list_of_later_days_or_of_nonsense_is_refused(
-    home: Path, tmp_path: Path, whole: Path, capsys: Output
-) -> None:
-    members = members_of(whole)
-    changes: dict[str, Callable[[dict[str, Any]], Any]] = {
-        "later version of this program: it has format 2": lambda one: one.update(format=2),
-        "crag-backup.json is wrong.": lambda one: one.update(format=0),
-        "crag-backup.json is wrong (": lambda one: one.pop("counts"),
-        "unknown key": lambda one: one.update(more=1),
-        "expected a size and a checksum": lambda one: one["entries"][0].update(size=-1),
-        "expected a valid array": lambda one: one.update(entries=7),
-    }
-    for number, (told, change) in enumerate(changes.items()):
-        refuse(write(tmp_path / f"{number}.tar", changed(members, change)), home, told, capsys)
-    nested = [*members[:-1], file(NAME, b"[" * 100_000)]
-    refuse(write(tmp_path / "nested.tar", nested), home, "crag-backup.json is wrong", capsys)
-
-
-def test_other_counts_than_it_says_are_refused(home: Path, tmp_path: Path, whole: Path, capsys: Output) -> None:
-    one_more = changed(members_of(whole), lambda found: found["counts"].update(runs=2))
-    refuse(write(tmp_path / "a.tar", one_more), home, "The backup holds 2 documents", capsys)
-
-
 @pytest.mark.parametrize("name", ["crag.db", "history.db"])
 def test_a_history_of_a_later_version_is_refused(name: str, home: Path, tmp_path: Path, capsys: Output) -> None:
     fill(tmp_path / "later")
@@ -239,67 +174,6 @@ def test_any_byte_that_is_not_what_it_was_is_found(home: Path, tmp_path: Path, w
         bent[place] ^= 1
         (tmp_path / "a.tar").write_bytes(bent)
         refuse(tmp_path / "a.tar", home, "error: ", capsys)
-
-
-def test_a_header_of_nonsense_is_refused_in_words(home: Path, tmp_path: Path, whole: Path, capsys: Output) -> None:
-    """tarfile meets such with errors of many kinds: of a size beyond all numbers with OverflowError."""
-    data = bytearray(whole.read_bytes())
-    for place, value in ((124, 0xFF), (124, 0x80), (156, ord("S")), (156, ord("x")), (0, 0xFF)):
-        bent = data.copy()
-        bent[place] = value
-        if place == 124:
-            bent[124:136] = bytes([value]) + b"\x7f" * 11
-        bent[148:156] = b" " * 8
-        bent[148:156] = b"%06o\0 " % sum(bent[:512])
-        (tmp_path / "a.tar").write_bytes(bent)
-        refuse(tmp_path / "a.tar", home, "error: ", capsys)
-    for fields in (
-        {"size": "-5"},
-        {"size": "many"},
-        {"size": "9" * 400},
-        {"GNU.sparse.map": "x"},
-        {"path": "index/\0"},
-    ):
-        nonsense = listed(file("index/a", b"x" * 600, pax_headers=fields))
-        with tarfile.open(tmp_path / "a.tar", "w", format=tarfile.PAX_FORMAT) as archive:
-            for member, content in nonsense:
-                member.size = len(content)
-                archive.addfile(member, io.BytesIO(content))
-        refuse(tmp_path / "a.tar", home, "error: ", capsys)
-
-
-NUMBERS: dict[str, dict[str, Any]] = {
-    "a size beyond all numbers": {"entries": [{"path": "index/a", "size": 10**400, "sha256": "a" * 64}]},
-    "a size beyond the disk": {"entries": [{"path": "index/a", "size": 10**18, "sha256": "a" * 64}]},
-    "half a character": {"entries": [{"path": "index/\ud800", "size": 1, "sha256": "a" * 64}]},
-    "a name that is too long": {"entries": [{"path": f"index/{'a' * 5000}", "size": 1, "sha256": "a" * 64}]},
-    "another kind of format": {"format": "1"},
-    "no counts": {"counts": None},
-    "counts that are words": {"counts": {"documents": "many"}},
-    "more than there is": {"counts": {"documents": 10**400}},
-}
-
-
-@pytest.mark.parametrize("fields", NUMBERS.values(), ids=NUMBERS)
-def test_a_list_of_absurd_values_is_refused(fields: dict[str, Any], home: Path, tmp_path: Path, capsys: Output) -> None:
-    refuse(write(tmp_path / "a.tar", listed(file("index/a"), **fields)), home, "error: ", capsys)
-
-
-DAMAGED = ("history.db", "index/index.db", "crag.db")
-
-
-@pytest.mark.parametrize("name", DAMAGED)
-def test_content_that_nobody_can_read_is_refused_though_its_checksums_are_right(
-    name: str, home: Path, tmp_path: Path, capsys: Output
-) -> None:
-    damaged = listed(file(name, b"\xff" * 5000), counts={"documents": 1})
-    refuse(write(tmp_path / "a.tar", damaged), home, "error: ", capsys)
-
-
-@pytest.mark.parametrize("mode", ["w:gz", "w:xz"])
-def test_a_packed_archive_is_not_ours(mode: str, home: Path, tmp_path: Path, capsys: Output) -> None:
-    """What unpacks to a thousand times its size is not unpacked."""
-    refuse(write(tmp_path / "a.tar", listed(file("audit.jsonl")), mode), home, "not a whole backup", capsys)
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 10240, b"PK\x03\x04" + b"x" * 600, b"SQLite format 3\0" * 100])

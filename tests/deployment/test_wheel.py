@@ -200,13 +200,6 @@ def test_the_core_with_the_extra_serve_decides_over_http(installed: Installed, n
         assert httpx.get(f"{url}/health", timeout=60, trust_env=False).json()["status"] == "degraded"
 
 
-def test_a_command_of_the_script_is_that_of_the_module(installed: Installed) -> None:
-    done = installed.run("crag-explorer", "--version", hidden=set())
-    assert (done.returncode, done.stdout) == (0, f"{VERSION}\n")
-    wrong = installed.run("crag-explorer", "answer", hidden=set())
-    assert wrong.returncode == 2 and wrong.stderr.startswith("usage: crag-explorer")
-
-
 def test_the_script_starts_the_application_with_its_pages_and_settings(installed: Installed) -> None:
     port = find_port()
     with installed.serve("run", "--server.port", str(port), "--server.headless", "true") as process:

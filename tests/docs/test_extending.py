@@ -13,7 +13,6 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.__main__ import main
 from crag_core.app import workbench
-from crag_core.app.cli.settings import page
 from crag_core.app.config import Config, load
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord, ModelMissing, UnknownName
@@ -132,7 +131,8 @@ def test_settings_know_a_new_provider_and_what_it_needs(monkeypatch: pytest.Monk
 
 
 def test_the_settings_reference_lists_the_providers_of_the_dict() -> None:
-    assert f"who is asked, in order: {', '.join(name for name in PROVIDERS if name != 'almanac')};" in page()
+    settings = (ROOT / "docs" / "settings.md").read_text("utf-8")
+    assert f"who is asked, in order: {', '.join(name for name in PROVIDERS if name != 'almanac')};" in settings
 
 
 # --- documents ------------------------------------------------------------------------------------------------------

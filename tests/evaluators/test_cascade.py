@@ -7,11 +7,9 @@ from dataclasses import replace
 from threading import Event
 
 import pytest
-from llama_index.core.schema import NodeWithScore, TextNode
 
-from crag_core.base.errors import EvaluatorUnavailable, ModelUnavailable, Stopped, UnknownName
+from crag_core.base.errors import EvaluatorUnavailable, Stopped, UnknownName
 from crag_core.base.protocols import Cancel
-from crag_core.base.text.display import against
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
@@ -20,10 +18,8 @@ from crag_core.decision.decide import set_aside
 from crag_core.evaluators.cascade import Cascade, cascade_card, parse_cascade
 from crag_core.evaluators.policies import default_evaluator, find_policy, known_card
 from crag_core.llamaindex.parts import evaluator_of
-from crag_core.llamaindex.postprocessor import CRAGPostprocessor
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
 from crag_core.pipeline.call_budget import budget
-from crag_core.pipeline.run import Run
 from crag_core.trace.trace import Trace
 from tests.builders import CARD, passage, policy
 from tests.fakes import QUESTION, Bench, FakeEvaluator, by_id, passages
@@ -74,19 +70,6 @@ def test_the_ends_of_the_band_are_the_thresholds_of_the_second(
     assert found.reason.startswith(
         f"Model: {second:.2f} (first score {'not graded' if first is None else f'{first:.2f}'})"
     )
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "said"),
-    [
-        (0.5, 0.6996, "0.6996 (first score 0.50)"),  # 0.70 would be its upper threshold, and good
-        (0.5, 0.2996, "0.2996 (first score 0.50)"),
-        (0.7996, 0.5, "0.50 (first score 0.7996)"),  # 0.80 would be the end of the band
-        (0.4004, 0.7, "0.70 (first score 0.4004)"),
-    ],
-)
-def test_no_score_reads_as_a_threshold_that_it_is_not_equal_to(first: float, second: float, said: str) -> None:
-    assert graded(first, second)[0].reason == f"Model: {said}. why"
 
 
 @pytest.mark.parametrize(("coarse", "then"), [(True, False), (False, False), (None, None)])
@@ -141,11 +124,6 @@ def test_the_card_has_the_thresholds_of_the_first_and_the_calls_of_both() -> Non
     assert (suited.lower, suited.upper) == (policy("two-signal").lower, policy("two-signal").upper)
 
 
-def test_calls_are_promised_from_none_to_one_a_chunk() -> None:
-    calls = budget(find_policy("paper"), known_card(NAME), 6, writer=False, searches=False)[Action.CORRECT]
-    assert (calls.least, calls.most) == (0, 6)
-
-
 def test_a_policy_may_name_two_and_falls_back_on_the_first_without_a_model() -> None:
     of = replace(find_policy("paper"), evaluator=NAME)
     assert default_evaluator(of, "ollama/x") == NAME and default_evaluator(of, "extractive") == "cross-encoder"
@@ -173,44 +151,3 @@ def test_only_chunks_in_the_band_are_asked_about_and_every_call_is_counted_and_p
     promised = budget(made.pipeline.settings.policy, trace.settings.evaluator, 3, writer=False, searches=True)
     assert promised[Action.CORRECT].least <= trace.usage.calls <= promised[Action.CORRECT].most == 3
     assert Trace.from_dict(trace.to_dict()) == trace
-
-
-def test_an_outage_of_the_second_leaves_the_first_scores_and_the_run_goes_on() -> None:
-    second = FakeEvaluator(by_id(), fake_card("llm", calls_model=True))
-
-    def fail() -> None:
-        raise ModelUnavailable("The model is away.")
-
-    second.before = fail
-    trace = bench(second, p1=0.5, p2=0.1, p3=0.1)[1].run(QUESTION)
-    assert trace.decision is not None and trace.decision.score == 0.5 and trace.failure is None
-    assert (trace.grades or ())[0].reason == "as scored; not read again by Llm: The model is away."
-
-
-def test_a_stopped_reading_goes_on_where_it_was() -> None:
-    second = FakeEvaluator(by_id(**{f"p{n}": 0.9 for n in range(1, 7)}), fake_card("llm", calls_model=True))
-    _, engine = bench(second, **dict.fromkeys([f"p{n}" for n in range(1, 7)], 0.5))
-    run = Run()
-    second.before = lambda: run.cancel.set() if len(second.asked) == 2 else None
-    stopped = engine.run(QUESTION, run)
-    assert stopped.is_unfinished and [one.passage_id for one in stopped.grades or ()] == ["p1", "p2", "p3", "p4"]
-    second.asked.clear()
-    whole = engine.resume(Trace.from_dict(stopped.to_dict()))
-    assert second.graded == ["p5", "p6"], "what was read already is not asked for again"
-    assert whole.failure is None and whole.usage.calls == 6
-
-
-def test_two_real_evaluators_read_one_after_the_other_without_a_model() -> None:
-    traces: list[Trace] = []
-    given = [NodeWithScore(node=TextNode(id_=one.id, text=one.text)) for one in passages(2)]
-    CRAGPostprocessor("paper", "heuristic+cross-encoder@0-1", on_trace=traces.append).postprocess_nodes(
-        given, query_str=QUESTION
-    )
-    (trace,) = traces
-    alone = evaluator_of("cross-encoder", None).grade(QUESTION, trace.passages or (), Event())
-    for grade, own in zip(trace.grades or (), alone, strict=True):
-        value = against(
-            own.part(ANSWERING) or 0.0, known_card("cross-encoder").lower, known_card("cross-encoder").upper
-        )[0]
-        assert grade.reason.startswith(f"Trained evaluator: {value} (first score ")
-    assert trace.usage.calls == 0

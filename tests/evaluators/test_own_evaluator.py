@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from threading import Event
 
 import pytest
 
@@ -16,18 +13,15 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench, build_pipeline
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types.answers import AnswerState
-from crag_core.base.types.decisions import Action, CorrectionKind
+from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Strip
 from crag_core.base.types.passages import ANSWERING, TOPICAL
-from crag_core.decision.refine import decompose
 from crag_core.evaluators import shipped
-from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
-from crag_core.evaluators.policies import OWN_JUDGE, default_evaluator, load_policies, suit
+from crag_core.evaluators.policies import OWN_JUDGE, default_evaluator, suit
 from crag_core.pipeline.pipeline import raise_failure
-from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.evaluators.test_coarse import TEXTS
 from tests.evaluators.tiny_evaluator import make_evaluator
 from tests.matrix import diagonal
 from tests.word_embedder import WordEmbedder
@@ -78,12 +72,6 @@ def run(workbench: Workbench, policy: str = "paper", evaluator: str = "", questi
     return workbench.engine(choose(workbench, policy, evaluator)).run(question)
 
 
-def carry_on(workbench: Workbench, trace: Trace, evaluator: str = "") -> Trace:
-    """As the button "Continue from here" does."""
-    pipeline = workbench.engine(choose(workbench, trace.settings.policy.name, evaluator))
-    return pipeline.resume(pipeline.adopt(trace))
-
-
 def scores(found: tuple[Grade, ...] | tuple[Strip, ...] | None) -> list[float]:
     """All of them there."""
     assert found
@@ -104,32 +92,6 @@ def test_who_chooses_nothing_is_judged_by_it_and_both_parts_are_recorded(workben
         assert grade.score == pytest.approx((parts[ANSWERING] + parts[TOPICAL]) / 2)
     assert trace.usage.calls == 0
     assert Trace.from_json(trace.to_json()) == trace
-
-
-@pytest.mark.parametrize("policy", load_policies()[0])
-def test_strips_of_every_policy_are_scored_within_their_chunks(workbench: Workbench, policy: str) -> None:
-    trace = run(workbench, policy)
-    scorer = CrossEncoderStripEvaluator(shipped.EVALUATOR_FOLDER)
-    assert trace.strips
-    own = {passage.id: passage for passage in trace.all_passages}
-    chunks = [(own[id_], decompose(own[id_])) for id_ in dict.fromkeys(strip.passage_id for strip in trace.strips)]
-    assert (trace.strips, "") == scorer.score(QUESTION, chunks, Event())
-
-
-def test_two_signals_decide_by_two_numbers(workbench: Workbench) -> None:
-    trace = run(workbench, "two-signal")
-    assert trace.decision is not None and trace.grades is not None
-    signals = [signals for grade in trace.grades if (signals := grade.two_signals)]
-    assert trace.decision.score == max(answering for answering, _ in signals)
-    assert trace.decision.topical == max(topical for _, topical in signals)
-
-
-def test_policies_that_need_a_model_fall_back_to_it_and_their_thresholds_are_its_own(workbench: Workbench) -> None:
-    card = build.known_card(OWN_JUDGE)
-    for name in ("worst-chunk", "rank-weighted", "agentic"):
-        chosen = choose(workbench, name)
-        assert chosen.evaluator == OWN_JUDGE
-        assert chosen.policy.thresholds == (card.lower, card.upper, card.strip_cutoff)
 
 
 # --- absent, altered, trained again ---------------------------------------------------------------------------------
@@ -170,53 +132,6 @@ def test_without_its_files_a_run_ends_at_grading_and_says_what_to_do(
         raise_failure(trace)
 
 
-@pytest.mark.parametrize("spoil", [remove, alter, leave_pointer])
-def test_without_its_files_another_evaluator_grades_and_the_strips_are_told_to_be_missing(
-    workbench: Workbench, folder: Path, spoil: Callable[[Path], None]
-) -> None:
-    spoil(folder)
-    trace = run(workbench, evaluator="embedding")
-    assert scores(trace.grades) and trace.decision is not None
-    assert trace.failure is not None and (trace.failure.name, trace.strips) == ("score strips", None)
-    assert trace.failure.summary.startswith("The trained evaluator is ")
-    assert Missing.STRIPS in reroute(trace, trace.settings.policy.with_thresholds(0.0, 0.0)).missing
-    assert Trace.from_json(trace.to_json()) == trace
-
-
-def test_when_its_files_are_back_the_run_goes_on_from_where_it_was(workbench: Workbench, folder: Path) -> None:
-    remove(folder)
-    ungraded, unscored = run(workbench), run(workbench, evaluator="embedding")
-    make_evaluator(folder)
-    done = carry_on(workbench, ungraded)
-    assert done.failure is None and done.passages == ungraded.passages
-    assert scores(done.grades) == scores(run(workbench).grades)
-    done = carry_on(workbench, unscored, "embedding")
-    assert done.failure is None and done.strips and done.grades == unscored.grades
-    assert [step.name for step in done.steps].count("grade") == 1
-
-
-def test_a_run_carried_on_after_training_again_is_graded_and_scored_anew(workbench: Workbench, folder: Path) -> None:
-    old = run(workbench)
-    make_evaluator(folder, in_passage={"nine": (-4.0, 0.0)})
-    new, plain = carry_on(workbench, old), run(workbench)
-    assert old.failure is None and new.failure is None
-    assert new.passages == old.passages and new.fingerprint != old.fingerprint
-    for then, now, there in ((old.grades, new.grades, plain.grades), (old.strips, new.strips, plain.strips)):
-        assert scores(now) == scores(there), "what the old model said was taken for the new one's"
-        assert scores(now) != scores(then)
-    again = carry_on(workbench, new)
-    assert again.grades == new.grades and again.strips == new.strips
-
-
-def test_a_record_from_before_versions_were_told_is_read(workbench: Workbench, folder: Path) -> None:
-    told = json.loads(run(workbench).to_json())
-    for card in ("evaluator", "strip_evaluator"):
-        assert told["settings"][card].pop("version")
-    old = Trace.from_dict(told)
-    assert old.settings.evaluator.version == ""
-    assert carry_on(workbench, old).failure is None
-
-
 # --- scripts that it cannot read ------------------------------------------------------------------------------------
 
 
@@ -247,48 +162,9 @@ def test_what_it_cannot_read_is_not_graded_and_quoted_all_the_same(
     assert answering.partition("。")[0].partition(". ")[0] in trace.answer.text
 
 
-@pytest.mark.parametrize("script", ["Chinese", "Cyrillic", "Arabic"])
-def test_a_coarse_grade_tells_documents_on_the_subject_from_others(
-    weights: Path, workbench: Workbench, script: str
-) -> None:
-    question, answering, other = TEXTS[script]
-    for document in workbench.store.documents():
-        workbench.store.delete_all([document.id])
-    ingest(workbench, {"other.txt": other})
-    off = run(workbench, "two-signal", question=question)
-    ingest(workbench, {"answering.txt": answering})
-    on = run(workbench, "two-signal", question=question)
-    assert off.decision is not None and off.decision.action is Action.INCORRECT
-    assert on.decision is not None and on.decision.action is not Action.INCORRECT
-    assert on.grades is not None and all(grade.reason.startswith("coarse grade") for grade in on.grades)
-    assert on.answer is not None and on.answer.state is AnswerState.COMPLETE
-    assert answering.partition("。")[0].rstrip(".") in on.answer.text
-
-
-@pytest.mark.parametrize("script", READ_BY_NOBODY)
-def test_who_follows_the_advice_and_takes_another_evaluator_gets_an_answer(
-    no_weights: None, workbench: Workbench, script: str
-) -> None:
-    question, answering, other = READ_BY_NOBODY[script]
-    ingest(workbench, {"a.txt": answering, "b.txt": other})
-    choice = choose(workbench, evaluator="heuristic")
-    trace = workbench.engine(replace(choice, policy=choice.policy.with_thresholds(0.0, 0.0))).run(question)
-    assert trace.decision is not None and trace.decision.action is Action.CORRECT
-    assert len(scores(trace.grades)) == len(trace.passages or ())
-    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
-    told = next(step.summary for step in trace.steps if step.name == "assemble")
-    assert "No sentence could be graded, so the chunks are used as they are." in told
-    kinds = [correction.kind for correction in trace.corrections or ()]
-    assert CorrectionKind.KEEP in kinds and CorrectionKind.REFINE not in kinds
-
-
-def test_beside_passages_that_it_reads_the_others_stay_ungraded_and_out(no_weights: None, workbench: Workbench) -> None:
-    ingest(workbench, {f"{script}.txt": texts[1] for script, texts in READ_BY_NOBODY.items()})
-    choice = choose(workbench)
-    trace = workbench.engine(replace(choice, policy=choice.policy.with_thresholds(0.0, 0.0, 0.0))).run(QUESTION)
-    grades: dict[str, Grade] = {grade.passage_id: grade for grade in trace.grades or ()}
-    ungraded = {found.source for found in trace.passages or () if grades[found.id].score is None}
-    assert ungraded == {f"{script}.txt" for script in READ_BY_NOBODY}
-    assert trace.decision is not None and trace.decision.action is Action.CORRECT
-    used = {excerpt.passage.source for excerpt in reroute(trace, trace.settings.policy).knowledge.excerpts}
-    assert used == set(DOCUMENTS)
+def test_policies_that_need_a_model_fall_back_to_it_and_their_thresholds_are_its_own(workbench: Workbench) -> None:
+    card = build.known_card(OWN_JUDGE)
+    for name in ("worst-chunk", "rank-weighted", "agentic"):
+        chosen = choose(workbench, name)
+        assert chosen.evaluator == OWN_JUDGE
+        assert chosen.policy.thresholds == (card.lower, card.upper, card.strip_cutoff)

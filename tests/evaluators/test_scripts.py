@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.evaluators.shared.pair_encoder import Pieces, share_of_other_scripts, why_unread
+from crag_core.evaluators.shared.pair_encoder import Pieces, why_unread
 
 
 def seen(text: str, pieces: int = 10, unknown: int = 0) -> Pieces:
@@ -43,17 +43,3 @@ def test_other_scripts_are_refused_though_their_letters_are_in_the_vocabulary(te
     told = why_unread(seen(text), "question")
     assert "100% of the letters of this question are of another" in told
     assert "Latin script" in told
-
-
-def test_text_of_unknown_signs_is_refused() -> None:
-    assert "60% of this text is unknown" in why_unread(seen("😀" * 10, 10, 6), "text")
-    assert why_unread(seen("😀" * 5 + "a" * 5, 10, 5), "text") == "", "half of it can be read"
-
-
-def test_half_of_two_scripts_is_judged() -> None:
-    assert share_of_other_scripts("ferry паром") == 0.5
-    assert why_unread(seen("ferry паром"), "text") == ""
-
-
-def test_surrogates_and_unnamed_signs_are_no_letters() -> None:
-    assert share_of_other_scripts("\ud800\udfff\x00\ue000 a") == 0.0

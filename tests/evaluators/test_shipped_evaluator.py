@@ -6,21 +6,15 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 from crag_core.base.errors import EvaluatorUnavailable
-from crag_core.base.protocols import Cancel
 from crag_core.base.types.grades import Grade
-from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
-from crag_core.evaluators.embedding import measure_cosine
-from crag_core.evaluators.shared.pair_encoder import Ids, PairReader
-from crag_core.evaluators.shipped import EVALUATOR_FOLDER, strip_evaluator
-from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from tests.builders import strips_of
+from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
+from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from tests.fakes import passage
 
 ROOT = Path(__file__).parents[2]
@@ -52,43 +46,6 @@ def test_answer_topic_and_nothing_are_told_apart(evaluator: CrossEncoderEvaluato
     assert min(answer["topical"], topic["topical"]) > off["topical"] + 0.2
 
 
-@pytest.mark.embedding
-def test_recorded_cosine_makes_nearly_the_same_score(shipped: Path, evaluator: CrossEncoderEvaluator) -> None:
-    embedder = HuggingFaceEmbedder()
-    asked = embedder.embed_question(QUESTION)
-    texts = (ANSWER, ON_TOPIC, OFF_TOPIC)
-    recorded = [
-        passage(n, text, scores=(("cosine", measure_cosine(asked, vector)),))
-        for n, (text, vector) in enumerate(zip(texts, embedder.embed_texts(texts), strict=True))
-    ]
-    trusting = CrossEncoderEvaluator(shipped, trusts_cosines=True).grade(QUESTION, recorded, Event())
-    for grade, own in zip(trusting, ask(evaluator, *texts), strict=True):
-        assert dict(grade.parts) == pytest.approx(dict(own.parts), abs=0.06), "8 bits are not 32"
-
-
-def test_sentence_that_answers_is_scored_above_the_others(shipped: Path) -> None:
-    strips = CrossEncoderStripEvaluator(shipped)
-    scores = [grade.score or 0.0 for grade in ask(strips, "Dogs must be kept on a lead.", ANSWER, OFF_TOPIC)]
-    assert max(scores) == scores[1]
-
-
-@pytest.mark.parametrize(("embedding", "worked_out"), [("all-MiniLM-L6-v2", 0), ("another-model", 1), ("", 1)])
-def test_sentences_take_the_cosine_that_the_retriever_recorded(
-    shipped: Path, monkeypatch: pytest.MonkeyPatch, embedding: str, worked_out: int
-) -> None:
-    asked: list[int] = []
-    whole = PairReader.cosines
-
-    def counted(self: PairReader, question: Ids, texts: Sequence[Ids], cancel: Cancel) -> list[float]:
-        asked.append(len(texts))
-        return whole(self, question, texts, cancel)
-
-    monkeypatch.setattr(PairReader, "cosines", counted)
-    chunk = passage(1, ANSWER, scores=(("cosine", 0.7),))
-    strips, why = strip_evaluator(embedding).score(QUESTION, [(chunk, strips_of(chunk, (ANSWER, None)))], Event())
-    assert not why and strips[0].score is not None and asked == [worked_out]
-
-
 def test_it_loads_and_grades_without_pytorch(shipped: Path) -> None:
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('torch', 'transformers', 'llama_index', 'onnx')))\n"
@@ -101,21 +58,6 @@ def test_it_loads_and_grades_without_pytorch(shipped: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert 0.0 < float(done.stdout) < 1.0
     assert done.stderr == "", "nothing is written to the server's log"
-
-
-def test_score_is_the_same_in_any_company(evaluator: CrossEncoderEvaluator) -> None:
-    texts = [ANSWER, OFF_TOPIC, f"{ON_TOPIC} {OFF_TOPIC}", f"{OFF_TOPIC} " * 40, "Nine.", ANSWER.upper()]
-    alone = [ask(evaluator, text)[0].parts for text in texts]
-    for order in (texts, texts[::-1]):
-        together = [grade.parts for grade in ask(evaluator, *order)]
-        assert together == [alone[texts.index(text)] for text in order]
-
-
-def test_answer_deep_in_a_long_passage_is_found(evaluator: CrossEncoderEvaluator) -> None:
-    (short,), (long,) = ask(evaluator, ANSWER), ask(evaluator, f"{OFF_TOPIC} " * 40 + ANSWER + f" {OFF_TOPIC}" * 40)
-    assert "windows" in long.reason and "windows" not in short.reason
-    (without,) = ask(evaluator, f"{OFF_TOPIC} " * 80)
-    assert dict(long.parts)["answering"] > 3 * dict(without.parts)["answering"]
 
 
 READ = {
@@ -142,31 +84,6 @@ def test_ugly_passage_gets_a_sane_score(evaluator: CrossEncoderEvaluator, text: 
     parts = dict(grade.parts)
     assert grade.score == pytest.approx((parts["answering"] + parts["topical"]) / 2)
     assert all(0.0 <= value <= 1.0 for value in parts.values()) and grade.cause == ""
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Паром уходит в девять.",
-        "フェリーは九時に出ます。",
-        "Το πλοίο φεύγει στις εννέα.",
-        "เรือข้ามฟากออกเก้าโมง",
-        "😀 🎉",
-        "a" * 100_000,
-    ],
-    ids=["Cyrillic", "Japanese", "Greek", "Thai", "emoji", "one endless word"],
-)
-def test_what_it_cannot_read_is_refused_in_words(no_weights: None, evaluator: CrossEncoderEvaluator, text: str) -> None:
-    (grade,) = ask(evaluator, text)
-    assert grade.score is None and "Latin script" in grade.cause
-    if len(text) < 100 and any(map(str.isalpha, text)):
-        assert ask(evaluator, ANSWER, question=text)[0].score is None
-
-
-@pytest.mark.parametrize("text", ["", " \n", "\x00"])
-def test_nothing_scores_nothing(evaluator: CrossEncoderEvaluator, text: str) -> None:
-    assert [grade.score for grade in ask(evaluator, text)] == [0.0]
-    assert [grade.score for grade in ask(evaluator, ANSWER, question=text)] == [None]
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "rarity.json"])

@@ -72,32 +72,9 @@ def test_the_cosine_of_the_retriever_is_reused() -> None:
     assert embedder.questions == [], "the vectors are needed for the agreement, the question's is not"
 
 
-def test_nothing_is_embedded_that_is_not_needed() -> None:
-    embedder = PlaneEmbedder()
-    assert grade(embedder=embedder) == ()
-    grade(passage(1, "A ferry 60", scores=(("cosine", 0.2),)), embedder=embedder)
-    assert embedder.questions == embedder.texts == []
-
-
-def test_only_some_cosines_known() -> None:
-    known, new = grade(passage(1, "A ferry 60", scores=(("cosine", 0.1),)), passage(2, "A ferry 60"))
-    assert (dict(known.parts)["relevance"], dict(new.parts)["relevance"]) == pytest.approx((0.1, 0.5))
-
-
-def test_opposite_directions_count_as_nothing() -> None:
-    one, other = grade(passage(1, "Cats 180"), passage(2, "Dogs 0"))
-    assert dict(one.parts) == {"relevance": 0.0, "keyword_coverage": 0.0, "agreement": 0.0}
-    assert (one.score, other.score) == pytest.approx((0.0, 0.4))
-
-
 def test_without_an_embedding_model_what_can_be_had_is_weighed() -> None:
     found = (passage(1, "The ferry fare 0"), passage(2, "A ferry 60", scores=(("cosine", 0.9),)))
     bare, known = grade(*found, embedder=NoEmbedder())
     assert (dict(bare.parts), bare.score) == ({"keyword_coverage": 1.0}, 1.0)
     assert dict(known.parts) == {"relevance": 0.9, "keyword_coverage": 0.5}
     assert known.score == pytest.approx((0.4 * 0.9 + 0.3 * 0.5) / 0.7)
-
-
-def test_a_fault_of_the_embedder_that_is_a_bug_is_raised() -> None:
-    with pytest.raises(ValueError):
-        grade(passage(1, "no angle"), passage(2, "none"))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 from crag_core.base.types.knowledge import Strip
-from crag_core.base.types.passages import Passage
 from crag_core.decision.refine import decompose
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.pair_encoder import open_reader
@@ -64,12 +62,6 @@ def test_a_strip_scores_what_its_chunk_answers_times_how_near_it_is_to_the_best(
     assert why == ""
 
 
-def test_of_a_chunk_that_answers_nothing_no_sentence_scores_high(scorer: CrossEncoderStripEvaluator) -> None:
-    strips, _ = score(scorer, CHUNK, "The last coat. The coat leaves.")
-    answered, others = strips[:3], strips[3:]
-    assert max(strip.score or 0.0 for strip in others) < max(strip.score or 0.0 for strip in answered)
-
-
 def test_a_chunk_that_was_graded_is_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs, vectors = (count_runs(folder, monkeypatch, model) for model in ("_session", "_embedder"))
     judge = CrossEncoderEvaluator(folder)
@@ -87,43 +79,3 @@ def test_what_stands_in_a_later_window_is_scored_as_in_the_first(scorer: CrossEn
     filler = "The coat leaves the ferry. " * 6
     strips, _ = score(scorer, filler + "The ferry leaves Vennick at nine.")
     assert max(strips, key=lambda strip: strip.score or 0.0) is strips[-1]
-
-
-def test_a_sentence_of_another_script_is_left_unscored_and_said(
-    no_weights: None, scorer: CrossEncoderStripEvaluator
-) -> None:
-    strips, why = score(scorer, "The ferry leaves Vennick at nine. Паром отправляется утром в девять.")
-    assert [strip.score is None for strip in strips] == [False, True]
-    assert "Latin script" in why
-
-
-def test_of_a_chunk_in_another_script_the_readable_sentence_is_scored_alone(
-    no_weights: None, scorer: CrossEncoderStripEvaluator
-) -> None:
-    text = "Паром отправляется утром в девять. Зимой он отправляется позже. The ferry leaves Vennick at nine."
-    strips, why = score(scorer, text)
-    assert [strip.score is None for strip in strips] == [True, True, False]
-    assert "Latin script" in why
-
-
-@pytest.mark.parametrize("question", ["?!", "Когда отправляется паром?"])
-def test_no_strip_is_scored_for_a_question_that_cannot_be_read(
-    no_weights: None, scorer: CrossEncoderStripEvaluator, question: str
-) -> None:
-    strips, why = score(scorer, CHUNK, question=question)
-    assert len(strips) == 3 and {strip.score for strip in strips} == {None} and why
-
-
-def test_nothing_to_score_reads_nothing(scorer: CrossEncoderStripEvaluator) -> None:
-    assert score(scorer) == ((), "")
-    assert scorer.score(QUESTION, [(replace(passage(1, ""), text=""), ())], Event()) == ((), "")
-
-
-def test_a_strip_without_a_piece_scores_low(folder: Path) -> None:
-    """A mark that the tokenizer drops leaves nothing to read."""
-    scorer = CrossEncoderStripEvaluator(folder)
-    text = "The ferry leaves Vennick at nine.\n\n" + "\u00ad" * 12
-    chunk = Passage("p1", text, "s")
-    strips = (Strip("p1", 0, 0, 33, text[:33]), Strip("p1", 1, 35, 47, text[35:47]))
-    (best, empty), _ = scorer.score(QUESTION, [(chunk, strips)], Event())
-    assert (empty.score or 0.0) < 0.01 < (best.score or 0.0)

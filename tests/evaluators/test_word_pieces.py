@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.evaluators.shared.pair_encoder import Pieces, Window, cut_windows
+from crag_core.evaluators.shared.pair_encoder import Pieces, cut_windows
 
 
 def letters(count: int) -> Pieces:
@@ -17,28 +16,11 @@ def letters(count: int) -> Pieces:
     return Pieces(" ".join(signs), range(count), [(2 * number, 2 * number + 1) for number in range(count)])
 
 
-def test_short_text_is_one_window_and_whole() -> None:
-    assert cut_windows(letters(6), 6, 2) == [Window((0, 1, 2, 3, 4, 5), "a b c d e f", 0)]
-
-
 def test_windows_overlap_and_the_last_one_is_not_short() -> None:
     found = cut_windows(letters(9), 6, 2)
     assert [window.text for window in found] == ["a b c d e f", "d e f g h i"]
     assert [window.ids for window in found] == [(0, 1, 2, 3, 4, 5), (3, 4, 5, 6, 7, 8)]
     assert [window.start for window in found] == [0, 3]
-
-
-def test_text_that_just_fits_two_windows_makes_no_third() -> None:
-    assert [window.text for window in cut_windows(letters(10), 6, 2)] == ["a b c d e f", "e f g h i j"]
-    assert len(cut_windows(letters(11), 6, 2)) == 3
-
-
-def test_text_without_pieces_has_no_window() -> None:
-    assert cut_windows(Pieces(" \x00 ", [], []), 6, 2) == []
-
-
-def test_text_before_the_first_and_after_the_last_piece_is_left_out() -> None:
-    assert cut_windows(Pieces("\n\nferry\n", [7], [(2, 7)]), 6, 2) == [Window((7,), "ferry", 0)]
 
 
 @given(count=st.integers(1, 200), room=st.integers(1, 40), overlap=st.integers(0, 39))
@@ -50,9 +32,3 @@ def test_every_piece_is_read_in_order_with_its_neighbours(count: int, room: int,
     for one, following in pairwise(found):
         assert one.ids[0] < following.ids[0], "each goes on"
         assert len(set(one.ids) & set(following.ids)) >= overlap
-
-
-@pytest.mark.parametrize(("room", "overlap"), [(6, 6), (6, 7), (6, -1), (0, 0)])
-def test_overlap_that_would_never_end_is_a_bug_that_shows(room: int, overlap: int) -> None:
-    with pytest.raises(ValueError, match="overlap"):
-        cut_windows(letters(9), room, overlap)

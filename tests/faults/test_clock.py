@@ -5,23 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crag_core.base.documents import IngestOutcome, Recipe
-from crag_core.base.types.grades import Grade
 from crag_core.base.types.web import WebOutcome
 from crag_core.pipeline.run import Cooldown
-from crag_core.storage.cache import TableCache
-from crag_core.storage.history import HistoryStore
 from tests.faults.conftest import Open
-from tests.faults.parts import QUESTION, at, broken_at, no_time_runs_backwards, quoting, searching
+from tests.faults.parts import QUESTION, at, broken_at, no_time_runs_backwards, searching
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.searxng_server import SearXNGServer
-from tests.storage.cache_parts import HandClock, key
-from tests.storage.history_parts import run
 
 HOUR, DAY, YEAR = 3600.0, 86400.0, 365 * 86400.0
 JUMPS = pytest.mark.parametrize("jump", [YEAR, -YEAR], ids=["ahead", "back"])
@@ -40,10 +33,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
                 return real_now(tz) + timedelta(seconds=seconds)
 
         monkeypatch.setattr(time, "time", lambda: real_time() + seconds)
-        for module in (
-            "crag_core.pipeline.run",
-            "crag_core.retrieval.index.index_writer",
-        ):
+        for module in ("crag_core.pipeline.run", "crag_core.retrieval.index.index_writer"):
             monkeypatch.setattr(f"{module}.datetime", Moved)
 
     return jump
@@ -68,66 +58,6 @@ def test_a_run_in_which_the_clock_jumps(
 # --- what is kept -----------------------------------------------------------------------------------------------------
 
 
-@JUMPS
-def test_kept_grades_are_made_anew_and_none_is_immortal(tmp_path: Path, jump: float) -> None:
-    clock = HandClock()
-    clock.now = 2e9
-    cache = TableCache(tmp_path / "crag.db", HOUR, clock=clock)
-    cache.put_many({key(1): Grade("p", 0.5)})
-    clock.now += jump
-    assert cache.get_many([key(1)]) == {}, "a year old, or from the future: it is not trusted"
-    cache.put_many({key(2): Grade("p", 0.6)})
-    assert set(cache.get_many([key(1), key(2)])) == {key(2)} and cache.problem == ""
-    clock.now += HOUR
-    assert cache.get_many([key(2)]) == {}
-    clock.now -= jump
-    assert cache.get_many([key(1), key(2)]) == {}, "what was thrown away does not come back"
-
-
-@JUMPS
-def test_runs_are_kept_and_found_by_when_the_clock_said_they_were(tmp_path: Path, jump: float) -> None:
-    clock = HandClock()
-    clock.now = 2e9
-    store = HistoryStore(tmp_path / "history.db", clock)
-    store.save(run("before"))
-    clock.now += jump
-    store.save(run("after"))
-    newest_first = ["after", "before"] if jump > 0 else ["before", "after"]
-    assert [kept.id for kept in store.search()] == newest_first
-    store.save(run("before"))
-    assert [kept.id for kept in store.search()] == newest_first, "a record that grows keeps its place"
-
-
-def test_a_clock_that_jumps_ahead_deletes_no_run_of_today(tmp_path: Path) -> None:
-    clock, elapsed = HandClock(), HandClock()
-    clock.now = 2e9
-    store = HistoryStore(tmp_path / "history.db", clock, 30.0, elapsed)
-    store.save(run("today"))
-    for _ in range(5):
-        clock.now = 2e9 + YEAR
-        elapsed.now += 2 * HOUR
-        store.save(run("in a year"))
-        assert store.load("today") is not None
-        clock.now = 2e9
-        elapsed.now += 2 * HOUR
-        store.save(run("back again"))
-    assert store.load("today") is not None
-
-
-@JUMPS
-def test_an_index_is_read_and_grows(open_bench: Open, set_clock: Callable[[float], None], jump: float) -> None:
-    """The list of documents tells when each came by the clock as it was; nothing is decided by that."""
-    workbench = open_bench()
-    set_clock(jump)
-    (outcome,) = workbench.store.ingest([("lights.txt", b"The harbour lights are lit at eight.")])
-    assert outcome.outcome == IngestOutcome.INDEXED and workbench.store.finish_interrupted() == ()
-    (replaced,) = workbench.store.ingest([("crane.txt", b"The crane lifts at most 7 tonnes.")])
-    assert replaced.outcome == IngestOutcome.REPLACED and len(workbench.store.documents()) == 4
-    rebuilt = workbench.rebuild(Recipe("words", 100, 10), lambda progress: None, _never())
-    assert rebuilt is not None and workbench.store.index_version.recipe.tokens == 100
-    assert broken_at(workbench.engine(quoting(workbench)).run(QUESTION)) == ""
-
-
 # --- what waits -------------------------------------------------------------------------------------------------------
 
 
@@ -138,9 +68,3 @@ def test_nobody_waits_for_a_year(set_clock: Callable[[float], None], jump: float
     pause.note()
     set_clock(jump)
     assert 0 < pause.left(10.0) <= 10.0
-
-
-def _never() -> Any:
-    from threading import Event
-
-    return Event()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import logging
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,18 +14,12 @@ import pytest
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import HistoryUnavailable, ScoresUnavailable, StoreUnavailable
-from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.observability.logs import show_logs
-from crag_core.trace.feedback import Mark
 from crag_core.trace.trace import Trace
-from tests.experiments.test_outcome_log import FULL as FULL_OUTCOME
 from tests.faults.full_disk import Disk, Limited, small_disk
-from tests.faults.parts import DOCUMENTS, QUESTION, broken_at, fill, judged, quoting, step
-from tests.judge import ANSWER, heard
+from tests.faults.parts import DOCUMENTS, QUESTION, broken_at, fill, quoting, step
 from tests.retrieval.fakes import write_prose
-from tests.stand_ins.ollama_server import OllamaServer
-from tests.storage.history_parts import route_label
 
 NEW = ("lights.txt", b"The harbour lights are lit at eight.")
 FULL = r"[Nn]o space left|disk is full|unable to open|disk I/O|File too large"
@@ -74,18 +67,6 @@ def test_started_on_a_full_disk_it_answers_from_what_is_indexed(disk: Disk, work
     assert len(again.history.search()) == len(kept) + 1 and again.history.problem == ""
 
 
-def test_started_on_a_full_disk_with_nothing_on_it_says_so(disk: Disk) -> None:
-    disk.fill()
-    empty = start(disk)
-    trace = empty.engine(quoting(empty)).run(QUESTION)
-    assert broken_at(trace) == "" and trace.answer is not None and trace.passages == ()
-    with pytest.raises(StoreUnavailable, match=FULL) as fault:
-        empty.store.ingest([NEW])
-    assert fault.value.hint
-    disk.free()
-    assert [one.outcome for one in empty.store.ingest([NEW])] == ["indexed"]
-
-
 def test_a_document_that_does_not_fit_is_absent_and_the_others_are_whole(disk: Disk, workbench: Workbench) -> None:
     disk.fill()
     with pytest.raises(StoreUnavailable, match=FULL) as fault:
@@ -125,20 +106,6 @@ def test_the_disk_fills_while_documents_go_in(disk: Disk, workbench: Workbench) 
     assert not [path.name for path in (disk.folder / "home").iterdir() if path.name.startswith(".new-")]
 
 
-def test_documents_can_be_deleted_to_make_room(disk: Disk, workbench: Workbench) -> None:
-    """Or the user is told why not; afterwards the document is whole or gone."""
-    victim = workbench.store.documents()[0]
-    disk.fill()
-    try:
-        workbench.store.delete_all([victim.id])
-    except StoreUnavailable as fault:
-        assert fault.hint
-    left = {document.id for document in start(disk).store.documents()}
-    disk.free()
-    workbench.store.delete_all([victim.id])
-    assert victim.id not in {document.id for document in workbench.store.documents()} and len(left) >= 2
-
-
 def test_a_run_is_there_though_it_cannot_be_kept(disk: Disk, workbench: Workbench) -> None:
     disk.fill()
     trace = ask(workbench)
@@ -150,36 +117,6 @@ def test_a_run_is_there_though_it_cannot_be_kept(disk: Disk, workbench: Workbenc
     assert len(workbench.history.search()) == 1 and workbench.history.load("large") is None
     workbench.history.save(large)
     assert workbench.history.load("large") == large and workbench.history.problem == ""
-
-
-def test_a_label_that_does_not_fit_is_told(disk: Disk, workbench: Workbench) -> None:
-    trace = workbench.history.load(workbench.history.search()[0].id)
-    assert trace is not None
-    label = route_label(trace, Mark.RIGHT)
-    disk.fill()
-    try:
-        workbench.history.add_label(label)
-    except HistoryUnavailable as fault:
-        assert fault.hint and workbench.history.problem
-        disk.free()
-        workbench.history.add_label(label)
-    assert workbench.history.labels(trace.id) == (label,)
-
-
-def test_grades_that_cannot_be_kept_cost_calls_and_no_run(disk: Disk, server: OllamaServer) -> None:
-    workbench = start(disk, ollama_host=server.url)
-    fill(workbench)
-    disk.fill()
-    for _ in range(2):
-        trace = workbench.engine(judged(workbench)).run(QUESTION)
-        assert broken_at(trace) == "" and trace.answer is not None and trace.answer.text == ANSWER
-    assert heard(server) == {"judge": 6, "answer": 2} and workbench.cache is not None
-    assert "so chunks are graded again" in workbench.cache.problem and "Free some disk space" in workbench.cache.problem
-    disk.free()
-    for _ in range(2):
-        trace = workbench.engine(judged(workbench)).run(QUESTION)
-    assert heard(server)["judge"] == 9 and all(grade.from_cache for grade in trace.grades or ())
-    assert workbench.cache.problem == ""
 
 
 def test_the_audit_log_says_that_it_cannot_be_written_and_goes_on(disk: Disk, workbench: Workbench) -> None:
@@ -210,21 +147,6 @@ def test_sets_are_whole_or_as_they_were(disk: Disk, workbench: Workbench) -> Non
     disk.free()
     workbench.experiments.save_set(larger)
     assert workbench.experiments.load_set("dues").questions == larger.questions
-
-
-def test_outcomes_that_do_not_fit_are_told_and_those_before_stay(disk: Disk, workbench: Workbench) -> None:
-    setup: Setup = workbench.setup(quoting(workbench))
-    book = workbench.experiments.outcomes(setup)
-    trace = ask(workbench)
-    first = replace(FULL_OUTCOME, key="first")
-    book.add(first, trace)
-    disk.fill()
-    with pytest.raises(ScoresUnavailable, match=FULL):
-        book.add(replace(first, key="second"), replace(trace, question=os.urandom(400_000).hex()))
-    assert book.keys() == {first.key} and book.record(first.key) == trace
-    disk.free()
-    book.add(replace(first, key="second"), trace)
-    assert len(book.keys()) == 2
 
 
 def test_log_lines_that_cannot_be_written_cost_a_run_nothing(

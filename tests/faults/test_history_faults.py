@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import socket
-import time
-from contextlib import ExitStack
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from sqlalchemy import event
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.errors import HistoryUnavailable
-from crag_core.storage.history import store as history_store
 from tests.faults.conftest import Open, Start
-from tests.faults.parts import QUESTION, Wire, at, broken_at, fill, quoting
+from tests.faults.parts import QUESTION, at, broken_at, quoting
 from tests.stand_ins.local_server import HOST
 from tests.stand_ins.postgres_server import PostgresServer
 from tests.ui.conftest import ask, shown
-
-CONNECTS_A_SAVE = 2
-"""Once to see to the tables, once to write; a driver may knock twice each time."""
 
 
 def refused_port() -> int:
@@ -58,73 +49,3 @@ def test_killed_in_mid_run_and_back_the_next_run_is_kept(open_bench: Open) -> No
         workbench.history.save(lost)
         assert {kept.id for kept in workbench.history.search()} == {first.id, lost.id}
         assert workbench.history.problem == ""
-
-
-def test_a_server_that_accepts_and_is_silent_is_waited_for_once_a_run(
-    open_bench: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(history_store, "PART", replace(history_store.PART, reply_s=2.0))
-    with Wire() as silent:
-        workbench = open_bench(history=f"postgresql://me@{HOST}:{silent.port}/runs")
-        trace = workbench.engine(quoting(workbench)).run(QUESTION)
-        with pytest.raises(HistoryUnavailable, match="cannot be written"):
-            workbench.history.save(trace)
-        assert silent.accepted <= 2 * CONNECTS_A_SAVE
-
-
-@pytest.mark.exhaustive
-def test_a_server_that_freezes_once_connected_is_waited_for_as_long_as_one_reply_may_take(
-    open_bench: Open, postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(history_store, "PART", replace(history_store.PART, reply_s=0.5))
-    workbench = open_bench(history=postgres_url)
-    pipeline = workbench.engine(quoting(workbench))
-    first, second = pipeline.run(QUESTION), pipeline.run(QUESTION)
-    workbench.history.save(first)
-    with postgres.frozen():
-        for word, work in (("read", workbench.history.search), ("written", lambda: workbench.history.save(second))):
-            begun = time.monotonic()
-            with pytest.raises(HistoryUnavailable, match=f"cannot be {word}"):
-                work()
-            assert time.monotonic() - begun < 30
-    workbench.history.save(second)
-    assert {kept.id for kept in workbench.history.search()} == {first.id, second.id}
-    assert workbench.history.problem == ""
-
-
-@pytest.mark.parametrize("word", ["INSERT", "COMMIT"])
-def test_a_server_that_freezes_in_the_middle_of_keeping_has_kept_all_or_nothing(
-    open_bench: Open,
-    postgres: PostgresServer,
-    postgres_url: str,
-    monkeypatch: pytest.MonkeyPatch,
-    word: str,
-) -> None:
-    """Frozen when that statement is about to be sent, over the line that was in use."""
-    monkeypatch.setattr(history_store, "PART", replace(history_store.PART, reply_s=0.5))
-    workbench = open_bench(history=postgres_url)
-    trace = workbench.engine(quoting(workbench)).run(QUESTION)
-    workbench.history.count()
-    workbench.history.save(replace(trace, id="before"))
-    with ExitStack() as frozen:
-
-        def freeze(*told: object) -> None:
-            if word == "COMMIT" or word in str(told[2]):
-                seen.append(word)
-                if len(seen) == 1:
-                    frozen.enter_context(postgres.frozen())
-
-        seen: list[str] = []
-        assert workbench.history._database is not None
-        name = "commit" if word == "COMMIT" else "before_cursor_execute"
-        event.listen(workbench.history._database._engine(True), name, freeze)
-        with pytest.raises(HistoryUnavailable, match=r"no reply within 0\.5 s"):
-            workbench.history.save(trace)
-    workbench.history.save(trace)
-    assert {kept.id for kept in workbench.history.search()} == {"before", trace.id}
-
-
-def test_the_index_can_be_filled_without_it(open_bench: Open, tmp_path: Path) -> None:
-    workbench = open_bench(home=tmp_path / "other", history=f"postgresql://{HOST}:{refused_port()}/runs")
-    fill(workbench)
-    assert len(workbench.store.documents()) == 3

@@ -12,7 +12,7 @@ from crag_core.base.types.passages import Origin
 from crag_core.base.types.web import WebOutcome
 from crag_core.trace.trace import Trace
 from tests.faults.conftest import Open
-from tests.faults.parts import QUESTION, Wire, at, broken_at, searching, step
+from tests.faults.parts import QUESTION, broken_at, searching, step
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.json_server import Mishaps, Said
 from tests.stand_ins.searxng_server import BROKEN, START_PAGE, TOO_MANY, SearXNGServer
@@ -62,14 +62,6 @@ def test_away_at_the_start_is_told_and_asked_again_on_request(open_bench: Open, 
     assert searched_again(workbench, trace) and web.pages == [1]
 
 
-def test_killed_between_query_and_search(open_bench: Open, web: SearXNGServer) -> None:
-    workbench = bench(open_bench, web.url)
-    trace = workbench.engine(searching(workbench)).run(QUESTION, at("search", web.stop))
-    assert answered_without_the_web(trace, WebOutcome.FAILED, "could not be reached")
-    web.start()
-    assert searched_again(workbench, trace)
-
-
 MISHAPS = {
     "killed in mid-reply": (Mishaps(is_cut=True), WebOutcome.FAILED, "could not be asked"),
     "accepts and never answers": (Mishaps(delay_s=60.0), WebOutcome.TIMED_OUT, "did not answer within 1 s"),
@@ -96,13 +88,6 @@ def test_one_request_whatever_comes_of_it_and_another_when_it_is_back(
     assert searched_again(workbench, trace) and len(web.heard) == 2, "a failure is not remembered for an answer"
 
 
-def test_a_plain_socket_that_is_silent_costs_one_connection(open_bench: Open) -> None:
-    with Wire() as silent:
-        trace = run(bench(open_bench, silent.url))
-        assert answered_without_the_web(trace, WebOutcome.TIMED_OUT, "did not answer within 1 s")
-        assert silent.accepted == 1
-
-
 def test_all_providers_away_are_each_asked_once_and_each_told(open_bench: Open, web: SearXNGServer) -> None:
     web.mishaps = Mishaps(said=TOO_MANY)
     with DuckDuckGoServer(FOUND) as duck:
@@ -112,11 +97,3 @@ def test_all_providers_away_are_each_asked_once_and_each_told(open_bench: Open, 
         assert trace.web is not None and trace.answer is not None and broken_at(trace) == ""
         assert "DuckDuckGo is limiting" in trace.web.message and "SearXNG is limiting" in trace.web.message
         assert (len(duck.queries), len(web.heard), len(trace.web.attempts)) == (1, 1, 2)
-
-
-def test_a_search_that_fails_does_not_set_off_the_next_one_by_itself(open_bench: Open, web: SearXNGServer) -> None:
-    web.mishaps = Mishaps(said=Said(b"", 500))
-    workbench = bench(open_bench, web.url)
-    for _ in range(3):
-        run(workbench)
-    assert len(web.heard) == 3, "one a run"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,23 +14,21 @@ from llama_index.core import Document, MockEmbedding, VectorStoreIndex
 from llama_index.core.agent.workflow import ReActAgent
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.types import CompletionResponse, CompletionResponseGen, LLMMetadata
-from llama_index.core.chat_engine import CondensePlusContextChatEngine, CondenseQuestionChatEngine, ContextChatEngine
 from llama_index.core.evaluation import FaithfulnessEvaluator
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.llms import CustomLLM, MockLLM
-from llama_index.core.node_parser import SentenceSplitter, SentenceWindowNodeParser
-from llama_index.core.postprocessor import LongContextReorder, MetadataReplacementPostProcessor
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.postprocessor import LongContextReorder
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.query_engine import CitationQueryEngine, RouterQueryEngine, SubQuestionQueryEngine
-from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
+from llama_index.core.query_engine import CitationQueryEngine, RouterQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
-from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from llama_index.core.tools import QueryEngineTool, ToolMetadata
+from llama_index.core.tools import QueryEngineTool
 
 from crag_core import CRAGPostprocessor, CRAGQueryEngine, CRAGRetriever, RerankerEvaluator, Trace, reroute
-from crag_core.base.errors import BadRecord, EvaluatorUnavailable, StoreUnavailable, UnknownName, WrongUse
+from crag_core.base.errors import BadRecord, StoreUnavailable, UnknownName, WrongUse
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
@@ -39,10 +36,6 @@ from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.web import WebOutcome
 from crag_core.evaluators.policies import find_policy
-from crag_core.experiments.batch import score
-from crag_core.experiments.comparison.run_configurations import Contender, run_set
-from crag_core.experiments.labelled.graded import conditions_of
-from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from tests.fakes import FakeRetriever, passages, web_passage
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.searxng_server import SearXNGServer
@@ -168,13 +161,6 @@ def test_what_cannot_work_is_refused_by_name(options: dict[str, Any], error: typ
     assert said in f"{refused.value}"
 
 
-def test_what_is_wrong_in_a_policy_file_is_told_with_its_path(tmp_path: Path) -> None:
-    (file := tmp_path / "mine.toml").write_text("uper = 0.6", "utf-8")
-    with pytest.raises(BadRecord) as refused:
-        CRAGPostprocessor(file)
-    assert str(refused.value).startswith(f"In {file}: policy mine.uper: unknown key. Did you mean 'upper'?")
-
-
 def test_a_provider_by_name_is_asked_as_its_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
     with SearXNGServer(
         [WebResult("Ferries", "https://example.org/f", "The ferry to Vennick leaves at ten.")]
@@ -185,54 +171,7 @@ def test_a_provider_by_name_is_asked_as_its_settings_say(monkeypatch: pytest.Mon
     assert CRAGPostprocessor(web="duckduckgo").pipeline.parts.searcher is not None
 
 
-def test_an_evaluator_that_forgets_a_passage_is_named() -> None:
-    class Forgets(Words):
-        def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
-            return super().grade(question, passages, cancel)[1:]
-
-    with pytest.raises(EvaluatorUnavailable, match="The evaluator 'words' gave 2 grades for 3 chunks; expected one"):
-        CRAGPostprocessor("paper", Forgets()).postprocess_nodes(texts(FERRY, *OTHERS), query_str=QUESTION)
-
-
 # --- a good citizen -------------------------------------------------------------------------------------------------
-
-
-def test_sentence_windows_before_and_after_and_reordering() -> None:
-    parser = SentenceWindowNodeParser.from_defaults(window_size=1)
-    nodes = parser.get_nodes_from_documents([Document(text=f"{OTHERS[0]} {FERRY} {OTHERS[1]}")])
-    windows = MetadataReplacementPostProcessor(target_metadata_key="window")
-    engine = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=8)).as_query_engine(
-        llm=MockLLM(), similarity_top_k=3, node_postprocessors=[crag(), windows, LongContextReorder()]
-    )
-    (node,) = engine.query(QUESTION).source_nodes
-    assert FERRY in node.text and OTHERS[0] in node.text and OTHERS[1] in node.text, "its window came back"
-    assert node.metadata["original_text"].strip() == FERRY and node.node.prev_node is not None
-    before = windows.postprocess_nodes([NodeWithScore(node=one, score=0.5) for one in nodes], query_str=QUESTION)
-    kept = crag().postprocess_nodes(before, query_str=QUESTION)
-    assert kept and all("kneaded" not in one.text for one in kept), "a window is refined as any text"
-
-
-def test_images_pass_by_and_do_not_decide() -> None:
-    image = NodeWithScore(node=ImageNode(id_="picture", image_path="a.png", text="A map of the harbour."), score=0.99)
-    traces: list[Trace] = []
-    kept = crag(on_trace=traces.append).postprocess_nodes([image, *texts(FERRY)], query_str=QUESTION)
-    assert [one.node.node_id for one in kept] == ["n0", "picture"] and kept[1] is image
-    assert [one.id for one in traces[0].passages or ()] == ["n0"]
-
-
-def test_the_same_node_twice_and_two_of_one_id_are_graded_once() -> None:
-    evaluator = Words()
-    given = [*texts(FERRY), *texts(FERRY), NodeWithScore(node=TextNode(id_="n0", text=OTHERS[0]), score=0.1)]
-    kept = CRAGPostprocessor("worst-chunk", evaluator).postprocess_nodes(given, query_str=QUESTION)
-    assert evaluator.asked == 1 and [one.text for one in kept] == [FERRY]
-
-
-def test_scores_that_are_cosines_can_be_declared() -> None:
-    for declared, names in (("retriever", False), ("cosine", True)):
-        traces: list[Trace] = []
-        made = crag(node_scores=declared, on_trace=traces.append)
-        made.postprocess_nodes(texts(FERRY, *OTHERS), query_str=QUESTION)
-        assert ("coherence" in dict(traces[0].signals)) is names
 
 
 def test_long_nodes_of_a_stock_splitter_are_not_lost_to_a_budget() -> None:
@@ -241,11 +180,6 @@ def test_long_nodes_of_a_stock_splitter_are_not_lost_to_a_budget() -> None:
     ]
     kept = CRAGPostprocessor("worst-chunk", Words()).postprocess_nodes(texts(*long), query_str=QUESTION)
     assert len(kept) == 6 and all(len(one.text) > 3_000 for one in kept)
-
-
-def test_at_most_top_n_are_handed_on() -> None:
-    made = CRAGPostprocessor("worst-chunk", Words(), top_n=2)
-    assert len(made.postprocess_nodes(texts(FERRY, FERRY, FERRY, FERRY), query_str=QUESTION)) <= 2
 
 
 def test_it_is_copied_pickled_and_written_as_a_dictionary_or_says_why_not() -> None:
@@ -286,14 +220,6 @@ def test_our_engine_over_a_stock_retriever_is_one_record() -> None:
     assert [one.text for one in found] == [FERRY]
 
 
-def test_rounds_use_the_retriever_that_was_given() -> None:
-    retriever = Fixed(texts(*OTHERS, "A ferry is a boat.", "Vennick is an island."))
-    engine = CRAGQueryEngine(retriever, CRAGPostprocessor("agentic", Words()))
-    trace = engine.run(QUESTION)
-    asked = [found.query for later in trace.rounds for found in later.retrievals]
-    assert trace.failure is None and len(trace.rounds) == 2 and sorted(retriever.asked) == sorted([QUESTION, *asked])
-
-
 def test_a_stock_synthesizer_answers_from_the_corrected_evidence_and_is_in_the_record() -> None:
     synthesizer = get_response_synthesizer(llm=MockLLM())
     response = CRAGQueryEngine(index().as_retriever(similarity_top_k=3), crag(), synthesizer).query(QUESTION)
@@ -313,15 +239,6 @@ def test_other_postprocessors_stand_before_and_after() -> None:
     assert [one.id for one in trace.passages or ()] == ["n2"], "the record holds what was graded"
 
 
-def test_it_is_made_as_a_retriever_query_engine_is_and_takes_another_retriever() -> None:
-    engine = CRAGQueryEngine.from_args(Fixed(texts(*OTHERS)), node_postprocessors=[LongContextReorder(), crag()])
-    assert "cannot be answered" in str(engine.query(QUESTION))
-    assert str(engine.with_retriever(Fixed(texts(FERRY))).query(QUESTION)) == DOUBTFUL
-    assert isinstance(CRAGQueryEngine.from_args(Fixed(texts(FERRY))).run(QUESTION), Trace), "with the defaults"
-    with pytest.raises(TypeError, match="polcy"):
-        CRAGPostprocessor(polcy="paper")  # type: ignore[call-arg]
-
-
 def test_a_retriever_that_fails_is_named() -> None:
     class Broken(Fixed):
         def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -339,18 +256,6 @@ def test_our_retriever_in_a_stock_engine() -> None:
         index(), llm=MockLLM(), retriever=retriever, node_postprocessors=[crag()], citation_chunk_size=128
     )
     assert "Source 1" in str(engine.query(QUESTION))
-
-
-@pytest.mark.parametrize("kind", [CondenseQuestionChatEngine, ContextChatEngine, CondensePlusContextChatEngine])
-def test_chat_engines(kind: Any) -> None:
-    if kind is CondenseQuestionChatEngine:
-        engine = CRAGQueryEngine(index().as_retriever(similarity_top_k=3), crag())
-        chat = kind.from_defaults(query_engine=engine, llm=MockLLM(max_tokens=5))
-    else:
-        retriever = index().as_retriever(similarity_top_k=3)
-        chat = kind.from_defaults(retriever=retriever, llm=MockLLM(), node_postprocessors=[crag()])
-    reply = chat.chat(QUESTION)
-    assert reply.source_nodes[0].text == FERRY and len(reply.source_nodes) == 1
 
 
 def test_router_tool_and_agent() -> None:
@@ -396,28 +301,6 @@ def test_an_agent_asks_it_as_a_tool() -> None:
     assert str(done) == "At nine." and [call.tool_output.content for call in done.tool_calls] == [DOUBTFUL]
 
 
-class AsksTwice(BaseQuestionGenerator):
-    def generate(self, tools: Sequence[ToolMetadata], query: QueryBundle) -> list[SubQuestion]:
-        return [SubQuestion(sub_question=one, tool_name="documents") for one in (QUESTION, "Who bakes the bread?")]
-
-    async def agenerate(self, tools: Sequence[ToolMetadata], query: QueryBundle) -> list[SubQuestion]:
-        return self.generate(tools, query)
-
-    def _get_prompts(self) -> dict[str, Any]:
-        return {}
-
-    def _update_prompts(self, prompts: dict[str, Any]) -> None: ...
-
-
-def test_a_sub_question_engine_asks_it_each() -> None:
-    engine = CRAGQueryEngine(index().as_retriever(similarity_top_k=3), crag())
-    tool = QueryEngineTool.from_defaults(engine, name="documents", description="What the documents say.")
-    writes = get_response_synthesizer(llm=MockLLM())
-    asks = SubQuestionQueryEngine.from_defaults([tool], MockLLM(), AsksTwice(), writes, verbose=False)
-    said = str(asks.query("When does it leave, and who bakes?"))
-    assert QUOTED in said and "cannot be answered from the evidence" in said
-
-
 def test_an_ingestion_pipeline_with_a_docstore_and_a_faithfulness_evaluator() -> None:
     pipeline = IngestionPipeline(
         transformations=[SentenceSplitter(chunk_size=64, chunk_overlap=0)],
@@ -436,57 +319,3 @@ def test_an_ingestion_pipeline_with_a_docstore_and_a_faithfulness_evaluator() ->
 
     judged = FaithfulnessEvaluator(llm=SaysYes()).evaluate_response(QUESTION, response)
     assert judged.passing
-
-
-# --- labelled sets and comparisons ----------------------------------------------------------------------------------
-
-
-class Book:
-    """Keeps rows in memory."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, Any] = {}
-
-    def keys(self) -> set[str]:
-        return set(self.rows)
-
-    def load(self) -> dict[str, Any]:
-        return self.rows
-
-    def add(self, facts: Any, trace: Trace) -> None:
-        self.rows[facts.key] = facts
-
-
-LABELLED = (
-    LabelledQuestion(QUESTION, Expected.CORRECT, ("at nine",)),
-    LabelledQuestion("Who painted the pier?", Expected.INCORRECT),
-)
-
-
-def test_a_users_evaluator_is_tuned_and_compared_under_its_own_card() -> None:
-    engine = CRAGQueryEngine(Fixed(texts(FERRY, *OTHERS)), crag())
-    graded, compared = Book(), Book()
-    assert score(LABELLED, engine, graded, time.monotonic).done == 2
-    assert {one.grades[0].score for one in graded.rows.values()} != {None}
-    assert run_set(LABELLED, [Contender(engine, compared)], time.monotonic).done == 2
-    mine, other = (
-        conditions_of(CRAGQueryEngine(Fixed([]), CRAGPostprocessor("paper", made)).settings, "corpus")
-        for made in (Words(), Renamed())
-    )
-    assert mine.evaluator == "words" and mine != other, "another version is another evaluator"
-
-
-class Renamed(Words):
-    card = EvaluatorCard("words", "Shared words", "0 to 1", 0.3, 0.6, 0.3, False, "nothing", version="2")
-
-
-def test_labelled_sets_and_comparisons_go_through_the_postprocessor(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: object, *given: object) -> list[object]:
-        raise KeyError("broken on purpose")
-
-    engine = CRAGQueryEngine(Fixed(texts(FERRY, *OTHERS)), crag())
-    monkeypatch.setattr(CRAGPostprocessor, "_postprocess_nodes", broken)
-    with pytest.raises(KeyError, match="on purpose"):
-        score(LABELLED, engine, Book(), time.monotonic)
-    with pytest.raises(KeyError, match="on purpose"):
-        run_set(LABELLED, [Contender(engine, Book())], time.monotonic)

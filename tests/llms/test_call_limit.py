@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
-from crag_core.base.protocols import Cancel, Messages, Reply
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.protocols import Cancel, Messages
 from crag_core.base.types.steps import Usage
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.client import LlamaIndexClient, OnBegin, ignore
+from crag_core.llms.client import OnBegin, ignore
 from crag_core.llms.context_window import Capacity
 from crag_core.llms.model import CallLimit, ServerModel, run_of
 from crag_core.pipeline.run import TimedCancel
-from tests.fakes import Hand, set_when
-from tests.stand_ins.engines import ScriptedModel
-from tests.stand_ins.local_server import wait_until
-from tests.stand_ins.model_server import ModelServer
-from tests.stand_ins.ollama_server import OllamaServer
-from tests.stand_ins.openai_server import OpenAIServer
+from tests.fakes import Hand
 
 T = TypeVar("T")
 NAME = "llama3.2"
 CHAT: Messages = (("user", "Who was Alan Turing?"),)
-HANGING = 60.0
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -111,35 +105,6 @@ def test_run_is_told_by_its_flag_whatever_time_limit_is_put_around_it() -> None:
         assert calls.limit.is_waiting(flag) and calls.limit.is_waiting(TimedCancel(flag, None))
         flag.set()
         assert not calls.limit.is_waiting(flag), "it is stopped"
-        await calls.end()
-
-    run(work())
-
-
-def test_call_that_is_cancelled_leaves_the_line_at_once() -> None:
-    async def work() -> None:
-        calls = Calls(CallLimit(1))
-        for who in "abc":
-            await calls.ask(who)
-        await calls.cancel("b")
-        assert calls.waiting("abc") == "c"
-        await calls.end()
-        assert calls.served == ["a", "c"]
-        await calls.cancel("c")
-        assert calls.limit.under_way == 0
-
-    run(work())
-
-
-def test_call_whose_flag_is_set_gets_no_turn_even_before_it_is_cancelled() -> None:
-    async def work() -> None:
-        calls = Calls(CallLimit(1))
-        for who in "abc":
-            await calls.ask(who)
-        calls.flag("b").set()
-        await calls.end()
-        assert calls.served == ["a", "c"]
-        assert isinstance(calls.tasks[1][1].exception(), Stopped)
         await calls.end()
 
     run(work())
@@ -238,30 +203,6 @@ def chats(who: str, count: int) -> list[Messages]:
     return [(("user", f"{who}{number}"),) for number in range(count)]
 
 
-def in_threads(*work: Callable[[], object]) -> list[threading.Thread]:
-    threads = [threading.Thread(target=one) for one in work]
-    for thread in threads:
-        thread.start()
-    return threads
-
-
-def test_runs_in_threads_share_the_limit_and_a_stream_is_a_call_as_long_as_it_lasts() -> None:
-    client, limit = Gated(), CallLimit(1)
-    models = [limited(client, limit) for _ in range(3)]
-    a, b, c = threading.Event(), threading.Event(), threading.Event()
-    threads = in_threads(lambda: models[0].complete_all(chats("a", 3), a))
-    assert wait_until(lambda: client.begun == ["a0"], 5.0)
-    threads += in_threads(lambda: list(models[1].stream(chats("b", 1)[0], b)))
-    assert wait_until(lambda: limit.is_waiting(b), 5.0)
-    threads += in_threads(lambda: models[2].complete(chats("c", 1)[0], c))
-    assert wait_until(lambda: limit.is_waiting(c), 5.0)
-    assert not limit.is_waiting(a) and limit.under_way == 1
-    client.go.set()
-    for thread in threads:
-        thread.join(10.0)
-    assert client.begun == ["a0", "a1", "a2", "b0", "c0"]
-
-
 def test_stream_that_nobody_reads_to_its_end_gives_its_turn_back() -> None:
     client = Gated()
     client.go.set()
@@ -272,94 +213,7 @@ def test_stream_that_nobody_reads_to_its_end_gives_its_turn_back() -> None:
     assert model.complete(chats("b", 1)[0], threading.Event()).text == "b0"
 
 
-def test_bug_in_a_client_is_let_through_and_gives_its_turn_back() -> None:
-    model = limited(LlamaIndexClient(object(), "broken"), CallLimit(1))  # type: ignore[arg-type]
-    for _ in range(3):
-        with pytest.raises(AttributeError):
-            model.complete(CHAT, threading.Event())
-        with pytest.raises(AttributeError):
-            list(model.stream(CHAT, threading.Event()))
-
-
 # --- with a real server ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=[OllamaServer, OpenAIServer], ids=["ollama", "openai"])
-def server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
-    engine = ScriptedModel(lambda messages: f"to {messages[-1]['content']}")
-    with request.param(engine, models=[NAME]) as made:
-        yield made
-
-
-def model_on(server: ModelServer, limit: CallLimit) -> ServerModel:
-    if isinstance(server, OpenAIServer):
-        return openai_compatible.model(server.api_base, NAME, "", 20.0, limit)
-    return ollama.model(server.url, NAME, 20.0, limit)
-
-
-def texts(replies: Sequence[Reply | Exception]) -> list[str]:
-    return [reply.text if isinstance(reply, Reply) else repr(reply) for reply in replies]
-
-
-def test_batch_keeps_its_order(server: ModelServer) -> None:
-    replies = model_on(server, CallLimit(3)).complete_all(chats("", 9), threading.Event(), {"type": "object"})
-    assert texts(replies) == [f"to {number}" for number in range(9)] and server.chat_calls == 9
-
-
-def test_cancel_stops_calls_under_way_and_those_that_wait(server: ModelServer) -> None:
-    server.faults.delay_s = HANGING
-    limit = CallLimit(2)
-    with pytest.raises(Stopped):
-        model_on(server, limit).complete_all(chats("", 9), set_when(lambda: server.active == 2))
-    assert server.wait_for_disconnects(2)
-    assert server.chat_calls == 2, "what waited was never sent"
-    assert wait_until(lambda: limit.under_way == 0, 5.0)
-    server.faults.clear()
-    assert texts(model_on(server, limit).complete_all(chats("", 5), threading.Event())) == [f"to {n}" for n in range(5)]
-
-
-def test_stopped_run_leaves_the_line_and_touches_nobody_elses_call(server: ModelServer) -> None:
-    server.faults.delay_s = HANGING
-    limit, first, second = CallLimit(1), threading.Event(), threading.Event()
-    stopped: list[str] = []
-
-    def ask(name: str, cancel: threading.Event) -> None:
-        try:
-            model_on(server, limit).complete(CHAT, cancel)
-        except Stopped:
-            stopped.append(name)
-
-    threads = in_threads(lambda: ask("first", first))
-    assert wait_until(lambda: server.active == 1, 5.0)
-    threads += in_threads(lambda: ask("second", second))
-    assert wait_until(lambda: limit.is_waiting(second), 5.0)
-    second.set()
-    assert wait_until(lambda: stopped == ["second"], 5.0) and threads[0].is_alive() and server.chat_calls == 1
-    first.set()
-    for thread in threads:
-        thread.join(5.0)
-    assert wait_until(lambda: limit.under_way == 0, 5.0)
-
-
-def test_server_that_comes_back_is_used_by_the_next_call(server: ModelServer) -> None:
-    model = model_on(server, CallLimit(1))
-    server.stop()
-    for _ in range(3):
-        with pytest.raises(ModelUnavailable, match="went away") as failed:
-            model.complete(CHAT, threading.Event())
-        assert failed.value.retryable and "Start it" in failed.value.hint
-    server.start()
-    assert model.complete(CHAT, threading.Event()).text == "to Who was Alan Turing?"
-
-
-def test_model_that_was_fetched_meanwhile_is_found(server: ModelServer) -> None:
-    had, server.models = server.models, []
-    model = model_on(server, CallLimit(1))
-    for _ in range(2):
-        with pytest.raises(ModelMissing, match=NAME):
-            model.complete(CHAT, threading.Event())
-    server.models = had
-    assert model.complete(CHAT, threading.Event()).text
 
 
 def test_password_of_an_address_is_in_no_message() -> None:

@@ -27,7 +27,6 @@ REAL = (  # as Ollama sends it on from its runner
     '{"error":{"code":400,"message":"request (24530 tokens) exceeds the available context size (8192 tokens), try '
     'increasing it","type":"exceed_context_size_error","n_prompt_tokens":24530,"n_ctx":8192}}'
 )
-BROKEN = '{"error":{"code":500,"message":"out of memory"}}'
 COMPOUND = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen "
 LONG = tuple(Excerpt(passage(f"p{n}"), COMPOUND * 300) for n in range(1, 4))
 ASKED = PROMPTS.answer("What?", LONG)
@@ -101,31 +100,10 @@ def test_a_server_that_refuses_a_prompt_is_asked_once_more_with_less() -> None:
     model, _ = fitting(counting)
     assert next(iter(model.stream(ASKED, Event()))) == "Nine."
     assert len(counting.sent) == 2 and counting.sent[1] < counting.sent[0]
-    model.complete(ASKED, Event())
-    assert len(counting.sent) == 3, "what it counted is remembered"
     whole = Counting(8192, 3.0)
     assert fitting(whole)[0].complete(ASKED, Event()).usage.cut > 1000 and len(whole.sent) == 2
     with pytest.raises(PromptTooLong):
         fitting(Counting(10, 3.0))[0].complete(ASKED, Event())
-
-
-def test_a_count_above_the_bound_raises_it_and_a_lower_one_changes_nothing() -> None:
-    capacity = Capacity()
-    before = capacity.fit(ASKED)
-    for tokens in (0, 10, 1000):
-        capacity.record_usage(ASKED, tokens)
-        assert capacity.fit(ASKED) == before
-    for tokens in (10**5, 10**9):
-        capacity.record_usage(ASKED, tokens)
-        assert capacity.fit(ASKED)[1] > before[1] and capacity.per_bound <= 4.0
-
-
-def test_a_server_that_cannot_tell_what_it_reads_is_asked_all_the_same() -> None:
-    async def broken() -> int | None:
-        raise OSError("away")
-
-    model = ServerModel(Counting(8192, 0.3), CallLimit(1), Capacity(), broken)
-    assert model.complete(ASKED, Event()).usage.cut > 0
 
 
 @pytest.mark.parametrize("raw", [REAL, '{"error":"the input length exceeds the context length"}', "prompt is too long"])

@@ -7,12 +7,10 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from crag_core.base.concurrency import cancellation
 from crag_core.base.errors import ModelMissing, ModelUnavailable, Stopped
 from crag_core.base.protocols import LanguageModel, Messages, Reply
 from crag_core.base.types.steps import Usage
@@ -32,7 +30,6 @@ from tests.stand_ins.openai_server import OpenAIServer
 CHAT: Messages = (("system", "Be brief."), ("user", "Who was Alan Turing?"))
 REPLY = "A mathematician, born in London."
 LONG = "word " * 400
-SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
 
 
 @pytest.fixture(params=["ollama", "openai"])
@@ -71,11 +68,6 @@ CALLS: list[Callable[[LanguageModel, threading.Event], Any]] = [call_once, call_
 # --- when it works --------------------------------------------------------------------------------------------------
 
 
-def test_reply_comes_with_its_usage(server: ModelServer) -> None:
-    reply = model_of(server).complete(CHAT, no_cancel())
-    assert reply == Reply(REPLY, Usage(1, 6, 8))
-
-
 def test_stream_gives_the_pieces_as_they_come_and_the_usage_last(server: ModelServer) -> None:
     *pieces, usage = model_of(server).stream(CHAT, no_cancel())
     assert "".join(str(piece) for piece in pieces) == REPLY
@@ -98,11 +90,6 @@ def test_temperature_limit_and_roles_go_with_the_request(server: ModelServer) ->
     assert [(message["role"], message["content"]) for message in ask.messages] == list(CHAT)
 
 
-def test_schema_goes_with_the_request(server: ModelServer) -> None:
-    model_of(server).complete(CHAT, no_cancel(), SCHEMA)
-    assert server.engine.asks[0].schema == SCHEMA
-
-
 def test_replies_of_several_chats_keep_their_order_and_their_own_errors(server: ModelServer) -> None:
     def reply(messages: Any) -> str:
         if messages[-1]["content"] == "2":
@@ -114,12 +101,6 @@ def test_replies_of_several_chats_keep_their_order_and_their_own_errors(server: 
     assert isinstance(first, Reply) and first.text == "reply 1"
     assert isinstance(second, ModelUnavailable)
     assert isinstance(third, Reply) and third.text == "reply 3"
-
-
-def test_empty_reply_is_an_empty_text(server: ModelServer) -> None:
-    server.engine = ScriptedModel(lambda messages: "")
-    assert model_of(server).complete(CHAT, no_cancel()).text == ""
-    assert [piece for piece in model_of(server).stream(CHAT, no_cancel()) if isinstance(piece, str)] == []
 
 
 def test_nothing_is_asked_twice_behind_our_back(server: ModelServer) -> None:
@@ -172,22 +153,6 @@ def test_fault_in_mid_stream_comes_after_the_pieces_before_it(
     assert any(word in failed.value.message for word in words) and failed.value.hint
 
 
-def test_pieces_before_a_fault_are_not_lost(server: ModelServer) -> None:
-    server.faults.die_after = 3
-    pieces: list[str | Usage] = []
-    with pytest.raises(ModelUnavailable):
-        for piece in model_of(server).stream(CHAT, no_cancel()):
-            pieces.append(piece)
-    assert pieces == [REPLY[0:4], REPLY[4:8], REPLY[8:12]]
-
-
-def test_reply_that_is_cut_short_json_is_a_typed_error(server: ModelServer) -> None:
-    server.faults.broken_after = 0
-    with pytest.raises(ModelUnavailable) as failed:
-        model_of(server).complete(CHAT, no_cancel())
-    assert failed.value.hint
-
-
 @pytest.mark.parametrize("call", CALLS)
 def test_refused_connection_says_how_to_start_the_server(server: ModelServer, call: Callable[..., Any]) -> None:
     server.stop()
@@ -211,18 +176,6 @@ def test_missing_model_names_what_to_do(server: ModelServer, call: Callable[...,
         call(model_of(server, name="nobody"), no_cancel())
     assert not failed.value.retryable
     assert failed.value.hint.startswith(("Get it with: ollama pull nobody", "Choose one that it lists."))
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_openai_refused_key_says_which_variable(status: int) -> None:
-    with OpenAIServer(ScriptedModel([])) as server:
-        server.faults.status = status
-        with pytest.raises(ModelUnavailable, match="refused the key") as failed:
-            openai_compatible.model(server.api_base, openai_wire.MODEL, "s3cret", 5.0, CallLimit(1)).complete(
-                CHAT, no_cancel()
-            )
-    assert failed.value.hint.startswith("Set OPENAI_API_KEY")
-    assert "s3cret" not in str(failed.value)
 
 
 # --- cancelling -----------------------------------------------------------------------------------------------------
@@ -252,53 +205,12 @@ def test_cancel_in_the_middle_closes_the_connection_and_ends_the_writing(
     assert written < 400
 
 
-def test_cancel_stops_all_calls_under_way_and_those_that_wait(server: ModelServer) -> None:
-    server.faults.delay_s = 10.0
-    with pytest.raises(Stopped):
-        model_of(server, at_once=2).complete_all([CHAT] * 5, set_when(lambda: server.active == 2))
-    assert server.wait_for_disconnects(2)
-    assert server.chat_calls == 2, "what waited for its turn was never sent"
-
-
 def test_closing_the_stream_closes_the_connection(server: ModelServer) -> None:
     server.engine = ScriptedModel(lambda messages: LONG, piece_chars=5, delay_s=0.01)
     stream = model_of(server).stream(CHAT, no_cancel())
     next(stream)
     stream.close()  # type: ignore[attr-defined]
     assert server.wait_for_disconnects()
-
-
-def test_model_can_be_used_again_after_a_cancel(server: ModelServer) -> None:
-    model = model_of(server)
-    server.faults.delay_s = 10.0
-    with pytest.raises(Stopped):
-        model.complete(CHAT, set_when(lambda: server.active == 1))
-    server.faults.clear()
-    assert model.complete(CHAT, no_cancel()).text == REPLY
-
-
-def test_a_call_cancelled_twice_still_closes_what_it_opened() -> None:
-    """A time limit and a batch that is given up may come together; httpx closes its connection in several steps."""
-    closed: list[bool] = []
-
-    async def call() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await asyncio.sleep(0.05)
-            closed.append(True)
-
-    async def work() -> None:
-        task = asyncio.ensure_future(cancellation.apart(call()))
-        for _ in range(2):
-            await asyncio.sleep(0.01)
-            task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        await asyncio.sleep(0.2)
-
-    asyncio.run(work())
-    assert closed == [True]
 
 
 def test_models_can_be_called_inside_a_running_event_loop(server: ModelServer) -> None:
@@ -311,58 +223,10 @@ def test_models_can_be_called_inside_a_running_event_loop(server: ModelServer) -
 # --- the loop behind the calls --------------------------------------------------------------------------------------
 
 
-def test_work_that_ends_just_as_the_wait_for_it_times_out_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    from concurrent.futures import Future
-
-    class LateFuture(Future[str]):
-        def result(self, timeout: float | None = None) -> str:
-            if timeout is not None:
-                self.set_result("done")
-                raise TimeoutError
-            return super().result()
-
-    async def work() -> str:
-        return ""
-
-    def submit(coroutine: Any, loop: Any) -> LateFuture:
-        coroutine.close()
-        return LateFuture()
-
-    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", submit)
-    assert cancellation.wait_for(work(), no_cancel()) == "done"
-
-
-def test_timeout_of_the_work_itself_is_raised() -> None:
-    async def work() -> str:
-        await asyncio.sleep(0.06)
-        raise TimeoutError("of the work")
-
-    with pytest.raises(TimeoutError, match="of the work"):
-        cancellation.wait_for(work(), no_cancel())
-
-
 def test_half_a_surrogate_pair_is_sent_as_a_question_mark(server: ModelServer) -> None:
     reply = model_of(server).complete((("user", "broken \ud800 text"),), no_cancel())
     assert reply.text == REPLY
     assert server.engine.asks[-1].messages[0]["content"] == "broken ? text"
-
-
-def test_two_groups_of_calls_at_once_share_the_cap(server: ModelServer) -> None:
-    slow = ScriptedModel(lambda messages: REPLY, delay_s=0.02)
-    with type(server)(slow) as other:
-        model = model_of(other, at_once=1)
-        seen: list[int] = []
-
-        def ask() -> None:
-            model.complete_all([CHAT, CHAT], no_cancel())
-
-        threads = [threading.Thread(target=ask) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        while any(thread.is_alive() for thread in threads):
-            seen.append(other.active)
-            time.sleep(0.002)
-        assert len(slow.asks) == 4 and max(seen) == 1
 
 
 # --- how long a reply is waited for ---------------------------------------------------------------------------------
@@ -376,27 +240,6 @@ def test_calls_behind_one_that_was_given_up_are_given_up_with_it(server: ModelSe
     found = model.complete_all([CHAT] * 6, no_cancel())
     assert all(isinstance(one, ModelUnavailable) and one.is_late for one in found) and len(found) == 6
     assert server.chat_calls <= 1 and time.monotonic() - start < 5.0
-
-
-def test_a_call_that_has_heard_nothing_is_told_until_its_first_piece(server: ModelServer) -> None:
-    cancel, heard = no_cancel(), []
-    limit = CallLimit(2)
-    model = limited_model(server, limit)
-    server.faults.delay_s = 0.5
-    server.engine = ScriptedModel(lambda messages: LONG, piece_chars=5, delay_s=0.01)
-
-    def read() -> None:
-        with suppress(Stopped):
-            heard.extend(model.stream(CHAT, cancel))
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    assert wait_until(lambda: limit.silent_model(cancel, 0.1) == model.name, 5.0)
-    assert limit.silent_model(cancel, 60.0) == "" and limit.silent_model(no_cancel(), 0.0) == ""
-    assert wait_until(lambda: bool(heard) and limit.silent_model(cancel, 0.0) == "", 10.0)
-    assert thread.is_alive(), "it still writes"
-    cancel.set()
-    thread.join()
 
 
 def test_a_text_without_end_is_given_up(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:

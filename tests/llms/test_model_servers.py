@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-import time
 from collections.abc import Iterator
-from hashlib import sha256
 
 import pytest
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from crag_core.base.errors import ModelMissing, ModelUnavailable
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.model import CallLimit
-from crag_core.llms.servers import MOST_MODELS, ServerState, host_url, wrong_path
-from tests.faults.parts import Wire
+from crag_core.llms.servers import MOST_MODELS, host_url, wrong_path
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import LocalServer
 from tests.stand_ins.ollama_server import OllamaServer
@@ -63,12 +59,6 @@ def ollama_server() -> Iterator[OllamaServer]:
         yield server
 
 
-def test_ollama_with_models(ollama_server: OllamaServer) -> None:
-    state = ollama.look(ollama_server.url)
-    digests = tuple((name, sha256(name.encode()).hexdigest()[:12]) for name in ("llama3.2:latest", "qwen:7b"))
-    assert state == ServerState(True, ("llama3.2:latest", "qwen:7b"), versions=digests)
-
-
 def test_ollama_without_models_says_how_to_get_one(ollama_server: OllamaServer) -> None:
     ollama_server.models = []
     state = ollama.look(ollama_server.url)
@@ -84,13 +74,6 @@ def test_ollama_embedding_models_are_no_chat_models(
     monkeypatch.setitem(wire.DETAILS, "family", "nomic-bert")
     ollama_server.capabilities = dict.fromkeys(ollama_server.models)
     assert ollama.look(ollama_server.url).models == (), "an older server tells the family alone"
-
-
-def test_ollama_that_is_away_says_how_to_start_it(ollama_server: OllamaServer) -> None:
-    ollama_server.stop()
-    state = ollama.look(ollama_server.url)
-    assert (state.reachable, state.models, state.hint) == (False, (), "Start it with: ollama serve")
-    assert ollama_server.url in state.message
 
 
 @pytest.mark.parametrize("host", ["http://box box:1", "http://127.0.0.1:99999", "http://[::1:5"])
@@ -109,34 +92,6 @@ class Something(LocalServer):
         super().__init__({("GET", "/api/tags"): answer, ("GET", "/v1/models"): answer})
 
 
-STRANGE = [
-    JSONResponse({"detail": "not found"}, 404),
-    PlainTextResponse("<html>hello</html>"),
-    PlainTextResponse(""),
-    JSONResponse([]),
-    JSONResponse({"models": "none"}),
-    JSONResponse({"models": [1, 2]}),
-    JSONResponse({"error": "broken"}, 500),
-]
-
-
-@pytest.mark.parametrize("response", STRANGE, ids=lambda response: f"{response.status_code} {response.body[:20]!r}")
-def test_what_is_not_ollama_is_told_so(response: Response) -> None:
-    with Something(response) as server:
-        state = ollama.look(server.url)
-    assert (state.reachable, state.models) == (False, ()) and state.hint.startswith("Check OLLAMA_HOST: ")
-    assert "is not Ollama" in state.message
-
-
-def test_ollama_that_hangs_costs_the_timeout() -> None:
-    async def hang(body: object) -> ASGIApp:
-        await asyncio.sleep(5.0)
-        return PlainTextResponse("")
-
-    with LocalServer({("GET", "/api/tags"): hang}) as server:
-        assert not ollama.look(server.url, timeout=0.1).reachable
-
-
 # --- OpenAI-compatible ----------------------------------------------------------------------------------------------
 
 
@@ -144,25 +99,6 @@ def test_ollama_that_hangs_costs_the_timeout() -> None:
 def openai_server() -> Iterator[OpenAIServer]:
     with OpenAIServer(ScriptedModel([]), models=["one", "two"]) as server:
         yield server
-
-
-def test_openai_with_models(openai_server: OpenAIServer) -> None:
-    expected = ServerState(True, ("one", "two"))
-    assert openai_compatible.look(openai_server.api_base) == expected
-    assert openai_compatible.look(f"{openai_server.api_base}/") == expected
-
-
-def test_openai_at_an_address_without_v1_says_that_it_usually_ends_so(openai_server: OpenAIServer) -> None:
-    state = openai_compatible.look(openai_server.url)
-    assert not state.reachable and state.hint == f"OPENAI_BASE_URL has no path. Write {openai_server.url}/v1"
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_openai_that_wants_a_key_says_which_variable(status: int) -> None:
-    with Something(JSONResponse({"error": "no"}, status)) as server:
-        state = openai_compatible.look(f"{server.url}/v1")
-    assert not state.reachable
-    assert f"status {status}" in state.message and state.hint.startswith("Set OPENAI_API_KEY")
 
 
 def test_openai_key_is_sent_and_never_shown() -> None:
@@ -184,17 +120,6 @@ def test_openai_key_is_sent_and_never_shown() -> None:
         openai_compatible.look(f"{server.url}/v1")
     assert seen == ["Bearer s3cret"]
     assert state.reachable and "s3cret" not in repr(state)
-
-
-@pytest.mark.parametrize(
-    "response",
-    [PlainTextResponse("<html>"), JSONResponse([]), JSONResponse({"models": []}), JSONResponse({"data": [{}]})],
-    ids=lambda response: repr(response.body[:20]),
-)
-def test_what_lists_no_models_is_told_so(response: Response) -> None:
-    with Something(response) as server:
-        state = openai_compatible.look(f"{server.url}/v1")
-    assert not state.reachable and "does not list models" in state.message
 
 
 def test_an_entry_without_a_name_is_left_out_and_of_very_many_the_first_are_offered() -> None:
@@ -221,20 +146,6 @@ def test_address_is_told_without_what_may_be_secret() -> None:
         assert server.url in state.message and "s3cret" not in repr(state)
 
 
-def test_a_look_at_a_server_whose_headers_drip_ends_and_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each byte comes in time, the first of the body never."""
-    monkeypatch.setattr(ollama, "LOOKING", 0.5)
-    monkeypatch.setattr(openai_compatible, "LOOKING", 0.5)
-    for look in (ollama.look, openai_compatible.look):
-        with Wire(b"HTTP/1.1 200 OK\r\nx: " + b"a" * 10_000, pause_s=0.02) as dripping:
-            look("http://127.0.0.1:9")  # importing is not what is measured
-            start = time.monotonic()
-            assert not look(dripping.url).reachable and time.monotonic() - start < 2.0
-            sent = dripping.bytes_sent
-            time.sleep(0.5)
-            assert dripping.bytes_sent < sent + 20, "nobody reads on"
-
-
 # --- what a model can do --------------------------------------------------------------------------------------------
 
 
@@ -254,40 +165,6 @@ def test_a_model_that_can_chat_is_offered_before_one_that_cannot(ollama_server: 
     assert ollama.look(ollama_server.url).models == ("qwen:7b", "llama3.2:latest")
     can = [ollama.chats(ollama_server.url, name) for name in ("qwen:7b", "llama3.2")]
     assert can == [True, False]
-
-
-def test_an_older_server_that_tells_no_capabilities_offers_all(ollama_server: OllamaServer) -> None:
-    ollama_server.capabilities = dict.fromkeys(ollama_server.models)
-    assert ollama.look(ollama_server.url).models == ("llama3.2:latest", "qwen:7b")
-
-
-def test_what_a_model_can_do_is_asked_once(ollama_server: OllamaServer) -> None:
-    for _ in range(3):
-        ollama.look(ollama_server.url)
-    assert [path for path, _ in ollama_server.requests].count("/api/show") == 2
-
-
-def test_thirty_models_that_are_slow_to_tell_cost_a_look_no_more_than_its_time() -> None:
-    names = [f"model:{number}b" for number in range(30)]
-
-    async def tags(body: object) -> ASGIApp:
-        return JSONResponse({"models": [{"model": name, "digest": name} for name in names]})
-
-    async def show(body: dict[str, str]) -> ASGIApp:
-        await asyncio.sleep(0.4)
-        can = ["embedding" if body["model"] == names[0] else "completion"]
-        return JSONResponse({"capabilities": can, "model_info": {}})
-
-    with LocalServer({("GET", "/api/tags"): tags, ("POST", "/api/show"): show}) as server:
-        start = time.monotonic()
-        first = ollama.look(server.url)
-        assert time.monotonic() - start < ollama.LOOKING and first.reachable
-        assert set(names[1:]) <= set(first.models), "who has not told in time is offered meanwhile"
-        ollama.look(server.url)
-        assert ollama.look(server.url).models == tuple(names[1:])
-        asked = [path for path, _ in server.requests].count("/api/show")
-        ollama.look(server.url)
-        assert [path for path, _ in server.requests].count("/api/show") == asked, "who has told is not asked again"
 
 
 # --- paths that are no part of an address ---------------------------------------------------------------------------

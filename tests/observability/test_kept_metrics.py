@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from crag_core.__main__ import main
 from crag_core.base.errors import HistoryUnavailable
 from crag_core.base.types.decisions import Action
 from crag_core.observability.history_metrics import WINDOWS, KeptRuns, registry_of
@@ -85,12 +84,6 @@ def test_the_figures_of_each_window_are_those_of_its_runs() -> None:
     assert {labels["window"] for labels, _ in found.all("crag_kept_runs")} == set(WINDOWS)
 
 
-def test_of_no_runs_there_are_no_shares_rather_than_zero() -> None:
-    found = scrape([])
-    assert found["crag_kept_runs", {"window": "all", "ending": "done"}] == 0
-    assert "crag_kept_share" not in found.names and "crag_kept_seconds" not in found.names
-
-
 def test_a_history_that_is_away_is_told_and_no_figure_is_made_up(caplog: pytest.LogCaptureFixture) -> None:
     def away() -> Sequence[Measured]:
         raise HistoryUnavailable("The database is away.")
@@ -122,29 +115,6 @@ def test_the_command_serves_what_other_processes_keep(tmp_path: Path) -> None:
         finally:
             serving.send_signal(signal.SIGTERM)
         assert serving.wait(20) == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "variables", "code", "told"),
-    [
-        ([], {}, 1, "Expected a port of 1 to 65535 to serve at, found 0. Set CRAG_METRICS_PORT."),
-        (["--port", "70000"], {}, 2, "Expected a port of 1 to 65535 to serve at, found 70000."),
-        (["--port", "9"], {"CRAG_HISTORY": "off"}, 1, "No runs are kept: CRAG_HISTORY is off."),
-    ],
-)
-def test_what_cannot_be_served_is_refused_with_what_to_do(
-    arguments: list[str],
-    variables: dict[str, str],
-    code: int,
-    told: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    for name, value in {"CRAG_HOME": str(tmp_path), **variables}.items():
-        monkeypatch.setenv(name, value)
-    assert main(["serve-metrics", *arguments]) == code
-    assert told in capsys.readouterr().err
 
 
 def free_port() -> int:

@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
-import stat
-import subprocess
-import sys
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,15 +14,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from crag_core.base.errors import PortUnavailable
-from crag_core.base.types.passages import Round
 from crag_core.base.types.steps import Step, StepState, Usage
 from crag_core.base.types.web import PageOutcome, WebOutcome, WebPage, WebSearch
 from crag_core.observability.audit_log import AuditLog, find_events
-from crag_core.observability.logs import show_logs
-from crag_core.observability.metrics import Metrics
+from crag_core.observability.metrics import Metrics, serve
 from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.trace import Trace
-from tests.builders import even, grade, graded, passage, policy, round_of, searched, trace, twice, web_page
+from tests.builders import even, grade, graded, passage, policy, round_of, searched, trace, web_page
 
 QUESTION = "What does the ferry cost?"
 AGENTIC = replace(policy("agentic"), skip=())
@@ -68,21 +62,6 @@ def test_grades_that_could_not_be_read_are_reported_with_the_reply() -> None:
     ]
 
 
-def test_an_iteration_reports_only_the_grades_of_its_own_passages() -> None:
-    again = looked_again()
-    assert [event["passage"] for event in events("grade", again)] == ["p5"]
-    first = replace(again, grades=(grade("p1", None), *(again.grades or ())[1:]))
-    # p1 counts one half now: the run wants other keywords, which it has not looked for, and p5 is none of its passages.
-    assert [event["passage"] for event in events("grade", first)] == ["p1"]
-
-
-def test_a_grade_that_could_not_be_read_is_reported_once_though_its_passage_is_kept() -> None:
-    _, grades = graded(None, 0.5, 0.1)
-    refined = round_of("refine", passage("p4"))
-    run = graded_run("agentic", None, 0.5, 0.1, grades=(*grades, grade("p4", None)), rounds=(refined,))
-    assert [event["passage"] for event in events("grade", run)] == ["p4"]
-
-
 def test_a_decision_is_reported_in_numbers() -> None:
     assert events("route", graded_run("paper", 0.9, 0.1)) == [
         {
@@ -94,12 +73,6 @@ def test_a_decision_is_reported_in_numbers() -> None:
             "reason": "best chunk 0.90 ≥ upper 0.60",
         }
     ]
-
-
-def test_a_decision_by_two_signals_is_reported_with_both_numbers() -> None:
-    found, grades = twice((0.31, 0.82), (0.1, 0.2))
-    (event,) = events("route", trace(policy("two-signal"), passages=found, grades=grades))
-    assert (event["action"], event["score"], event["topical"]) == ("AMBIGUOUS", 0.31, 0.82)
 
 
 def test_evidence_that_was_removed_is_reported_each_passage_with_its_score() -> None:
@@ -124,12 +97,6 @@ def test_evidence_that_was_removed_is_reported_each_passage_with_its_score() -> 
     assert (decision["event"], decision["action"]) == ("decision", "CORRECT")
 
 
-def test_where_all_evidence_is_removed_every_passage_is_named() -> None:
-    *removed, _ = events("route", graded_run("paper", 0.1, 0.2, None))
-    assert [(event["passage"], event["score"]) for event in removed] == [("p1", 0.1), ("p2", 0.2), ("p3", None)]
-    assert {event["reason"] for event in removed} == {"INCORRECT: none of the 3 chunks is used"}
-
-
 def test_a_rule_that_hits_is_reported_by_name_with_scores_of_one() -> None:
     hit, decision = events("route", trace(policy("agentic"), passages=graded(0, 0)[0]))
     assert hit == {"event": "fast_path_hit", "rule_name": "few_context", "iteration": 1, "scores": [1.0, 1.0]}
@@ -148,22 +115,9 @@ def test_every_rule_is_reported_by_its_own_name(rule: str, fields: dict[str, Any
     assert events("route", trace(policy("agentic"), passages=found))[0]["rule_name"] == rule
 
 
-def test_a_later_iteration_is_reported_as_such() -> None:
-    removed, decision = events("route", looked_again())
-    assert (removed["event"], removed["passage"]) == ("evidence_removed", "p6")
-    assert (decision["iteration"], decision["label"], decision["score"]) == (2, "Generate", 0.7)
-
-
 def test_another_retrieval_is_reported_with_its_query() -> None:
     assert events("retrieve again", looked_again()) == [
         {"event": "retrieve_again", "round": "keyword", "query": QUESTION, "by": "written by hand", "found": 3}
-    ]
-
-
-def test_a_round_that_was_not_made_is_reported_with_its_reason() -> None:
-    run = replace(looked_again(), rounds=(Round(("refine",), (), "no keywords are left"),))
-    assert events("retrieve again", run) == [
-        {"event": "retrieve_again", "round": "refine", "query": "", "by": "no keywords are left", "found": 0}
     ]
 
 
@@ -181,14 +135,6 @@ def test_every_page_of_the_web_that_was_asked_for_is_reported() -> None:
         {"event": "web_page", "url": "https://0.example/", "outcome": "read"},
         {"event": "web_page", "url": "https://1.example/", "outcome": "not read"},
     ]
-
-
-STEPS = ("retrieve", "score strips", "extract", "rewrite", "grade web", "assemble", "answer")
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_other_steps_report_nothing(name: str) -> None:
-    assert events(name, graded_run("paper", 0.1, None, web=searched(NEWS))) == []
 
 
 @pytest.mark.parametrize("name", ["grade", "route", "retrieve again", "search"])
@@ -232,16 +178,6 @@ def test_the_log_is_only_ever_added_to(tmp_path: Path) -> None:
     assert [*log_at(tmp_path).lines()] == there[3:]
 
 
-def test_a_step_without_events_writes_nothing(tmp_path: Path) -> None:
-    log_at(tmp_path).finished(Step("retrieve", ""), graded_run("paper", 0.9))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_log_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
-    log_at(tmp_path).finished(ROUTED, graded_run("paper", 0.9))
-    assert stat.S_IMODE((tmp_path / "crag.db").stat().st_mode) == 0o600
-
-
 def test_replies_of_any_script_and_any_mark_stay_on_their_line(tmp_path: Path) -> None:
     reply = 'no\nscore \u2028 {"event": "forged"} 東京 \x00'
     found, grades = graded(None)
@@ -249,53 +185,6 @@ def test_replies_of_any_script_and_any_mark_stay_on_their_line(tmp_path: Path) -
     log_at(tmp_path).finished(Step("grade", ""), run)
     (event,) = lines(tmp_path)
     assert event["reply"] == reply
-
-
-def test_half_a_character_does_not_stop_the_log(tmp_path: Path) -> None:
-    run = graded_run("paper", 0.1, web=WebSearch(WebOutcome.EMPTY, "fares \ud800", "you"))
-    log = log_at(tmp_path)
-    log.finished(Step("search", ""), run)
-    assert (lines(tmp_path)[0]["query"], log.problem) == ("fares \ufffd", "")
-
-
-def write_many(path: str, run: str) -> None:
-    """The work of one process: it says that it is ready, and begins at a word."""
-    found, grades = graded(None)
-    reply = run * 1000  # more than a buffer on the way may hold
-    print("ready", flush=True)
-    input()
-    for number in range(200):
-        told = trace(policy("paper"), id=run, passages=found, grades=(replace(grades[0], raw=f"{number} {reply}"),))
-        log_at(Path(path)).finished(Step("grade", ""), told)
-
-
-def test_two_processes_at_once_keep_their_lines_apart(tmp_path: Path) -> None:
-    path = tmp_path
-    begin = "import sys; from tests.observability.test_observers import write_many; write_many(*sys.argv[1:])"
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", begin, str(path), name],
-            cwd=Path(__file__).parents[2],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for name in ("one", "two")
-    ]
-    for writer in writers:
-        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
-    for writer in writers:
-        writer.communicate(timeout=25)
-        assert writer.returncode == 0
-    written = lines(path)
-    for name in ("one", "two"):
-        own = [line["reply"] for line in written if line["run"] == name]
-        assert own == [f"{number} {name * 1000}" for number in range(200)]
-    assert len(written) == 400
 
 
 @pytest.mark.parametrize("path", ["file", "file/home", "folder"])
@@ -309,16 +198,6 @@ def test_a_log_that_cannot_be_written_says_so_once_and_stops_nothing(
         log.finished(ROUTED, graded_run("paper", 0.9))
     assert log.problem.startswith(f"The audit log in {tmp_path / path / 'crag.db'} cannot be written (")
     assert [record.name for record in caplog.records] == ["crag.audit"]
-
-
-def test_a_log_that_can_be_written_again_has_no_problem_any_more(tmp_path: Path) -> None:
-    log = log_at(tmp_path / "folder")
-    (tmp_path / "folder" / "crag.db").mkdir(parents=True)
-    log.finished(ROUTED, graded_run("paper", 0.9))
-    assert log.problem
-    (tmp_path / "folder" / "crag.db").rmdir()
-    log.finished(ROUTED, graded_run("paper", 0.9))
-    assert (log.problem, len(lines(tmp_path / "folder"))) == ("", 1)
 
 
 # Metrics
@@ -346,7 +225,7 @@ def free_port() -> int:
 def scrape(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     """What a really served port says, by sample name and labels."""
     port = free_port()
-    metrics.serve(port)
+    serve(metrics.registry, port, "127.0.0.1")
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as reply:
         families = list(text_string_to_metric_families(reply.read().decode()))
     return {
@@ -388,35 +267,13 @@ def test_decisions_corrections_latency_and_score_can_be_scraped() -> None:
     assert value("crag_relevance_score") == 0.5
 
 
-def test_a_run_without_a_score_leaves_the_last_one() -> None:
-    metrics = Metrics()
-    metrics.finished(ASSEMBLED, finished("paper", 0.9))
-    metrics.finished(ASSEMBLED, finished("paper", None))
-    samples = scrape(metrics)
-    assert samples["crag_relevance_score", ()] == 0.9
-    assert samples["crag_decisions_total", (("category", "AMBIGUOUS"),)] == 1
-
-
-def test_only_an_assembled_context_counts() -> None:
-    metrics = Metrics()
-    for step in (ROUTED, Step("answer", ""), Step("assemble", "", StepState.STOPPED)):
-        metrics.finished(step, finished("paper", 0.9))
-    assert not [name for name, _ in scrape(metrics) if name.startswith("crag_decisions")]
-
-
-def test_metrics_of_two_registries_do_not_mix() -> None:
-    one, other = Metrics(), Metrics()
-    one.finished(ASSEMBLED, finished("paper", 0.9))
-    assert ("crag_decisions_total", (("category", "CORRECT"),)) not in scrape(other)
-
-
 def test_a_taken_port_is_told_with_what_to_do() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(PortUnavailable) as refusal:
-            Metrics().serve(port)
+            serve(Metrics().registry, port, "127.0.0.1")
     assert refusal.value.message.startswith(f"Metrics cannot be served at port {port}: Address already in use")
     assert refusal.value.hint == "Set CRAG_METRICS_PORT to a free port."
 
@@ -442,85 +299,4 @@ def test_a_run_leaves_one_record_with_the_line_of_description_000(caplog: pytest
     }
 
 
-def test_a_run_decided_by_two_signals_leaves_both_numbers(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "crag.metrics")
-    found, grades = twice((0.31, 0.82))
-    Metrics().finished(ASSEMBLED, trace(policy("two-signal"), passages=found, grades=grades, steps=TIMED))
-    told = caplog.records[0].__dict__["crag"]
-    assert (told["score"], told["topical"]) == (0.31, 0.82)
-
-
-def test_a_run_without_a_score_says_none(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "crag.metrics")
-    Metrics().finished(ASSEMBLED, finished("paper", None))
-    assert "decision=AMBIGUOUS score=none correction=refinement " in caplog.text
-
-
 # Lines on standard error
-
-
-@pytest.fixture
-def project_logger() -> Iterator[logging.Logger]:
-    logger = logging.getLogger("crag")
-    level = logger.level
-    yield logger
-    show_logs("off")
-    logger.setLevel(level)
-
-
-@pytest.mark.usefixtures("project_logger")
-def test_a_run_is_one_line_of_json_without_any_text_of_question_or_document(capsys: pytest.CaptureFixture[str]) -> None:
-    show_logs("json")
-    Metrics().finished(ASSEMBLED, finished("paper", 0.5, web=searched(NEWS)))
-    (line,) = capsys.readouterr().err.splitlines()
-    told = json.loads(line)
-    assert (told["level"], told["logger"], told["decision"], told["run"]) == (
-        "INFO",
-        "crag.metrics",
-        "AMBIGUOUS",
-        "run-1",
-    )
-    assert told["message"].startswith("[CRAG_METRICS] ")
-    assert not [word for word in ("ferry", "Fares", "Some text", "w1.example") if word in line]
-
-
-@pytest.mark.usefixtures("project_logger")
-@pytest.mark.parametrize(("form", "count"), [("text", 1), ("json", 1), ("off", 0)])
-def test_switching_the_form_leaves_one_handler_at_most(
-    form: str, count: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for other in ("json", "text", form, form):
-        show_logs(other)
-    logging.getLogger("crag.metrics").info("told")
-    assert capsys.readouterr().err.count("told") == count
-
-
-@pytest.mark.usefixtures("project_logger")
-def test_lines_of_text_carry_time_and_level(capsys: pytest.CaptureFixture[str]) -> None:
-    show_logs("text")
-    logging.getLogger("crag.audit").warning("no %s", "space")
-    assert capsys.readouterr().err.endswith(" WARNING no space\n")
-
-
-@pytest.mark.usefixtures("project_logger")
-def test_an_error_stays_on_its_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
-    show_logs("json")
-    try:
-        raise ValueError("broken\nin two")
-    except ValueError:
-        logging.getLogger("crag.pipeline").exception("failed", extra={"crag": {"where": Path("a")}})
-    (line,) = capsys.readouterr().err.splitlines()
-    told = json.loads(line)
-    assert (told["message"], told["where"], told["level"]) == ("failed", "a", "ERROR")
-    assert told["exception"].endswith("ValueError: broken\nin two")
-
-
-def test_a_handler_of_ones_own_is_left_alone(project_logger: logging.Logger) -> None:
-    own = logging.NullHandler()
-    project_logger.addHandler(own)
-    try:
-        show_logs("json")
-        show_logs("off")
-        assert own in project_logger.handlers
-    finally:
-        project_logger.removeHandler(own)

@@ -6,7 +6,6 @@ import logging
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,8 +22,7 @@ from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.observability import spans
 from crag_core.observability.spans import PLACE, LlamaSpans, Spans
 from crag_core.pipeline.run import Listener, Run
-from crag_core.trace.trace import Trace
-from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel, card, passage
+from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel, passage
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.stand_ins.otlp_server import OTLPServer, plain
@@ -99,15 +97,6 @@ def test_a_run_is_one_trace_of_its_steps(sent: Sent, collector: OTLPServer) -> N
     assert PLACE.get() is None, "the run is over"
 
 
-def test_the_lanes_of_a_run_belong_to_it(sent: Sent, collector: OTLPServer) -> None:
-    trace = bench_with(sent.spans, best=0.5).pipeline.run(QUESTION)
-    sent.flush()
-    root, *steps = [span for span in collector.spans if span.name.startswith("crag.")]
-    assert {"crag.step.search", "crag.step.score strips"} <= {span.name for span in steps}
-    assert {span.parent_span_id for span in steps} == {root.span_id}
-    assert len(steps) == len(trace.steps)
-
-
 def test_calls_of_llama_index_are_below_the_step_that_makes_them(
     sent: Sent, collector: OTLPServer, model: ServerModel
 ) -> None:
@@ -118,21 +107,6 @@ def test_calls_of_llama_index_are_below_the_step_that_makes_them(
     parents = {span.name: {by_id[one.parent_span_id].name for one in calls if one.name == span.name} for span in calls}
     assert parents == {"Ollama.astream_chat": {"crag.step.rewrite", "crag.step.answer"}}, "both are read as they come"
     assert {plain(span.attributes)["gen_ai.request.model"] for span in calls} == {MODEL}
-
-
-def test_a_streamed_answer_has_a_trace_and_leaves_no_trace_in_the_caller(
-    sent: Sent, collector: OTLPServer, model: ServerModel
-) -> None:
-    bench = bench_with(sent.spans, model=model)
-    pieces = bench.pipeline.stream_answer(bench.pipeline.correct(bench.pipeline.begin(QUESTION)))
-    assert isinstance(next(pieces), str) and PLACE.get() is None
-    assert isinstance(list(pieces)[-1], Trace)
-    sent.flush()
-    one, other = [span for span in collector.spans if span.name == "crag.run"]
-    assert plain(other.attributes)["crag.carried_on"] and not plain(one.attributes)["crag.carried_on"]
-    answer = named(collector, "crag.step.answer")
-    assert answer.parent_span_id == other.span_id
-    assert named(collector, "Ollama.astream_chat").parent_span_id == answer.span_id
 
 
 def test_no_text_of_question_document_prompt_or_reply_is_in_a_span(
@@ -180,69 +154,7 @@ def test_a_call_of_llama_index_that_fails_is_told_by_type_alone(sent: Sent, coll
     assert call_span.parent_span_id == named(collector, "crag.step.retrieve").span_id
 
 
-def test_a_bug_ends_the_trace_too(sent: Sent, collector: OTLPServer) -> None:
-    def break_down() -> None:
-        raise ZeroDivisionError(HOSTILE)
-
-    bench = bench_with(sent.spans)
-    bench.evaluator.before = break_down
-    with pytest.raises(ZeroDivisionError):
-        bench.pipeline.run(QUESTION)
-    sent.flush()
-    root = named(collector, "crag.run")
-    assert (root.status.message, plain(root.attributes)["crag.ending"]) == ("ZeroDivisionError", "failed")
-    assert PLACE.get() is None
-
-
-def test_runs_at_the_same_time_do_not_mix(sent: Sent, collector: OTLPServer) -> None:
-    gate = threading.Barrier(4)
-    ids: list[str] = []
-
-    def work() -> None:
-        bench = bench_with(sent.spans, best=0.5)
-        bench.evaluator.before = lambda: gate.wait(10) and None
-        ids.append(bench.pipeline.run(QUESTION).id)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    sent.flush()
-    roots = {span.span_id: span.trace_id for span in collector.spans if span.name == "crag.run"}
-    assert len(roots) == len(set(roots.values())) == len(ids) == 4
-    for span in collector.spans:
-        assert not span.parent_span_id or span.trace_id in roots.values()
-
-
-def test_a_second_opinion_is_a_trace_of_its_own(sent: Sent, collector: OTLPServer) -> None:
-    bench = bench_with(sent.spans)
-    other = bench.under(evaluator=card("other"))
-    other.second_opinion(bench.pipeline.run(QUESTION))
-    sent.flush()
-    assert len({span.trace_id for span in collector.spans}) == 2
-
-
 # --- where they go ----------------------------------------------------------------------------------------------------
-
-
-def test_variables_of_the_sdk_hold(collector: OTLPServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_SERVICE_NAME", "crag-test")
-    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=lab,team=evidence")
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-api-key=k1")
-    made = Sent(f"{collector.url}/")
-    bench_with(made.spans).pipeline.run(QUESTION)
-    made.flush()
-    made.close()
-    told = collector.resource
-    assert (told["service.name"], told["deployment.environment"], told["team"]) == ("crag-test", "lab", "evidence")
-    assert (collector.paths[0], collector.headers[0]["x-api-key"]) == ("/v1/traces", "k1")
-
-
-def test_the_service_has_a_name_without_any_variable(sent: Sent, collector: OTLPServer) -> None:
-    bench_with(sent.spans).pipeline.run(QUESTION)
-    sent.flush()
-    assert (collector.resource["service.name"], collector.resource["service.version"]) == ("crag-explorer", "1.2.3")
 
 
 def test_a_collector_that_is_away_is_told_once_and_once_when_it_is_back(
@@ -261,19 +173,6 @@ def test_a_collector_that_is_away_is_told_once_and_once_when_it_is_back(
         f"Spans arrive at {collector.url} again.",
     ]
     assert "secret" not in caplog.text and capfd.readouterr().err == ""
-
-
-def test_a_collector_that_is_slow_keeps_no_run_waiting(collector: OTLPServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "20")
-    monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "10")
-    collector.delay = 30.0
-    made = Sent(collector.url)
-    try:
-        for _ in range(10):  # more spans than the queue holds
-            assert bench_with(made.spans).pipeline.run(QUESTION).answer is not None
-        assert collector.bodies == [], "all runs are over, and nothing has arrived yet"
-    finally:
-        get_dispatcher().span_handlers.remove(made.llama)
 
 
 # --- in a process of its own ------------------------------------------------------------------------------------------
@@ -314,16 +213,3 @@ def test_what_is_not_sent_yet_is_sent_at_the_end_of_the_process(collector: OTLPS
     told, _ = run_one(collector.url)
     assert told[0] == "complete" and "opentelemetry" in told[1]
     assert named(collector, "crag.run")
-
-
-def test_a_collector_that_refuses_is_told_on_one_line(collector: OTLPServer) -> None:
-    collector.status = 400
-    told, _ = run_one(collector.url)
-    assert told[0] == "complete" and collector.paths == ["/v1/traces"]
-
-
-@pytest.mark.exhaustive
-def test_a_collector_that_hangs_does_not_keep_a_process_from_ending(collector: OTLPServer) -> None:
-    collector.delay = 50.0
-    _, seconds = run_one(collector.url, OTEL_EXPORTER_OTLP_TIMEOUT="50")
-    assert seconds < 25, "the SDK alone would wait half a minute"

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from crag_core.base.types.decisions import Action
 from crag_core.observability import trends
-from crag_core.observability.trends import Share, Times, figures, over_time, quantile
+from crag_core.observability.trends import Share, Times, figures, over_time
 from crag_core.trace.summary import Ending, Measured
 
 
@@ -48,11 +42,6 @@ def test_shares_are_of_the_runs_that_were_decided() -> None:
     assert (found.corrected, found.searched, found.failed) == (Share(2, 4), Share(1, 4), Share(1, 5))
 
 
-def test_what_could_not_be_measured_is_left_out_of_what_rose() -> None:
-    found = figures([run(Action.INCORRECT, improved=one) for one in (True, True, False, None)])
-    assert found.improved == Share(2, 3)
-
-
 def test_times_are_of_their_own_path_and_without_the_provider() -> None:
     slow = [run(Action.AMBIGUOUS, retrieval_ms=1000.0, provider_ms=700.0), run(Action.INCORRECT, retrieval_ms=500.0)]
     found = figures([run(decided_ms=40.0), run(decided_ms=80.0), *slow])
@@ -60,36 +49,6 @@ def test_times_are_of_their_own_path_and_without_the_provider() -> None:
     assert found.slow.p50 == 400.0 and found.slow.count == 2
 
 
-def test_a_stopped_run_counts_with_its_time_only_where_it_was_done() -> None:
-    found = figures([run(total_ms=100.0), run(total_ms=9.0, ending=Ending.STOPPED)])
-    assert found.total == Times(100.0, 100.0, 1) and found.stopped == Share(1, 2)
-
-
-def test_costs_are_summed() -> None:
-    found = figures([run(calls=2, prompt_tokens=300, completion_tokens=40, ungraded=1, cached=3)] * 2)
-    assert (found.calls, found.prompt_tokens, found.completion_tokens) == (4, 600, 80)
-    assert (found.ungraded, found.cached) == (Share(2, 14), Share(6, 14))
-
-
 def test_a_run_belongs_to_the_span_that_it_begins() -> None:
     found = over_time([run(at=10.0), run(at=19.9), run(at=20.0), run(at=30.0), run(at=9.9)], [10.0, 20.0, 30.0])
     assert [one.runs for one in found] == [2, 1]
-
-
-def test_no_span_without_two_edges() -> None:
-    assert over_time([run()], [0.0]) == over_time([run()], []) == ()
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40), st.floats(0, 1))
-def test_quantiles_are_those_of_numpy(values: list[float], share: float) -> None:
-    found = quantile(values, share)
-    assert found is not None and math.isclose(found, float(np.quantile(values, share)), rel_tol=1e-9, abs_tol=1e-6)
-
-
-def test_no_quantile_of_nothing() -> None:
-    assert quantile((), 0.5) is None
-
-
-@pytest.mark.parametrize("share", [0.5, 0.95])
-def test_one_value_is_every_quantile(share: float) -> None:
-    assert quantile([7.0], share) == 7.0

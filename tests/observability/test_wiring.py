@@ -60,9 +60,3 @@ def test_a_scrape_tells_of_line_parts_and_servers(workbench: Workbench) -> None:
         "http://127.0.0.1:10",
     }
     assert found["crag_build_info", {"version": build.VERSION}] == 1
-
-
-def test_a_part_that_failed_is_told(workbench: Workbench) -> None:
-    assert workbench.audit is not None
-    workbench.audit.problem = "no space"
-    assert read(workbench.metrics)["crag_part_works", {"part": "audit"}] == 0

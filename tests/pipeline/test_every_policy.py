@@ -25,9 +25,7 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
 from crag_core.evaluators.heuristic import HeuristicEvaluator
-from crag_core.evaluators.judges.llm import LLMEvaluator
-from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
-from crag_core.evaluators.judges.llm_list import LLMListEvaluator
+from crag_core.evaluators.judges.llm import LLMBatchEvaluator, LLMEvaluator, LLMListEvaluator
 from crag_core.evaluators.policies import find_policy
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.llms import ollama

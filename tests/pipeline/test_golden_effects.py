@@ -16,9 +16,7 @@ from crag_core.base.protocols import Evaluator, LanguageModel, Messages, WebRepl
 from crag_core.base.types.passages import Engine, Passage
 from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Doubtful
-from crag_core.evaluators.judges.llm import LLMEvaluator
-from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
-from crag_core.evaluators.judges.llm_list import LLMListEvaluator
+from crag_core.evaluators.judges.llm import LLMBatchEvaluator, LLMEvaluator, LLMListEvaluator
 from crag_core.llamaindex.synthesizer import metadata_of
 from crag_core.pipeline.run import WebMode
 from crag_core.service.answers import answered

@@ -46,14 +46,6 @@ def test_a_run_from_a_pipe_goes_to_standard_output(
     assert shown.startswith(b"<!doctype html>") and shown.endswith(b"</html>")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
-def test_a_run_that_another_shell_has_written_is_read(run_file: Path, encoding: str) -> None:
-    mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"")
-    run_file.write_bytes(mark + recorded(question="Was kostet die Fähre?").to_json().encode(encoding))
-    assert main(["report", str(run_file)]) == 0
-    assert page_in(run_file.with_suffix(".html")).told("h1") == "Was kostet die Fähre?"
-
-
 def test_other_thresholds_and_policies_can_be_asked_for(run_file: Path) -> None:
     html = run_file.with_suffix(".html")
     assert main(["report", str(run_file), "--upper", "0.95", "--cutoff", "0.85"]) == 0
@@ -87,12 +79,6 @@ def test_what_cannot_be_done_is_named_with_its_exit_code(
     assert list(run_file.parent.glob("*.html")) == []
 
 
-@pytest.mark.parametrize("arguments", [["--lower", "0.8", "--upper", "0.6"], ["--lower", "0.9"]])
-def test_thresholds_the_wrong_way_round_are_wrong_use(run_file: Path, capsys: Output, arguments: list[str]) -> None:
-    assert main(["report", str(run_file), *arguments]) == 2
-    assert "lower must not exceed upper" in capsys.readouterr().err
-
-
 def test_a_report_never_replaces_its_run(tmp_path: Path, capsys: Output) -> None:
     path = tmp_path / "run.html"
     path.write_text(recorded().to_json(), "utf-8")
@@ -120,13 +106,6 @@ def test_what_is_no_run_is_said_with_what_to_do(tmp_path: Path, capsys: Output, 
     told = capsys.readouterr().err
     assert told.startswith(f"error: {path}: ") and words in told
     assert "Export it again" in told or "python -m crag_core ask" in told
-
-
-@pytest.mark.parametrize(("name", "words"), [("gone.json", "No such file"), (".", "Is a directory")])
-def test_a_run_that_is_not_there_is_said_with_what_to_do(tmp_path: Path, capsys: Output, name: str, words: str) -> None:
-    assert main(["report", str(tmp_path / name)]) == 2
-    told = capsys.readouterr().err
-    assert f"expected a recorded run, found: {words}" in told and 'python -m crag_core ask "…" --json' in told
 
 
 @pytest.mark.parametrize("arguments", [[], ["run.json", "--upper", "2"], ["run.json", "--bogus"]])

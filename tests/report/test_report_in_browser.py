@@ -95,12 +95,6 @@ def test_a_script_could_not_run_even_if_one_were_allowed_to(opened: Opened) -> N
     assert page.title().startswith("AMBIGUOUS: <script>alert(1)</script>")
 
 
-def test_light_and_dark_follow_the_reader(opened: Opened) -> None:
-    run = rich_run()
-    light, dark = (style(opened(run, color_scheme=scheme), "body", "backgroundColor") for scheme in ("light", "dark"))
-    assert light == "rgb(255, 255, 255)" and dark == "rgb(17, 22, 27)"
-
-
 def test_a_citation_leads_to_its_passage_and_a_sentence_to_its_evidence(opened: Opened) -> None:
     page = opened(rich_run())
     page.locator(".answer .cite").first.click()
@@ -110,13 +104,6 @@ def test_a_citation_leads_to_its_passage_and_a_sentence_to_its_evidence(opened: 
     page.locator("#support-1 a").click()
     expect(page).to_have_url(re.compile("#passage-1-0$"))
     assert style(page, "#passage-1-0", "outlineStyle") == "solid"
-
-
-def test_a_link_opens_a_folded_passage(opened: Opened) -> None:
-    page = opened(rich_run())
-    expect(page.locator("#passage-3 .text")).to_be_hidden()
-    page.locator('#scores a[href="#passage-3"]').click()
-    expect(page.locator("#passage-3 .text")).to_be_visible()
 
 
 def test_the_keyboard_folds_and_leads(opened: Opened) -> None:
@@ -139,9 +126,3 @@ def test_on_paper_everything_is_unfolded_and_inside_the_page(opened: Opened, tmp
         corner = pdf[0].render().to_pil().getpixel((3, 3))
     assert "Bake it at 220 degrees." in told, "a chunk that is folded on the screen"
     assert corner == (255, 255, 255), "paper is white, whatever the screen is"
-
-
-def test_evidence_that_runs_from_right_to_left_does_so(opened: Opened) -> None:
-    page = opened(evil_run())
-    assert style(page, "#passage-2 .text", "direction") == "rtl"
-    assert style(page, "#passage-1 .text", "direction") == "ltr"

@@ -12,23 +12,18 @@ from hypothesis import strategies as st
 from crag_core.base.types.answers import AnswerState, Support
 from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import Grade, Opinion
-from crag_core.base.types.passages import ANSWERING, TOPICAL, Engine, Passage, Retrieval, Round
-from crag_core.base.types.steps import StepState
-from crag_core.base.types.web import PageOutcome, WebAttempt, WebOutcome, WebPage
-from crag_core.trace.opinions import with_evaluator
+from crag_core.base.types.web import WebAttempt, WebOutcome
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.builders import POLICIES, even, policy, strips_of, twice, web_page
+from tests.builders import POLICIES, policy
 from tests.fakes import WEB_QUERY
-from tests.made_up_runs import HEURISTIC, JUDGE, edits_of, facts
+from tests.made_up_runs import JUDGE, edits_of, facts
 from tests.report.pages import (
     FIRST,
-    SECOND,
     Page,
     answered,
     asked,
     broken_at,
-    documents,
     found_online,
     page_of,
     recorded,
@@ -79,26 +74,6 @@ def test_any_run_with_any_edits_can_be_reported_under_any_policy(data: st.DataOb
     assert page.soup.select(f"#verdict.{reroute(run, under).decision.action.lower()}, #verdict.open")
 
 
-def test_a_report_says_what_it_is_and_when_the_run_was() -> None:
-    page = page_of(recorded())
-    assert page.told("h1") == "What does the ferry cost?"
-    assert page.told("head title") == "CORRECT: What does the ferry cost?"
-    assert "Recorded CRAG Explorer · run of 1 January 2025, 00:00 UTC" in page.told("header")
-    assert "Corrective RAG (CRAG) grades the retrieved chunks" in page.told("header")
-    assert page.part("html")["lang"] == "en"
-    assert len(page.soup.select("#reading dt")) >= 5
-
-
-def test_twenty_passages_of_a_dozen_sentences_stay_small() -> None:
-    sentences = [f"Sentence {n} of this chunk says something about the ferry and its fares." for n in range(12)]
-    found = tuple(replace(documents()[0], id=f"p{n}", text=" ".join(sentences)) for n in range(20))
-    strips = tuple(s for one in found for s in strips_of(one, *((text, 0.2) for text in sentences)))
-    grades = tuple(Grade(one.id, 0.5, "a reason of the usual length", raw='{"score": 0.5}') for one in found)
-    page = page_of(answered(replace(recorded(), passages=found, grades=grades, strips=strips)))
-    assert len(page.html.encode()) < 300_000
-    assert len(page.soup.select(".text s")) == 240
-
-
 # --- verdict --------------------------------------------------------------------------------------------------------
 
 
@@ -113,34 +88,6 @@ def test_the_verdict_comes_with_its_numbers_and_its_distance_from_another() -> N
     assert not page.soup.select(".changed")
 
 
-def test_a_policy_that_has_a_name_of_its_own_for_the_action_keeps_it() -> None:
-    run = asked(policy="heuristic", best=0.9)
-    assert run.decision is not None
-    assert page_of(run).told("#verdict h2 .label") == run.decision.label != run.decision.action
-
-
-def test_notes_on_the_evidence_are_told() -> None:
-    run = recorded("paper", 0.9, 0.5, 0.1)
-    page = page_of(run, run.settings.policy.with_thresholds(cutoff=0.95))
-    assert "No sentence is kept at the cut-off 0.95: the best scores 0.90" in page.told("#verdict")
-
-
-def test_two_signals_have_two_numbers_and_two_lines() -> None:
-    found, grades = twice((0.7, 0.9), (0.2, 0.95))
-    page = page_of(replace(recorded("two-signal"), passages=found, grades=grades, strips=None))
-    assert "0.70 Best answering above upper 0.60" in _figures(page)
-    assert "0.95 Best topical above lower 0.40" in _figures(page)
-    captions = page.all_told("figcaption")
-    assert [caption.split(":")[0] for caption in captions] == ["Answering", "Topical"]
-    assert "not needed, already decided" in captions[1]
-    assert page.all_told("#scores thead th") == ["Chunk", "Answering", "Topical", "Remarks"]
-
-
-def _figures(page: Page) -> list[str]:
-    """Each number, its name, and what it is held against."""
-    return [f"{said(one.b)} {said(one.dt)} {said(one.span)}" for one in page.soup.select(".figures > div")]
-
-
 # --- path -----------------------------------------------------------------------------------------------------------
 
 
@@ -153,17 +100,6 @@ def test_the_path_shows_every_stage_with_its_cost_and_those_not_taken_too() -> N
     assert "84 ms" in said(stations["Retrieve"]) and "3 calls · 1.2 s" in said(stations["Grade"])
     assert "correct" in stations["Route"]["class"]
     assert "faint" in stations["Search web"]["class"] and "not taken" in said(stations["Search web"])
-
-
-def test_every_look_at_the_evidence_is_told() -> None:
-    first, *later = documents()
-    more = Round(("keyword",), (Retrieval("ferry dogs", Engine.KEYWORD, tuple(later)),), "keywords of the question")
-    run = replace(recorded("agentic", 0.1, 0.8, 0.9), passages=(first,), rounds=(more,))
-    # Description 001 lets two passages through ungraded; here they are to be graded.
-    graded = replace(run.settings.policy, skip=())
-    looks = page_of(run, graded).all_told(".looks li")
-    assert looks[0].startswith("first retrieval, meaning and words together · 1 chunk → INCORRECT · Re-retrieve:")
-    assert looks[1].startswith("keyword: “ferry dogs”, keywords of the question, keyword · 2 chunks → CORRECT ·")
 
 
 # --- scores ---------------------------------------------------------------------------------------------------------
@@ -194,18 +130,6 @@ def test_thresholds_and_bands_are_named_and_lie_where_they_belong() -> None:
     assert page.all_told(".line.wide .mark") == ["lower 0.40", "upper 0.60", "overall 0.90"]
     rooms = [(room["x1"], room["x2"]) for room in page.soup.select(".line.wide .room")]
     assert rooms == [("0.0%", "60.0%"), ("40.0%", "90.0%")]
-
-
-def test_points_of_one_score_stand_above_each_other() -> None:
-    page = page_of(recorded("paper", 0.5, 0.5, 0.5))
-    heights = [point["y"] for point in page.soup.select(".line.narrow .point")]
-    assert len(set(heights)) == 3
-
-
-def test_a_weighted_sum_shows_what_it_is_made_of() -> None:
-    page = page_of(replace(recorded("heuristic"), signals=even(0.6)[:3]))
-    rows = page.rows("#scores tbody tr")
-    assert rows[0] == "keyword overlap | 0.60 | 0.30" and rows[3] == "diversity | not measured | 0.15"
 
 
 # --- answer ---------------------------------------------------------------------------------------------------------
@@ -239,14 +163,6 @@ def test_each_sentence_shows_what_supports_it() -> None:
     assert page.part("#passage-1-0").get_text().startswith("Dogs pay nine euros.")
 
 
-def test_words_that_the_evidence_lacks_are_marked_in_their_sentence() -> None:
-    support = (Support(0, 26, 0.1, (), (1,), ((11, 21),)), Support(27, 45, 0.9, ("p2#0",)))
-    run = answered(recorded(support=support), "A dog pays nine euros [1]. Cats are free [2].")
-    page = page_of(replace(run, settings=replace(run.settings, support="hf:owner/spans")))
-    assert [one.get_text() for one in page.soup.select(".answer mark")] == ["nine euros"]
-    assert "Not in the evidence: “nine euros”." in page.rows("#answers tbody tr")[0]
-
-
 def test_a_judged_answer_says_who_judged_and_shows_no_score() -> None:
     support = (Support(0, 26, 1.0, ("p1#0",), (1,)), Support(27, 45, 0.45, ("p2#0",)), Support(46, 60, 0.0))
     run = answered(recorded(support=support), "A dog pays nine euros [1]. Cats are free [2].\nBread is dear. ")
@@ -271,21 +187,6 @@ def test_what_cannot_be_answered_says_why_and_shows_no_answer() -> None:
     page = page_of(silent)
     assert page.told(".no-answer") == "Nothing held."
     assert not page.soup.select(".answer")
-
-
-def test_an_answer_that_broke_off_is_said_to_be_half() -> None:
-    run = recorded()
-    assert run.answer is not None
-    half = replace(run.answer, text="A dog pays", state=AnswerState.FAILED, message="The server went away.")
-    page = page_of(replace(run, answer=half))
-    assert "The answer broke off here" in page.told("#answers") and "The server went away." in page.told("#answers")
-    assert "This answer cites nothing." in page_of(answered(recorded(), "A dog pays.")).told("#answers")
-
-
-def test_no_answer_is_said_to_be_none() -> None:
-    page = page_of(replace(recorded(), answer=None))
-    assert page.told(".no-answer") == "No answer was written."
-    assert "No answer to this decision." in page.told("#record")
 
 
 # --- passages -------------------------------------------------------------------------------------------------------
@@ -313,25 +214,6 @@ def test_a_passage_tells_where_it_is_from_what_it_scored_and_why() -> None:
     assert page.card("1").has_attr("open") and not page.card("3").has_attr("open")
 
 
-def test_the_evaluators_reply_is_kept_word_for_word() -> None:
-    run = recorded()
-    grades = (replace(run.grades[0], raw="Yes.\n  Sure!"), *run.grades[1:]) if run.grades else ()
-    assert page_of(replace(run, grades=grades)).part("#passage-1 pre").get_text() == "Yes.\n  Sure!"
-
-
-def test_strips_that_overlap_in_a_strange_record_show_every_word_once() -> None:
-    first = documents()[0]
-    strips = (*strips_of(first, (FIRST, 0.9)), replace(strips_of(first, (FIRST[5:20], 0.1))[0], index=1))
-    page = page_of(answered(recorded(strips=strips)))
-    assert page.told("#passage-1 .text") == f"{FIRST}0.90"
-
-
-def test_a_run_without_strips_shows_passages_whole() -> None:
-    page = page_of(answered(recorded(strips=None)))
-    assert page.told("#passage-2 .text") == SECOND
-    assert "No sentence was scored" in page.told("#record")
-
-
 # --- web ------------------------------------------------------------------------------------------------------------
 
 
@@ -344,48 +226,6 @@ def test_web_results_come_with_query_provider_and_link() -> None:
     link = page.part("#web-4 .address a")
     assert (link["href"], link["rel"]) == ("https://harbour.example/", ["noreferrer", "noopener"])
     assert page.told("#web-5 .text").startswith("Tickets are sold at the pier.")
-
-
-@pytest.mark.parametrize(
-    ("outcome", "words"),
-    [
-        (WebOutcome.OFF, "web search is off"),
-        (WebOutcome.REFUSED, "You refused this search"),
-        (WebOutcome.PENDING, "waits for approval"),
-        (WebOutcome.EMPTY, "brought nothing (empty)"),
-        (WebOutcome.TIMED_OUT, "brought nothing (timed out). Too slow."),
-    ],
-)
-def test_a_search_without_results_says_what_came_of_it(outcome: WebOutcome, words: str) -> None:
-    run = recorded("paper", 0.5, 0.5, 0.1, web=found_online(outcome=outcome, message="Too slow."))
-    assert words in page_of(run).told("#web")
-
-
-def test_pages_that_were_read_stand_there_with_what_came_of_each() -> None:
-    chunk = web_page("harbour-0", "Dogs of any size are welcome on board.")
-    read = WebPage("harbour", "https://harbour.example/", PageOutcome.READ, "", 0.5, 1234, 7, (chunk.id,))
-    away = WebPage("island", "https://island.example/", PageOutcome.FAILED, "answered with HTTP 404")
-    web = found_online(two_pages()[0], chunk, two_pages()[1], pages=(read, away))
-    told = page_of(recorded("paper", 0.5, 0.5, 0.1, web=web)).told("#web")
-    assert "2 results from SearXNG; 1 of 2 pages read." in told
-    assert "https://harbour.example/ read: 1,234 characters, the best 1 of 7 chunks (500 ms)" in told
-    assert "https://island.example/ answered with HTTP 404; its snippet is used" in told
-    assert "chunks of its page are used in its place" in told
-    waiting = found_online(*two_pages(), pages=(replace(away, outcome=PageOutcome.PENDING),))
-    run = replace(recorded("paper", 0.5, 0.5, 0.1, web=waiting), answer=None)
-    assert "reading the pages that the web search found waits for approval" in page_of(run).told(".no-answer")
-
-
-def test_results_that_this_decision_does_not_use_are_shown_and_said_to_be_unused() -> None:
-    run = recorded("paper", 0.5, 0.5, 0.1, web=found_online(*two_pages()))
-    page = page_of(run, run.settings.policy.with_thresholds(0.1, 0.4))
-    assert "Recorded, but not used under the present thresholds." in page.told("#web")
-    assert "not used" in page.head("4", "web")
-
-
-def test_no_search_is_said_to_be_none_and_whether_one_was_wanted() -> None:
-    assert "this route asks for none" in page_of(recorded("paper", 0.9, 0.5, 0.1)).told("#web")
-    assert "though this route asks for one" in page_of(recorded("paper", 0.5, 0.5, 0.1)).told("#web")
 
 
 # --- another policy, edits, another evaluator -----------------------------------------------------------------------
@@ -404,11 +244,6 @@ def test_other_thresholds_are_said_and_the_answer_to_another_decision_is_not_sho
     assert page.all_told(".line.wide .mark")[:2] == ["lower 0.50", "upper 0.95"]
 
 
-def test_another_policy_is_named() -> None:
-    told = page_of(recorded("paper"), policy("worst-chunk")).all_told(".changed li")
-    assert told[0] == "Policy Worst chunk instead of Paper."
-
-
 def test_dropped_and_pinned_passages_are_said_so() -> None:
     run = recorded("paper", 0.9, 0.5, 0.1)
     page = page_of(replace(run, edits=Edits(dropped=("p1",), pinned=("p3",))))
@@ -423,10 +258,6 @@ def test_dropped_and_pinned_passages_are_said_so() -> None:
     assert [said(row)[0] for row in page.soup.select("#scores tbody tr")] == ["1", "2", "3"]
     assert page.rows("#scores tbody tr")[0].startswith("1 fares.pdf, page 3 | 0.90 | score 0.90. dropped by you")
     assert len(page.soup.select(".line.wide .point.dropped")) == 1
-
-
-def test_edits_of_passages_that_are_not_there_are_not_told() -> None:
-    assert not page_of(replace(recorded(), edits=Edits(dropped=("gone",)))).soup.select(".changed")
 
 
 def second_opinion() -> Trace:
@@ -444,18 +275,6 @@ def test_second_opinions_stand_side_by_side_with_the_reasons() -> None:
     assert page.all_told("#opinions tfoot b") == ["CORRECT", "AMBIGUOUS"]
 
 
-def test_a_run_judged_by_its_second_evaluator_says_by_whom_it_was_taken() -> None:
-    swapped = with_evaluator(second_opinion(), "llm")
-    assert swapped is not None
-    told = page_of(swapped).all_told(".changed li")
-    assert told[0] == "Evaluator language model (llama) instead of by hand."
-    assert told[1].startswith("The original run was CORRECT: best chunk 0.90")
-
-
-def test_one_evaluator_is_said_to_be_alone() -> None:
-    assert page_of(recorded()).told("#opinions") == "Second opinions No second evaluator was asked."
-
-
 # --- runs that did not come far -------------------------------------------------------------------------------------
 
 
@@ -469,43 +288,7 @@ def test_a_run_that_failed_at_once_decides_nothing_and_says_where_it_ended() -> 
     assert not page.soup.select("svg .point")
 
 
-def test_a_run_that_failed_before_grading_shows_its_passages_undecided() -> None:
-    page = page_of(broken_at("grade", passages=documents()))
-    assert page.told("#verdict h2") == "NOT DECIDED"
-    assert "before the chunks were graded" in page.told("#verdict")
-    assert page.told("#passage-2 .text") == SECOND
-    assert "No chunk was graded." in page.told("#record")
-    assert "decides" not in page.told("#passages")
-
-
-def test_a_run_that_found_nothing_is_incorrect_and_says_so() -> None:
-    page = page_of(answered(recorded(passages=(), grades=(), strips=())))
-    assert page.told("#verdict h2") == "Retrieval: INCORRECT" and "Nothing was retrieved." in page.told("#verdict")
-    assert "No chunk was retrieved." in page.told("#passages")
-
-
-def test_a_run_that_waits_for_approval_says_for_what() -> None:
-    web = found_online(outcome=WebOutcome.PENDING)
-    page = page_of(replace(recorded("paper", 0.5, 0.5, 0.1, web=web), answer=None))
-    assert "the web search for “dog fare” waits for approval" in page.told(".no-answer")
-    assert "waiting" in page.told("#path")
-
-
-def test_a_stopped_run_of_the_pipeline_can_be_reported() -> None:
-    run = asked(best=0.5)
-    stopped = replace(run, answer=None, steps=(*run.steps[:-1], replace(run.steps[-1], state=StepState.STOPPED)))
-    assert "No answer was written: the run ended at the step “answer”." in page_of(stopped).told(".no-answer")
-
-
 # --- the run itself -------------------------------------------------------------------------------------------------
-
-
-def test_a_step_that_was_taken_over_says_so() -> None:
-    run = asked(best=0.5)
-    other = replace(run, steps=tuple(replace(step, taken_over=True) for step in run.steps))
-    told = "taken over from an earlier run"
-    assert told not in page_of(run).told("#record")
-    assert page_of(other).told("#record").count(told) == len(run.steps)
 
 
 def test_steps_corrections_and_settings_are_all_told() -> None:
@@ -523,23 +306,3 @@ def test_steps_corrections_and_settings_are_all_told() -> None:
         "record schema 5",
     ):
         assert value in told
-
-
-def test_an_opinion_of_another_kind_changes_nothing_but_its_own_part() -> None:
-    plain = recorded()
-    other = replace(plain, opinions=(Opinion(HEURISTIC, "extractive", ()),))
-    for part in ("#verdict", "#path", "#answers", "#passages"):
-        assert page_of(plain).told(part) == page_of(other).told(part)
-
-
-def test_unused_parts_of_a_grade_are_shown_once() -> None:
-    grade = Grade("p1", 0.5, parts=((ANSWERING, 0.4), (TOPICAL, 0.6), ("keyword_overlap", 0.3)))
-    page = page_of(replace(recorded(), grades=(grade,)))
-    assert page.all_told("#passage-1 .bar-name") == ["score", "answering", "topical"]
-    assert "Parts of the score: keyword overlap 0.30" in page.told("#passage-1")
-
-
-def test_the_words_of_a_passage_survive_a_file_read_whole() -> None:
-    whole = Passage("p1", "Line one.\n\n\tLine two.", "whole.txt", found_by=("read_file",))
-    page = page_of(answered(recorded(passages=(whole,), grades=None, strips=None)))
-    assert page.part("#passage-1 .text").get_text() == "Line one.\n Line two."

@@ -6,67 +6,24 @@ import pytest
 
 from crag_core.app.config import Config
 from crag_core.base.errors import BadRecord
-from crag_core.base.network.addresses import read_address, why_refused
+from crag_core.base.network.addresses import why_refused
 from crag_core.websearch.http import read_address as read_provider
 
 METADATA = [
-    "169.254.169.254",
-    "169.254.170.2",
-    "169.254.0.1",
-    "2852039166",
-    "0xa9fea9fe",
-    "0XA9FEA9FE",
-    "025177524776",
-    "0251.0376.0251.0376",
-    "0xa9.0xfe.0xa9.0xfe",
-    "0xa9.254.43518",
-    "169.16689662",
-    "169.254.43518",
-    "169.254.169.254.",
-    "169。254。169。254",
-    "①⑥⑨.②⑤④.①⑥⑨.②⑤④",
-    "%31%36%39.254.169.254",
-    "[fe80::1]",
-    "[fe80::1%25eth0]",
-    "[::ffff:169.254.169.254]",
-    "[::ffff:a9fe:a9fe]",
-    "[0:0:0:0:0:ffff:a9fe:a9fe]",
-    "[64:ff9b::a9fe:a9fe]",
-    "[64:ff9b:1::a9fe:a9fe]",
-    "[2002:a9fe:a9fe::1]",
-    "[::169.254.169.254]",
-    "[fd00:ec2::254]",
-    "[fd00:0ec2:0:0:0:0:0:254]",
-    "[fd20:ce::254]",
-    "100.100.100.200",
-    "192.0.0.192",
-    "168.63.129.16",
-    "metadata.google.internal",
-    "METADATA.google.internal.",
-    "metadata",
-    "instance-data",
-    "255.255.255.255",
+    "169.254.169.254", "169.254.170.2", "169.254.0.1", "2852039166", "0xa9fea9fe", "0XA9FEA9FE", "025177524776",
+    "0251.0376.0251.0376", "0xa9.0xfe.0xa9.0xfe", "0xa9.254.43518", "169.16689662", "169.254.43518",
+    "169.254.169.254.", "169。254。169。254", "①⑥⑨.②⑤④.①⑥⑨.②⑤④", "%31%36%39.254.169.254", "[fe80::1]",
+    "[fe80::1%25eth0]", "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[0:0:0:0:0:ffff:a9fe:a9fe]",
+    "[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::a9fe:a9fe]", "[2002:a9fe:a9fe::1]", "[::169.254.169.254]", "[fd00:ec2::254]",
+    "[fd00:0ec2:0:0:0:0:0:254]", "[fd20:ce::254]", "100.100.100.200", "192.0.0.192", "168.63.129.16",
+    "metadata.google.internal", "METADATA.google.internal.", "metadata", "instance-data", "255.255.255.255",
     "224.0.0.1",
-]
+]  # fmt: skip
 ALLOWED = [
-    "127.0.0.1",
-    "localhost",
-    "[::1]",
-    "10.0.0.5",
-    "172.16.3.4",
-    "192.168.1.10",
-    "[fd12:3456::1]",
-    "ollama",
-    "ollama.example.org",
-    "169-254-169-254.example.org",
-    "metadata.example.org",
-    "8.8.8.8",
-    "0x7f000001",
-    "1.169.254.169",
-    "b169.254.169.254",
-    "169.254.169.254.5",
-    "169.254.169.2546",
-]
+    "127.0.0.1", "localhost", "[::1]", "10.0.0.5", "172.16.3.4", "192.168.1.10", "[fd12:3456::1]", "ollama",
+    "ollama.example.org", "169-254-169-254.example.org", "metadata.example.org", "8.8.8.8", "0x7f000001",
+    "1.169.254.169", "b169.254.169.254", "169.254.169.254.5", "169.254.169.2546",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("host", METADATA)
@@ -111,9 +68,3 @@ def test_a_refusal_does_not_repeat_the_name_and_password() -> None:
         with pytest.raises(BadRecord) as refused:
             make("http://ann:s3cret@169.254.169.254/latest")
         assert "s3cret" not in f"{refused.value!r} {refused.value} {refused.value.hint}"
-
-
-@pytest.mark.parametrize("text", ["", ".", "1..2", "1.2.3.4.5", "256.1.1.1", "0x", "08.1.1.1", "a.b", "4294967296"])
-def test_what_is_no_address_is_none(text: str) -> None:
-    found = read_address(text)
-    assert found is None or text == "0x"

@@ -63,24 +63,9 @@ def test_a_vulnerable_package_fails_the_audit(
     assert re.search(r"VULNERABLE: jinja2 \S+: TEST-2025-1, mended in 99\.0", told)
 
 
-@pytest.mark.timeout(300)
-def test_an_environment_without_one_passes(service: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert audit.main(service) == 0
-    checked = re.search(r"(\d+) packages checked", capsys.readouterr().out)
-    assert checked is not None and int(checked[1]) > 50
-
-
 def test_a_service_that_cannot_be_reached_is_told_and_fails_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert audit.main("http://127.0.0.1:9/v1/query") == 0
     assert "NOTHING WAS CHECKED" in capsys.readouterr().out
-
-
-def test_an_audit_without_a_result_is_a_failure(
-    service: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(audit.sys, "executable", "false")
-    assert audit.main(service) == 2
-    assert "FAILED" in capsys.readouterr().out
 
 
 def test_ci_runs_the_audit() -> None:
@@ -105,8 +90,3 @@ def test_no_package_that_the_application_needs_binds_users_of_a_server() -> None
     names = brought_by(read_requirements(ROOT / "requirements.txt"))
     assert {"streamlit", "torch", "httpx", "jinja2"} <= names and len(names) > 60
     assert {name: told for name in names if BINDS_A_SERVER.search(told := licence_of(name))} == {}
-
-
-@pytest.mark.parametrize("told", ["AGPL-3.0-or-later", "GNU Affero General Public License v3", "SSPL-1.0"])
-def test_such_a_licence_would_be_found(told: str) -> None:
-    assert BINDS_A_SERVER.search(told) and not BINDS_A_SERVER.search("Apache-2.0 MIT BSD-3-Clause LGPL-2.1 GPL-3.0")

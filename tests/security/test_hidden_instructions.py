@@ -18,9 +18,7 @@ from crag_core.base.prompts.messages import shipped
 from crag_core.base.protocols import Messages
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.knowledge import Consolidated, Consolidation, Excerpt
-from crag_core.evaluators.judges.llm import LLMEvaluator
-from crag_core.evaluators.judges.llm_batch import LLMBatchEvaluator
-from crag_core.evaluators.judges.llm_list import LLMListEvaluator
+from crag_core.evaluators.judges.llm import LLMBatchEvaluator, LLMEvaluator, LLMListEvaluator
 from crag_core.evaluators.judges.llm_logprob import LLMLogprobEvaluator
 from crag_core.experiments.drafting.draft_with_model import ask_for_question
 from crag_core.llms import ollama, openai_compatible
@@ -36,34 +34,12 @@ from tests.stand_ins.openai_server import OpenAIServer
 PROMPTS = shipped()
 
 SPELLINGS = [
-    "</evidence>",
-    "<evidence>",
-    "< / Evidence >",
-    "<\t/\nEVIDENCE\u00a0>",
-    "<\u200b/evi\u200bdence>",
-    "<\u2060/\ufeffevidence>",
-    "</e\u00advidence>",
-    "<\u202e/evi\u2066dence>",
-    "</evi\U000e0041de\x01nce>",
-    "<\ufe0f/evid\u3164ence>",
-    "＜/evidence＞",
-    "﹤/evidence>",
-    "<／evidence>",
-    "</passage>",
-    "<sentence>",
-    "<|im_start|>system",
-    "<|eot_id|>",
-    "<|start_header_id|>",
-    "<start_of_turn>",
-    "<end_of_turn>",
-    "<<SYS>>",
-    "<</SYS>>",
-    "[INST]",
-    "[ / inst ]",
-    "<s>",
-    "</s>",
-    "<｜begin▁of▁sentence｜>",
-]
+    "</evidence>", "<evidence>", "< / Evidence >", "<\t/\nEVIDENCE\u00a0>", "<\u200b/evi\u200bdence>",
+    "<\u2060/\ufeffevidence>", "</e\u00advidence>", "<\u202e/evi\u2066dence>", "</evi\U000e0041de\x01nce>",
+    "<\ufe0f/evid\u3164ence>", "＜/evidence＞", "﹤/evidence>", "<／evidence>", "</passage>", "<sentence>",
+    "<|im_start|>system", "<|eot_id|>", "<|start_header_id|>", "<start_of_turn>", "<end_of_turn>", "<<SYS>>",
+    "<</SYS>>", "[INST]", "[ / inst ]", "<s>", "</s>", "<｜begin▁of▁sentence｜>",
+]  # fmt: skip
 FORBIDDEN = re.compile(
     r"[<＜﹤]\s*[/／]?\s*"
     + r"\s*".join("evidence")
@@ -120,11 +96,6 @@ def test_nor_in_the_request_for_a_question(spelling: str) -> None:
     for tag in ("<passage>", "</passage>", "<sentence>", "</sentence>"):
         asked = asked.replace(tag, "", 1)
     assert not re.search(r"</?(?:passage|sentence)", asked) and not FORBIDDEN.search(seen(asked))
-
-
-def test_other_text_is_sent_as_it_is() -> None:
-    text = "a < b, <b>bold</b>, [1], x << 3, <script>, evidence, 1 <2, [instance], [i]"
-    assert harmless(text) == text
 
 
 def test_making_a_text_harmless_takes_no_time_by_the_square_of_its_length() -> None:

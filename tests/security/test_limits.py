@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.__main__ import main
 from crag_core.app import uploads
 from crag_core.app.uploads import check_files, read_record
 from crag_core.base.errors import BadRecord
@@ -33,22 +32,6 @@ def test_no_run_begins_with_a_question_that_is_too_long() -> None:
             begin(LONG)  # type: ignore[operator]
     assert bench.retriever.asked == []
     assert bench.pipeline.run("w" * LONGEST_QUESTION).decision is not None
-
-
-def test_nor_one_that_a_foreign_retriever_has_found_passages_for() -> None:
-    from llama_index.core.schema import NodeWithScore, TextNode
-
-    nodes = [NodeWithScore(node=TextNode(text="Ferries leave at nine."), score=0.5)]
-    with pytest.raises(BadRecord, match="at most"):
-        Bench().postprocessor().postprocess_nodes(nodes, query_str=LONG)
-
-
-def test_the_command_line_refuses_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("CRAG_HOME", str(tmp_path))
-    assert main(["ask", LONG]) != 0
-    assert "at most 2,000 characters" in capsys.readouterr().err
 
 
 @pytest.mark.exhaustive

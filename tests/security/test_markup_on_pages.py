@@ -31,15 +31,8 @@ RAW = re.compile(r"(?<!\\)\[click\]|(?<!\\)!\[p\]|:red\[boo|:material/skull:|(?<
 CODE = re.compile(r"(?<!\\)`[^`\n]*`")
 """Markdown in it is text; the browser test looks at it."""
 SHOWN_AS_THEY_ARE = {
-    "code",
-    "bidi_component",
-    "component_instance",
-    "arrow_data_frame",
-    "dataframe",
-    "plotly_chart",
-    "json",
-    "text",
-}
+    "code", "bidi_component", "component_instance", "arrow_data_frame", "dataframe", "plotly_chart", "json", "text",
+}  # fmt: skip
 """Elements that show text and read no Markdown; the browser test looks into them."""
 
 
@@ -121,19 +114,6 @@ def test_no_page_reads_markup_out_of_a_log_of_another_system(start: Start, own: 
     app.run().run()
     assert not app.exception and "Which stage failed?" in shown(app) and "Answer in the log" in shown(app)
     assert unescaped(app) == []
-
-
-def test_markup_that_is_not_escaped_would_be_found() -> None:
-    def script(text: str) -> None:
-        import streamlit as st
-
-        st.markdown(text)
-        st.button(f"Button {text}")
-
-    assert len(unescaped(AppTest.from_function(script, args=(EVIL,)).run())) == 2
-    from ui.shell.text import plain
-
-    assert unescaped(AppTest.from_function(script, args=(plain(EVIL),)).run()) == []
 
 
 def test_plotly_reads_no_markup_out_of_the_name_of_a_preset() -> None:

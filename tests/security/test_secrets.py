@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import subprocess
 import sys
@@ -78,9 +77,7 @@ def secrets(ollama: str, openai: str, searxng: str) -> dict[str, str]:
     }
 
 
-FAILING_STORES = {
-    "CRAG_HISTORY": f"postgresql://ann:{SECRET}@127.0.0.1:9/crag",
-}
+FAILING_STORES = {"CRAG_HISTORY": f"postgresql://ann:{SECRET}@127.0.0.1:9/crag"}
 
 
 def leaks(text: str) -> list[str]:
@@ -200,7 +197,3 @@ def test_no_page_shows_the_password_of_a_store_that_fails(
         app.switch_page(page).run().run()
         seen.append(every_word(app))
     assert leaks("\n".join(seen)) == []
-
-
-def test_a_leak_would_be_found() -> None:
-    assert leaks(json.dumps({"url": f"http://ann:{SECRET}@host"})) != []

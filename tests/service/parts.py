@@ -14,8 +14,8 @@ from typing import Any
 
 import httpx
 
+from crag_core.app.choice import Request, choose
 from crag_core.app.config import Config
-from crag_core.app.configuration_text import choose
 from crag_core.app.workbench import Workbench
 from crag_core.service.guards import Rules
 from crag_core.service.server import Serving, listen
@@ -95,7 +95,7 @@ def serving(home: Path, rules: Rules, **settings: Any) -> Iterator[str]:
     """A service in this process: its address."""
     workbench = Workbench(Config(**{"home": home, "ollama_host": "127.0.0.1:9", **settings}))
     listener = listen("127.0.0.1", 0, only_here=True)
-    service = Service(workbench, choose(workbench))
+    service = Service(workbench, choose(workbench, Request()))
     running = Serving(service, rules, listener)
     service.start()
     running.start()

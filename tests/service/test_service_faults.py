@@ -7,8 +7,6 @@ import resource
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,12 +19,13 @@ import pytest
 
 from crag_core.app import workbench
 from crag_core.app.config import Config
-from crag_core.app.workbench import Workbench
+from crag_core.app.workbench import Choice, Workbench
+from crag_core.evaluators.policies import find_policy
 from crag_core.service.guards import Rules
+from crag_core.service.service import Service
 from crag_core.storage.history.runs import Selection
 from crag_core.trace.summary import Ending
 from tests.browser.conftest import find_port
-from tests.conftest import REPOSITORY
 from tests.judge import ANSWER, heard, judging
 from tests.service.parts import PLAIN, QUESTION, TOKEN, Served, serve, serving
 from tests.stand_ins.duckduckgo_server import WebResult
@@ -162,6 +161,30 @@ def test_an_index_that_is_away_keeps_no_decision_from_being_made(
         assert health.status_code == 503 and not health.json()["parts"]["index"]["works"]
 
 
+def test_health_does_not_wait_for_a_part_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
+    go_on, asked = threading.Event(), []
+
+    def hang(self: object) -> tuple[()]:
+        asked.append(self)
+        go_on.wait(60)
+        return ()
+
+    monkeypatch.setattr("crag_core.retrieval.index.store.PassageStore.documents", hang)
+    monkeypatch.setattr("crag_core.service.service.HEALTH_S", 0.0)
+    service = Service(
+        Workbench(Config(home=tmp_path, ollama_host="127.0.0.1:9")), Choice(find_policy("paper"), "heuristic")
+    )
+    try:
+        for _ in range(2):
+            told = service.health().parts["index"]
+            assert not told.works and told.needed and told.problem == "It does not answer within 2.5 s."
+        assert len(asked) == 1, "nobody asks it again while it hangs"
+        assert service.health().parts["evaluator"].works
+    finally:
+        go_on.set()
+
+
 def test_who_leaves_stops_the_run_and_its_model_call(judged: Served, ollama: OllamaServer) -> None:
     ollama.faults.delay_s = 60.0
     left, kept = ollama.disconnects, stopped(judged)
@@ -254,16 +277,3 @@ def test_ended_by_sigterm_with_a_run_under_way_and_carried_on_by_the_next_start(
     with serve(judged.home, *JUDGED, OLLAMA_HOST=ollama.url) as served, served.client() as client:
         done = client.post("/query", json={"resume": told.json()["id"]})
         assert done.status_code == 200 and done.json()["answer"] == ANSWER
-
-
-@pytest.mark.exhaustive
-def test_it_answers_while_another_process_indexes_again(home: Path) -> None:
-    with serve(home) as served:
-        command = [sys.executable, "-m", "tests.word_embedder", "reindex", "--tokens", "60"]
-        environment = {"CRAG_HOME": str(home), "PATH": "/usr/bin:/bin"}
-        again = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL)
-        statuses = set()
-        while again.poll() is None:
-            told = ask(served)
-            statuses.add((told.status_code, told.json()["decision"]["action"]))
-        assert again.returncode == 0 and statuses == {(200, "CORRECT")}

@@ -11,8 +11,7 @@ from streamlit.testing.v1 import AppTest
 from crag_core.evaluators import shipped
 from crag_core.evaluators.policies import OWN_JUDGE
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
-from tests.ui.conftest import ask, choose, header, press, shown
-from tests.ui.drawn import parts
+from tests.ui.conftest import ask, press, shown
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -33,14 +32,6 @@ def test_the_app_starts_and_the_run_says_what_is_missing_and_what_to_do(start: S
     assert "The trained evaluator is not there: expected its file evaluator.json" in text
     assert "Restore data/models/retrieval-evaluator from the repository." in text
     assert app.session_state["trace"].passages and app.session_state["job"] is None
-
-
-def test_another_evaluator_still_grades_and_decides(start: Start) -> None:
-    app = ask(choose(start(), evaluator="embedding"), PRICE)
-    assert not app.exception
-    assert "Best chunk 0." in shown(app) and header(app)
-    assert "The trained evaluator is not there" in shown(app), "the sentences could not be scored"
-    assert "harbour-dues.md" in [head["title"] for head in parts(app, "passage_head")]
 
 
 def test_when_the_files_are_back_the_run_continues(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,18 +13,15 @@ from streamlit.testing.v1 import AppTest
 from crag_core.base.protocols import Backing, Cancel, Piece, SupportMeter
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.grades import Grade
-from crag_core.base.types.steps import Step, StepName, StepState, Usage
 from crag_core.decision.policy import Doubtful
 from crag_core.decision.refine import decompose
 from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.evaluators.support.words import WordSupport
 from crag_core.pipeline.answer_stages import check
 from crag_core.pipeline.run import Parts, Run
-from crag_core.report import render
-from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, WORDS
+from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
-from crag_core.view.answer.answer_blocks import AnswerBlocks
 from crag_core.view.run_view import view_run
 from tests.builders import passage, policy, trace
 from tests.fakes import FakeModel
@@ -167,18 +163,6 @@ def test_a_plain_quotation_stays_compact(meter: WordSupport) -> None:
     assert written["sum"] == "The words of both sentences are found in the evidence.", "of a model that is worth saying"
 
 
-def test_a_quotation_under_a_wrong_number_is_not_passed_over(meter: WordSupport) -> None:
-    found = sentences(shown(answered(meter, "“A yacht pays 14 pounds a night.” [1]", writer="extractive")))
-    assert found[0]["note"] == "cites [1], but its words are in [2]"
-
-
-def test_the_page_says_what_the_score_is_and_is_not(meter: WordSupport) -> None:
-    found = data(shown(answered(meter, MIXED)))
-    assert "proves nothing" in found["about"] and "swapped" in found["about"]
-    assert found["marks"][0] == ["✓", f"words found, {SUPPORTED:.2f} or more"]
-    assert found["marks"][1] == ["≈", f"words found in part, {WEAK:.2f} or more"]
-
-
 def test_lists_and_code_keep_their_lines(meter: WordSupport) -> None:
     text = "Fees:\n\n- Dogs: free [1]\n- Yachts: 14 [2]\n\n```\na  b\n c\n```"
     blocks = data(shown(answered(meter, text)))["blocks"]
@@ -238,30 +222,6 @@ def test_a_judged_answer_says_who_judged_and_shows_no_made_up_score() -> None:
     assert "may be wrong" in told["about"] and "--judge" in told["about"]
 
 
-def test_support_that_names_no_sentence_says_so() -> None:
-    (one,) = sentences(shown(opined("Horses cost nothing [1].")))
-    assert one["head"] == f"Judged by {JUDGE}: supported. No sentence of the evidence was named."
-    assert one["quotes"] == []
-
-
-def test_a_quotation_beside_judged_sentences_is_said_to_be_one() -> None:
-    text = "“Dogs travel free of charge if they are kept on a leash.” [1] Yachts pay fees [2]."
-    first, second = sentences(shown(opined(text)))
-    assert first["head"] == "It stands in the evidence word for word, so no model was asked:"
-    assert first["after"] == "supported, word for word; details" and "judged by" in second["after"]
-
-
-def test_supported_in_an_opinion_is_not_word_for_word() -> None:
-    judged, quoted = "Dogs cost nothing [1].", "“A yacht pays 14 pounds a night.” [2]"
-    assert [one["standing"] for one in sentences(shown(opined(judged)))] == ["supported"]
-    assert [one["standing"] for one in sentences(shown(opined(quoted, "extractive")))] == ["plain"]
-
-
-def test_a_hostile_name_of_a_judge_stays_text() -> None:
-    run = opined("Dogs cost nothing [1].", judge="ollama/<b>x</b>\u202e\n**y**")
-    assert "Judged by ollama/<b>x</b> **y**: the sentence is supported by the evidence." in data(shown(run))["sum"]
-
-
 # --- judged by a score ------------------------------------------------------------------------------------------------
 
 
@@ -285,52 +245,6 @@ SPOTTED = "hf:owner/<i>spans</i>"
 INVENTED = "Dogs cost nothing [1]. Yachts pay 99 pounds [2] in gold."
 
 
-def spotted(*unsupported: str) -> Trace:
-    """As a record of a checker that told words holds them."""
-    run = answered(Spotter(*unsupported), INVENTED, judge=SPOTTED)
-    found = []
-    for one in run.support or ():
-        said = INVENTED[one.start : one.end]
-        spans = tuple((said.index(word), said.index(word) + len(word)) for word in unsupported if word in said)
-        found.append(replace(one, spans=spans))
-    return replace(run, support=tuple(found))
-
-
-def marked(one: dict[str, Any]) -> list[str]:
-    return [text for text, href, title in one["parts"] if title and not href]
-
-
-def test_words_that_the_evidence_lacks_are_marked_within_their_sentence() -> None:
-    first, second = sentences(shown(spotted("99 pounds", "gold")))
-    assert (marked(first), marked(second)) == ([], ["99 pounds", "gold"])
-    assert words(second) == "Yachts pay 99 pounds [2] in gold." and links(second) == {"[2]": "#passage-2"}
-    assert {title for text, href, title in second["parts"] if title and not href} == {"not in the evidence"}
-    assert second["head"] == (
-        f"Score 0.05, judged by {SPOTTED}: nothing in the evidence supports this. "
-        "Not in the evidence: “99 pounds”, “gold”."
-    )
-    assert first["head"] == f"Score 0.90, judged by {SPOTTED}: supported. Nearest in the evidence:"
-    assert first["after"] == f"supported, score 0.90, judged by {SPOTTED}; details"
-
-
-def test_evidence_that_nobody_named_does_not_speak_against_a_citation() -> None:
-    (one,) = sentences(shown(answered(Spotter(), "Yachts pay pounds [2].", judge=SPOTTED)))
-    assert one["quotes"][0]["source"].startswith("[1]") and one["note"] == ""
-
-
-def test_a_record_shows_the_same_marks_again() -> None:
-    run = spotted("99 pounds", "gold")
-    again = Trace.from_json(run.to_json())
-    assert data(shown(again)) == data(shown(run))
-
-
-def test_marks_that_cut_a_citation_leave_the_words_whole() -> None:
-    run = spotted("pounds [2] in")
-    second = sentences(shown(run))[1]
-    assert words(second) == "Yachts pay 99 pounds [2] in gold." and links(second) == {"[2]": "#passage-2"}
-    assert marked(second) == ["pounds ", " in"]
-
-
 @pytest.mark.parametrize("judge", ["ollama/bespoke-minicheck:7b", SPOTTED])
 def test_what_is_judged_by_a_score_says_how_it_was_made_and_what_it_is_not(judge: str) -> None:
     told = data(shown(answered(Spotter("gold"), INVENTED, judge=judge)))
@@ -347,12 +261,6 @@ def test_an_answer_that_was_not_measured_is_shown_without_marks() -> None:
     assert [words(one) for one in sentences(app)] == MIXED.split("\n\n")
     assert data(app)["sum"] == "" and links(sentences(app)[0])["[1]"] == "#passage-1"
     assert "What stands behind each sentence was not measured in this run" in said(app)
-
-
-def test_why_it_was_not_measured_is_said() -> None:
-    run = answered(None, MIXED)
-    step = Step(StepName.CHECK_ANSWER, "not measured: rarity.json is gone.", StepState.SKIPPED)
-    assert "was not measured: rarity.json is gone." in said(shown(replace(run, steps=(step,))))
 
 
 @pytest.mark.parametrize(
@@ -382,23 +290,6 @@ def test_an_answer_of_another_action_is_not_shown(meter: WordSupport) -> None:
     (kept,) = parts(app, "answer")
     assert kept["blocks"] == [] and kept["message"].startswith("Not run yet: ")
     assert "Dogs" not in said(app) and "written from other evidence" in said(app)
-
-
-def test_two_answers_stand_beside_each_other(meter: WordSupport) -> None:
-    first, second = answered(meter, MIXED), answered(meter, "Dogs travel free [1].", name="run-2")
-
-    def both(first: Trace, second: Trace) -> None:
-        import streamlit as st
-
-        from crag_core.view.run_view import view_run
-        from ui.run.answer_card.card import draw_answer
-
-        for column, run in zip(st.columns(2), (first, second), strict=True):
-            with column:
-                draw_answer(view_run(run))
-
-    app = drawn(both, first=first, second=second)
-    assert len(parts(app, "answer")) == 2
 
 
 def test_sources_are_listed_and_an_answer_without_any_is_warned_of(meter: WordSupport) -> None:
@@ -450,46 +341,4 @@ def test_a_policy_that_abstains_shows_the_nearest_sentences_only_when_opened(met
     assert "Closest matches; may not answer." in said(app)
 
 
-def test_the_words_of_a_model_that_declined_are_shown(meter: WordSupport) -> None:
-    run = answered(meter, "CANNOT ANSWER: no fare.", state=AnswerState.CANNOT_ANSWER, message="llama3.2 found none.")
-    text = said(shown(run))
-    assert "llama3.2 found none." in text and "Its words: “CANNOT ANSWER: no fare.”" in text
-    assert "the writer had it, and found no answer in it" in text and "Ask another model" in text
-
-
 # --- speed ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_long_answer_with_much_evidence_is_drawn_in_a_moment() -> None:
-    from crag_core.evaluators.shipped import EVALUATOR_FOLDER
-
-    text = " ".join(f"Sentence {n} of it says that berth {n} costs {n} pounds a night." for n in range(8))
-    found = tuple(passage(f"p{n}", text.replace("berth", f"berth {n}")) for n in range(20))
-    strips = tuple(replace(strip, score=0.9) for one in found for strip in decompose(one))
-    whole = replace(policy("worst-chunk"), lower=0.2, upper=0.5)
-    run = trace(whole, passages=found, grades=tuple(Grade(one.id, 0.9) for one in found), strips=strips)
-    routed = reroute(run, whole)
-    assert len(routed.knowledge.excerpts) > 12, "as many as the token budget holds"
-    answer = " ".join(f"Berth {n} costs {n + 70} pounds a night, says the office [{n}]." for n in range(1, 11))
-    key = context_key(run.question, routed.decision.action, routed.knowledge.excerpts)
-    run = replace(run, answer=Answer(answer, AnswerState.COMPLETE, "llama3.2", key))
-    meter = WordSupport(EVALUATOR_FOLDER, STOP_WORDS)
-    result = check(run, Parts(None, None, None, support=meter), Run())  # type: ignore[arg-type]
-    assert result is not None
-    run = replace(run, **result.changes)
-    routed = reroute(run, whole)
-    assert run.answer is not None
-    start = time.process_time()
-    blocks = AnswerBlocks(view_run(run, whole), run.answer, run.support or ()).blocks
-    taken = time.process_time() - start
-    assert taken < 0.5, "some 30 ms; generous for a busy machine"
-    assert len(blocks) == 1 and len(blocks[0].sentences) == 10
-
-
-def test_evidence_that_was_cut_for_the_model_is_said(meter: WordSupport) -> None:
-    run = answered(meter, "Dogs travel free of charge on a leash [1].")
-    assert run.answer is not None
-    cut = replace(run, answer=replace(run.answer, usage=Usage(1, 8000, 20, cut=16_338)))
-    told = "About 16,338 tokens of the evidence were left out, since the model cannot read them all at once."
-    assert told in said(shown(cut)) and told not in said(shown(run))
-    assert told in render(cut) and told not in render(run)

@@ -13,13 +13,12 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.base.data_files import DATA
 from crag_core.base.types.decisions import Action
-from crag_core.evaluators.shared import multilingual
 from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.stand_ins.openai_server import OpenAIServer
-from tests.ui.conftest import ask, choose, header, press, put_thresholds, settle, shown
+from tests.ui.conftest import ask, choose, header, put_thresholds, settle, shown
 from tests.ui.drawn import parts
 from ui.session import app_state
 
@@ -27,13 +26,6 @@ pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
 
 PRICE = "How many pounds does a yacht of ten metres pay a night?"
-
-
-def test_the_first_page_works_without_any_model_server(start: Start) -> None:
-    app = start()
-    assert not app.exception
-    assert "Ollama does not answer" in shown(app)
-    assert app.selectbox(key="model").value == "extractive"
 
 
 def test_a_question_shows_verdict_reason_passages_strips_and_quotations(start: Start) -> None:
@@ -60,17 +52,6 @@ def test_the_page_asks_through_the_postprocessor(start: Start, monkeypatch: pyte
     app = ask(app, PRICE)
     assert "has encountered an error" in app.exception[0].message
     assert app.session_state["trace"].decision is None
-
-
-def test_a_question_in_another_script_is_not_graded_and_that_is_said(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(multilingual, "find_weights", lambda: None)
-    app = ask(start(), "港の料金はいくらですか")
-    text = shown(app)
-    assert not app.exception
-    assert "AMBIGUOUS" in header(app) and "no chunk could be graded" in text.lower()
-    assert "No sentence could be graded, so the chunks are used as they are." in text
 
 
 def test_moving_a_slider_reroutes_without_any_call(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,14 +86,6 @@ def test_an_old_answer_is_not_shown_under_a_new_action(start: Start) -> None:
     assert "Quoted word for word" not in text
     assert "Cannot be answered" in text, "which costs no model call, so it is said at once"
     assert "ask_carry_out" not in [button.key for button in app.button]
-
-
-def test_the_sentence_cut_off_strikes_out_at_once(start: Start) -> None:
-    app = ask(start(), PRICE)
-    app.slider(key="strips").set_value(0.99)
-    app.run()
-    refine = next(one for one in parts(app, "crag_path")[0]["stages"] if one["id"] == "refine")
-    assert refine["headline"].startswith("0 of ")
 
 
 def test_carrying_out_another_route_makes_a_new_run(start: Start) -> None:
@@ -177,39 +150,6 @@ def test_a_route_without_the_web_needs_no_approval(start: Start) -> None:
     assert "14 pounds a night" in shown(app) and "Quoted word for word" in shown(app)
 
 
-def test_refusing_the_search_says_so_and_sends_nothing(start: Start) -> None:
-    with DuckDuckGoServer([WebResult("T", "https://example.org", "B")]) as web:
-        app = ask(start(CRAG_WEB="ask"), "Who won the chess championship of 1972?")
-        next(button for button in app.button if button.label == "Do not search").click()
-        app.run()
-        settle(app)
-        assert web.queries == []
-        assert "You refused this search" in shown(app)
-        assert "you refused the web search" in shown(app)
-
-
-def test_a_model_answers_with_citations_that_lead_to_the_passage(start: Start) -> None:
-    with OllamaServer(ScriptedModel(lambda messages: "It pays 14 pounds [1]. **Bold** <b>tag</b> [9]")) as server:
-        app = ask(start(OLLAMA_HOST=server.url), PRICE)
-        answer = str(parts(app, "answer"))
-        assert "passage-1" in answer and "**Bold** <b>tag</b>" in answer, "a model's reply is text, never markup"
-        assert "Written by smollm2:135m" in shown(app)
-
-
-@pytest.mark.usefixtures("unfolded")
-def test_grades_of_a_judge_that_cannot_be_read_are_shown_as_not_graded(start: Start) -> None:
-    with OllamaServer(ScriptedModel(lambda messages: "Yes.")) as server:
-        app = start(OLLAMA_HOST=server.url)
-        app.selectbox(key="evaluator").set_value("llm")
-        app.run()
-        ask(app, PRICE)
-        text = shown(app)
-        assert "AMBIGUOUS" in header(app)
-        assert "No chunk could be graded" in text
-        assert text.count("Not graded") == len(app.session_state["trace"].passages)
-        assert "Yes." in "".join(str(code.value) for code in app.code), "the raw reply is one click away"
-
-
 def test_a_judge_without_a_model_is_explained(start: Start) -> None:
     app = start()
     app.selectbox(key="evaluator").set_value("llm")
@@ -217,19 +157,6 @@ def test_a_judge_without_a_model_is_explained(start: Start) -> None:
     ask(app, PRICE)
     assert not app.exception
     assert "needs a language model" in shown(app)
-
-
-def test_ollama_dying_in_mid_answer_keeps_everything_and_continues(start: Start) -> None:
-    with OllamaServer(ScriptedModel(lambda messages: "It pays 14 pounds a night [1].")) as server:
-        server.faults.die_after = 3
-        app = ask(start(OLLAMA_HOST=server.url), PRICE)
-        assert "broke off" in "".join(str(error.title) for error in app.error) + shown(app)
-        assert "harbour-dues.md" in [head["title"] for head in parts(app, "passage_head")]
-        server.faults.clear()
-        app.button(key="ask_continue").click().run()
-        settle(app)
-        assert "It pays 14 pounds a night" in shown(app)
-        assert not app.exception
 
 
 def test_hostile_questions_and_links_do_no_harm(start: Start) -> None:
@@ -260,25 +187,6 @@ def test_a_question_that_is_sent_with_a_moved_slider_is_asked(start: Start) -> N
     assert app.session_state["trace"].question == "What does the crane lift?" and not app.exception
 
 
-def test_an_empty_question_starts_nothing(start: Start) -> None:
-    app = start()
-    next(button for button in app.button if button.label == "Ask").click()
-    app.run()
-    assert "job" not in app.session_state or app.session_state["job"] is None
-
-
-@pytest.mark.parametrize(
-    "policy", ["paper", "worst-chunk", "rank-weighted", "heuristic", "signals", "agentic", "two-signal"]
-)
-def test_every_policy_can_be_chosen_and_decides(start: Start, policy: str) -> None:
-    app = start()
-    app.selectbox(key="policy").set_value(policy)
-    app.run()
-    ask(app, PRICE)
-    assert not app.exception
-    assert any(action in header(app) for action in ("CORRECT", "AMBIGUOUS", "INCORRECT"))
-
-
 def test_a_question_asked_during_the_first_start_waits_for_the_documents(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,33 +211,6 @@ def test_a_question_asked_during_the_first_start_waits_for_the_documents(
     assert "company-history.txt" in shown(settle(app))
 
 
-def test_an_empty_store_says_what_to_do(start: Start, tmp_path_factory: pytest.TempPathFactory) -> None:
-    empty = tmp_path_factory.mktemp("empty")
-    (empty / "sample-indexed").touch()
-    app = ask(start(CRAG_HOME=str(empty)), PRICE)
-    assert not app.exception
-    assert "INCORRECT" in header(app)
-    assert "Nothing was retrieved" in shown(app)
-    assert "Documents page" in shown(app)
-
-
-def test_a_model_server_that_goes_away_leaves_a_working_page(start: Start) -> None:
-    from ui.session import app_state
-
-    with OllamaServer(ScriptedModel(lambda messages: "It pays 14 pounds [1].")) as server:
-        app = start(OLLAMA_HOST=server.url)
-        assert app.selectbox(key="model").value == "ollama/smollm2:135m"
-    app_state.look_for_models.clear()
-    app.run()
-    assert not app.exception
-    assert app.selectbox(key="model").value == "ollama/smollm2:135m", "nobody has chosen another"
-    ask(app, PRICE)
-    assert not app.exception and "does not answer or went away" in shown(app)
-    choose(app, model="extractive")
-    press(app, "Continue with the sidebar's choice")
-    assert "Quoted word for word" in shown(app)
-
-
 def test_the_model_to_start_with_comes_from_the_environment(start: Start) -> None:
     with OllamaServer(ScriptedModel(["hello"]), models=("first:1b", "second:1b")) as server:
         app = start(OLLAMA_HOST=server.url, CRAG_MODEL="ollama/second:1b")
@@ -341,9 +222,3 @@ def test_a_server_by_url_is_offered_but_never_chosen_for_the_user(start: Start) 
         model = start(OPENAI_BASE_URL=server.api_base).selectbox(key="model")
     assert "openai: smollm2" in model.options
     assert model.value == "extractive"
-
-
-def test_a_malformed_setting_is_told_on_the_page(start: Start) -> None:
-    app = start(CRAG_TOP_K="many")
-    assert not app.exception
-    assert any("CRAG_TOP_K" in str(error.value).replace("\\", "") for error in app.error)

@@ -13,7 +13,7 @@ from crag_core.storage.history import HistoryStore
 from crag_core.storage.history.runs import Selection
 from crag_core.trace.summary import Ending
 from crag_core.trace.trace import Trace
-from tests.ui.conftest import ask, press, put_thresholds, settle, shown
+from tests.ui.conftest import ask, press
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -59,19 +59,3 @@ def test_a_run_that_is_not_this_visitors_stays_as_it_is(waiting: AppTest, histor
     assert done.id != other.id and history.load(other.id) == other
     assert history.find(done.id).asked_by == "" and not history.find(done.id).is_imported
     history.delete_all(Selection(ids=(other.id,)))
-
-
-def test_where_nothing_is_kept_a_run_goes_on_as_the_same_one(start: Start) -> None:
-    app = ask(start(CRAG_WEB="ask", CRAG_HISTORY="off"), CHESS)
-    first = app.session_state["trace"]
-    assert refused(app).id == first.id
-
-
-def test_another_route_tells_what_it_took_over(start: Start) -> None:
-    app = ask(start(), "How many pounds does a yacht of ten metres pay a night?")
-    assert "taken over from an earlier run" not in shown(app)
-    app.selectbox(key="policy").set_value("heuristic").run()
-    put_thresholds(app, (0.0, 1.0)).run()  # AMBIGUOUS: retrieves again
-    app.button(key="ask_carry_out").click()
-    settle(app.run())
-    assert "taken over from an earlier run" in shown(app)

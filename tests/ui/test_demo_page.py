@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from tests.ui.conftest import ask, press, shown
+from tests.ui.conftest import press, shown
 from tests.ui.drawn import parts
 from ui.session.demos import demos
 
@@ -45,14 +45,6 @@ def test_a_link_to_each_recorded_one_opens_it_at_its_step(start: Start, demo) ->
     assert data["story"]["steps"][-1]["id"] == ("policies" if demo.other else "bar")
 
 
-@pytest.mark.parametrize(
-    ("given", "start_at"), [("2", 1), ("0", 0), ("99", 98), ("99999", 0), ("-1", 0), ("x", 0), ("", 0), ("²", 0)]
-)
-def test_a_step_that_is_no_number_is_the_first(start: Start, given: str, start_at: int) -> None:
-    (data,) = stories(opened(start, run=demos()[0].trace.id, step=given))
-    assert data["start"] == start_at
-
-
 @pytest.mark.parametrize("run_id", ["nowhere", "../../etc/passwd", "<script>alert(1)</script>"])
 def test_a_link_to_no_run_shows_the_list_and_says_so(start: Start, run_id: str) -> None:
     app = start(PAGE, policy="", first=True, address={"run": run_id})
@@ -64,32 +56,12 @@ def errors(app: AppTest) -> str:
     return "".join(str(error.value) for error in app.error).replace("\\", "")
 
 
-def test_a_run_of_this_session_is_told(start: Start) -> None:
-    app = ask(start(), "What does a yacht of eight metres pay?")
-    trace = app.session_state["trace"]
-    app.query_params.clear()
-    app.switch_page(PAGE).run()
-    press(app, "Show as a story")
-    (data,) = stories(app)
-    assert data["story"]["id"] == trace.id
-    assert data["story"]["question"] == trace.question
-
-
 def test_a_kept_run_opens_from_its_link(start: Start, own: Path) -> None:
     kept = replace(demos()[1].trace, id="run-of-mine")
     Workbench(Config(home=own)).history.save(kept, "")
     app = start(PAGE, policy="", first=True, address={"run": "run-of-mine"}, CRAG_HOME=str(own)).run()
     (data,) = stories(app)
     assert data["links"] and data["story"]["title"] == "A run of your own"
-
-
-def test_without_history_there_is_a_story_and_no_link(start: Start) -> None:
-    app = ask(start(CRAG_HISTORY="off"), "What does a yacht of eight metres pay?")
-    app.query_params.clear()
-    app.switch_page(PAGE).run()
-    press(app, "Show as a story")
-    (data,) = stories(app)
-    assert not data["links"]
 
 
 def test_the_next_one_follows_and_the_last_leads_to_the_first(start: Start) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -108,20 +107,6 @@ def test_a_later_question_says_how_it_was_asked(open_page: Callable[..., AppTest
     assert "Asked as “And <b>longer</b> ones?”, after 1 question; standalone question made by rule" in shown(app)
 
 
-def test_columns_that_tell_nothing_are_left_out(open_page: Callable[..., AppTest], store: HistoryStore) -> None:
-    first, *_ = several(store, 3)
-    always = {"action", "score", "question", "kept", "policy", "seconds", "LLM calls"}
-    assert set(rows(open_page())[0]) == always
-    other = replace(first.settings, writer="ollama/x")
-    store.save(replace(first, id="failed", settings=other, steps=(Step("grade", "It broke off.", StepState.FAILED),)))
-    assert set(rows(open_page())[0]) == always | {"ended", "model"}
-
-
-def test_the_setting_tells_how_long_runs_are_kept(open_page: Callable[..., AppTest], store: HistoryStore) -> None:
-    several(store, 1)
-    assert "Kept for 90 days, labels included" in shown(open_page(days="90"))
-
-
 def test_a_page_has_25_runs_newest_first(open_page: Callable[..., AppTest], store: HistoryStore, clock: Clock) -> None:
     for number in range(30):
         clock.now += 60
@@ -159,16 +144,6 @@ def test_the_filter_narrows_and_counts(open_page: Callable[..., AppTest], store:
     assert len(questions(app)) == 3
 
 
-def test_a_filter_without_a_match_says_so(open_page: Callable[..., AppTest], store: HistoryStore) -> None:
-    several(store, 2)
-    app = open_page()
-    app.session_state["history_text"] = "nowhere"
-    app.run()
-    assert "No run matches this filter" in shown(app) and "0 of 2 runs" in shown(app)
-    press(app, "Clear filter")
-    assert len(rows(app)) == 2
-
-
 def test_an_address_sets_the_filter_without_what_is_of_no_use_in_it(
     open_page: Callable[..., AppTest], store: HistoryStore
 ) -> None:
@@ -177,12 +152,6 @@ def test_an_address_sets_the_filter_without_what_is_of_no_use_in_it(
         history_action="<script>", history_from="2026-13-99", history_policy="mine", history_text="question 11"
     )
     assert questions(app) == ["Question 11?"] and "history_action" not in app.query_params
-
-
-def test_days_the_wrong_way_round_are_told(open_page: Callable[..., AppTest], store: HistoryStore) -> None:
-    several(store, 1)
-    app = open_page(history_when="From – to", history_from="2026-02-01", history_to="2026-01-01")
-    assert "The first day, 2026-02-01, is after the last one, 2026-01-01." in shown(app) and rows(app) == []
 
 
 def test_hostile_text_stands_in_the_list_as_text(open_page: Callable[..., AppTest], store: HistoryStore) -> None:
@@ -197,11 +166,6 @@ def test_a_history_that_is_off_or_away_says_what_to_do(start: Start, setting: st
     told = shown(app)
     assert not app.exception and "s3cret" not in told
     assert "Set CRAG_HISTORY=disk" in told if setting == "off" else "cannot be read" in told and "lets you in" in told
-
-
-def test_a_damaged_history_says_what_to_do(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
-    (tmp_path / "kept.db").write_bytes(b"this was never a database " * 400)
-    assert "damaged" in shown(open_page())
 
 
 # --- rights ---------------------------------------------------------------------------------------------------------
@@ -291,16 +255,3 @@ def test_opened_from_the_history_a_run_is_as_it_was_taken(
     assert app.session_state["strips"] == 0.31 and app.session_state["evaluator"] == "cross-encoder"
     assert app.session_state["edits"] == edited.edits and app.text_input(key="ask_question").value == QUESTION
     assert "Original run" in shown(app)
-
-
-def test_an_exported_file_comes_back_record_by_record(store: HistoryStore) -> None:
-    from ui.history.bulk_actions import take_in, to_lines
-
-    made = [whole_run("one"), run("two", question=HOSTILE)]
-    for one in made:
-        store.save(one)
-    content = to_lines(store.export())
-    assert content.isascii() and [json.loads(line)["id"] for line in content.splitlines()] == ["two", "one"]
-    back: list[Trace] = []
-    done = take_in(content, back.append, lambda share: None)
-    assert (done.taken, done.refused) == (2, ()) and [trace.id for trace in back] == ["two", "one"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -119,24 +118,3 @@ def test_a_model_that_serves_others_is_told_of(start: Start) -> None:
         thread.join()
         settle(app)
         assert app.session_state["trace"].answer is not None
-
-
-def test_labelled_set_takes_one_turn_a_question(start: Start, own: Path, others: Callable[[int], list[Ticket]]) -> None:
-    app = start("pages/tune.py", CRAG_HOME=str(own), CRAG_RUNS_AT_ONCE="1", CRAG_RUNS_WAITING="1")
-    tickets = others(2)
-    app.segmented_control(key="tune_source").set_value("Sample questions").run()
-    next(button for button in app.button if button.label.startswith("Use ")).click().run()
-    grade = next(button for button in app.button if button.label.startswith("Grade"))
-    grade.click().run()
-    job = app.session_state["tune_grading"]
-    assert wait_until(lambda: run_queue().waiting == 3, 20.0), "its two workers wait behind the other two, unrefused"
-    assert job.progress is None or job.progress.done == 0
-    for ticket in tickets:
-        ticket.leave()
-    assert wait_until(lambda: job.progress is not None and job.progress.done >= 1, 60.0)
-    one = run_queue().join()
-    assert wait_until(one.called.is_set, 60.0), "between two of its questions"
-    job.stop()
-    one.leave()
-    job.wait()
-    assert (run_queue().under_way, run_queue().waiting) == (0, 0)

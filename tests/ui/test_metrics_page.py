@@ -13,17 +13,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types.steps import Step, Usage
-from crag_core.observability.trends import figures
 from crag_core.storage.history import HistoryStore
 from crag_core.trace.trace import Trace
 from tests.builders import graded, policy, trace
 from tests.ui.conftest import shown
 from ui.metrics.charts import course
-from ui.metrics.metrics_page import cards
 
 Start = Callable[..., AppTest]
 PAGE = "pages/metrics.py"
-HOSTILE = "<b>x</b> :red[y] [z](https://evil.example)"
 
 
 @pytest.fixture
@@ -80,13 +77,6 @@ def test_every_figure_says_what_it_is_counted_of_and_none_is_judged(start: Start
     assert not any(judgement in text for judgement in ("target", "missed", "≥"))
 
 
-def test_the_95th_percentile_is_told_of_twenty_runs_and_more(start: Start, history: Path) -> None:
-    keep(history, *(run(f"run-{number}", 0.9 if number % 2 else 0.1) for number in range(39)))
-    app = start_page(start, history)
-    text = drawn(app).partition("</style>")[2]
-    assert "<p>median of 19 CORRECT runs</p>" in text and "<p>median of 20 corrected runs, p95 30 ms</p>" in text
-
-
 def test_the_table_is_made_when_it_is_opened(start: Start, history: Path) -> None:
     keep(history, run("a", 0.9))
     app = start_page(start, history)
@@ -97,33 +87,11 @@ def test_the_table_is_made_when_it_is_opened(start: Start, history: Path) -> Non
     assert list(app.dataframe[0].value["Correct, p95 ms"]) == ["–"], "of one run"
 
 
-def test_a_longer_time_shows_older_runs(start: Start, history: Path) -> None:
-    keep(history, run("a", 0.9))
-    keep(history, run("b", 0.1), days_ago=20)
-    app = start_page(start, history)
-    assert values(app)["Routed CORRECT"] == "100%"
-    app.segmented_control(key="metrics_period").set_value("30 days").run()
-    assert values(app)["Routed CORRECT"] == "50%"
-    app.segmented_control(key="metrics_period").set_value("All").run()
-    assert not app.exception and values(app)["Routed CORRECT"] == "50%"
-
-
 def test_one_policy_by_itself(start: Start, history: Path) -> None:
     keep(history, run("a", 0.9), run("b", 0.1, "worst-chunk"))
     app = start_page(start, history)
     app.selectbox(key="metrics_policy").select("worst-chunk").run()
     assert not app.exception and values(app)["Routed CORRECT"] == "0%"
-
-
-def test_a_policy_that_is_no_longer_here_is_text(start: Start, history: Path) -> None:
-    made = run("a", 0.9)
-    alien = replace(made.settings.policy, name=HOSTILE)
-    keep(history, replace(made, settings=replace(made.settings, policy=alien)))
-    app = start_page(start, history)
-    app.session_state["metrics_policy"] = HOSTILE
-    app.run()
-    assert not app.exception and values(app)["Routed CORRECT"] == "100%"
-    assert HOSTILE not in app.selectbox(key="metrics_policy").options
 
 
 def test_imported_runs_are_nobodys_here(start: Start, history: Path) -> None:
@@ -143,19 +111,10 @@ def test_without_the_right_only_ones_own(start: Start, history: Path, monkeypatc
     assert not app.exception and values(app)["Routed CORRECT"] == "100%" and "Your own runs only." in shown(app)
 
 
-def test_a_history_that_is_off_is_told(start: Start) -> None:
-    app = start(PAGE, CRAG_HISTORY="off")
-    assert not app.exception and "CRAG_HISTORY is off" in shown(app)
-
-
 def test_a_history_that_cannot_be_read_is_told(start: Start, history: Path) -> None:
     history.write_bytes(b"this is not a database" * 100)
     app = start_page(start, history)
     assert not app.exception and "cannot be read" in shown(app)
-
-
-def test_of_no_runs_there_is_no_figure() -> None:
-    assert all(card.value in ("–", "0") for card in cards(figures(())))
 
 
 def test_bars_have_the_share_of_each_step_and_none_where_nothing_was() -> None:

@@ -44,7 +44,9 @@ def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def calibrate(app: AppTest) -> AppTest:
     press(app, "Calibrate on the sample")
-    for job in [*named_evaluators._live().values()]:
+    from ui.session import background
+
+    for job in [*background.live().values()]:
         job.wait()
     return app.run()
 

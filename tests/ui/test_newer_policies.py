@@ -13,9 +13,8 @@ from crag_core.trace.trace import Trace
 from tests.judge import heard, judging
 from tests.stand_ins.engines import Message, Reply, ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from tests.ui.conftest import ask, choose, header, press, shown
+from tests.ui.conftest import ask, choose, header, shown
 from tests.ui.drawn import parts
-from tests.ui.test_compare_page import ask_all
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -71,13 +70,6 @@ def test_a_question_that_needs_no_document_is_answered_from_memory_and_marked_so
         assert "Not run yet: chunks" in shown(app) and "As far as I remember." not in shown(app)
 
 
-def test_a_question_of_several_rounds_is_decided_by_its_chunks(start: Start) -> None:
-    with OllamaServer(ScriptedModel(sorting("C"))) as server:
-        app = ask(choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="adaptive-rag"), PRICE)
-        assert heard(server)["classify"] == 1 and heard(server)["answer"] == 1
-        assert "C: several rounds" in shown(app) and not app.exception
-
-
 def declining(times: int) -> Callable[[Sequence[Message]], Reply]:
     """Refuses to answer so many times, then answers."""
     replies, left = judging(), ["CANNOT ANSWER"] * times
@@ -105,13 +97,6 @@ def test_declined_reads_the_documents_whole_on_page_and_in_the_report(start: Sta
         assert str(stage(app, "refine")["tip"]).startswith("Read whole") and "Doubtful" not in page
 
 
-def test_answered_at_the_first_request_costs_one_call(start: Start) -> None:
-    with OllamaServer(ScriptedModel(declining(0))) as server:
-        app = ask(choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="self-route"), PRICE)
-        assert dict(heard(server)) == {"answer": 1} and "CORRECT" in header(app)
-        assert "As the evidence has it" in shown(app)
-
-
 @pytest.mark.usefixtures("unfolded")
 def test_what_the_model_knows_stands_beside_the_evidence_with_their_conflict_on_page_and_in_the_report(
     start: Start,
@@ -133,15 +118,6 @@ def test_what_the_model_knows_stands_beside_the_evidence_with_their_conflict_on_
         assert "The model's own knowledge" not in shown(app)
 
 
-def test_a_run_of_another_policy_lacks_the_consolidation_and_supplies_it_at_one_press(start: Start) -> None:
-    with OllamaServer(ScriptedModel(judging())) as server:
-        app = ask(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), PRICE)
-        choose(app, policy="astute-rag")
-        assert "Not run yet: a consolidation, answer" in shown(app)
-        press(app, "Generate (about 3 LLM calls)")
-        assert heard(server)["consolidate"] == 1 and "The model's own knowledge" in shown(app) and not app.exception
-
-
 def test_without_a_language_model_the_page_says_what_decides_instead(start: Start) -> None:
     app = choose(start(), policy="sufficient-context")
     told = "No language model: The best chunk decides in place of all chunks together."
@@ -157,34 +133,4 @@ def test_without_a_language_model_the_page_says_what_decides_instead(start: Star
     assert "Original run" in shown(app) and "policy has changed" not in render(trace, trace.settings.policy)
 
 
-def test_a_run_of_another_policy_lacks_the_judgement_and_supplies_it_at_one_press(start: Start) -> None:
-    with OllamaServer(ScriptedModel(judging(0.9))) as server:
-        app = ask(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), PRICE)
-        choose(app, policy="sufficient-context")
-        assert "a judgement of the whole context" in shown(app) and "sufficiency not judged" in shown(app).lower()
-        asked = heard(server)["sufficient"]
-        press(app, "Generate (about 2 LLM calls)")
-        assert (asked, heard(server)["sufficient"]) == (0, 1)
-        assert "CORRECT" in header(app) and not app.exception
-
-
 # --- beside the others ------------------------------------------------------------------------------------------------
-
-
-def test_they_are_compared_on_one_question_each_with_its_own_ending_and_calls(start: Start) -> None:
-    def reply(messages: Sequence[Message]) -> Reply:
-        is_sorting = str(messages[0]["content"]).startswith("You sort")
-        return {"verdict": "A"} if is_sorting else judging(0.1)(messages)
-
-    with OllamaServer(ScriptedModel(reply)) as server:
-        app = choose(start("pages/compare.py", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), model=f"ollama/{MODEL}")
-        for name in ("sufficient-context", "adaptive-rag"):
-            next(one for one in app.button if one.key == f"versus_add_{name}").click().run()
-        app = ask_all(app)
-        assert not app.exception
-        found = {trace.settings.policy.name: trace for _, trace in app.session_state["versus_traces"]}
-        assert {"plain", "sufficient-context", "adaptive-rag"} <= set(found)
-        assert found["sufficient-context"].usage.calls == 1 and found["adaptive-rag"].usage.calls == 2
-        said = shown(app)
-        assert "No document was read" in said and "Not certain enough for an answer" in said
-        assert "No retrieval" in said and "Insufficient" in said

@@ -168,13 +168,6 @@ def test_presets_that_cannot_be_used_are_told_and_not_offered(own: Path, start: 
     assert offered == {f"tuned_same as {DEFAULT}", "tuned_of no date"}
 
 
-def test_every_source_of_questions_can_be_chosen(kept: Path, start: Start) -> None:
-    app = open_first(start, "tune", CRAG_HOME=str(kept))
-    for source in app.segmented_control(key="tune_source").options:
-        app.segmented_control(key="tune_source").set_value(source).run()
-        assert is_drawn(app)
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_no_policy_file_blanks_a_page(page: str, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = use_folder(tmp_path / "policies", monkeypatch)
@@ -220,9 +213,3 @@ def test_no_setting_that_is_taken_blanks_a_page(setting: dict[str, str], page: s
 @pytest.mark.parametrize("page", PAGES)
 def test_no_kept_file_blanks_a_page(kept: Path, start: Start, page: str) -> None:
     assert is_drawn(open_first(start, page, CRAG_HOME=str(kept)))
-
-
-def test_a_preset_that_equals_the_defaults_is_told(own: Path, start: Start) -> None:
-    keep_sound(own)
-    app = open_first(start, "ask", CRAG_HOME=str(own))
-    assert is_drawn(app) and f"Preset “same as {DEFAULT}”" in shown(app)

@@ -11,12 +11,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion
-from crag_core.base.types.passages import ANSWERING, TOPICAL
 from crag_core.decision.policy import Policy
 from crag_core.evaluators import cards
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
-from tests.builders import policy, searched, web_page
+from tests.builders import searched, web_page
 from tests.ui.drawn import a_run, drawn, said
 from ui.run.opinions import calls_for, draw_opinions
 
@@ -71,12 +70,6 @@ def rows(app: AppTest) -> list[dict[str, str]]:
 # Asking
 
 
-def test_nothing_is_drawn_before_it_is_opened() -> None:
-    run, chosen = graded(0.5, 0.7)
-    app = drawn(page, run=run, policy=chosen, evaluators=(EMBEDDING,))
-    assert len(app.expander) == 1 and len(app.button) == len(app.selectbox) == 0
-
-
 def test_evaluators_are_offered_with_their_cost_and_asked_by_name() -> None:
     acts: list[tuple[str, str]] = []
     run, chosen = graded(*[0.5] * 6)
@@ -96,15 +89,6 @@ def test_evaluators_are_offered_with_their_cost_and_asked_by_name() -> None:
 def test_cost_counts_passages_and_web_results_by_the_batch(card: EvaluatorCard, calls: int) -> None:
     run, _ = a_run(6, "paper", web=searched(*(web_page(f"w{n}", "Dues.") for n in range(3))))
     assert calls_for(run, card) == calls
-
-
-def test_who_has_graded_already_is_not_offered_again() -> None:
-    run, chosen = graded(0.5, opinions=(judged(EMBEDDING, 0.7),))
-    by_hand = run.settings.evaluator
-    app = opened(run, chosen, (by_hand, EMBEDDING, JUDGE))
-    assert [option.split(" · ")[0] for option in app.selectbox[0].options] == [JUDGE.title]
-    alone = opened(run, chosen, (by_hand, EMBEDDING))
-    assert len(alone.selectbox) == 0 and "Every evaluator has graded these chunks." in said(alone)
 
 
 def test_judge_without_a_model_cannot_be_asked_and_says_what_helps() -> None:
@@ -134,20 +118,6 @@ def test_opinion_opens_the_drawer_and_stands_beside_the_grades() -> None:
     assert third["Gap"] == "–" and ":orange[not graded] no score in it" in third[f"{JUDGE.title} (small)"]
 
 
-def test_another_route_is_told() -> None:
-    run, chosen = graded(0.9, 0.5, opinions=(judged(EMBEDDING, 0.01, 0.01),))
-    text = said(drawn(page, run=run, policy=chosen, evaluators=()))
-    assert "different route" in text
-    assert "INCORRECT]: best chunk 0.01" in text
-
-
-def test_run_is_read_by_the_sliders_and_the_other_by_what_suits_it() -> None:
-    run, chosen = graded(0.5, 0.5, opinions=(judged(EMBEDDING, 0.5, 0.5),))
-    text = said(drawn(page, run=run, policy=chosen.with_thresholds(0.1, 0.2), evaluators=()))
-    assert "≥ upper 0.20" in text
-    assert f"upper {EMBEDDING.upper:.2f}" in text
-
-
 def test_decide_by_the_other_one() -> None:
     acts: list[tuple[str, str]] = []
     run, chosen = graded(0.5, opinions=(judged(EMBEDDING, 0.7), judged(JUDGE, 0.2)))
@@ -167,14 +137,6 @@ def test_picture_joins_the_two_scores_and_shows_where_bands_differ() -> None:
     assert spec["data"][0]["x"] == [0.5, 0.9] and spec["data"][1]["x"] == [0.01, 0.95]
 
 
-def test_evaluator_of_two_signals_keeps_both_numbers_in_its_reason() -> None:
-    run, _ = graded(0.5, opinions=(judged(EMBEDDING, 0.7),))
-    parts = ((ANSWERING, 0.2), (TOPICAL, 0.8))
-    run = replace(run, grades=(Grade("p1", 0.5, reason="answering 0.20, topical 0.80", parts=parts),))
-    app = drawn(page, run=run, policy=policy("two-signal"), evaluators=())
-    assert "answering 0.20, topical 0.80" in rows(app)[0]["By hand"]
-
-
 def test_hostile_reasons_and_names_stay_text() -> None:
     card = replace(JUDGE, title="<b>[x](http://evil.example)</b>")
     run, chosen = graded(0.5, opinions=(judged(card, 0.7, reason="![x](http://evil.example/i.png) **b** <img>"),))
@@ -183,10 +145,3 @@ def test_hostile_reasons_and_names_stay_text() -> None:
     texts = [str(element.value) for element in app.markdown] + [str(cell) for cell in table.value.to_numpy().ravel()]
     texts += [str(name) for name in table.value.columns]
     assert not any("](http" in text or "<b>" in text or "<img>" in text for text in texts)
-
-
-def test_run_that_nobody_graded_can_be_given_an_opinion() -> None:
-    run, chosen = a_run(2, "paper", grades=None, opinions=(judged(EMBEDDING, 0.7, 0.6),))
-    app = drawn(page, run=run, policy=chosen, evaluators=())
-    assert "By hand has not graded 2 chunks." in said(app)
-    assert {row["By hand"] for row in rows(app)} == {"–"}

@@ -16,7 +16,7 @@ from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.stand_ins.searxng_server import SearXNGServer
-from tests.ui.conftest import DOCUMENTS, ask, choose, press, shown
+from tests.ui.conftest import ask, choose, press, shown
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -29,12 +29,6 @@ def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
     app.run()
     app.session_state["indexing"].wait()
     return app.run()
-
-
-def test_documents_are_listed_with_their_passages(start: Start) -> None:
-    app = start("pages/documents.py")
-    assert not app.exception
-    assert f"{len(DOCUMENTS)} documents" in shown(app)
 
 
 def test_one_bad_file_does_not_stop_the_others(start: Start, tmp_path: Path) -> None:
@@ -167,21 +161,6 @@ def test_who_checks_an_answer_is_chosen_from_the_models_that_are_there(start: St
         box.set_value("ollama/smollm2:135m")
         press(app, "Apply")
         assert refusals(app) == "" and app.session_state["config"].support == "ollama/smollm2:135m"
-
-
-def test_who_checks_an_answer_may_be_away_and_is_offered_all_the_same(start: Start) -> None:
-    app = start("pages/settings.py", CRAG_SUPPORT="openai/x", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
-    box = next(one for one in app.selectbox if one.label == "Answer checked by")
-    assert box.options == ["Word overlap, 0 LLM calls", "openai: x"] and box.value == "openai/x"
-    next(field for field in app.text_input if field.label == "OpenAI-compatible server").set_value("")
-    press(app, "Apply")
-    assert "CRAG_SUPPORT names openai/x, and OPENAI_BASE_URL is not set" in refusals(app)
-
-
-def test_settings_of_one_session_are_not_those_of_another(start: Start) -> None:
-    one = fill(start("pages/settings.py", CRAG_WEB="ask"), providers="searxng", searxng="http://127.0.0.1:9")
-    other = start("pages/settings.py", CRAG_WEB="ask")
-    assert "SearXNG, not asked yet" in shown(one) and "DuckDuckGo, not asked yet" in shown(other)
 
 
 def test_number_of_passages_holds_for_question_and_budget(start: Start) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.stand_ins.local_server import wait_until
-from tests.ui.conftest import ask, settle, shown
+from tests.ui.conftest import ask, shown
 from ui.session.app_state import shared_workbench, warm_up
 
 Start = Callable[..., AppTest]
@@ -74,18 +73,6 @@ def test_a_question_is_asked_of_it_and_documents_says_where_they_are(start: Star
     assert "Questions are asked of **MySearch**, which `my_pages:retriever` returns" in shown(app)
 
 
-def test_a_search_of_it_waits_for_no_embedding_model(start: Start, tmp_path: Path) -> None:
-    app = start(CRAG_HOME=str(tmp_path / "home"), CRAG_RETRIEVER="my_pages:slow")
-    app.text_input(key="ask_question").set_value("When does the ferry to Vennick sail?")
-    next(button for button in app.button if button.label == "Ask").click()
-    assert wait_until(lambda: "retrieve" in shown(app.run()), 20)
-    said = shown(app.run())
-    sys.modules["my_pages"].released.set()
-    assert "retrieve …" in said and "embedding model" not in said
-    settle(app)
-    assert "ferry.pdf" in shown(app)
-
-
 @pytest.mark.parametrize("page", ["tune", "compare", "logs", "history"])
 def test_every_page_opens(page: str, start: Start, tmp_path: Path) -> None:
     app = start(f"pages/{page}.py", CRAG_HOME=str(tmp_path / "home"), CRAG_RETRIEVER="my_pages:retriever")
@@ -107,9 +94,3 @@ def test_documents_and_sidebar_name_a_vector_store(start: Start, tmp_path: Path)
     assert not app.exception and app.file_uploader
     assert "Search: by `my_pages:vectors` (`CRAG_VECTOR_STORE`)." in shown(app)
     assert "**Store** 1 chunks, vectors in CRAG_VECTOR_STORE (my_pages:vectors)" in shown(app)
-
-
-def test_an_engine_that_cannot_be_made_is_named(start: Start, tmp_path: Path) -> None:
-    app = start("pages/documents.py", CRAG_HOME=str(tmp_path / "home"), CRAG_RETRIEVER="my_pages:other")
-    assert not app.exception
-    assert "CRAG_RETRIEVER (my_pages:other): cannot be imported: AttributeError: module 'my_pages'" in shown(app)

@@ -11,13 +11,13 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import Grade
-from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
+from crag_core.base.types.passages import ANSWERING, TOPICAL
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
-from tests.builders import passage, policy, round_of, searched, strips_of, trace, twice, web_page
-from tests.ui.drawn import SENTENCES, TEXT, a_run, drawn, elements, parts, said
+from tests.builders import passage, policy, searched, strips_of, trace, web_page
+from tests.ui.drawn import SENTENCES, a_run, drawn, parts, said
 from ui.run import passages
 from ui.run.passages import CardActions, draw_passages, draw_web
 
@@ -75,22 +75,6 @@ def test_only_the_deciding_chunk_is_open_and_the_others_one_line_each() -> None:
     assert open_now(cards(a_run(20))) == [1], "the first of equals"
 
 
-def test_where_no_chunk_decides_the_first_is_open() -> None:
-    run, chosen = a_run(3, "paper")
-    nothing = tuple(replace(one, score=None, cause="no reply") for one in run.grades or ())
-    assert open_now(cards((replace(run, grades=nothing), chosen))) == [1]
-
-
-def test_of_two_deciding_chunks_the_one_that_answers_is_open() -> None:
-    found, grades = twice((0.1, 0.9), (0.3, 0.5))
-    run = trace(policy("two-signal"), passages=found, grades=grades)
-    assert open_now(cards((run, policy("two-signal")))) == [2]
-
-
-def test_twenty_passages_take_few_elements() -> None:
-    assert elements(cards(a_run(20), acts=[])) < 70, "each costs time in Python and more in the browser"
-
-
 def test_thresholds_change_neither_what_is_open_nor_who_is_who() -> None:
     run, chosen = a_run(8)
 
@@ -133,14 +117,6 @@ def test_sentences_stand_in_their_place_with_score_and_cutoff() -> None:
     assert parts(app, "passage_head")[0]["use"] == "used 2 of 4 sentences"
 
 
-def test_reason_that_no_bar_tells_gets_a_sign_and_a_note() -> None:
-    run, chosen = a_run(1, "paper")
-    picky = chosen.with_limit(1).with_thresholds(0.3, 0.4, 0.35)
-    (box,) = parts(cards((run, picky)), "sentences")
-    assert box["note"] == "† over the 1-sentence limit"
-    assert [row["score_text"] for row in box["rows"]] == ["0.90", "0.50†", "0.20", "0.10"]
-
-
 def test_reason_that_all_share_is_said_once() -> None:
     run, chosen = a_run(1, "paper")
     app = cards((run, chosen.with_thresholds(0.8, 0.9, 0.35)))
@@ -148,14 +124,6 @@ def test_reason_that_all_share_is_said_once() -> None:
     assert box["note"].startswith("All struck out: its chunk was discarded")
     assert not any(row["kept"] for row in box["rows"])
     assert parts(app, "passage_head")[0]["use"] == "not used"
-
-
-def test_cutoff_is_not_drawn_where_it_decides_nothing() -> None:
-    run, chosen = a_run(1)
-    app = cards((run, chosen.with_thresholds(0.1, 0.2, 0.35)))
-    (box,) = parts(app, "sentences")
-    assert box["cutoff"] is None and all(row["kept"] for row in box["rows"])
-    assert parts(app, "passage_head")[0]["use"] == "used whole"
 
 
 def test_difference_to_the_run_as_taken_is_marked() -> None:
@@ -182,14 +150,6 @@ def test_grade_stands_with_its_reason_or_with_why_there_is_none() -> None:
     assert [str(code.value) for code in app.code] == ["Maybe *so*."], "the raw reply, as it came"
 
 
-def test_passage_without_scored_sentences_shows_its_text() -> None:
-    run, chosen = a_run(1, strips=None)
-    shown = rows(cards((run, chosen)))
-    assert "\n\n".join(words(row) for row in shown) == TEXT
-    assert {row["kept"] for row in shown} == {None}, "neither kept nor struck out"
-    assert parts(cards((run, policy("paper").with_thresholds(0.3, 0.4))), "sentences")[0]["cutoff"] is None
-
-
 # Other people's text
 
 
@@ -202,16 +162,6 @@ def test_hostile_text_stays_text() -> None:
     assert row["lines"] == [["A [x](javascript:alert(1))", True], [text.splitlines()[1], False]], "for textContent"
     assert parts(app, "passage_head")[0]["title"] == found.source
     assert not any("<img" in str(element.value) or "](http" in str(element.value) for element in app.markdown)
-
-
-def test_nobodys_text_can_turn_the_direction_of_another() -> None:
-    found = passage("p1", "safe \u202egnp.exe\u202c \u2066end\u2069.", source="re\u202etxt.exe")
-    run = trace(
-        policy("paper"), passages=(found,), grades=(Grade("p1", 0.5),), strips=strips_of(found, (found.text, 0.9))
-    )
-    app = cards((run, policy("paper")))
-    assert words(rows(app)[0]) == "safe gnp.exe end."
-    assert parts(app, "passage_head")[0]["title"] == "retxt.exe"
 
 
 @pytest.mark.parametrize(
@@ -239,10 +189,6 @@ def test_buttons_tell_the_passage() -> None:
         assert acts[0] == (act, "p2")
 
 
-def test_without_actions_there_are_no_buttons() -> None:
-    assert len(cards(a_run(2)).button) == 0
-
-
 def test_dropped_passage_stays_as_a_line_with_the_way_back() -> None:
     acts: list[tuple[str, str]] = []
     run, chosen = a_run(3)
@@ -268,14 +214,6 @@ def test_pinned_passage_says_so_and_keeps_its_grade() -> None:
     ]
 
 
-def test_pinned_passage_that_decides_is_told_the_best() -> None:
-    found = (passage("p1"), passage("p2"))
-    grades = tuple(Grade(one.id, 0.3, parts=((ANSWERING, 0.2), (TOPICAL, 0.4))) for one in found)
-    run = trace(policy("two-signal"), passages=found, grades=grades, edits=Edits(pinned=("p2",)))
-    text = said(cards((run, policy("two-signal"))))
-    assert "decides: best answering" in text
-
-
 def test_web_results_are_cards_with_a_link_and_no_document_to_show() -> None:
     found = web_page("dues", "A yacht pays 14 pounds.")
     web = searched(found, strips=strips_of(found, (found.text, 0.9)))
@@ -286,12 +224,3 @@ def test_web_results_are_cards_with_a_link_and_no_document_to_show() -> None:
     assert heads[1]["use"] == "used whole"
     assert "](https://dues.example/)" in said(app)
     assert sum(button.label == "Show in the document" for button in app.button) == 1
-
-
-def test_what_another_policy_retrieved_is_counted_and_not_shown() -> None:
-    run, chosen = a_run(2)
-    run = replace(run, rounds=(round_of("keyword", Passage("p9", "Later.", "later.md")),))
-    app = cards((run, chosen))
-    assert len(parts(app, "passage_head")) == 2
-    assert "1 more chunk in the record" in said(app)
-    assert {one.id for one in reroute(run, chosen).decision_path.looked_at} == {"p1", "p2"}

@@ -17,7 +17,6 @@ from streamlit.testing.v1 import AppTest
 from crag_core.base.text.sentences import split
 from crag_core.base.types.knowledge import Strip, StripVerdict
 from crag_core.base.types.passages import Origin, Passage
-from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.passage_location import Places
 from crag_core.view.sentences import Piece, text_lines
@@ -75,13 +74,6 @@ def pieces(lines: Sequence[dict[str, Any]], kind: str) -> list[str]:
 # Pages
 
 
-def test_verdicts_in_any_order_are_those_of_their_sentences(store: PassageStore) -> None:
-    (passage,) = index(store, "guide.pdf", print_pages(TEXT))
-    assert parts(shown(store, passage, judged(passage)[::-1]), "place") == parts(
-        shown(store, passage, judged(passage)), "place"
-    )
-
-
 def test_a_page_shows_its_picture_with_what_is_marked_told_in_words(store: PassageStore) -> None:
     _, passage = index(store, "guide.pdf", print_pages("Something else.", TEXT))
     app = shown(store, passage, judged(passage))
@@ -98,18 +90,6 @@ def test_a_page_shows_its_picture_with_what_is_marked_told_in_words(store: Passa
     assert "2 kept" in said(app) and "1 struck out" in said(app)
     assert pieces(as_text["lines"], "kept") == [SENTENCES[0], SENTENCES[2]] and as_text["still"]
     assert not app.warning and not app.info
-
-
-def test_the_other_pages_can_be_turned_to(store: PassageStore) -> None:
-    _, passage, _ = index(store, "guide.pdf", print_pages("Something else.", TEXT, "The end."))
-    app = shown(store, passage, judged(passage))
-    (pager,) = app.get("pagination")
-    assert pager.proto.num_pages == 3 and pager.proto.default == 2
-
-
-def test_a_single_page_has_nothing_to_turn(store: PassageStore) -> None:
-    (passage,) = index(store, "guide.pdf", print_pages(TEXT))
-    assert not shown(store, passage, judged(passage)).get("pagination")
 
 
 def test_a_passage_that_no_one_judged_is_marked_as_a_whole(store: PassageStore) -> None:
@@ -153,13 +133,6 @@ def test_a_document_that_is_gone_leaves_the_passage_of_the_record(store: Passage
     assert pieces(text["lines"], "kept") == [SENTENCES[0], SENTENCES[2]] and not pieces(text["lines"], "around")
 
 
-def test_a_page_number_that_the_document_lacks_is_told(store: PassageStore) -> None:
-    (passage,) = index(store, "guide.pdf", print_pages(TEXT))
-    app = shown(store, replace(passage, page=99), judged(passage))
-    (told,) = (info.value.replace("\\", "") for info in app.info)
-    assert "from 1 to 1, found 99" in told
-
-
 @pytest.mark.parametrize("name", ["guide.pdf", "guide.txt"])
 def test_an_index_that_cannot_be_read_says_so(store: PassageStore, tmp_path: Path, name: str) -> None:
     (passage,) = index(store, name, print_pages(TEXT) if name == "guide.pdf" else TEXT.encode())
@@ -185,14 +158,6 @@ def test_other_formats_show_what_stands_around_the_passage(store: PassageStore) 
     assert not app.info and "**long.txt**" in said(app)
 
 
-def test_a_file_read_whole_is_cut_where_it_is_too_long(store: PassageStore) -> None:
-    passages = index(store, "long.txt", write_prose("the harbour and everything that happens in it", 500))
-    (whole,) = HybridRetriever(store, WordEmbedder()).read_files([passages[0].document_id])
-    app = shown(store, whole, judged(whole))
-    assert "The first 20,000 of" in said(app)
-    assert len(parts(app, "place")[0]["lines"][-1]["pieces"][-1]["text"]) < 10
-
-
 def test_a_web_passage_is_a_link_and_its_words(store: PassageStore) -> None:
     passage = Passage("w1", TEXT, "Ferries & <b>more</b>", Origin.WEB, url="https://example.org/a b?q=1")
     app = shown(store, passage, judged(passage))
@@ -201,14 +166,6 @@ def test_a_web_passage_is_a_link_and_its_words(store: PassageStore) -> None:
     assert pieces(text["lines"], "kept") == [SENTENCES[0], SENTENCES[2]]
     bad = replace(passage, url="javascript:alert(1)")
     assert not any("](" in element.value for element in shown(store, bad, judged(bad)).markdown)
-
-
-def test_the_drawer_opens_at_its_button(store: PassageStore) -> None:
-    (passage,) = index(store, "guide.txt", TEXT.encode())
-    app = shown(store, passage, judged(passage), opened=True)
-    assert not parts(app, "place")
-    app.button[0].click().run()
-    assert not app.exception and len(parts(app, "place")) == 1
 
 
 # Lines and pieces
@@ -235,28 +192,6 @@ def test_headings_lose_their_marks_and_keep_their_verdict() -> None:
     assert [line.apart for line in lines] == [False, True, True, False, True]
 
 
-def test_a_passage_may_begin_in_the_middle_of_a_line() -> None:
-    (line,) = text_lines("Before it. ", "One is kept. Two is not.", verdicts_on("One is kept. Two is not."), " After.")
-    assert [(piece.kind, piece.text) for piece in line.pieces] == [
-        ("around", "Before it. "),
-        ("kept", "One is kept."),
-        ("gap", " "),
-        ("struck", "Two is not."),
-        ("around", " After."),
-    ]
-
-
-def test_no_gap_comes_between_sentences_that_have_none() -> None:
-    text = "一泊十四ポンドです。長い船は二十一です。"
-    (line,) = text_lines("前。", text, verdicts_on(text), "後。")
-    assert [piece.text for piece in line.pieces] == [
-        "前。",
-        "一泊十四ポンドです。",
-        "長い船は二十一です。",
-        "後。",
-    ]
-
-
 @pytest.mark.parametrize("text", ["a\u202eb\x07c", "x\u2066y\ufeffz"])
 def test_nothing_turns_the_direction_of_what_stands_beside_it(text: str) -> None:
     told = "".join(piece.text for line in text_lines(text, text, [], text) for piece in line.pieces)
@@ -269,7 +204,3 @@ def test_verdicts_that_do_not_fit_the_text_lose_no_word() -> None:
     odd = [StripVerdict(Strip("p", at, a, z, "", None), True, "kept") for at, (a, z) in enumerate(strips)]
     lines = text_lines("", text, odd, "")
     assert "".join(piece.text for line in lines for piece in line.pieces) == text
-
-
-def test_nothing_gives_no_lines() -> None:
-    assert text_lines("", "", [], "") == ()

@@ -26,15 +26,6 @@ def plainly(app: AppTest) -> AppTest:
     return ask(switch(app, True), PRICE)
 
 
-def test_a_question_is_asked_as_plain_rag_and_its_record_says_so(start: Start) -> None:
-    app = plainly(start(CRAG_WEB="auto"))
-    assert not app.exception
-    trace = app.session_state["trace"]
-    assert (trace.settings.policy.name, trace.settings.web_mode) == ("plain", "off")
-    assert trace.grades is None and trace.web is None and trace.decision.rule == "always"
-    assert "14 pounds a night" in shown(app)
-
-
 def test_the_page_shows_no_verdict_no_score_and_no_threshold_of_a_plain_run(start: Start) -> None:
     app = plainly(start())
     text = shown(app)
@@ -43,13 +34,6 @@ def test_the_page_shows_no_verdict_no_score_and_no_threshold_of_a_plain_run(star
     assert "no score to compare with a threshold" in text and not parts(app, "crag_score_line")
     assert all(not head["action"] and not head["chips"] for head in parts(app, "passage_head"))
     assert "Was this route right?" not in text and "Was this answer right?" in text
-
-
-def test_a_judge_without_a_model_is_no_hindrance(start: Start) -> None:
-    app = start(policy="worst-chunk")
-    app.selectbox(key="evaluator").set_value("llm").run()
-    plainly(app)
-    assert not app.error and "14 pounds a night" in shown(app)
 
 
 def test_the_switch_shows_the_same_record_as_crag_would_and_back(start: Start) -> None:

@@ -13,14 +13,12 @@ from streamlit.testing.v1 import AppTest
 from crag_core.base.text.display import sentence
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage
-from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import load_policies
 from crag_core.trace.reroute import reroute
-from crag_core.view.verdict_lines import is_one_for_both
 from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.ui.conftest import ask, choose, put_thresholds, shown
+from tests.ui.conftest import ask, choose, shown
 from ui.policies.example_scores import EXAMPLES, read_rows
 from ui.policies.verdict_table import table_html
 from ui.policies.verdicts import Verdict, judge_scores, scales
@@ -97,18 +95,6 @@ def test_details_of_a_policy_are_shown_when_it_is_chosen(start: Start) -> None:
     assert "LLM calls: 1 to 6" in shown(app), "a rule may spare the agent its grading"
 
 
-def test_examples_tell_the_policies_apart(start: Start) -> None:
-    app = start("pages/policies.py")
-    found = {}
-    for name in EXAMPLES:
-        app.get("button_group")[1].set_value(name).run()
-        assert not app.exception
-        found[name] = actions(app)
-    assert {found["Answered"][name] for name in ("Paper", "Two signals", "Worst chunk")} == {"CORRECT"}
-    assert {found["Off topic"][name] for name in ("Paper", "Two signals", "Worst chunk")} == {"INCORRECT"}
-    assert found["On topic"]["Two signals"] == "AMBIGUOUS"
-
-
 def test_signals_of_the_whole_set_move_only_the_policies_that_read_them(start: Start) -> None:
     app = start("pages/policies.py")
     assert not any(slider.key == "policies_coherence" for slider in app.slider), "folded away"
@@ -140,20 +126,6 @@ def test_the_last_run_is_shown_under_every_policy_without_a_call(start: Start) -
     assert "Not in this run: nothing" in shown(app)
 
 
-def test_what_the_last_run_lacks_is_told(start: Start) -> None:
-    app = show_policies(ask(start(), CHESS))
-    assert rows(app)["Agentic"].startswith("INCORRECT Re-retrieve")
-    app.selectbox(key="policies_details").select("agentic").run()
-    assert "Not in this run: another round of retrieval" in shown(app)
-
-
-def test_sliders_of_the_sidebar_leave_the_table_alone(start: Start) -> None:
-    app = show_policies(ask(start(), PRICE))
-    before = rows(app)
-    put_thresholds(app, (0.98, 0.99)).run()
-    assert rows(app) == before, "each policy starts with the thresholds that suit it"
-
-
 def test_one_may_change_from_the_last_run_to_an_example_and_back(start: Start) -> None:
     app = show_policies(ask(start(), CHESS))
     of_run = rows(app)
@@ -161,26 +133,6 @@ def test_one_may_change_from_the_last_run_to_an_example_and_back(start: Start) -
     assert not app.exception and rows(app) != of_run
     app.segmented_control(key="policies_source").set_value("Last run").run()
     assert rows(app) == of_run
-
-
-def test_the_last_run_without_a_run_says_what_to_do(start: Start) -> None:
-    app = start("pages/policies.py")
-    app.segmented_control(key="policies_source").set_value("Last run").run()
-    assert "No run yet. Ask a question" in shown(app) and not rows(app)
-
-
-def test_run_that_broke_off_before_its_passages_has_no_rows(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    from crag_core.base.errors import StoreUnavailable
-    from crag_core.retrieval.hybrid import HybridRetriever
-
-    def fail(*_: object) -> None:
-        raise StoreUnavailable("The index cannot be read.")
-
-    app = start()
-    monkeypatch.setattr(HybridRetriever, "retrieve", fail)
-    show_policies(ask(app, PRICE))
-    assert not app.exception
-    assert "No run yet. Ask a question" in shown(app)
 
 
 # --- scales and rows ------------------------------------------------------------------------------------------------
@@ -195,11 +147,6 @@ def test_two_signals_have_a_scale_each_with_its_own_threshold() -> None:
     assert (answering.score, answering.lower, answering.upper) == (0.85, None, verdict.policy.upper)
     assert (topical.score, topical.lower, topical.upper) == (0.95, verdict.policy.lower, None)
     assert answering.chunks == (0.85, 0.15, 0.05) and topical.chunks == (0.95, 0.85, 0.45)
-
-
-def test_signals_are_made_of_no_single_chunk() -> None:
-    assert [one.chunks for one in scales(judge(0.9, 0.4)["heuristic"])] == [()]
-    assert [one.chunks for one in scales(judge(0.9, None)["paper"])] == [(0.9,)], "one was not graded"
 
 
 def test_what_was_not_compared_is_told_by_its_reason_alone() -> None:
@@ -237,39 +184,6 @@ def judge(*scores: float | None, found_by: str = "dense", cosine: float | None =
     return {verdict.policy.name: verdict for verdict in verdicts}
 
 
-def test_no_rows_are_nothing_retrieved_for_every_policy() -> None:
-    reasons = {verdict.decision.reason for verdict in judge().values()}
-    assert reasons == {"nothing was retrieved"}
-
-
-def test_empty_score_is_a_passage_that_could_not_be_graded() -> None:
-    verdicts = judge(0.9, None, 0.9)
-    assert verdicts["paper"].decision.score == 0.9, "it does not count"
-    assert verdicts["worst-chunk"].decision.score == 0.5, "it counts as 0.5"
-    assert {verdict.decision.reason for name, verdict in judge(None, None, None).items() if reads_passages(name)} == {
-        "no chunk could be graded"
-    }
-
-
-def reads_passages(name: str) -> bool:
-    policy: Policy = POLICIES[name]
-    return not policy.scores_the_set
-
-
-def test_rules_of_the_agent_read_who_found_a_passage_and_its_cosine() -> None:
-    assert judge(0.1, 0.1, 0.1)["agentic"].decision.rule is None
-    assert judge(0.1, 0.1, 0.1, found_by="read_file")["agentic"].decision.rule == "read_file"
-    assert judge(0.1, 0.1, 0.1, cosine=0.8)["agentic"].decision.rule == "high_vector_score"
-    assert judge(0.1, 0.1, 0.1, cosine=None)["agentic"].decision.rule is None
-    assert judge(0.1, 0.1)["agentic"].decision.rule == "few_context"
-
-
-def test_every_policy_is_judged_with_the_evaluator_it_was_described_with() -> None:
-    assert {name: verdict.judge.name for name, verdict in judge(0.5).items()} == {
-        name: policy.evaluator for name, policy in POLICIES.items()
-    }
-
-
 def test_of_a_signal_left_empty_the_score_takes_the_place() -> None:
     _, grades = read_rows(
         [
@@ -280,11 +194,3 @@ def test_of_a_signal_left_empty_the_score_takes_the_place() -> None:
         ]
     )
     assert [grade.two_signals for grade in grades] == [(0.1, 0.9), (0.5, 0.9), None, None]
-
-
-def test_without_signals_two_signals_decide_as_paper_and_say_so() -> None:
-    verdicts = judge(0.9, 0.1)
-    ours, paper = verdicts["two-signal"], verdicts["paper"]
-    assert ours.decision.topical is None
-    assert is_one_for_both(ours.policy, ours.decision) and not is_one_for_both(paper.policy, paper.decision)
-    assert not is_one_for_both(ours.policy, judge(None)["two-signal"].decision), "nothing was compared"

@@ -26,11 +26,6 @@ def test_decision_and_answer_are_those_of_the_record(demo: Demo) -> None:
     assert demo.trace.answer is not None and again.answer == demo.trace.answer
 
 
-def test_every_run_that_is_there_is_listed_under_an_id_of_its_own() -> None:
-    ids = {one.trace.id for one in demos()}
-    assert ids == {f"demo-{path.stem}" for path in FOLDER.glob("*.json")}
-
-
 def test_first_page_offers_three_as_pictures_and_one_plays_as_a_story(start: Start) -> None:
     app = start(policy="")
     assert [one.title in shown(app) for one in demos()[:3]] == [True] * 3
@@ -51,11 +46,3 @@ def test_a_link_to_one_opens_it(start: Start) -> None:
     settle(app.run())
     assert not app.exception and app.session_state["trace"].id == wanted.id
     assert wanted.decision and wanted.decision.action in header(app)
-
-
-def test_a_link_to_no_run_says_so(start: Start) -> None:
-    app = AppTest.from_file(APP, default_timeout=60)
-    start(policy="")
-    app.query_params["run"] = "nowhere"
-    app.run()
-    assert "is not kept here" in "".join(str(error.value).replace("\\", "") for error in app.error)

@@ -16,7 +16,6 @@ from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import Grade, Opinion
 from crag_core.base.types.passages import Passage
 from crag_core.decision.policy import Policy
-from crag_core.decision.signals import CLASS, CLASSES
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from crag_core.view.score_line import Line, Picture, picture, why_no_picture
@@ -30,7 +29,6 @@ from tests.builders import (
     policy,
     round_of,
     searched,
-    settings,
     trace,
     twice,
     web_page,
@@ -100,34 +98,6 @@ def test_the_overall_score_says_how_it_was_made_and_who_decides(name: str, how: 
         assert made.words[1] == "The overall score is made of measures of the whole set; it is no chunk's own score."
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_scores_that_decide_nothing_are_said_to(name: str) -> None:
-    """Their marks are grey then: in a band of CORRECT they would seem to be why."""
-    of = policy(name)
-    found, grades = graded(0.9, 0.5, 0.1)
-    made_by = replace(settings(of), writer="ollama/llama3.2")  # with nobody to ask, single chunks decide
-    signals = (*even(0.61), (CLASS, CLASSES["C"]))
-    made = drawn(of, trace(of, settings=made_by, passages=found, grades=grades, signals=signals))
-    is_idle = name in ("heuristic", "sufficient-context", "self-route")
-    assert made.is_idle is is_idle
-    assert made.legend[0] == ("corpus", "chunk: its own score decides nothing" if is_idle else "chunk")
-
-
-@pytest.mark.parametrize(
-    ("name", "lower", "upper"), [("paper", "below", "from it up"), ("heuristic", "at", "above it")]
-)
-def test_a_mark_says_whether_its_own_value_is_beyond_it(name: str, lower: str, upper: str) -> None:
-    low, high = of_scores(policy(name), 0.9, 0.5, 0.1).marks
-    assert lower in low.meaning and upper in high.meaning
-
-
-def test_many_passages_that_decide_are_counted_and_few_are_named() -> None:
-    of = policy("rank-weighted")
-    assert of_scores(of, 0.9, 0.5, 0.1).words[1] == "Chunks 1, 2 and 3 decide together."
-    many = replace(of, top=None)
-    assert of_scores(many, *[0.5] * 20).words[1] == "20 chunks decide together."
-
-
 # --- what is not graded, not there, or not asked --------------------------------------------------------------------
 
 
@@ -136,13 +106,6 @@ def test_a_passage_that_was_not_graded_gets_no_number() -> None:
     assert told(made.lines[0]) == ["0.90", "not graded"] and made.lines[0].points[1].value is None
     assert made.rows[1].remarks == ("not graded", "the reply holds no score")
     assert "hollow" in kinds(made) and "hollow" not in kinds(of_scores(policy("paper"), 0.9, 0.1))
-
-
-def test_what_an_ungraded_passage_counts_as_is_said_and_not_drawn() -> None:
-    of = policy("worst-chunk")
-    assert of.ungraded == 0.5
-    point = of_scores(of, 0.9, None).lines[0].points[1]
-    assert (point.value, point.text, point.decides) == (None, "not graded, counts as 0.50", True)
 
 
 def test_a_rule_that_needs_no_grades_compares_nothing_and_rings_nobody() -> None:
@@ -162,15 +125,6 @@ def test_a_run_without_any_grade_has_no_picture_and_says_who_has_not_graded() ->
     view = view_run(trace(policy("paper"), passages=passages(3)))
     assert picture(view) is None
     assert why_no_picture(view) == "Not graded by By hand yet, so there is no score to compare."
-
-
-def test_a_coarse_grade_beside_finer_ones_is_not_set_against_the_thresholds() -> None:
-    found, grades = graded(0.5, 0.9)
-    grades = (replace(grades[0], coarse=False), replace(grades[1], coarse=True))
-    made = drawn(policy("paper"), trace(policy("paper"), passages=found, grades=grades))
-    assert [point.value for point in made.lines[0].points] == [0.5, None]
-    assert made.lines[0].points[1].text == "0.90, coarse, not compared"
-    assert dict(made.legend)["hollow"] == "not graded, or not compared"
 
 
 def test_nothing_retrieved_is_no_picture() -> None:
@@ -212,13 +166,6 @@ def test_a_web_result_is_there_where_it_was_graded_and_never_decides() -> None:
     assert len(plain.rows) == 1 and "web" not in kinds(plain)
 
 
-def test_web_results_alone_make_a_picture_too() -> None:
-    of = policy("paper")
-    web = replace(searched(web_page("w", "x")), grades=(grade("w", 0.7),))
-    made = drawn(of, trace(of, passages=(), web=web))
-    assert kinds(made) == ["web"] and made.lines[0].compared is None
-
-
 # --- two signals ----------------------------------------------------------------------------------------------------
 
 
@@ -245,22 +192,6 @@ def test_two_signals_have_a_line_each_with_the_threshold_that_it_is_compared_wit
     assert made.table[0] == ("Chunk", "Answering", "Topical", "Remarks")
 
 
-def test_once_a_passage_answers_the_second_line_is_not_asked() -> None:
-    of = policy("two-signal")
-    found, grades = twice((0.9, 0.1), (0.1, 0.1))
-    answering, topical = drawn(of, trace(of, passages=found, grades=grades)).lines
-    assert (answering.is_asked, topical.is_asked) == (True, False)
-    assert not any(point.decides for point in topical.points)
-
-
-def test_the_two_numbers_that_an_evaluator_says_itself_are_said_once() -> None:
-    of = policy("two-signal")
-    found, (one,) = twice((0.31, 0.6))
-    one = replace(one, reason="answering 0.31, topical 0.60, best of 3 windows")
-    (row,) = drawn(of, trace(of, passages=found, grades=(one,))).rows
-    assert row.remarks[-1] == "best of 3 windows"
-
-
 # --- what somebody changed ------------------------------------------------------------------------------------------
 
 
@@ -278,11 +209,6 @@ def test_a_pinned_passage_stands_at_one_and_its_own_score_is_told() -> None:
     assert "pinned by you: counts as 1.00, graded 0.20" in made.rows[0].remarks
     assert "pinned by you: counts as 1.00, not graded" in made.rows[1].remarks
     assert made.rows[0].remarks[-1] == "by hand", "the grader's own reason, not the edit's"
-
-
-def test_with_everything_dropped_the_picture_still_shows_what_there_was() -> None:
-    made = of_scores(policy("paper"), 0.9, edits=Edits(dropped=("p1",)))
-    assert made.action is Action.INCORRECT and made.lines[0].compared is None and len(made.rows) == 1
 
 
 # --- second opinions ------------------------------------------------------------------------------------------------
@@ -305,13 +231,6 @@ def test_the_score_of_another_evaluator_is_said_and_not_set_against_these_thresh
     assert made.lines[0].compared == 0.9
 
 
-def test_an_opinion_of_one_score_is_said_of_both_signals() -> None:
-    of = policy("two-signal")
-    found, grades = twice((0.31, 0.6))
-    run = trace(of, passages=found, grades=grades, opinions=(Opinion(CARD, "", (grade("p1", 0.44),)),))
-    assert "By hand: 0.44, 0.44" in drawn(of, run).rows[0].remarks
-
-
 # --- numbers that do not lie ----------------------------------------------------------------------------------------
 
 
@@ -328,12 +247,6 @@ def test_the_interval_of_a_threshold_is_said_with_what_lies_beyond() -> None:
     lower, upper = of_scores(policy("paper").with_thresholds(0.3, 0.7), 0.5, 0.2).marks
     assert lower.text == "INCORRECT if lower > 0.50"
     assert upper.text == "CORRECT if upper ≤ 0.50"
-
-
-def test_an_exclusive_threshold_ends_its_interval_before_the_score() -> None:
-    of = replace(policy("paper"), at_upper=Action.AMBIGUOUS, at_lower=Action.INCORRECT).with_thresholds(0.3, 0.7)
-    assert of_scores(of, 0.83).marks[1].text == "AMBIGUOUS if upper ≥ 0.83"
-    assert of_scores(of, 0.5).marks[0].text == "INCORRECT if lower ≥ 0.50"
 
 
 # --- other people's text --------------------------------------------------------------------------------------------
@@ -384,12 +297,6 @@ def test_thresholds_that_are_none_are_not_taken_from_a_browser(sent: Any) -> Non
     assert read_move(sent, policy("paper")) is None
 
 
-def test_thresholds_are_taken_as_they_are_sent() -> None:
-    assert read_move({"lower": 0, "upper": 0.7, "done": True}, policy("paper")) == (0.0, 0.7, True)
-    assert read_move({"lower": 0.45, "upper": 0.45}, policy("paper")) == (0.45, 0.45, False)
-    assert read_move({"lower": 0.6, "upper": 0.5}, policy("two-signal")) == (0.6, 0.5, False)
-
-
 def page() -> None:
     import streamlit as st
 
@@ -418,11 +325,3 @@ def test_a_page_sends_the_picture_to_the_browser_and_says_what_may_be_done_there
     assert [row["name"] for row in data["rows"]] == ["p1.txt", "p2.txt", "p3.txt"]
     app.session_state["still"] = True
     assert sent_to_browser(app.run())["can_move"] is False
-
-
-def test_a_page_without_anything_to_compare_says_so() -> None:
-    app = AppTest.from_function(page, default_timeout=60)
-    app.session_state["given"] = ()
-    app.run()
-    assert not app.exception and not app.get("bidi_component")
-    assert app.caption[0].value == "Nothing was retrieved, so there is no score to compare."

@@ -64,17 +64,6 @@ def test_a_chosen_model_that_is_away_stays_chosen_and_is_shown_as_away(start: St
     assert app.selectbox(key="model").options[:2] == ["ollama: other:1b", "ollama: smollm2:135m"]
 
 
-def test_the_model_of_the_settings_is_chosen_though_it_is_away_at_the_start(start: Start, server: OllamaServer) -> None:
-    server.stop()
-    app = start(OLLAMA_HOST=server.url, CRAG_MODEL=SMALL)
-    assert app.selectbox(key="model").value == SMALL
-    server.start()
-    look_again(app)
-    assert app.selectbox(key="model").value == SMALL
-    choose(app, model=EXTRACTIVE)
-    assert kill(server, app).selectbox(key="model").value == EXTRACTIVE
-
-
 def test_a_model_that_its_server_no_longer_has_is_told_so(start: Start, server: OllamaServer) -> None:
     app = choose(start(OLLAMA_HOST=server.url), model=LARGE)
     server.models.remove("other:1b")
@@ -112,13 +101,6 @@ def test_killed_in_mid_run_it_goes_on_with_the_same_writer_and_evaluator(
     assert set(asked) == {"smollm2:135m"}
 
 
-def test_a_run_that_the_server_broke_makes_the_page_look_again(start: Start, server: OllamaServer) -> None:
-    app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
-    server.stop()
-    ask(app, PRICE)
-    assert "ollama: smollm2:135m (not reachable) stays chosen" in shown(app), "not as it was ten seconds ago"
-
-
 def test_continue_is_of_the_run_and_not_of_the_sidebar(start: Start, server: OllamaServer) -> None:
     app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
     server.faults.status = 500
@@ -133,16 +115,6 @@ def test_continue_is_of_the_run_and_not_of_the_sidebar(start: Start, server: Oll
     assert (done.settings.policy.name, done.settings.evaluator.name, done.settings.writer) == (
         *("worst-chunk", "llm", SMALL),
     )
-
-
-def test_the_sidebar_s_choice_can_be_asked_for(start: Start, server: OllamaServer) -> None:
-    app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
-    server.faults.status = 500
-    ask(app, PRICE)
-    choose(app, evaluator="embedding", model=EXTRACTIVE)
-    press(app, "Continue with the sidebar's choice")
-    done = taken(app)
-    assert done.failure is None and (done.settings.evaluator.name, done.settings.writer) == ("embedding", EXTRACTIVE)
 
 
 def test_a_run_that_broke_off_goes_on_in_another_session_as_it_was_begun(start: Start, server: OllamaServer) -> None:
@@ -209,15 +181,6 @@ def begin(app: AppTest) -> None:
     app.run()
 
 
-def test_progress_of_the_judge_is_told_reply_by_reply(start: Start, server: OllamaServer) -> None:
-    app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
-    server.engine = ScriptedModel(judging(), piece_chars=400, delay_s=1.0)
-    begin(app)
-    told = [text for text in running(app) if "grade" in text]
-    settle(app)
-    assert any("2 of 3" in text for text in told), told[-1:]
-
-
 def test_the_page_says_that_a_model_is_loading(start: Start, server: OllamaServer) -> None:
     app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
     server.faults.delay_s, server.unlisted = 4.0, {"smollm2:135m"}
@@ -244,8 +207,3 @@ def test_a_refusal_can_be_answered_by_quotations_without_a_call(start: Start, se
     press(app, "Show the quotations")
     assert "14 pounds" in shown(app) and "found no answer here" in shown(app)
     assert server.chat_calls == calls and taken(app) is refused and not app.exception
-
-
-def test_no_quotations_are_offered_where_nothing_was_given(start: Start) -> None:
-    app = ask(start(), "Who won the chess championship of 1972?")
-    assert "Show the quotations" not in [button.label for button in app.button]

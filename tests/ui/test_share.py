@@ -191,19 +191,6 @@ def test_an_exported_run_opens_again_as_it_was(made: Any) -> None:
     assert read_record(exported(made.record())) == made.record()
 
 
-def test_a_file_with_a_byte_order_mark_opens() -> None:
-    assert read_record(b"\xef\xbb\xbf" + exported(recorded())) == recorded()
-
-
-def test_half_a_character_becomes_one_that_a_screen_can_take() -> None:
-    found = passage("p1", "Half \ud83d of it. \x00 東京")
-    run = recorded(question="Why \udfff?", passages=(found,), strips=strips_of(found, ("Half \ud83d of it.", 0.5)))
-    opened = read_record(exported(run))
-    assert opened.question == "Why \ufffd?"
-    assert opened.strips and opened.strips[0].text == "Half \ufffd of it."
-    assert opened.to_json().encode("utf-8")
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -247,13 +234,6 @@ WEB = web_page("w1", "Fares rose.")
 def test_a_run_whose_parts_cannot_be_told_apart_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(BadRecord, match="expected an id of its own for each"):
         read_record(exported(recorded(**fields)))
-
-
-def test_a_run_with_more_passages_than_a_page_can_show_is_refused() -> None:
-    many = tuple(passage(f"p{number}") for number in range(1001))
-    with pytest.raises(BadRecord, match="has 1001 chunks, expected at most 1000"):
-        read_record(exported(recorded(passages=many, web=None)))
-    assert read_record(exported(recorded(passages=many[1:], web=None)))
 
 
 # --- on the page ----------------------------------------------------------------------------------------------------

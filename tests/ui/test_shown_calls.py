@@ -11,7 +11,6 @@ from streamlit.testing.v1 import AppTest
 from crag_core.base.types.steps import ModelCall, Usage
 from crag_core.pipeline.model_calls import NotedModel
 from crag_core.trace.trace import Trace
-from crag_core.view.record import call_rows, calls_by_step
 from tests.builders import policy, trace
 from tests.fakes import QUESTION, Bench, FakeModel
 from tests.judge import judging
@@ -56,40 +55,6 @@ def test_the_messages_of_a_fake_model_and_its_replies_appear_exactly() -> None:
         assert blocks(app) == [*(text for _, text in messages), call.reply]
         roles = [line.strip("*") for line in said(app).splitlines() if line.startswith("**")]
         assert roles == [*(role for role, _ in messages), "reply"]
-
-
-def test_nothing_is_drawn_without_a_call_and_no_message_before_it_is_opened() -> None:
-    assert len(drawn(page, run=run_with()).expander) == 0
-    folded = drawn(page, run=run_with(ModelCall("answer", (("user", "Why?"),), "So.", Usage(1))))
-    assert folded.expander[0].label == "Model calls (1)"
-    assert len(folded.code) == len(folded.selectbox) == 0
-
-
-def test_each_call_is_named_by_its_step_and_its_cost() -> None:
-    call = ModelCall("grade", (("user", "Why?"),), "0.5", Usage(1, 1200, 34))
-    run = run_with(call, call, ModelCall("answer", (("user", "Why?"),), "", Usage(1), "Ollama does not answer."))
-    app = opened(run)
-    assert app.selectbox[0].options == [
-        "1. grade · 1,200 tokens in, 34 out",
-        "2. grade · 1,200 tokens in, 34 out",
-        "3. answer · broken off",
-    ]
-    assert calls_by_step(run) == "2 for grade, 1 for answer" and calls_by_step(run) in said(app)
-
-
-def test_what_is_not_there_is_told() -> None:
-    run = run_with(
-        ModelCall("answer", (("user", "Why?"),), "", Usage(1), "Ollama does not answer."),
-        ModelCall("answer", (("user", "Why?"),), "So.", Usage(1, 9, 9, cut=1500)),
-        ModelCall("check answer", (), "", Usage(1)),
-    )
-    remarks = [row.remark for row in call_rows(run)]
-    assert remarks[0] == "Ollama does not answer."
-    assert remarks[1].startswith("About 1,500 tokens of the evidence were left out")
-    assert remarks[2].startswith("The record had no room left")
-    for place, (shown, remark) in enumerate(zip((["Why?", "(none)"], ["Why?", "So."], []), remarks, strict=True)):
-        app = opened(run, place)
-        assert blocks(app) == shown and remark in said(app)
 
 
 def test_of_a_message_without_end_the_beginning_is_shown() -> None:

@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.evaluators.policies import known_card
 from crag_core.observability import audit_log
-from crag_core.observability.audit_log import AuditLog
 from tests.builders import policy_file
 from tests.judge import judging
 from tests.policy_files import PAPER, paper_with, use_folder
@@ -31,10 +30,6 @@ PRICE = "How many pounds does a yacht of ten metres pay a night?"
 
 
 # --- the cost of a question -----------------------------------------------------------------------------------------
-
-
-def test_question_without_a_model_costs_no_call(start: Start) -> None:
-    assert ":material/receipt: 0 LLM calls" in shown(start())
 
 
 def test_budget_is_told_by_route_and_holds(start: Start) -> None:
@@ -58,27 +53,6 @@ def test_budget_follows_evaluator_writer_web_and_policy(start: Start) -> None:
         assert ":green[Generate] 1–" in shown(app), "a rule may spare the grading"
         choose(app, evaluator="embedding", model="extractive")
         assert ":material/receipt: 0 LLM calls" in shown(app)
-
-
-def test_budget_tells_of_a_model_that_judges_the_answer(start: Start) -> None:
-    with OllamaServer(ScriptedModel(judging(answer="It costs you fourteen pounds [1]."))) as server:
-        app = start(OLLAMA_HOST=server.url, CRAG_SUPPORT="ollama/smollm2:135m")
-        told = ", and one a sentence of the answer that is no quotation"
-        assert f":green[Correct] 1 · :orange[Ambiguous] 1 · :red[Incorrect] 0{told}" in shown(app)
-        ask(app, PRICE)
-        trace = app.session_state["trace"]
-        assert trace.settings.support == "ollama/smollm2:135m" and trace.usage.calls == server.chat_calls == 2
-        choose(app, model="extractive")
-        assert f"0 LLM calls{told}" in shown(app)
-
-
-def test_abstaining_costs_no_answer_in_doubt_and_follows_the_policy(start: Start) -> None:
-    with OllamaServer(ScriptedModel(judging())) as server:
-        app = start(OLLAMA_HOST=server.url, CRAG_TOP_K="6")
-        app.segmented_control(key="doubtful").set_value("abstain").run()
-        assert ":green[Correct] 1 · :orange[Ambiguous] 0" in shown(app)
-        choose(app, policy="worst-chunk")
-        assert app.segmented_control(key="doubtful").value == "show"
 
 
 # --- presets --------------------------------------------------------------------------------------------------------
@@ -125,25 +99,6 @@ def test_the_limit_of_sentences_is_seen_moved_and_decides_again_at_once(start: S
     assert not any("-sentence limit" in part["note"] for part in parts(app, "sentences"))
     press(app, "Back to the defaults")
     assert app.session_state["sentences"] == 5
-
-
-def test_a_policy_without_a_limit_says_so(start: Start) -> None:
-    slider = choose(start(), policy="signals").select_slider(key="sentences")
-    assert slider.value == 0 and slider.options[-1] == "no limit"
-
-
-def test_preset_decides_again_at_once(start: Start) -> None:
-    app = ask(start(), PRICE)
-    trace = app.session_state["trace"]
-    assert "CORRECT" in header(app)
-    press(app, "Biography: 0.045 and 0.975")
-    assert "AMBIGUOUS" in header(app)
-    assert app.session_state["trace"] is trace
-
-
-def test_policies_without_presets_offer_none(start: Start) -> None:
-    app = choose(start(), policy="heuristic")
-    assert not [button.label for button in app.button if (button.key or "").startswith("preset_")]
 
 
 # --- files in data/policies -----------------------------------------------------------------------------------------
@@ -194,15 +149,6 @@ def assert_harmless(app: AppTest) -> None:
     assert not re.search(r"(?<!\\)<img|(?<!\\)\]\(https|(?<!\\):red\[boo", told)
 
 
-def test_a_broken_paper_leaves_the_others_and_the_first_of_them_is_chosen(start: Start, folder: Path) -> None:
-    (folder / "mine.toml").write_text(paper_with('"Paper"', '"My own"'), "utf-8")
-    (folder / "paper.toml").write_text("upper", "utf-8")
-    app = ask(start(), PRICE)
-    assert not app.exception
-    assert app.selectbox(key="policy").value == "mine"
-    assert "Policy 'paper' is not valid TOML" in shown(app)
-
-
 def test_without_any_usable_policy_the_app_says_so(start: Start, folder: Path) -> None:
     (folder / "paper.toml").write_text("upper", "utf-8")
     app = start()
@@ -235,13 +181,6 @@ def health(app: AppTest) -> dict[str, str]:
     return {part[1]: part[2] for part in parts}
 
 
-def test_nothing_is_said_of_cache_audit_log_and_metrics_that_work(start: Start, tmp_path: Path) -> None:
-    (tmp_path / "sample-indexed").touch()
-    app = ask(start(CRAG_HOME=str(tmp_path), CRAG_CACHE="disk"), PRICE)
-    assert set(health(app)) == {"Model", "Embedding", "Web", "Store"}
-    assert [*AuditLog(tmp_path, str).lines()]
-
-
 def test_audit_log_that_cannot_be_written_is_told_and_the_run_goes_on(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,12 +189,6 @@ def test_audit_log_that_cannot_be_written_is_told_and_the_run_goes_on(
     app = ask(start(CRAG_HOME=str(tmp_path)), PRICE)
     assert "cannot be written" in health(app)["Audit log"]
     assert not app.error and "INCORRECT" in header(app)
-
-
-def test_audit_log_that_is_off_writes_nothing(start: Start, tmp_path: Path) -> None:
-    (tmp_path / "sample-indexed").touch()
-    ask(start(CRAG_HOME=str(tmp_path), CRAG_AUDIT="off"), PRICE)
-    assert not [*AuditLog(tmp_path, str).lines()]
 
 
 def test_grade_cache_that_is_away_is_told_and_the_run_goes_on(start: Start) -> None:
@@ -288,17 +221,6 @@ def test_metrics_are_served_while_the_app_runs(start: Start, port: int) -> None:
     assert 'crag_corrections_total{strategy="refinement"} 1.0' in told
     assert 'crag_retrieval_latency_seconds_count{correction_strategy="refinement",decision="CORRECT"} 1.0' in told
     assert "yacht" not in told
-
-
-def test_taken_port_of_the_metrics_is_told_and_the_app_works(start: Start) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        number = taken.getsockname()[1]
-        app = ask(start(CRAG_METRICS_PORT=str(number)), PRICE)
-    assert f"cannot be served at port {number}" in health(app)["Metrics"]
-    assert "CRAG_METRICS_PORT" in health(app)["Metrics"]
-    assert not app.exception and "CORRECT" in header(app)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,8 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types.decisions import Handling
 from crag_core.base.types.grades import Grade
 from crag_core.decision.policy import Policy
-from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from tests.builders import passage, policy, searched, strips_of, trace, web_page
@@ -33,13 +31,6 @@ def figure(app: AppTest) -> dict[str, Any]:
     (found,) = app.get("plotly_chart")
     spec: dict[str, Any] = json.loads(found.proto.spec)
     return spec
-
-
-def test_nothing_is_drawn_before_it_is_opened() -> None:
-    run, chosen = a_run()
-    app = drawn(page, run=run, policy=chosen)
-    assert len(app.expander) == 1
-    assert len(app.get("plotly_chart")) == len(app.dataframe) == 0
 
 
 def test_picture_holds_every_sentence_kept_filled_and_struck_hollow_and_the_cutoff() -> None:
@@ -73,21 +64,6 @@ def test_no_score_in_the_table_reads_as_the_cutoff_that_it_does_not_reach() -> N
         assert json.loads(table.proto.columns)["score"]["type_config"]["format"] == f"%.{digits}f"
 
 
-def test_what_else_strikes_out_is_told() -> None:
-    run, chosen = a_run(1, "paper")
-    picky = chosen.with_limit(1).with_thresholds(0.3, 0.4, 0.15)
-    assert "2 of them struck out: over the 1-sentence limit." in said(opened(run, picky))
-
-
-def test_where_whole_passages_are_used_no_cutoff_is_claimed() -> None:
-    run, chosen = a_run(1)
-    whole = chosen.with_thresholds(0.1, 0.2, 0.35)
-    assert reroute(run, whole).decision.handling is Handling.KEEP
-    app = opened(run, whole)
-    assert "The cut-off decides nothing here." in said(app)
-    assert "cut-off" not in json.dumps(figure(app)["layout"])
-
-
 def test_ungraded_sentence_is_a_cross_and_no_zero() -> None:
     run, chosen = a_run(1, "paper")
     first, *rest = run.strips or ()
@@ -110,8 +86,3 @@ def test_web_sentences_have_their_own_rows_and_markup_is_no_markup() -> None:
     app = opened(run, policy("paper").with_thresholds(0.4, 0.6, 0.3))
     assert figure(app)["layout"]["yaxis"]["ticktext"] == ["2. dues.example"]
     assert "‹b›A‹/b›" in figure(app)["data"][0]["hovertext"][0]
-
-
-def test_run_without_scored_sentences_has_no_picture() -> None:
-    run, chosen = a_run(2, strips=None)
-    assert len(drawn(page, run=run, policy=chosen).expander) == 0

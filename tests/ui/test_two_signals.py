@@ -67,35 +67,6 @@ def test_a_question_on_the_subject_that_nothing_answers(start: Start, scoring: C
     assert "INCORRECT if lower > 0.82" in text
 
 
-@pytest.mark.usefixtures("unfolded")
-def test_every_passage_shows_both_signals_in_words(start: Start, scoring: Callable[..., None]) -> None:
-    scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2), reason="answering {:.2f}, topical {:.2f}, best of 3 windows")
-    for policy in ("two-signal", "paper"):
-        app = asked(start, policy)
-        for answering, topical in ((0.31, 0.6), (0.1, 0.82), (0.05, 0.2)):
-            assert f"**{answering:.2f}** answering: does it hold the answer?" in shown(app)
-            assert f"**{topical:.2f}** topical: is it on the subject?" in shown(app)
-        assert ("**0.46** score" in shown(app)) is (policy == "paper"), "the score where it is what is compared"
-        assert shown(app).count("best of 3 windows") == 3
-        assert "answering 0.31, topical 0.60" not in shown(app), "said once"
-
-
-def test_the_picture_has_a_line_for_each_signal(start: Start, scoring: Callable[..., None]) -> None:
-    scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2))
-    lines = picture(asked(start, "two-signal"))["lines"]
-    assert [(line["part"], line["marks"], line["compared_text"]) for line in lines] == [
-        ("answering", ["upper"], "best 0.31"),
-        ("topical", ["lower"], "best 0.82"),
-    ]
-    assert [band["label"] for line in lines for band in line["bands"] if band["action"]] == [
-        "Correct",
-        "Incorrect",
-        "Ambiguous",
-    ]
-    (alone,) = picture(asked(start, "paper"))["lines"]
-    assert (alone["marks"], alone["compared_text"]) == (["lower", "upper"], "overall 0.46, the best")
-
-
 def test_an_answer_that_looks_off_topic_is_taken_and_the_contradiction_told(
     start: Start, scoring: Callable[..., None]
 ) -> None:
@@ -105,16 +76,6 @@ def test_an_answer_that_looks_off_topic_is_taken_and_the_contradiction_told(
     text = shown(app)
     assert "Best answering 0.71 ≥ upper 0.50, although best topical 0.12 < lower 0.30" in text
     assert text.count("decides") == 1 and "decides: best answering]" in text
-
-
-def test_moving_the_thresholds_moves_two_signals(start: Start, scoring: Callable[..., None]) -> None:
-    scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2))
-    app = asked(start, "two-signal")
-    found = []
-    for pair in ((0.2, 0.3), (0.85, 0.9), (0.85, 0.4), (0.82, 0.9)):
-        put_thresholds(app, pair).run()
-        found.append(next(action for action in ("AMBIGUOUS", "INCORRECT", "CORRECT") if action in header(app)))
-    assert found == ["CORRECT", "INCORRECT", "INCORRECT", "AMBIGUOUS"]
 
 
 def test_thresholds_of_two_scores_have_sliders_that_cross_and_others_one_range(
@@ -132,23 +93,6 @@ def test_thresholds_of_two_scores_have_sliders_that_cross_and_others_one_range(
     assert {slider.key for slider in app.slider}.isdisjoint({"lower", "upper"})
     choose(app, policy="two-signal", evaluator="embedding")
     assert not app.exception and thresholds(app)[0] <= thresholds(app)[1], "those to start from"
-
-
-def test_a_lower_above_upper_decides_nothing_with_one_score(start: Start) -> None:
-    app = asked(start, "two-signal")
-    score = float(app.session_state["trace"].decision.score)
-    for upper, action in ((score + 0.05, "INCORRECT"), (score - 0.05, "CORRECT")):
-        put_thresholds(app, (1.0, round(upper, 2))).run()
-        assert action in header(app) and "with one score, lower 1.00 above upper decides nothing" in shown(app)
-        assert [band["action"] for band in picture(app)["lines"][0]["bands"]] == ["INCORRECT", "CORRECT"]
-
-
-def test_an_evaluator_of_one_score_is_compared_with_both_thresholds(start: Start) -> None:
-    app = asked(start, "two-signal")
-    text = shown(app)
-    assert "One score for both signals: it is compared with both thresholds, as in Paper." in text
-    assert "answering: does it hold" not in text
-    assert "overall" in picture(app)["lines"][0]["compared_text"]
 
 
 def test_the_sidebar_says_which_signal_goes_with_which_threshold(start: Start) -> None:

@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types.web import WebOutcome
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
-from tests.stand_ins.searxng_server import SEARCH_ERROR, TOO_MANY, SearXNGServer
-from tests.ui.conftest import ask, header, press, shown
+from tests.stand_ins.searxng_server import SEARCH_ERROR, SearXNGServer
+from tests.ui.conftest import ask, press, shown
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -50,16 +50,6 @@ def test_approval_names_the_providers_in_order_and_asks_nobody(
     assert "Bobby Fischer" in shown(app) and "Asked in this order" not in shown(app)
 
 
-@pytest.mark.usefixtures("unfolded")
-def test_searxng_answers_alone(start: Start, searxng: SearXNGServer) -> None:
-    app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="searxng", CRAG_SEARXNG_URL=searxng.url)
-    ask(app, CHESS)
-    assert f"1 result from SearXNG. Query: **{CHESS}** (the question as it is)." in shown(app)
-    assert "SearXNG answers" in shown(app)
-    assert "(https://example.org/chess)" in shown(app)
-    assert "Bobby Fischer won the chess championship of 1972." in shown(app)
-
-
 def test_broken_first_provider_falls_through_to_the_second_and_both_are_told(
     start: Start, duck: DuckDuckGoServer, searxng: SearXNGServer
 ) -> None:
@@ -71,32 +61,6 @@ def test_broken_first_provider_falls_through_to_the_second_and_both_are_told(
     assert "1 result from DuckDuckGo." in shown(app) and "Bobby Fischer" in shown(app)
 
 
-def test_rate_limit_of_the_first_is_not_waited_out_where_another_can_be_asked(
-    start: Start, duck: DuckDuckGoServer, searxng: SearXNGServer
-) -> None:
-    duck.status = 202
-    app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="duckduckgo,searxng", CRAG_SEARXNG_URL=searxng.url)
-    ask(app, CHESS)
-    assert len(duck.queries) == 1
-    assert attempts(app) == [("DuckDuckGo", WebOutcome.RATE_LIMITED), ("SearXNG", WebOutcome.USED)]
-    assert "Asked in this order: DuckDuckGo: rate-limited, SearXNG: used." in shown(app)
-
-
-def test_when_all_fail_each_says_why_and_no_answer_is_made_up(
-    start: Start, duck: DuckDuckGoServer, searxng: SearXNGServer
-) -> None:
-    searxng.mishaps.said = TOO_MANY
-    duck.stop()
-    app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="searxng,duckduckgo", CRAG_SEARXNG_URL=searxng.url)
-    ask(app, CHESS)
-    assert not app.exception
-    assert [provider for provider, _ in attempts(app)] == ["SearXNG", "DuckDuckGo"]
-    text = shown(app)
-    assert "Asked in this order: SearXNG: rate-limited, DuckDuckGo: failed." in text
-    assert "SearXNG is limiting the rate of requests" in text
-    assert "INCORRECT" in header(app) and "cannot be answered from the evidence" in text
-
-
 def test_provider_that_was_broken_is_asked_again_when_carried_out(start: Start, searxng: SearXNGServer) -> None:
     searxng.mishaps.said = SEARCH_ERROR
     app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="searxng", CRAG_SEARXNG_URL=searxng.url)
@@ -106,13 +70,3 @@ def test_provider_that_was_broken_is_asked_again_when_carried_out(start: Start, 
     press(app, "Try again (0 LLM calls, 1 web search)")
     assert attempts(app) == [("SearXNG", WebOutcome.USED)]
     assert "Bobby Fischer" in shown(app)
-
-
-def test_same_search_within_the_hour_asks_nobody(start: Start, searxng: SearXNGServer) -> None:
-    app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="searxng", CRAG_SEARXNG_URL=searxng.url)
-    ask(app, CHESS)
-    pages = searxng.pages
-    assert pages[0] == 1
-    ask(app, CHESS)
-    assert searxng.pages == pages
-    assert "1 result from SearXNG from memory." in shown(app)

@@ -24,13 +24,11 @@ from crag_core.view.run_view import view_run
 from crag_core.view.verdict_lines import changes, notes
 from tests.builders import passage, policy, searched, trace, web_page
 from tests.ui.drawn import SENTENCES, a_run, drawn, parts, popovers, said
+from ui.run.answer_card.beside import draw_two_answers
 from ui.run.answer_card.card import draw_answer
 from ui.run.answer_card.offer import Offer, offer
-from ui.run.answer_card.two_answers import draw_two_answers
 from ui.run.changes import draw_changes
 from ui.session.current_run import view_of
-
-NOTHING = Offer((), 0, False)
 
 
 def page(taken: Trace, run: Trace, policy: Policy, first: Trace | None = None, acts: Any = None) -> None:
@@ -60,11 +58,6 @@ def button(app: AppTest, key: str) -> Any:
 # What was changed
 
 
-def test_run_as_taken_is_not_changed() -> None:
-    run, chosen = a_taken_run()
-    assert changes(run, run, chosen) == ()
-
-
 def test_moved_numbers_are_told_with_those_before() -> None:
     run, chosen = a_taken_run()
     assert changes(run, run, chosen.with_thresholds(0.3, 0.5, 0.35)) == ("upper threshold 0.50 instead of 0.40",)
@@ -74,20 +67,6 @@ def test_moved_numbers_are_told_with_those_before() -> None:
     )
     abstaining = chosen.with_doubtful(Doubtful.ABSTAIN)
     assert changes(run, run, abstaining) == ("doubtful ending “abstain” instead of “show”",)
-
-
-def test_other_policy_and_evaluator_are_told_by_title() -> None:
-    run, chosen = a_taken_run()
-    other = policy("signals").with_thresholds(0.3, 0.4, 0.35)
-    card = replace(run.settings.evaluator, name="llm", title="LLM judge", calls_model=True)
-    judged = replace(run, settings=replace(run.settings, evaluator=card, writer="ollama/small"))
-    assert changes(run, judged, other) == (
-        f"policy {other.title} instead of {chosen.title}",
-        "evaluator llm judge (small) instead of by hand",
-        "no sentence limit instead of 5",
-    )
-    another = replace(judged, settings=replace(judged.settings, writer="ollama/large"))
-    assert changes(judged, another, chosen) == ("evaluator llm judge (large) instead of llm judge (small)",)
 
 
 @pytest.mark.parametrize(
@@ -102,12 +81,6 @@ def test_other_policy_and_evaluator_are_told_by_title() -> None:
 def test_dropped_and_pinned_passages_are_told_by_their_number(edits: Edits, told: tuple[str, ...]) -> None:
     run, chosen = a_run(3, web=searched(web_page("w1", "Dues.")))
     assert changes(run, replace(run, edits=edits), chosen) == told
-
-
-def test_what_the_run_was_taken_with_is_no_change_but_taking_it_back_is() -> None:
-    run, chosen = a_run(3, edits=Edits(dropped=("p1",), pinned=("p2",)))
-    assert changes(run, run, chosen) == ()
-    assert changes(run, replace(run, edits=Edits()), chosen) == ("chunk 1 put back", "chunk 2 no longer pinned")
 
 
 # Beside the verdict
@@ -137,22 +110,6 @@ def test_the_difference_is_listed_on_request() -> None:
     assert "1 kept]" in text and "− 1 gone]" in text and "+ 0 new]" in text
     assert f":orange[− {SENTENCES[1]}]" in text and f":gray[= {SENTENCES[0]}]" in text
     assert "file-1.md" in text
-
-
-def test_dropping_a_passage_brings_its_twin_in() -> None:
-    run, chosen = a_taken_run()
-    app = drawn(page, taken=run, run=replace(run, edits=Edits(dropped=("p1",))), policy=chosen)
-    app.session_state["what_if_pieces"] = True
-    text = said(app.run())
-    assert popovers(app) == ["Changed: chunk 1 dropped"] and "− 2 gone" in text and "+ 2 new" in text
-
-
-def test_undo_is_told() -> None:
-    run, chosen = a_taken_run()
-    acts: list[str] = []
-    app = drawn(page, taken=run, run=run, policy=chosen.with_thresholds(0.8, 0.9), acts=acts)
-    button(app, "what_if_undo").click().run()
-    assert acts == ["undo"]
 
 
 def test_a_generated_run_is_not_called_the_original_and_leads_back_to_it() -> None:
@@ -199,23 +156,6 @@ def test_what_is_missing_stands_where_the_answer_was_with_the_button_and_its_cos
     assert acts == ["generate"]
 
 
-def test_the_card_has_as_many_parts_with_and_without_its_answer() -> None:
-    run, chosen = a_taken_run()
-    run = answered(run, chosen)
-    there = drawn(card, run=run, policy=chosen, offered=NOTHING)
-    away = drawn(card, run=run, policy=chosen.with_thresholds(0.8, 0.9), offered=NOTHING)
-    assert [one.proto.component_name for one in there.get("bidi_component")] == ["answer"]
-    assert [one.proto.component_name for one in away.get("bidi_component")] == ["answer"]
-
-
-def test_an_answer_that_is_there_can_be_generated_otherwise() -> None:
-    run, chosen = a_taken_run()
-    offered = Offer(("8 chunks instead of 6", "answer"), 0, False)
-    app = drawn(card, run=answered(run, chosen), policy=chosen, offered=offered)
-    assert parts(app, "answer")[0]["blocks"]
-    assert button(app, "ask_carry_out").label == "Generate (0 LLM calls)"
-
-
 def test_the_rest_of_an_answer_that_was_cut_is_offered_and_the_ending_says_where() -> None:
     run, chosen = a_taken_run()
     card_of = replace(run.settings.evaluator, name="embedding")
@@ -228,12 +168,6 @@ def test_the_rest_of_an_answer_that_was_cut_is_offered_and_the_ending_says_where
     app = drawn(card, run=run, policy=chosen, offered=offered)
     assert "Cut after 768 tokens" in said(app) and "written until then, unchecked" in said(app)
     assert button(app, "ask_carry_out").label == "Continue (about 1 LLM call)"
-
-
-def test_nothing_is_offered_where_the_record_holds_all() -> None:
-    run, chosen = a_taken_run()
-    app = drawn(card, run=answered(run, chosen), policy=chosen, offered=NOTHING)
-    assert "ask_carry_out" not in [one.key for one in app.button]
 
 
 # Two answers
@@ -258,12 +192,6 @@ def test_two_answers_stand_side_by_side_with_what_they_cost() -> None:
     assert "2 LLM calls, 0.5 s" in text and "3 LLM calls, 2.8 s" in text
     assert "the second answer took 1 LLM call, 2.2 s more" in text
     assert "1 kept]" in text and "− 1 gone]" in text
-
-
-def test_second_run_without_an_answer_is_drawn_too() -> None:
-    run, chosen = a_taken_run()
-    app = drawn(two, first=answered(run, chosen), second=replace(run, id="run-2"))
-    assert "With the same settings." in said(app) and "0 LLM calls, 0.0 s" in said(app)
 
 
 @pytest.mark.parametrize(

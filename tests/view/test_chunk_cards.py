@@ -39,21 +39,10 @@ def test_each_chunk_has_the_action_of_its_own_score_in_card_summary_and_report()
     assert heads == ["score 0.90 · CORRECT", "score 0.50 · AMBIGUOUS", "score 0.10 · INCORRECT"]
 
 
-def test_it_moves_with_the_thresholds_and_is_stored_nowhere() -> None:
-    lenient = view_run(run(), policy("worst-chunk").with_thresholds(0.05, 0.5))
-    assert [card.action for card in chunk_cards(lenient)] == [Action.CORRECT, Action.CORRECT, Action.AMBIGUOUS]
-    assert "chunk_action" not in run().to_json()
-
-
 def test_a_pinned_chunk_counts_as_graded_1_and_a_dropped_one_has_none() -> None:
     edited = run(edits=Edits(dropped=("p1",), pinned=("p3",)))
     assert actions(edited) == [None, Action.AMBIGUOUS, Action.CORRECT]
     assert summarize(edited).chunk_actions == (("p2", Action.AMBIGUOUS), ("p3", Action.CORRECT))
-
-
-def test_a_chunk_of_a_policy_that_weighs_signals_has_none() -> None:
-    assert actions(run("signals")) == [None] * 3 and summarize(run("signals")).chunk_actions == ()
-    assert "· CORRECT" not in page_of(run("signals")).soup.select_one("#passages").text  # type: ignore[union-attr]
 
 
 def snippet(page: Passage) -> Trace:
@@ -67,11 +56,6 @@ def test_a_snippet_shows_the_score_that_its_provider_gave_it_and_has_no_action()
     assert "the provider's own score 0.83" in page_of(scored).soup.select_one("#web").text  # type: ignore[union-attr]
     again = Trace.from_json(scored.to_json())
     assert again.web_passages[0].score("provider") == 0.83
-
-
-def test_a_record_of_before_has_no_such_score_and_is_read() -> None:
-    before = Trace.from_json(snippet(replace(NEWS, found_by=("web",))).to_json())
-    assert snippet_cards(view_run(before))[0].found == "found by web"
 
 
 TABLE = "## Fares\n\n| Who | Fare |\n|---|---|\n| **Dogs** | 2.00 [a](https://x.example) |\n| Cats | `free` |"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.types.knowledge import Excerpt, Knowledge
 from crag_core.base.types.passages import Passage
-from crag_core.decision.decide import decide
-from crag_core.decision.refine import decompose, recompose
+from crag_core.decision.refine import decompose
 from crag_core.view.evidence import Line, side_by_side
-from tests.builders import grade, passage, policy, searched, strips_of, web_page
+from tests.builders import passage
 from tests.made_up_runs import SOURCES
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half. The sea is blue.", document_id="fares", ordinal=0)
@@ -36,9 +33,6 @@ def both(one: Knowledge, other: Knowledge) -> Knowledge:
     return Knowledge(one.internal + other.internal, one.external + other.external, ())
 
 
-NOTHING = Knowledge((), (), ())
-
-
 def marks(lines: Sequence[Line]) -> list[tuple[str, str]]:
     """Each sentence with "x" for every run that was given it."""
     return [(line.text, "".join("x" if held else "-" for held in line.held)) for line in lines]
@@ -53,10 +47,6 @@ def test_a_sentence_is_told_once_with_every_run_that_was_given_it() -> None:
     ]
     assert [line.differs for line in lines] == [False, True, True]
     assert [line.index for line in lines] == [0, 1, 2] and all(line.passage is FARES for line in lines)
-
-
-def test_what_no_run_was_given_is_not_told() -> None:
-    assert marks(side_by_side([some(FARES, 1), some(FARES, 1)])) == [("Dogs pay half.", "xx")]
 
 
 def test_passages_stand_as_the_first_run_names_them_and_sentences_as_in_the_text() -> None:
@@ -85,42 +75,6 @@ def test_a_sentence_in_two_passages_of_one_document_is_one_sentence() -> None:
         ("Children pay nothing.", "x-"),
     ]
     assert len(side_by_side([some(OVERLAP, 0), plain])) == 4, "whichever chunk comes first"
-
-
-def test_the_same_words_in_two_documents_are_two_sentences() -> None:
-    copy = replace(FARES, id="p9", document_id="prices")
-    assert len(side_by_side([whole(FARES), whole(copy)])) == 6
-    apart = replace(FARES, document_id=""), replace(FARES, id="p9", document_id="")
-    assert len(side_by_side([whole(apart[0]), whole(apart[1])])) == 6, "without a document a chunk stands for itself"
-
-
-def test_pages_of_the_web_come_after_the_corpus_of_the_same_run() -> None:
-    page = web_page("harbour", "The fare is nine euros. It rose in May.")
-    corrected = Knowledge((Excerpt(FARES, FARES.text),), (Excerpt(page, page.text),), ())
-    lines = side_by_side([whole(FARES), corrected])
-    assert [line.passage.id for line in lines] == ["p1"] * 3 + ["harbour"] * 2
-    assert marks(lines)[3:] == [("The fare is nine euros.", "-x"), ("It rose in May.", "-x")]
-
-
-@pytest.mark.parametrize("knowledge", [[], [NOTHING], [NOTHING, NOTHING]])
-def test_of_nothing_there_is_nothing_to_tell(knowledge: list[Knowledge]) -> None:
-    assert side_by_side(knowledge) == ()
-
-
-def test_a_run_that_was_given_nothing_lacks_everything() -> None:
-    assert [line.held for line in side_by_side([NOTHING, some(TIMES, 0)])] == [(False, True)]
-    assert [line.held for line in side_by_side([some(TIMES, 0)])] == [(True,)]
-
-
-def test_it_reads_what_refinement_makes() -> None:
-    refining = policy("paper")
-    strips = (
-        *strips_of(FARES, ("Adults pay nine euros.", 0.9), ("Dogs pay half.", 0.1), ("The sea is blue.", 0.1)),
-        *strips_of(TIMES, ("The ferry leaves at eight.", 0.8), ("It is painted white.", 0.1)),
-    )
-    decision = decide(refining, (FARES, TIMES), (grade("p1", 0.9), grade("p2", 0.1)))
-    refined = recompose(refining, decision, (FARES, TIMES), strips, None, searched())
-    assert [mark for _, mark in marks(side_by_side([whole(FARES, TIMES), refined]))] == ["xx", "x-", "x-", "xx", "x-"]
 
 
 @given(st.lists(st.lists(st.sampled_from(sorted(SOURCES)), unique=True, max_size=4), min_size=1, max_size=4))

@@ -11,21 +11,16 @@ from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import WebReply
 from crag_core.base.types.answers import Support
 from crag_core.base.types.decisions import Action
-from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Engine, Passage
 from crag_core.base.types.steps import Step, Usage
 from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Policy
-from crag_core.pipeline.run import Cooldown, Listener, Run, WebMode
-from crag_core.pipeline.web_stages import approve, refuse
+from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.path.run_path import RunPath, run_path
-from crag_core.view.path.stages import PLACES, Stage, StageState, describe_web
-from crag_core.view.record import round_rows
-from crag_core.view.run_view import RunView
-from tests import builders
+from crag_core.view.path.stages import PLACES, Stage, StageState
 from tests.builders import POLICIES, policy
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, by_id, card, changed, passage, passages
 
@@ -94,29 +89,6 @@ def test_incorrect_sets_the_passages_aside_and_goes_to_the_web() -> None:
     assert headlines(found, "assemble") == ["1 excerpt from the web"]
 
 
-def test_costs_are_those_of_the_recorded_steps_and_add_up() -> None:
-    trace = asked(best=0.5, model=FakeModel())
-    found = told(trace)
-    assert (found.calls, found.seconds) == (trace.usage.calls, trace.seconds)
-    assert sum(calls for calls, _ in costs(found).values()) == trace.usage.calls == 2
-    assert {name for name, (calls, _) in costs(found).items() if calls} == {"rewrite", "answer"}
-    assert "again" not in costs(found)
-
-
-def test_both_steps_of_refining_cost_together() -> None:
-    trace = asked(policy="worst-chunk", best=0.5, model=FakeModel())
-    steps = {step.name: step for step in trace.steps}
-    extract = told(trace).stage("refine")
-    assert (extract.title, extract.calls) == ("Extract", steps["extract"].usage.calls)
-    assert extract.seconds == steps["score strips"].seconds + steps["extract"].seconds
-
-
-def test_extraction_without_a_model_says_that_scores_decided() -> None:
-    found = told(asked(policy="worst-chunk", best=0.5))
-    assert found.stage("refine").state is TAKEN
-    assert found.stage("refine").headline.endswith("sentences, by score")
-
-
 # --- the web --------------------------------------------------------------------------------------------------------
 
 
@@ -137,15 +109,6 @@ def test_a_search_that_waits_for_approval_holds_up_what_comes_after_it() -> None
     assert set(headlines(found, "grade_web", "assemble", "answer")) == {"after your approval"}
 
 
-def test_approved_and_refused_searches_are_told_apart() -> None:
-    bench = Bench(best=0.5, model=FakeModel(), web=WebMode.ASK)
-    waiting = bench.pipeline.run(QUESTION)
-    assert states(told(approve(waiting, WEB_QUERY)), "search") == [WOULD_BE]
-    refused = told(bench.pipeline.resume(refuse(waiting)))
-    assert states(refused, "rewrite", "search", "grade_web", "answer") == [TAKEN, SKIPPED, NOT_TAKEN, TAKEN]
-    assert headlines(refused, "search") == ["refused by you"]
-
-
 @pytest.mark.parametrize(
     ("outcome", "state"), [(WebOutcome.EMPTY, TAKEN), *((one, StageState.FAILED) for one in list(WebOutcome)[2:5])]
 )
@@ -153,23 +116,6 @@ def test_a_search_that_brings_nothing_is_found_empty_or_failed(outcome: WebOutco
     found = told(asked(best=0.5, reply=WebReply(outcome, "fake web", message="It did not work.")))
     assert states(found, "search", "grade_web", "answer") == [state, NOT_TAKEN, TAKEN]
     assert found.stage("search").detail == "It did not work."
-
-
-def test_a_search_too_soon_is_skipped_and_the_run_goes_on() -> None:
-    pause = Cooldown(lambda: 0.0)
-    pause.note()
-    trace = asked(policy="signals", best=0.5, pause=pause)
-    found = told(trace)
-    assert found.stage("route").action is Action.AMBIGUOUS
-    assert headlines(found, "rewrite", "search") == ["too soon after the last"] * 2
-    assert states(found, "assemble", "answer") == [TAKEN, TAKEN]
-    assert states(told(replace(trace, answer=None)), "assemble", "answer") == [TAKEN, WOULD_BE]
-
-
-def test_passages_used_after_all_are_not_told_as_set_aside() -> None:
-    of = policy("heuristic").with_thresholds(0.98, 0.99)
-    found = told(asked(policy=of, reply=WebReply(WebOutcome.EMPTY, "fake web")))
-    assert (found.stage("refine").headline, found.stage("refine").leads_on) == ("3 of 3 chunks used after all", True)
 
 
 # --- grading that was not needed, not possible, not read ------------------------------------------------------------
@@ -182,54 +128,11 @@ def test_a_rule_skips_grading_and_is_named() -> None:
     assert "grade" not in costs(found)
 
 
-def test_a_rule_of_another_policy_skips_grading_that_was_done() -> None:
-    trace = asked(best=0.1, found=passages(2))
-    found = told(trace, policy("agentic"))
-    assert (states(found, "grade"), found.stage("grade").seconds) == ([SKIPPED], None)
-
-
-def test_pinned_files_are_counted_apart() -> None:
-    file = passage(9, document_id="d9", found_by=("read_file",))
-    assert headlines(told(asked(files=(file,))), "retrieve") == ["1 pinned file, whole"]
-    assert headlines(told(asked(files=(file,), search_too=True)), "retrieve") == ["1 pinned file, 3 chunks"]
-
-
-def test_nothing_retrieved_has_nothing_to_grade_or_to_refine() -> None:
-    found = told(asked(found=(), model=FakeModel()))
-    assert states(found, "retrieve", "grade", "route", "refine") == [TAKEN, SKIPPED, TAKEN, NOT_TAKEN]
-    assert headlines(found, "retrieve", "grade", "route", "refine") == [
-        "nothing found",
-        "nothing to grade",
-        "nothing was retrieved",
-        "no chunks",
-    ]
-    assert states(found, *WEB) == [TAKEN] * 3
-
-
-def test_ungraded_passages_are_counted_and_never_scored() -> None:
-    silent = Grade("p1", None, raw="Well.", cause="the reply holds no score")
-    one = told(asked(scoring=lambda found: replace(silent, passage_id=found.id) if found.id == "p1" else 0.9))
-    assert headlines(one, "grade") == ["2 of 3 graded, best 0.90"]
-    none = told(asked(scoring=lambda found: replace(silent, passage_id=found.id)))
-    assert headlines(none, "grade", "route") == ["none of 3 graded", "no chunk could be graded"]
-
-
-def test_two_signals_are_both_told() -> None:
-    trace = asked(best=0.5)
-    _, grades = builders.twice((0.3, 0.9), (0.55, 0.4), (0.1, 0.1))
-    parted = replace(trace, grades=tuple(replace(one, passage_id=f"p{at}") for at, one in enumerate(grades, 1)))
-    assert headlines(told(parted, policy("two-signal")), "route") == ["answering 0.55, topical 0.90"]
-
-
 # --- looking again --------------------------------------------------------------------------------------------------
 
 
 def by_engine(query: str, engine: Engine) -> tuple[Passage, ...]:
     return passages(3) if engine is Engine.HYBRID else (passage(7), passage(8), passage(9))
-
-
-def first_only(query: str, engine: Engine) -> tuple[Passage, ...]:
-    return passages(3) if (query, engine) == (QUESTION, Engine.HYBRID) else ()
 
 
 def test_two_rounds_are_counted_with_what_they_brought() -> None:
@@ -253,13 +156,6 @@ def test_a_round_that_the_record_does_not_hold_would_be_taken() -> None:
     assert (more.state, more.headline) == (WOULD_BE, "2 more rounds, 3 new; the next not in this record")
 
 
-def test_an_expansion_is_a_round_too() -> None:
-    trace = asked(policy=policy("heuristic").with_thresholds(0.01, 0.99), finding=lambda query, _: passages(3))
-    again = told(trace).stage("again")
-    assert (again.state, again.headline) == (TAKEN, "1 more round, 0 new")
-    assert again.detail == "the question expanded"
-
-
 def test_a_round_with_nothing_new_to_ask_is_told_as_that() -> None:
     of = changed("agentic", skip=(), max_rounds=4)
     again = told(asked(policy=of, best=0.5)).stage("again")
@@ -268,24 +164,6 @@ def test_a_round_with_nothing_new_to_ask_is_told_as_that() -> None:
         again.detail
         == "keywords refined, then keywords refined; no keywords of question and chunks are left that were not asked"
     )
-
-
-def test_a_search_that_depends_on_refinement_is_told_as_open_until_the_strips_are_scored() -> None:
-    trace = asked(policy="rank-weighted", best=0.5, model=FakeModel())
-    assert states(told(trace), *WEB) == [NOT_TAKEN] * 3
-    unscored = told(replace(trace, strips=None))
-    assert [(one.state, one.headline) for one in map(unscored.stage, WEB)] == [
-        (WOULD_BE, "if fewer than 3 chunks are left")
-    ] * 3
-    assert describe_web(trace, reroute(replace(trace, strips=None), trace.settings.policy)) == (
-        "No web search was made in this run yet: this route asks for one if refinement leaves fewer than 3 chunks."
-    )
-
-
-def test_a_last_round_without_a_find_is_listed_with_what_was_looked_at_instead() -> None:
-    trace = asked(policy=changed("agentic", skip=()), finding=first_only, best=0.1)
-    rows = round_rows(RunView(trace, trace.settings.policy, reroute(trace, trace.settings.policy)))
-    assert [row.found for row in rows] == ["3 chunks", "0 chunks", "nothing, 3 chunks of earlier rounds"]
 
 
 # --- after a slider was moved ---------------------------------------------------------------------------------------
@@ -309,20 +187,6 @@ def test_a_recorded_search_that_is_not_needed_now_costs_nothing_on_the_path() ->
     assert not set(WEB) & costs(found).keys()
     assert found.stage("assemble").seconds is None, "it is put together now, from the record"
     assert states(found, "answer") == [WOULD_BE]
-
-
-def test_moving_back_gives_the_story_of_the_run() -> None:
-    trace = asked(best=0.5, model=FakeModel())
-    assert told(trace, trace.settings.policy.with_thresholds()) == told(trace)
-
-
-def test_dropped_passages_are_gone_from_the_counts_and_told() -> None:
-    trace = replace(asked(best=0.9), edits=Edits(dropped=("p2",)))
-    found = told(trace)
-    assert headlines(found, "retrieve", "grade") == ["2 chunks", "2 graded, best 0.90"]
-    assert found.stage("retrieve").detail == "1 chunk left out by you"
-    pinned = told(replace(trace, edits=Edits(pinned=("p1",))))
-    assert headlines(pinned, "grade") == ["3 graded, best 1.00"]
 
 
 # --- runs that broke off --------------------------------------------------------------------------------------------
@@ -352,20 +216,6 @@ def test_a_stop_at_the_answer_keeps_what_was_done() -> None:
     )
     found = told(trace)
     assert states(found, "refine", "assemble", "answer") == [TAKEN, TAKEN, StageState.STOPPED]
-
-
-def test_a_run_stopped_at_the_start_has_only_its_stop_to_tell() -> None:
-    run = Run()
-    run.cancel.set()
-    found = told(Bench().pipeline.run(QUESTION, run))
-    assert states(found, "retrieve") == [StageState.STOPPED]
-    assert {stage.headline for stage in found.stages[1:]} == {"not reached"}
-
-
-def test_a_model_lost_in_the_answer_is_told() -> None:
-    found = told(asked(best=0.9, model=FakeModel(answer=AWAY)))
-    answer = found.stage("answer")
-    assert (answer.state, answer.detail, answer.calls) == (StageState.FAILED, AWAY.message, 1)
 
 
 # --- the check, and old records -------------------------------------------------------------------------------------
@@ -412,12 +262,6 @@ def watch(**bench: Any) -> list[tuple[str, RunPath]]:
     return watcher.stories
 
 
-def test_before_the_first_step_everything_is_to_come() -> None:
-    found = told(Bench().pipeline.begin(QUESTION), running="starting")
-    assert set(states(found)) == {StageState.TO_COME}
-    assert costs(found) == {} and found.stage("route").action is None
-
-
 @pytest.mark.parametrize("best", [0.9, 0.5, 0.1])
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_run_under_way_claims_no_decision_before_it_stands(name: str, best: float) -> None:
@@ -430,13 +274,6 @@ def test_a_run_under_way_claims_no_decision_before_it_stands(name: str, best: fl
             assert found.stage("route").action is None
             assert states(found, "refine", *WEB) == [StageState.TO_COME] * 4
         assert WOULD_BE not in states(found) and StageState.FAILED not in states(found)
-
-
-def test_the_running_stage_is_marked_and_a_lane_that_is_not_asked_never_runs() -> None:
-    stories = dict(watch(best=0.9, model=FakeModel()))
-    assert stories["grade"].stage("grade").state is StageState.RUNNING
-    assert stories["search"].stage("search").state is NOT_TAKEN
-    assert stories["answer"].stage("answer").state is StageState.RUNNING
 
 
 # --- any record under any policy ------------------------------------------------------------------------------------

@@ -11,12 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from crag_core.base.data_files import DATA
 from crag_core.base.serialization import to_plain
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.decisions import Action
-from crag_core.base.types.edits import Edits
-from crag_core.base.types.grades import Grade
 from crag_core.base.types.steps import Step, StepState
 from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.evaluators.policies import plain_rag, suit
@@ -35,9 +32,9 @@ from crag_core.view.story.steps import (
     StoryStep,
 )
 from crag_core.view.story.story import tell
-from tests.builders import POLICIES, even, graded, policy, policy_file, round_of, strips_of, trace, twice, web_page
+from tests.builders import graded, policy, policy_file, strips_of, trace, twice, web_page
 from tests.made_up_runs import Facts, facts
-from ui.session.demos import ABOUT, Demo, demos
+from ui.session.demos import Demo, demos
 
 LONGEST = 45  # words of a caption: what a viewer reads while somebody speaks
 
@@ -104,10 +101,6 @@ def numbers(view: RunView, demo: Demo) -> Iterator[float]:
         yield from (value for _, value in grade.parts)
 
 
-def test_notes_are_of_steps_that_are_there(demo: Demo) -> None:
-    assert set(demo.notes) <= set(ids(of_demo(demo)))
-
-
 def test_they_show_what_they_are_titled() -> None:
     actions = [one.trace.decision.action for one in demos() if one.trace.decision]
     right, doubt, wrong = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT
@@ -146,19 +139,6 @@ def test_an_answer_is_as_before_only_where_it_is_the_same(demo: Demo) -> None:
     assert dict(outcomes[0].lines)["Answer"].startswith(("as shown before, from ", "none"))
 
 
-def test_the_second_demo_says_that_another_answer_follows() -> None:
-    second = of_demo(demos()[1])
-    bar = second.steps[-1].picture
-    assert isinstance(bar, BarPicture)
-    first, moved_to = (dict(one.lines)["Answer"] for one in bar.outcomes)
-    assert first == "as shown before, from the web"
-    assert moved_to.startswith("another than before, from the documents: “name: MV Tystie")
-
-
-def test_the_documents_are_as_many_as_is_said() -> None:
-    assert f"{len(list((DATA / 'sample').iterdir()))} documents" in ABOUT
-
-
 def test_a_staged_bar_shows_what_the_decision_really_is_there(demo: Demo) -> None:
     view = view_run(demo.trace)
     move = demo.move or nearest_move(view)
@@ -192,24 +172,11 @@ def test_no_bar_where_none_can_change_the_decision() -> None:
     assert "bar" not in ids(told(run))
 
 
-def test_a_bar_keeps_to_its_side_of_the_other() -> None:
-    found, grades = graded(0.9, 0.1)
-    view = view_run(trace(policy("paper"), passages=found, grades=grades))
-    drawn = bar_picture(view, Move("upper", 0.95))
-    assert drawn is not None and drawn.stretches[0].first == 40 and drawn.stretches[-1].last == 100
-
-
 # --- ugly records -----------------------------------------------------------------------------------------------------
 
 
 def broken(name: str, state: StepState = StepState.FAILED, **fields: Any) -> Trace:
     return trace(policy("paper"), steps=(Step(name, "The store is away.", state, hint="Start it."),), **fields)
-
-
-def test_a_run_that_retrieved_nothing() -> None:
-    story = told(answered(trace(policy("paper"), passages=(), grades=())))
-    assert ids(story) == ["question", "found", "decided", "web", "answer"]
-    assert "finds nothing" in step(story, "found").caption
 
 
 @pytest.mark.parametrize("state", [StepState.FAILED, StepState.STOPPED])
@@ -241,13 +208,6 @@ def test_plain_rag_has_no_check_and_no_bar() -> None:
     assert {place.name: place.state for place in story.steps[-1].way}["Grade"] == "off"
 
 
-def test_a_rule_decides_without_scores() -> None:
-    found, grades = graded(0.9)
-    story = told(answered(trace(policy("agentic"), passages=found, grades=None)))
-    assert "graded" not in ids(story) and "Rule few_context" in step(story, "decided").caption
-    assert grades and "bar" not in ids(story)
-
-
 def test_no_answer_and_an_unfinished_one() -> None:
     run = run_of()
     assert "No answer was written" in step(told(replace(run, answer=None)), "answer").caption
@@ -255,13 +215,6 @@ def test_no_answer_and_an_unfinished_one() -> None:
     assert "broke off" in step(told(stopped), "answer").caption
     refused = told(answered(run, "", AnswerState.CANNOT_ANSWER))
     assert step(refused, "answer").title == "No answer, and it says so" and answer_of(refused).why == "Nothing there."
-
-
-def test_an_answer_of_other_evidence_is_not_shown() -> None:
-    run = run_of()
-    assert run.answer is not None
-    story = told(replace(run, answer=replace(run.answer, context_key="other", writer="ollama/small")))
-    assert answer_of(story).text == ""
 
 
 def test_every_outcome_of_a_web_search_is_told() -> None:
@@ -272,19 +225,6 @@ def test_every_outcome_of_a_web_search_is_told() -> None:
         assert ("web" in ids(story)) == (outcome is not WebOutcome.OFF)
         assert ("switched off" in step(story, "decided").note) == (outcome is WebOutcome.OFF)
         assert all(one.caption for one in story.steps)
-
-
-def test_rounds_of_retrieval_stand_beside_what_was_found() -> None:
-    found, grades = graded(0.1, 0.1, 0.1, 0.9)
-    run = trace(policy("agentic"), passages=found[:3], grades=grades, rounds=(round_of("keyword", found[3]),))
-    assert "searched 2 times" in step(told(answered(run)), "found").note
-
-
-def test_a_chunk_that_was_dropped_is_not_in_the_story() -> None:
-    story = told(replace(run_of(), edits=Edits(dropped=("p2",))))
-    picture = step(story, "found").picture
-    assert isinstance(picture, ChunksPicture) and [one.source for one in picture.chunks] == ["p1.txt"]
-    assert "one chunk" in step(story, "found").caption
 
 
 def test_only_what_decides_has_its_bar() -> None:
@@ -308,12 +248,6 @@ def test_the_sentence_that_helps_is_among_those_that_are_shown() -> None:
     assert picture.more == "33 more sentences of this chunk"
 
 
-def test_a_mean_is_shown_beside_the_chunks() -> None:
-    story = told(run_of("rank-weighted", 0.9, 0.2))
-    picture = step(story, "decided").picture
-    assert isinstance(picture, ScoresPicture) and picture.scales[0].overall_text == "0.67"
-
-
 EVIL = '<script>alert(1)</script>\u202e\x00"]]>{{ 7 }}'
 
 
@@ -323,15 +257,6 @@ def test_texts_lose_what_could_disguise_them() -> None:
     run = answered(trace(policy("two-signal"), passages=found, grades=grades, question=EVIL), f"{EVIL} [1]")
     dumped = json.dumps(to_plain(told(run, title=EVIL, notes={"question": EVIL})), ensure_ascii=False)
     assert "\u202e" not in dumped and "\\u0000" not in dumped and dumped.count("alert(1)") >= 5
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_every_policy_has_a_story(name: str) -> None:
-    found, grades = graded(0.9, 0.5, 0.1)
-    strips = tuple(strip for one in found for strip in strips_of(one, ("Some text.", 0.7)))
-    run = trace(policy(name), passages=found, grades=grades, strips=strips, signals=even(0.6))
-    story = told(answered(run))
-    assert "decided" in ids(story) and all(one.caption and one.title for one in story.steps)
 
 
 @given(facts())
@@ -346,21 +271,9 @@ def test_whatever_a_record_holds_it_can_be_told(found: Facts) -> None:
         assert bar.outcomes[0].verdict.action == reroute(run, run.settings.policy).decision.action
 
 
-def test_a_grade_alone_without_parts_is_one_scale() -> None:
-    found, _ = graded(0.5)
-    run = answered(trace(policy("two-signal"), passages=found, grades=(Grade("p1", 0.5),)))
-    picture = step(told(run), "decided").picture
-    assert isinstance(picture, ScoresPicture) and [one.asks for one in picture.scales] == ["Does it fit the question?"]
-
-
 def test_of_many_chunks_the_first_are_shown_and_the_one_that_decides() -> None:
     story = told(run_of("two-signal", *[(0.2, 0.9)] * 19, (0.7, 0.9)))
     picture = step(story, "decided").picture
     assert isinstance(picture, ScoresPicture)
     assert [one.number for one in picture.scales[0].scores] == ["1", "2", "3", "4", "5", "6", "7", "20"]
     assert picture.scales[0].more == 12 and "best of 20 chunks scores 0.70" in step(story, "decided").caption
-
-
-def test_sentences_that_were_never_scored_are_not_said_to_be_struck_out() -> None:
-    story = told(run_of("paper", 0.9, strips=None))
-    assert step(story, "documents").title == "The documents" and "did not come to" in step(story, "documents").caption

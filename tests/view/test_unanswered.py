@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from crag_core.base.types.edits import Edits
 from crag_core.base.types.web import WebAttempt, WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.decision.refine import decompose
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.answer.unanswered import Unanswered, nearest_sentences, unanswered
+from crag_core.view.answer.unanswered import Unanswered, unanswered
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import view_run
 from tests.builders import grade, passage, policy, round_of, searched, trace, web_page
@@ -35,13 +34,6 @@ def run(grades: float | None = 0.9, strips: float | None = 0.9, of: str | Policy
 
 def told(run: Trace, under: Policy | None = None) -> Unanswered:
     return unanswered(view_run(run, under))
-
-
-@pytest.mark.parametrize("grades", [0.2, 0.6, 0.9])
-def test_the_nearest_sentences_are_those_with_the_best_scores_whatever_became_of_them(grades: float) -> None:
-    found = nearest_sentences(view_run(run(grades=grades)), 2)
-    assert [(one.text, one.score) for one in found] == [("It is white.", 0.91), ("Adults pay nine euros.", 0.9)]
-    assert nearest_sentences(view_run(run(strips=None))) == ()
 
 
 # --- everything set aside ---------------------------------------------------------------------------------------------
@@ -78,20 +70,7 @@ def test_the_threshold_that_is_named_does_turn_the_decision(of: str, score: floa
     assert str(then.decision.action) in moved and then.knowledge.excerpts
 
 
-def test_no_threshold_is_named_where_none_would_help() -> None:
-    ways = told(run(grades=0.0, strips=0.0)).ways
-    assert not any("threshold" in way or "cut-off" in way for way in ways)
-
-
 # --- no sentence kept -------------------------------------------------------------------------------------------------
-
-
-def test_a_question_for_which_no_sentence_was_kept() -> None:
-    found = told(run(strips=0.1))
-    assert found.nearest is not None
-    assert (found.nearest.score, found.nearest.why) == (0.11, "score 0.11 ≤ cut-off 0.30")
-    assert found.ways[0] == "Lower the sentence cut-off from 0.30 to 0.10: 1 more sentence would be evidence."
-    assert reroute(run(strips=0.1), policy("paper").with_thresholds(cutoff=0.10)).knowledge.excerpts
 
 
 @pytest.mark.parametrize("best", [0.1, 0.105, 0.11, 0.2999])
@@ -143,18 +122,3 @@ def test_every_outcome_of_a_search_is_told_and_what_helps(outcome: WebOutcome) -
     assert found.where[1] == describe_web(made, reroute(made, made.settings.policy))
     settled = outcome in (WebOutcome.USED, WebOutcome.APPROVED)
     assert len([way for way in found.ways if "web" in way]) == (0 if settled else 1)
-
-
-def test_nothing_retrieved_and_nothing_scored() -> None:
-    empty = trace(policy("paper"), passages=(), grades=(), strips=())
-    found = told(empty)
-    assert found.where[0] == "Your documents: nothing found" and found.nearest is None
-    assert found.ways[-1].startswith("Add documents")
-    assert told(run(grades=0.1, strips=None)).nearest is None
-
-
-def test_a_dropped_passage_is_no_near_miss() -> None:
-    made = replace(run(strips=0.1), edits=Edits(dropped=("p2",)))
-    found = told(made)
-    assert found.nearest is not None and found.nearest.passage.id == "p1"
-    assert found.where[0].startswith("Your documents: 1 chunk of 1 document")

@@ -41,11 +41,6 @@ def test_what_flips_stands_in_one_line_a_threshold() -> None:
     assert flip_lines(two) == ("CORRECT if upper ≤ 0.31", "INCORRECT if lower > 0.82")
 
 
-def test_where_nothing_flips_it_is_not_said_that_something_does() -> None:
-    for view in (of_scores(), of_scores(None), of_scores(1.0)):
-        assert flip_lines(view) == () and no_flip(view) == "No threshold changes this."
-
-
 HOLDS = {"<": operator.lt, "≤": operator.le, ">": operator.gt, "≥": operator.ge}
 
 
@@ -59,9 +54,3 @@ def test_a_bound_says_the_same_of_every_place_of_a_mark(relation: str, at: float
         place = round(n * STEP, 9)
         if abs(place - at) > 1e-8 or place == at:
             assert HOLDS[shown](place, float(value)) == HOLDS[relation](place, at)
-
-
-def test_two_decimals_are_enough_where_no_place_of_a_mark_lies_between() -> None:
-    assert (bound("≤", 0.5102), bound(">", 0.824), bound("≥", 0.86), bound(">", 0.8601)) == (
-        "≤ 0.51", "> 0.824", "≥ 0.86", "≥ 0.861",
-    )  # fmt: skip

@@ -54,12 +54,6 @@ def test_next_is_asked_when_one_fails_or_finds_nothing(first: WebOutcome) -> Non
     assert reply.attempts == (WebAttempt("A", first, f"A says {first}."), WebAttempt("B", USED))
 
 
-def test_first_that_finds_something_ends_the_search_and_is_an_attempt() -> None:
-    reply, asked = ask(USED, USED)
-    assert asked == [1, 0]
-    assert (reply.provider, reply.attempts) == ("A", (WebAttempt("A", USED),))
-
-
 @pytest.mark.parametrize(
     ("outcomes", "decides", "outcome"),
     [
@@ -82,44 +76,11 @@ def test_nothing_found_outweighs_failures_else_the_last_decides(
     )
 
 
-def test_message_is_what_each_said() -> None:
-    assert ask(FAILED, EMPTY, LATE)[0].message == "A says failed. B says empty. C says timed out."
-
-
-def test_provider_that_says_nothing_is_told_by_its_outcome() -> None:
-    chain = SearchChain([Provider("A", LATE, ""), Provider("B", FAILED)])
-    assert chain.search("ferry", 5, threading.Event()).message == "A: timed out. B says failed."
-
-
-@pytest.mark.parametrize("outcome", [USED, EMPTY, FAILED, LIMITED, LATE])
-def test_single_provider_is_a_chain_of_one(outcome: WebOutcome) -> None:
-    reply, asked = ask(outcome)
-    assert (asked, reply.outcome, reply.provider) == ([1], outcome, "A")
-    assert reply.attempts == (WebAttempt("A", outcome, reply.message),)
-
-
 def test_every_provider_gets_the_same_question() -> None:
     providers = [Provider("A", EMPTY), Provider("B", EMPTY)]
     cancel = threading.Event()
     SearchChain(providers).search("ferry", 7, cancel)
     assert [provider.asked for provider in providers] == [[("ferry", 7, cancel)]] * 2
-
-
-def test_chain_is_named_by_its_order() -> None:
-    assert SearchChain([Provider("DuckDuckGo", USED)]).name == "DuckDuckGo"
-    three = [Provider("DuckDuckGo", USED), Provider("SearXNG", USED), Provider("Tavily", USED)]
-    assert SearchChain(three).name == "DuckDuckGo, then SearXNG, then Tavily"
-
-
-def test_stop_of_a_provider_passes_through_and_no_other_is_asked() -> None:
-    class Stopping(Provider):
-        def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
-            raise Stopped("Stopped by you.")
-
-    after = Provider("B", USED)
-    with pytest.raises(Stopped):
-        SearchChain([Stopping("A", FAILED), after]).search("ferry", 5, threading.Event())
-    assert after.asked == []
 
 
 def test_stop_between_two_providers_is_heeded() -> None:
@@ -144,30 +105,11 @@ def cached(*outcomes: WebOutcome) -> tuple[CachedSearcher, list[Provider]]:
     return CachedSearcher(SearchChain(providers)), providers
 
 
-def test_reply_of_a_fallback_is_kept_with_its_attempts() -> None:
-    searcher, providers = cached(FAILED, USED)
-    first, second = (searcher.search("ferry", 5, threading.Event()) for _ in range(2))
-    assert (second.from_cache, second.provider, second.attempts) == (True, "B", first.attempts)
-    assert len(second.attempts) == 2
-    assert [len(provider.asked) for provider in providers] == [1, 1]
-
-
-def test_nothing_found_by_all_is_kept() -> None:
-    searcher, providers = cached(EMPTY, EMPTY)
-    searcher.search("ferry", 5, threading.Event())
-    assert searcher.search("ferry", 5, threading.Event()).from_cache
-    assert [len(provider.asked) for provider in providers] == [1, 1]
-
-
 def test_nothing_found_while_one_failed_is_asked_again() -> None:
     searcher, providers = cached(LIMITED, EMPTY)
     assert searcher.search("ferry", 5, threading.Event()).outcome is EMPTY
     providers[0].reply = Provider("A", USED).reply
     assert searcher.search("ferry", 5, threading.Event()).outcome is USED
-
-
-def test_cache_is_named_by_what_it_keeps() -> None:
-    assert cached(USED, USED)[0].name == "A, then B"
 
 
 # --- the real providers ---------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.searxng import SearXNG
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.json_server import Mishaps, Said
-from tests.stand_ins.searxng_server import BROKEN, FORBIDDEN, SEARCH_ERROR, START_PAGE, TOO_MANY, SearXNGServer
+from tests.stand_ins.searxng_server import BROKEN, SEARCH_ERROR, START_PAGE, TOO_MANY, SearXNGServer
 
 FOUND = [WebResult(f"Page {n}", f"https://example.org/{n}", f"Snippet {n}.") for n in range(1, 26)]
 
@@ -56,24 +56,6 @@ def test_further_pages_are_asked_for_as_needed(server: SearXNGServer, limit: int
     assert (server.pages, len(reply.passages)) == (pages, found)
 
 
-def test_three_pages_are_the_most(server: SearXNGServer) -> None:
-    server.page_size = 2
-    assert len(search(server, 20).passages) == 6
-    assert server.pages == [1, 2, 3]
-
-
-def test_page_that_brings_nothing_new_is_the_last(server: SearXNGServer) -> None:
-    server.repeats = True
-    assert len(search(server, 20).passages) == 10
-    assert server.pages == [1, 2]
-
-
-def test_empty_page_is_the_last(server: SearXNGServer) -> None:
-    server.results = FOUND[:4]
-    assert len(search(server, 20).passages) == 4
-    assert server.pages == [1, 2]
-
-
 @pytest.mark.parametrize("said", [SEARCH_ERROR, TOO_MANY, START_PAGE, BROKEN], ids=["500", "429", "page", "broken"])
 def test_later_page_that_fails_leaves_what_is_there(server: SearXNGServer, said: Said) -> None:
     server.mishaps = Mishaps(said=said, from_request=2)
@@ -82,18 +64,7 @@ def test_later_page_that_fails_leaves_what_is_there(server: SearXNGServer, said:
     assert server.pages == [1, 2]
 
 
-def test_time_is_for_all_pages_together(server: SearXNGServer) -> None:
-    server.mishaps = Mishaps(delay_s=3.0, from_request=2)
-    reply = search(server, 20, timeout=0.5)
-    assert (reply.outcome, len(reply.passages)) == (WebOutcome.USED, 10)
-
-
 # --- what stands in a result ----------------------------------------------------------------------------------------
-
-
-def test_address_found_twice_is_one_passage(server: SearXNGServer) -> None:
-    server.results = [FOUND[0], FOUND[1], WebResult("Again", FOUND[0].url, "Once more.")]
-    assert [passage.source for passage in search(server, 3).passages] == ["Page 1", "Page 2"]
 
 
 UGLY: dict[str, object] = {
@@ -120,28 +91,7 @@ def test_result_that_leads_nowhere_is_dropped(server: SearXNGServer, result: obj
     assert search(server).outcome is WebOutcome.EMPTY
 
 
-def test_half_characters_do_not_come_through(server: SearXNGServer) -> None:
-    result = {"url": "https://example.org/\ud800", "title": "T\udfff", "content": "C\ud800"}
-    server.mishaps = Mishaps(said=Said({"results": [result]}))
-    passage = search(server).passages[0]
-    assert (passage.url, passage.source, passage.text) == ("https://example.org/?", "T?", "C?")
-
-
-def test_result_is_named_by_its_host_and_told_by_its_title_where_it_says_no_more(server: SearXNGServer) -> None:
-    server.results = [WebResult("", "https://example.org/x", "Text."), WebResult("Title", "https://example.org/y", "")]
-    first, second = search(server).passages
-    assert (first.source, second.text) == ("example.org", "Title")
-
-
 # --- nothing found --------------------------------------------------------------------------------------------------
-
-
-def test_nothing_found_is_empty_and_names_the_query(server: SearXNGServer) -> None:
-    server.results = []
-    reply = search(server)
-    assert (reply.outcome, reply.passages) == (WebOutcome.EMPTY, ())
-    assert reply.message == "SearXNG found nothing for “alan turing”."
-    assert server.pages == [1]
 
 
 def test_engines_that_did_not_answer_are_named_when_nothing_was_found(server: SearXNGServer) -> None:
@@ -151,14 +101,6 @@ def test_engines_that_did_not_answer_are_named_when_nothing_was_found(server: Se
     reply = search(server)
     assert reply.outcome is WebOutcome.EMPTY
     assert "no answer came from brave (timeout), google (Suspended: CAPTCHA)." in reply.message
-
-
-def test_many_silent_engines_are_counted(server: SearXNGServer) -> None:
-    server.results = []
-    server.unresponsive = [(f"engine {n}", "timeout" * 50) for n in range(9)]
-    message = search(server).message
-    assert message.count("engine") == 5 and message.endswith(", 4 more.")
-    assert len(message) < 600
 
 
 @pytest.mark.parametrize("engines", [None, "brave", [None, 3, []], {"brave": "timeout"}, [["brave"]], [[None, 1, {}]]])
@@ -253,7 +195,3 @@ def test_name_and_password_of_the_address_are_sent_and_never_shown(
     assert "HTTP Request" in caplog.text
     for shown in (repr(searcher), refused.message, away.message, caplog.text):
         assert "p@ss" not in shown and "p%40ss" not in shown and "ann" not in shown
-
-
-def test_forbidden_page_of_the_stand_in_is_the_one_of_the_framework() -> None:
-    assert FORBIDDEN.status == 403 and b"<h1>Forbidden</h1>" in FORBIDDEN.body

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +14,7 @@ import pytest
 from crag_core.app import workbench as build
 from crag_core.app.config import load
 from crag_core.app.workbench import Choice, Workbench
-from crag_core.base.errors import BadRecord, Stopped
+from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import WebReply
 from crag_core.base.text.words import words
 from crag_core.base.types.answers import AnswerState
@@ -28,7 +24,6 @@ from crag_core.base.types.web import WebOutcome
 from crag_core.evaluators.policies import suit
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.trace import Trace
-from crag_core.websearch import snapshot
 from crag_core.websearch.snapshot import Snapshot
 from tests.word_embedder import WordEmbedder
 
@@ -98,27 +93,6 @@ def test_pages_come_by_relevance_of_title_and_text(web: Web, query: str, pages: 
     assert found(web(*HARBOUR), query) == pages
 
 
-def test_rare_word_counts_more_than_a_common_one(web: Web) -> None:
-    pages = [page(number, "The ferry sails today.") for number in range(1, 9)]
-    assert found(web(*pages, page(9, "The crane lifts today.")), "ferry crane", 1) == [9]
-
-
-def test_no_more_than_the_limit_comes(web: Web) -> None:
-    assert len(found(web(*(page(n, f"ferry {n}") for n in range(30))), "ferry", 7)) == 7
-
-
-def test_equal_pages_come_in_the_order_of_the_file(web: Web) -> None:
-    numbers = [3, 1, 4, 5, 9, 2, 6]
-    assert found(web(*(page(n, "The ferry leaves.", "Ferry") for n in numbers)), "ferry", 5) == numbers[:5]
-
-
-def test_page_with_the_address_of_an_earlier_one_is_no_page(web: Web) -> None:
-    first, second = page(1, "The ferry leaves at nine."), page(1, "The crane lifts six tonnes.")
-    searcher = web(first, second, page(2, "The crane is red."))
-    assert found(searcher, "crane") == [2]
-    assert [passage.text for passage in search(searcher, "ferry").passages] == [first["text"]]
-
-
 @pytest.mark.parametrize(
     ("query", "pages"),
     [
@@ -145,25 +119,10 @@ def test_words_are_those_of_the_project_in_every_script(web: Web, query: str, pa
 # --- the query ------------------------------------------------------------------------------------------------------
 
 SYNTAX = [
-    'ferry"',
-    '"ferry',
-    '""ferry""',
-    "ferry*",
-    "ferry:",
-    "words:ferry",
-    "(ferry",
-    "ferry)",
-    "ferry AND",
-    "OR ferry",
-    "NOT ferry",
-    "NEAR(ferry crane, 2)",
-    "^ferry",
-    "+ferry -crane",
-    "{ferry}",
-    "ferry'; DROP TABLE pages; --",
-    "ferry\x00crane",
-    "ferry \ud800",
-]
+    'ferry"', '"ferry', '""ferry""', "ferry*", "ferry:", "words:ferry", "(ferry", "ferry)", "ferry AND", "OR ferry",
+    "NOT ferry", "NEAR(ferry crane, 2)", "^ferry", "+ferry -crane", "{ferry}", "ferry'; DROP TABLE pages; --",
+    "ferry\x00crane", "ferry \ud800",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("query", SYNTAX, ids=ascii)
@@ -171,51 +130,7 @@ def test_nothing_in_a_query_is_syntax(web: Web, query: str) -> None:
     assert 2 in found(web(*HARBOUR), query)
 
 
-def test_words_of_query_syntax_are_words(web: Web) -> None:
-    searcher = web(page(1, "Tea or coffee."), page(2, "Near the pier."), page(3, "Neither."))
-    assert (found(searcher, "OR"), found(searcher, "NEAR")) == ([1], [2])
-
-
-def test_very_long_query_is_searched(web: Web) -> None:
-    assert found(web(*HARBOUR), " ".join(f"word{n}" for n in range(5000)) + " Vennick") == [2]
-
-
-@pytest.mark.parametrize("query", ["", "  ", "?!", '"*"', "_"])
-def test_query_without_a_word_finds_nothing(web: Web, query: str) -> None:
-    reply = search(web(*HARBOUR), query)
-    assert (reply.outcome, reply.passages) == (WebOutcome.EMPTY, ())
-
-
-def test_nothing_found_is_empty_and_names_the_query(web: Web) -> None:
-    reply = search(web(*HARBOUR), "alan turing")
-    assert (reply.outcome, reply.passages) == (WebOutcome.EMPTY, ())
-    assert reply.message == "Offline web found nothing for “alan turing”."
-
-
 # --- the same again -------------------------------------------------------------------------------------------------
-
-QUERIES = ["the ferry", "harbour night", "cliffs coast gulls", "a yacht", "when does the bus leave"]
-
-
-def test_same_query_finds_the_same_in_another_process(web: Web, tmp_path: Path) -> None:
-    searcher = web(*HARBOUR, page(6, story("The ferry to Vennick leaves at nine.", at=40)))
-    here = [[passage.text for passage in search(searcher, query).passages] for query in QUERIES]
-    program = (
-        "import json, sys, threading; from crag_core.websearch.snapshot import Snapshot; "
-        "web = Snapshot(sys.argv[1]); never = threading.Event(); "
-        "print(json.dumps([[p.text for p in web.search(q, 5, never).passages] for q in sys.argv[2:]]))"
-    )
-    root = Path(__file__).parents[2]
-    command = [sys.executable, "-c", program, str(tmp_path), *QUERIES]
-    there = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60, check=True)
-    assert json.loads(there.stdout) == here
-
-
-def test_many_threads_get_their_own_answers(web: Web) -> None:
-    searcher = web(*(page(n, f"The ferry {n} leaves berth{n}.") for n in range(50)))
-    with ThreadPoolExecutor(8) as threads:
-        numbers = list(threads.map(lambda n: found(searcher, f"berth{n % 50}"), range(400)))
-    assert numbers == [[n % 50] for n in range(400)]
 
 
 def test_fingerprint_is_that_of_the_bytes(web: Web, tmp_path: Path) -> None:
@@ -242,48 +157,6 @@ def test_long_page_shows_whole_sentences_around_the_answering_one(web: Web, at: 
     assert ANSWER in passage.text and passage.text in text
     assert 250 <= len(words(passage.text)) <= 300
     assert passage.text[0] in "NT" and passage.text.endswith(".")
-
-
-def test_sentence_with_all_the_words_is_shown_before_many_that_hold_one(web: Web) -> None:
-    boats = " ".join(f"Boat {n} lies in the yard of the builder for repairs of hull and mast." for n in range(25))
-    (passage,) = search(web(page(1, f"{boats} {story(ANSWER, 60)}")), "night boat vennick").passages
-    assert ANSWER in passage.text
-
-
-def test_answer_has_text_on_both_sides(web: Web) -> None:
-    (passage,) = search(web(page(1, story(ANSWER, 50))), "night boat vennick").passages
-    before, _, after = passage.text.partition(ANSWER)
-    assert len(words(before)) > 100 and len(words(after)) > 100
-
-
-@pytest.mark.parametrize("sentences", [1, 18])
-def test_page_of_300_words_is_shown_whole(web: Web, sentences: int) -> None:
-    text = story(ANSWER, 0, sentences)
-    assert [passage.text for passage in search(web(page(1, text)), "vennick").passages] == [text]
-
-
-def test_long_page_found_by_its_title_shows_its_beginning(web: Web) -> None:
-    (passage,) = search(web(page(1, story(ANSWER, 0), "Prices")), "prices").passages
-    assert passage.text.startswith(ANSWER) and len(words(passage.text)) <= 300
-
-
-def test_long_page_without_spaces_shows_the_answering_sentence(web: Web) -> None:
-    filler = "港の壁は毎年春に白く塗られ、職人たちは朝早くから働き始めます。"
-    text = filler * 40 + "夜の渡し船の運賃は三十一ポンドです。" + filler * 40
-    (passage,) = search(web(page(1, text)), "渡し船の運賃").passages
-    assert "夜の渡し船の運賃は三十一ポンドです。" in passage.text
-    assert len(passage.text) < 400 and passage.text.endswith("。")
-
-
-def test_text_without_a_sentence_end_is_cut(web: Web) -> None:
-    (passage,) = search(web(page(1, "ferry " * 2000)), "ferry").passages
-    assert 0 < len(words(passage.text)) <= 300
-
-
-def test_page_without_text_or_without_title_is_found_by_the_other(web: Web) -> None:
-    searcher = web({**page(1, ""), "title": "Ferry times"}, {**page(2, "The crane lifts."), "title": ""}, page(3, "x"))
-    (titled,), (told,) = search(searcher, "ferry").passages, search(searcher, "crane").passages
-    assert (titled.text, told.source) == ("Ferry times", "example.org")
 
 
 # --- the file -------------------------------------------------------------------------------------------------------
@@ -341,19 +214,6 @@ def test_missing_file_is_refused_and_says_what_to_set(
     assert refused.value.hint == "Set CRAG_WEB_SNAPSHOT to where it is."
 
 
-def test_file_may_be_named_itself_and_may_come_from_any_editor(tmp_path: Path) -> None:
-    lines = [json.dumps(one) for one in HARBOUR]
-    file = tmp_path / "pages.jsonl"
-    file.write_bytes(b"\xef\xbb\xbf" + "\r\n".join([*lines, "", ""]).encode())
-    assert found(Snapshot(str(file)), "vennick") == [2]
-
-
-def test_half_characters_do_not_come_through(web: Web) -> None:
-    line = b'{"url": "https://example.org/\\ud800", "title": "T\\udfff", "text": "The ferry \\ud800."}'
-    (passage,) = search(web(line), "ferry").passages
-    assert (passage.url, passage.source, passage.text) == ("https://example.org/?", "T?", "The ferry ?.")
-
-
 def test_file_that_changes_before_the_first_search_is_a_failure(web: Web, tmp_path: Path) -> None:
     searcher = web(*HARBOUR)
     for content in (GOOD, b"oops"):
@@ -371,38 +231,7 @@ def test_file_that_changes_before_the_first_search_is_a_failure(web: Web, tmp_pa
 # --- stopping -------------------------------------------------------------------------------------------------------
 
 
-def test_set_flag_stops_before_anything_is_read(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    searcher, cancel = web(*HARBOUR), threading.Event()
-    monkeypatch.setattr(snapshot, "_index_of", lambda *_: pytest.fail("it was read"))
-    cancel.set()
-    with pytest.raises(Stopped):
-        searcher.search("ferry", 5, cancel)
-
-
-def test_who_stops_does_not_wait_for_the_index(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    searcher, cancel, leave = web(*HARBOUR), threading.Event(), threading.Event()
-    made = snapshot._index_of
-
-    def slow(*args: Any) -> Any:
-        cancel.set()
-        assert leave.wait(10.0)
-        return made(*args)
-
-    monkeypatch.setattr(snapshot, "_index_of", slow)
-    began = time.monotonic()
-    with pytest.raises(Stopped):
-        searcher.search("ferry", 5, cancel)
-    assert time.monotonic() - began < 5.0
-    leave.set()
-    assert found(searcher, "vennick") == [2], "the next search has the index"
-
-
 # --- in a run -------------------------------------------------------------------------------------------------------
-
-
-def test_provider_without_a_snapshot_is_refused() -> None:
-    with pytest.raises(BadRecord, match="CRAG_WEB_PROVIDERS names snapshot, and CRAG_WEB_SNAPSHOT is not set"):
-        load({"CRAG_WEB_PROVIDERS": "snapshot"})
 
 
 def run(home: Path, place: Path, question: str) -> Trace:
@@ -424,17 +253,3 @@ def test_run_answers_from_the_offline_web(web: Web, tmp_path: Path, monkeypatch:
     assert ANSWER in first.answer.text
     assert again.web is not None and again.answer is not None
     assert (again.web.passages, again.answer.text) == (first.web.passages, first.answer.text)
-
-
-def test_snapshot_of_other_settings_is_another_search(web: Web, tmp_path: Path) -> None:
-    web(*HARBOUR)
-    (tmp_path / "other.jsonl").write_bytes(GOOD)
-    places = (tmp_path, tmp_path / "other.jsonl")
-    environments = [{"CRAG_WEB_PROVIDERS": "snapshot", "CRAG_WEB_SNAPSHOT": str(place)} for place in places]
-    one = Workbench(load({"CRAG_HOME": str(tmp_path / "home"), **environments[0]}))
-    other = one.using(load({"CRAG_HOME": str(tmp_path / "home"), **environments[1]}))
-    assert one.searcher is not other.searcher
-    with pytest.raises(BadRecord, match="nowhere"):
-        _ = one.using(
-            load({"CRAG_HOME": str(tmp_path / "home"), **environments[0], "CRAG_WEB_SNAPSHOT": "nowhere"})
-        ).searcher

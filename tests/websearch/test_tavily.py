@@ -52,29 +52,11 @@ def test_no_more_is_asked_for_than_tavily_gives(server: TavilyServer, limit: int
     assert [heard.body["max_results"] for heard in server.heard] == [asked]
 
 
-def test_more_than_was_asked_for_is_cut(server: TavilyServer) -> None:
-    results = [{"url": result.url, "title": result.title, "content": result.body} for result in FOUND]
-    server.mishaps = Mishaps(said=Said({"results": results}))
-    assert len(search(server, 3).passages) == 3
-
-
 @pytest.mark.parametrize("score", [None, "0.9", True, [0.9], float("nan"), float("inf"), 10**400], ids=str)
 def test_a_score_that_is_no_number_is_left_out(server: TavilyServer, score: object) -> None:
     results = [{"url": "https://example.org/1", "title": "Page 1", "content": "Snippet 1.", "score": score}]
     server.mishaps = Mishaps(said=Said(json.dumps({"results": results}).encode()))
     assert [passage.scores for passage in search(server).passages] == [()]
-
-
-def test_half_characters_of_a_query_are_no_error(server: TavilyServer) -> None:
-    assert search(server, query="a\ud800b 本").outcome is WebOutcome.USED
-    assert server.heard[0].body["query"] == "a?b 本"
-
-
-def test_nothing_found_is_empty_and_names_the_query(server: TavilyServer) -> None:
-    server.results = []
-    reply = search(server)
-    assert (reply.outcome, reply.passages) == (WebOutcome.EMPTY, ())
-    assert reply.message == "Tavily found nothing for “alan turing”."
 
 
 @pytest.mark.parametrize(
@@ -97,31 +79,6 @@ def test_each_refusal_is_told_apart(
     assert (reply.outcome, reply.passages, len(server.heard)) == (outcome, (), 1)
     for words in told:
         assert words in reply.message
-
-
-def test_wrong_key_is_refused_and_not_repeated(server: TavilyServer) -> None:
-    reply = search(server, key="tvly-wrong-key")
-    assert reply.outcome is WebOutcome.FAILED
-    assert "the key was refused" in reply.message and "tvly-wrong-key" not in reply.message
-
-
-def test_query_too_long_for_tavily_is_told_in_its_words(server: TavilyServer) -> None:
-    assert "Max query length is 400" in search(server, query="x" * 401).message
-
-
-@pytest.mark.parametrize(
-    "body", [b"<html></html>", b"", b"null", b"[]", b'{"results": 3}', b'{"answer": "x"}', b"{", b"[" * 100_000]
-)
-def test_answer_that_is_not_its_json_is_a_failure(server: TavilyServer, body: bytes) -> None:
-    server.mishaps = Mishaps(said=Said(body))
-    reply = search(server)
-    assert reply.outcome is WebOutcome.FAILED and "not its JSON" in reply.message
-
-
-@pytest.mark.parametrize("body", [b"", b"oops", b"[]", b'{"detail": null}', b'{"detail": {"error": {"x": 1}}}', b"3"])
-def test_refusal_in_other_words_is_told_by_its_status(server: TavilyServer, body: bytes) -> None:
-    server.mishaps = Mishaps(said=Said(body, 500))
-    assert search(server).message == "Tavily could not be asked (HTTP 500)."
 
 
 # --- the key --------------------------------------------------------------------------------------------------------

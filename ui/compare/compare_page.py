@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from crag_core.app.configuration_text import Configuration
+from crag_core.app.choice import Configuration
 from crag_core.base.text.display import counted, readable, sentence
 from crag_core.decision.policy import STAND_IN
 from crag_core.evaluators.policies import PLAIN, known_card

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from crag_core.app.background_jobs import Job, LiveJobs
-from crag_core.app.configuration_text import Configuration, plain_choice, starting
+from crag_core.app.choice import Configuration, Request, choose, plain_choice
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import limit_text, readable
 from crag_core.evaluators.policies import PLAIN, default_evaluator, known_card
@@ -20,7 +20,7 @@ from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, run_job, tune_state
-from ui.session.tune_state import SetJob
+from ui.session.background import SetJob
 
 MOST = 4
 
@@ -66,7 +66,8 @@ def add(policy: str) -> None:
             _keep(_plain(), is_first=True)
         return
     now = sidebar().choice
-    made = replace(starting(app_state.workbench(), app_state.policies()[policy], "", now.model, now.top_k), web=now.web)
+    asked = Request(policy, model=now.model, web=now.web, top_k=now.top_k)
+    made = choose(app_state.workbench(), asked)
     _keep(Configuration(name_of(made), made))
 
 

@@ -81,14 +81,9 @@ def draw_story(staged: Staged, start: int) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="demo_row"):
         name = story.id if RUN_ID.fullmatch(story.id) else "run"
         st.download_button(
-            "Save as one HTML file",
-            lambda: report.render_story(story).encode("utf-8", "replace"),
-            f"crag-story-{name}.html",
-            "text/html",
-            icon=":material/download:",
-            type="tertiary",
-            on_click="ignore",
-        )
+            "Save as one HTML file", lambda: report.render_story(story).encode("utf-8", "replace"),
+            f"crag-story-{name}.html", "text/html", icon=":material/download:", type="tertiary", on_click="ignore",
+        )  # fmt: skip
         if (following := _after(staged)) and st.button(
             f"Next: {plain(following.title)}", icon=":material/skip_next:", type="tertiary"
         ):

@@ -25,7 +25,7 @@ from crag_core.experiments.logs.stages import Judged
 from crag_core.pipeline.run import now
 from crag_core.report.stages.page import render_stages
 from ui.session import access, app_state, run_job, tune_state
-from ui.session.tune_state import SetJob
+from ui.session.background import SetJob
 
 NOT_READ = "(not read)"
 

@@ -39,12 +39,9 @@ def draw_opinions(
     """
     trace = view.trace
     drawer = st.expander(
-        "What does another evaluator say?",
-        expanded=bool(trace.opinions),
-        key=f"opinions_{len(trace.opinions)}",
-        icon=":material/balance:",
-        on_change="rerun",
-    )
+        "What does another evaluator say?", expanded=bool(trace.opinions), key=f"opinions_{len(trace.opinions)}",
+        icon=":material/balance:", on_change="rerun",
+    )  # fmt: skip
     if not drawer.open:
         return
     with drawer:
@@ -64,21 +61,15 @@ def _draw_asking(
     costs = {name: calls_for(trace, card) for name, card in left.items()}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
-            "Grade the same chunks with",
-            list(left),
+            "Grade the same chunks with", list(left),
             format_func=lambda name: f"{left[name].title} · {model_calls(costs[name])}" if name in left else str(name),
-            key="opinion_of",
-            width=420,
-        )
+            key="opinion_of", width=420,
+        )  # fmt: skip
         lacks_model = left[name].calls_model and not has_model
         st.button(
-            f"Grade with this one too ({model_calls(costs[name])})",
-            "opinion_ask",
-            on_click=on_ask,
-            args=(name,),
-            disabled=lacks_model,
-            icon=":material/balance:",
-        )
+            f"Grade with this one too ({model_calls(costs[name])})", "opinion_ask", on_click=on_ask, args=(name,),
+            disabled=lacks_model, icon=":material/balance:",
+        )  # fmt: skip
     if lacks_model:
         st.caption(":orange[:material/warning:] It needs a language model: choose one in the sidebar.")
     else:
@@ -102,29 +93,25 @@ def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None
         lines = (_lead(main, ""), _lead(other, " alone"), plain(found.summary))
         st.markdown("  \n".join(lines), width="stretch")
         st.button(
-            "Decide by this one",
-            f"adopt_{key}",
-            on_click=on_adopt,
-            args=(other.verdict.evaluator.name,),
+            "Decide by this one", f"adopt_{key}", on_click=on_adopt, args=(other.verdict.evaluator.name,),
             icon=":material/gavel:",
-        )
+        )  # fmt: skip
     st.plotly_chart(
         _figure(found), config={"displayModeBar": False}, alt=f"{found.summary} Numbers below.", key=f"gaps_{key}"
     )
-    st.table(
-        [_cells(row, found) for row in found.rows], hide_index=True, border="horizontal", alt="Both opinions by chunk"
-    )
+    cells = [
+        {"Chunk": f"{row.sign} {plain(row.label.short)}".strip()}
+        | {plain(side.name): _cell(cell) for side, cell in zip(found.sides, row.cells, strict=True)}
+        | {"Gap": row.gap}
+        for row in found.rows
+    ]
+    st.table(cells, hide_index=True, border="horizontal", alt="Both opinions by chunk")
 
 
 def _lead(side: Side, alone: str) -> str:
     decision = side.verdict.decision
     said = f"{headline(decision)}: {plain(decision.reason)}" if side.is_decided else "not graded yet"
     return f"**{plain(side.name)}**{alone} → {said}"
-
-
-def _cells(row: OpinionRow, found: Comparison) -> dict[str, str]:
-    cells = {plain(side.name): _cell(cell) for side, cell in zip(found.sides, row.cells, strict=True)}
-    return {"Chunk": f"{row.sign} {plain(row.label.short)}".strip()} | cells | {"Gap": row.gap}
 
 
 def _cell(cell: Cell) -> str:
@@ -139,28 +126,20 @@ def _figure(found: Comparison) -> go.Figure:
     """For each passage its two scores, and a line between them, dashed where the bands differ too."""
     rows = [row for row in found.rows if all(grade and grade.score is not None for grade in row.grades)]
     figure = chart_of_rows([row.label.short for row in rows], _ROW)
-    for at, row in enumerate(rows):
-        ends = [grade.score for grade in row.grades if grade]
+    scores = [[grade.score if grade else None for grade in row.grades] for row in rows]
+    for at, (row, ends) in enumerate(zip(rows, scores, strict=True)):
         dash, colour = ("dash", _APART) if row.sign else ("solid", "gray")
-        figure.add_shape(
-            type="line", x0=ends[0], x1=ends[1], y0=at, y1=at, line={"color": colour, "width": 2, "dash": dash}
-        )
-    for which, (side, colour, symbol) in enumerate(
-        zip(found.sides, (_MAIN, _OTHER), ("circle", "diamond"), strict=True)
-    ):
+        line = {"color": colour, "width": 2, "dash": dash}
+        figure.add_shape(type="line", x0=ends[0], x1=ends[1], y0=at, y1=at, line=line)
+    for which, (colour, symbol) in enumerate(((_MAIN, "circle"), (_OTHER, "diamond"))):
         figure.add_scatter(
-            x=[grade.score if (grade := row.grades[which]) else None for row in rows],
-            y=list(range(len(rows))),
-            mode="markers",
-            marker={"size": 11, "symbol": symbol, "color": colour},
-            name=chart_text(side.name),
-            hovertext=[chart_text(_hover(row, which)) for row in rows],
-            hoverinfo="text",
-        )
+            x=[ends[which] for ends in scores], y=list(range(len(rows))), mode="markers", hoverinfo="text",
+            marker={"size": 11, "symbol": symbol, "color": colour}, name=chart_text(found.sides[which].name),
+            hovertext=[chart_text(_hover(row, row.cells[which])) for row in rows],
+        )  # fmt: skip
     return figure
 
 
-def _hover(row: OpinionRow, which: int) -> str:
-    cell = row.cells[which]
+def _hover(row: OpinionRow, cell: Cell) -> str:
     reason = f" · {shortened(cell.reason, 120)}" if cell.reason else ""
     return f"{cell.score} · {row.label.short}{reason}"

@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from crag_core.app.workbench import Workbench
 
 _component = st.components.v2.component(
-    "place",
-    html='<div class="place"></div>',
-    css=(PARTS / "place.css").read_text("utf-8"),
+    "place", html='<div class="place"></div>', css=(PARTS / "place.css").read_text("utf-8"),
     js=(PARTS / "place.js").read_text("utf-8"),
-)
+)  # fmt: skip
 _DRAWER = 900  # pixels
 _LONGEST = 20_000  # characters of a file that was read whole
 _WHOLE = 0.98
@@ -77,53 +75,47 @@ def _draw_page(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: 
             page = st.pagination(own.pages, default=own.page, max_visible_pages=0, key=f"{key}_page")
             picture = own if page == own.page else show(page=page)
     title.markdown(_title(passage, f"page {picture.page} of {picture.pages}"))
-    if picture.page == own.page and picture.found_share < _WHOLE and passage.page:
-        _draw_missing(picture.found_share)
+    if picture.page == own.page and (share := picture.found_share) < _WHOLE and passage.page:
+        found = f"Only {share:.0%} of the chunk could be found" if share else "The chunk could not be found"
+        st.warning(f"{found} on this page. All of its text is below the picture.", icon=":material/search_off:")
     elif picture.page != own.page and not picture.boxes:
         st.caption(f"Nothing of the chunk is on this page: it stands on page {own.page}.")
     if picture.boxes:
         _draw_legend(verdicts)
-    _component(
-        data={
-            "png": base64.b64encode(picture.png).decode(),
-            "width": picture.width,
-            "height": picture.height,
-            "alt": _described(passage, verdicts, picture.page, is_marked=bool(picture.boxes)),
-            "boxes": [
-                {
-                    "left": 100 * box.left / picture.width,
-                    "top": 100 * box.top / picture.height,
-                    "width": 100 * box.width / picture.width,
-                    "height": 100 * box.height / picture.height,
-                    "hint": "" if box.span is None else sentence(describe_verdict(verdicts[box.span])),
-                }
-                for box in picture.boxes
-            ],
-        },
-        key=key,
-    )
+    across, down = 100 / picture.width, 100 / picture.height  # to percent
+    boxes = [
+        {
+            "left": across * box.left,
+            "top": down * box.top,
+            "width": across * box.width,
+            "height": down * box.height,
+            "hint": "" if box.span is None else sentence(describe_verdict(verdicts[box.span])),
+        }
+        for box in picture.boxes
+    ]
+    alt = _described(passage, verdicts, picture.page, is_marked=bool(boxes))
+    png = base64.b64encode(picture.png).decode()
+    _component(key=key, data={"png": png, "width": picture.width, "height": picture.height, "alt": alt, "boxes": boxes})
     with st.expander("The chunk as text", icon=":material/notes:"):
         _draw_lines("", passage, verdicts, "", f"{key}_text", is_still=True)
 
 
 def _draw_text(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: str, no_page: str = "") -> None:
     """`no_page` says why this stands in for the picture of a page."""
-    around, why = None, _OF_ENGINE if workbench.own_engine else _ALONE
+    before, after, why = "", "", _OF_ENGINE if workbench.own_engine else _ALONE
     try:
         with st.spinner("Looking it up"):
             around = workbench.places.surroundings(passage)
+        if around is not None:
+            why = no_page
+            before = around.before if around.starts else f"… {around.before}"
+            after = around.after if around.ends else f"{around.after} …"
     except CragError as error:
         why = str(error)
     st.markdown(_title(passage, f"page {passage.page}" if passage.page else ""))
-    if around is None:
-        st.info(plain(why), icon=":material/folder_off:")
-    elif no_page:
-        st.info(plain(no_page), icon=":material/picture_as_pdf:")
+    if why:
+        st.info(plain(why), icon=":material/picture_as_pdf:" if why == no_page else ":material/folder_off:")
     _draw_legend(verdicts)
-    before = around.before if around else ""
-    after = around.after if around else ""
-    before = before if around is None or around.starts else f"… {before}"
-    after = after if around is None or around.ends else f"{after} …"
     _draw_lines(before, passage, verdicts, after, key)
 
 
@@ -153,11 +145,6 @@ def _draw_legend(verdicts: Verdicts) -> None:
         )
     else:
         st.markdown(":small[:blue-background[The chunk, with a line below]; its sentences were not judged one by one]")
-
-
-def _draw_missing(share: float) -> None:
-    found = f"Only {share:.0%} of the chunk could be found" if share else "The chunk could not be found"
-    st.warning(f"{found} on this page. All of its text is below the picture.", icon=":material/search_off:")
 
 
 def _title(passage: Passage, where: str) -> str:

@@ -11,7 +11,6 @@ import streamlit as st
 
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted, readable, sentence, shortened
-from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import StripVerdict
 from crag_core.base.types.passages import Origin, Passage
 from crag_core.base.types.web import WebOutcome
@@ -95,13 +94,16 @@ def draw_web(view: RunView, actions: CardActions | None) -> None:
 
 
 def _draw_card(card: ChunkCard, run_id: str, actions: CardActions | None, is_open: bool) -> None:
-    """One line, and below it, when open, the chunk with its sentences; a dropped one is a line with the way back.
-
-    `is_open` is how it starts.
-    """
+    """One line, and below it, when open, the chunk with its sentences; a dropped one is a line with the way back."""
     key, rank = f"{run_id}_{card.label.anchor}", card.label.number
     if card.is_dropped:
-        _draw_dropped(card, key, actions)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(f":gray[{rank} · ~~{plain(str(card.label.name))}~~ · **dropped by you**]", width="content")
+            if actions:
+                args = (card.passage.id,)
+                st.button(
+                    "Put back", f"back_{key}", None, actions.on_drop, args, icon=":material/undo:", type="tertiary"
+                )
         return
     if not _draw_head(card, f"head_{key}", is_open):
         return
@@ -159,39 +161,26 @@ def _grade(card: ChunkCard) -> str:
 
 def _draw_actions(card: ChunkCard, key: str, actions: CardActions | None) -> None:
     passage, grade = card.passage, card.grade
+    buttons = []
+    if actions:
+        buttons.append(("Drop", "remove_circle", actions.on_drop, "As if it had never been found."))
+        pin = "Unpin" if card.is_pinned else "Pin"
+        buttons.append((pin, "push_pin", actions.on_pin, "As if it had been graded 1.00."))
+        if passage.origin is Origin.CORPUS:
+            buttons.append(("Show in the document", "find_in_page", actions.on_place, ""))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if actions:
-            for label, icon, act, effect in (
-                ("Drop", "remove_circle", actions.on_drop, "As if it had never been found."),
-                ("Unpin" if card.is_pinned else "Pin", "push_pin", actions.on_pin, "As if it had been graded 1.00."),
-                ("Show in the document", "find_in_page", actions.on_place, None),
-            ):
-                if act is not actions.on_place or passage.origin is Origin.CORPUS:
-                    st.button(
-                        label, f"{icon}_{key}", effect, act, (passage.id,), icon=f":material/{icon}:", type="tertiary"
-                    )
+        for label, icon, act, effect in buttons:
+            name = f":material/{icon}:"
+            st.button(label, f"{icon}_{key}", effect or None, act, (passage.id,), icon=name, type="tertiary")
         if grade and (grade.raw or grade.parts):
-            _draw_record(grade)
+            with st.popover("Evaluator's record", type="tertiary", icon=":material/data_object:"):
+                if grade.parts:
+                    st.markdown("  \n".join(f"{plain(name)}: **{value:.2f}**" for name, value in grade.parts))
+                if grade.raw is not None:
+                    st.caption("The raw reply, as it came:")
+                    st.code(grade.raw or "(empty)", language=None, wrap_lines=True)
         if actions and actions.feedback:
             actions.feedback(passage)
-
-
-def _draw_record(grade: Grade) -> None:
-    with st.popover("Evaluator's record", type="tertiary", icon=":material/data_object:"):
-        if grade.parts:
-            st.markdown("  \n".join(f"{plain(name)}: **{value:.2f}**" for name, value in grade.parts))
-        if grade.raw is not None:
-            st.caption("The raw reply, as it came:")
-            st.code(grade.raw or "(empty)", language=None, wrap_lines=True)
-
-
-def _draw_dropped(card: ChunkCard, key: str, actions: CardActions | None) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        name = plain(str(card.label.name))
-        st.markdown(f":gray[{card.label.number} · ~~{name}~~ · **dropped by you**]", width="content")
-        if actions:
-            act, args = actions.on_drop, (card.passage.id,)
-            st.button("Put back", f"back_{key}", icon=":material/undo:", type="tertiary", on_click=act, args=args)
 
 
 # --- every sentence against the cut-off -------------------------------------------------------------------------------
@@ -200,50 +189,49 @@ def _draw_dropped(card: ChunkCard, key: str, actions: CardActions | None) -> Non
 _ROW = 34  # pixels
 _SPREAD = 0.32
 """How far above and below the middle of its passage's row the first and the last sentence stand."""
-_KEPT, _STRUCK = "#2c9a63", "#7a8794"
-
-
-@dataclass(frozen=True)
-class _Line:
-    """The sentences of one chunk in order, `name`d as its card is."""
-
-    name: str
-    passage: Passage
-    verdicts: tuple[StripVerdict, ...]
+_MARKS = {True: ("kept", "#2c9a63", "circle"), False: ("struck out", "#7a8794", "circle-open")}
 
 
 def draw_strips(view: RunView) -> None:
-    """Folded at first, and drawn only when it is open."""
-    lines = _lines(view)
-    if not lines:
+    """Every sentence on a picture and in a table, folded at first, and drawn only when it is open."""
+    cards = [card for card in (*chunk_cards(view), *snippet_cards(view)) if card.verdicts]
+    if not cards:
         return
     drawer = st.expander(
         "Every sentence against the cut-off", key="strips_drawer", icon=":material/segment:", on_change="rerun"
     )
     if not drawer.open:
         return
+    cutoffs = [deciding_cutoff(view, origin) for origin in (Origin.CORPUS, Origin.WEB)]
+    cutoff = next((cutoff for cutoff in cutoffs if cutoff is not None), None)
+    rows = [
+        {
+            "chunk": card.label.short,
+            "sentence": shown_text(verdict.strip, card.passage),
+            "score": verdict.strip.score,
+            "verdict": _MARKS[verdict.kept][0],
+            "reason": "" if verdict.kept else verdict.reason,
+        }
+        for card in cards
+        for verdict in card.verdicts
+    ]
+    # The fewest digits with which no score in the table reads as equal to the cut-off that it is not equal to.
+    digits = max(2, *(len(score_of(verdict, cutoff)) - 2 for card in cards for verdict in card.verdicts))
+    told = describe([verdict for card in cards for verdict in card.verdicts], cutoff)
     with drawer:
-        cutoffs = [deciding_cutoff(view, origin) for origin in (Origin.CORPUS, Origin.WEB)]
-        cutoff = next((cutoff for cutoff in cutoffs if cutoff is not None), None)
-        st.markdown(plain(describe(lines, cutoff)))
+        st.markdown(plain(told))
         st.plotly_chart(
-            _figure(lines, cutoff),
-            config={"displayModeBar": False},
-            alt=f"{describe(lines, cutoff)} The table below has the same numbers.",
-            key="strips_picture",
-        )
+            _figure(cards, cutoff), config={"displayModeBar": False}, key="strips_picture",
+            alt=f"{told} The table below has the same numbers.",
+        )  # fmt: skip
         st.dataframe(
-            _table(lines),
-            hide_index=True,
-            column_config={"score": st.column_config.NumberColumn(format=f"%.{_digits(lines, cutoff)}f")},
-            key="strips_table",
-            alt="Every sentence with score and verdict",
-        )
+            rows, hide_index=True, key="strips_table", alt="Every sentence with score and verdict",
+            column_config={"score": st.column_config.NumberColumn(format=f"%.{digits}f")},
+        )  # fmt: skip
 
 
-def describe(lines: Sequence[_Line], cutoff: float | None) -> str:
+def describe(verdicts: Sequence[StripVerdict], cutoff: float | None) -> str:
     """How much of the text goes on, and what else than the cut-off strikes out, in words."""
-    verdicts = [verdict for line in lines for verdict in line.verdicts]
     kept = [verdict for verdict in verdicts if verdict.kept]
     length, whole = (sum(len(one.strip.text) for one in some) for some in (kept, verdicts))
     share = f", {length / whole:.0%} of the text" if whole else ""
@@ -257,14 +245,10 @@ def describe(lines: Sequence[_Line], cutoff: float | None) -> str:
     return " ".join(message)
 
 
-def _lines(view: RunView) -> tuple[_Line, ...]:
-    cards = (*chunk_cards(view), *snippet_cards(view))
-    return tuple(_Line(card.label.short, card.passage, card.verdicts) for card in cards if card.verdicts)
-
-
-def _figure(lines: Sequence[_Line], cutoff: float | None) -> go.Figure:
-    figure = chart_of_rows([line.name for line in lines], _ROW, title="score of the sentence")
-    figure.add_traces([_points(lines, kept, cutoff) for kept in (True, False)])
+def _figure(cards: Sequence[ChunkCard], cutoff: float | None) -> go.Figure:
+    figure = chart_of_rows([card.label.short for card in cards], _ROW, title="score of the sentence")
+    for kept in (True, False):
+        _add_points(figure, cards, kept, cutoff)
     if cutoff is not None:
         figure.add_vline(
             cutoff, line_width=2, line_dash="dot", line_color="gray", annotation_text=f"cut-off {readable(cutoff)[0]}",
@@ -283,72 +267,37 @@ def chart_of_rows(names: Sequence[str], row_height: int, title: str = "") -> go.
         range=[len(names) - 0.5, -0.5], zeroline=False, fixedrange=True,
     )  # fmt: skip
     figure.update_layout(
-        height=row_height * len(names) + 124,
-        margin={"l": 8, "r": 8, "t": 58, "b": 44},
+        height=row_height * len(names) + 124, margin={"l": 8, "r": 8, "t": 58, "b": 44}, hovermode="closest",
         # At the top of all, above the name of a line that may stand anywhere over the rows.
         legend={"orientation": "h", "yref": "container", "y": 1, "yanchor": "top", "x": 1, "xanchor": "right"},
-        hovermode="closest",
-    )
+    )  # fmt: skip
     return figure
 
 
-def _points(lines: Sequence[_Line], kept: bool, cutoff: float | None) -> go.Scatter:
-    """One mark a sentence, in the row of its passage; from the top of the row to its bottom in the order of reading."""
+def _add_points(figure: go.Figure, cards: Sequence[ChunkCard], kept: bool, cutoff: float | None) -> None:
+    """One mark a sentence, in the row of its chunk; from the top of the row to its bottom in the order of reading.
+
+    What could not be graded stands at 0, as a cross, since nobody gave it a 0.
+    """
     chosen = [
-        (row + _place(at, len(line.verdicts)), verdict, line.passage)
-        for row, line in enumerate(lines)
-        for at, verdict in enumerate(line.verdicts)
+        (row + (0.0 if len(card.verdicts) < 2 else _SPREAD * (2 * at / (len(card.verdicts) - 1) - 1)), verdict, card)
+        for row, card in enumerate(cards)
+        for at, verdict in enumerate(card.verdicts)
         if verdict.kept is kept
     ]
-    return go.Scatter(
-        x=[verdict.strip.score or 0.0 for _, verdict, _ in chosen],
-        y=[place for place, _, _ in chosen],
-        mode="markers",
+    name, colour, symbol = _MARKS[kept]
+    figure.add_scatter(
+        x=[verdict.strip.score or 0.0 for _, verdict, _ in chosen], y=[place for place, _, _ in chosen],
+        mode="markers", name=name, showlegend=True, hoverinfo="text",
+        hovertext=[_hover(verdict, card.passage, cutoff) for _, verdict, card in chosen],
         marker={
-            "size": 9,
-            "symbol": [_symbol(verdict) for _, verdict, _ in chosen],
-            "color": _KEPT if kept else _STRUCK,
-            "line": {"width": 1.5},
+            "size": 9, "color": colour, "line": {"width": 1.5},
+            "symbol": ["x-thin-open" if one.strip.score is None else symbol for _, one, _ in chosen],
         },
-        hovertext=[_hover(verdict, passage, cutoff) for _, verdict, passage in chosen],
-        hoverinfo="text",
-        name="kept" if kept else "struck out",
-        showlegend=True,
-    )
-
-
-def _symbol(verdict: StripVerdict) -> str:
-    """What could not be graded stands at 0, as a cross, since nobody gave it a 0."""
-    if verdict.strip.score is None:
-        return "x-thin-open"
-    return "circle" if verdict.kept else "circle-open"
-
-
-def _place(at: int, count: int) -> float:
-    return 0.0 if count < 2 else _SPREAD * (2 * at / (count - 1) - 1)
+    )  # fmt: skip
 
 
 def _hover(verdict: StripVerdict, passage: Passage, cutoff: float | None) -> str:
     score = "not graded" if verdict.strip.score is None else score_of(verdict, cutoff)
     reason = "" if verdict.kept else f" · {verdict.reason}"
     return chart_text(f"{score}{reason} · {shortened(shown_text(verdict.strip, passage), 80)}")
-
-
-def _digits(lines: Sequence[_Line], cutoff: float | None) -> int:
-    """The fewest with which no score in the table reads as equal to the cut-off that it is not equal to."""
-    said = (score_of(one, cutoff) for line in lines for one in line.verdicts)
-    return max(2, *(len(one) - 2 for one in said))
-
-
-def _table(lines: Sequence[_Line]) -> list[dict[str, object]]:
-    return [
-        {
-            "chunk": line.name,
-            "sentence": shown_text(verdict.strip, line.passage),
-            "score": verdict.strip.score,
-            "verdict": "kept" if verdict.kept else "struck out",
-            "reason": "" if verdict.kept else verdict.reason,
-        }
-        for line in lines
-        for verdict in line.verdicts
-    ]

@@ -19,11 +19,9 @@ from ui.run.verdict import COLOURS
 
 _LONGEST = 240  # characters
 _PATH = st.components.v2.component(
-    "crag_path",
-    html='<div class="frame">\n<nav class="path"><ol role="list"></ol></nav>\n</div>',
-    css=(PARTS / "path.css").read_text("utf-8"),
-    js=(PARTS / "path.js").read_text("utf-8"),
-)
+    "crag_path", html='<div class="frame">\n<nav class="path"><ol role="list"></ol></nav>\n</div>',
+    css=(PARTS / "path.css").read_text("utf-8"), js=(PARTS / "path.js").read_text("utf-8"),
+)  # fmt: skip
 _WAYS = (
     ("retrieve", "grade"),
     ("grade", "route"),

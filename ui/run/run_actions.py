@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -11,7 +10,6 @@ from crag_core.app.workbench import Choice
 from crag_core.base.text.display import counted
 from crag_core.base.types.questions import FollowUp, Understanding
 from crag_core.base.types.steps import StepState
-from crag_core.base.types.web import WebPage
 from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.condense import confirm
 from crag_core.pipeline.page_stages import approve_pages, refuse_pages
@@ -127,43 +125,37 @@ def _draw_asked_back(trace: Trace, known: FollowUp) -> None:
 
 def draw_approval(trace: Trace) -> None:
     """The exact query that would leave the machine: approve, edit or refuse; then the pages that would be read."""
-    if trace.web is None:
-        return
-    if trace.web.pages_waiting:
-        _draw_pages(trace, trace.web.pages_waiting)
-        return
-    with st.container(border=True):
-        st.markdown("#### Search the web? :orange-badge[:material/hourglass_top: Waiting for you]")
-        st.markdown(
-            f"Only this text would go to {plain(app_state.workbench().searcher.name)} ({plain(trace.web.query_by)}):"
-        )
-        if trace.settings.policy.web.pages and app_state.workbench().page_reader:
-            pages = counted(trace.settings.policy.web.pages, "page")
-            st.caption(f"This policy then reads up to {pages} of the results; you are asked before.")
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            query = st.text_input(
-                "Query", trace.web.query, key=f"ask_query_{trace.id}", max_chars=200, label_visibility="collapsed"
-            ).strip()
-            if st.button("Search with this", type="primary", icon=":material/search:", disabled=not query):
-                _go_on(approve(trace, query))
-            if st.button("Do not search", icon=":material/block:"):
-                _go_on(refuse(trace))
-
-
-def _draw_pages(trace: Trace, pages: Sequence[WebPage]) -> None:
-    """The addresses that this machine would ask: approve all, or go on with the snippets."""
-    with st.container(border=True):
-        st.subheader(":material/article: Read these pages?", anchor=False)
-        st.markdown(
-            "The search is done. This machine would ask exactly these addresses for their text, and their sites for "
-            "robots.txt; each site sees the address of this machine, and neither your question nor your documents:"
-        )
-        st.markdown("\n".join(f"- {link(page.url, page.url)}" for page in pages))
-        with st.container(horizontal=True):
-            if st.button("Read them", type="primary", icon=":material/article:"):
-                _go_on(approve_pages(trace))
-            if st.button("Use the snippets only", icon=":material/block:"):
-                _go_on(refuse_pages(trace))
+    web = trace.web
+    if web is not None and web.pages_waiting:
+        with st.container(border=True):
+            st.subheader(":material/article: Read these pages?", anchor=False)
+            st.markdown(
+                "The search is done. This machine would ask exactly these addresses for their text, and their sites "
+                "for robots.txt; each site sees the address of this machine, and neither your question nor your "
+                "documents:"
+            )
+            st.markdown("\n".join(f"- {link(page.url, page.url)}" for page in web.pages_waiting))
+            with st.container(horizontal=True):
+                if st.button("Read them", type="primary", icon=":material/article:"):
+                    _go_on(approve_pages(trace))
+                if st.button("Use the snippets only", icon=":material/block:"):
+                    _go_on(refuse_pages(trace))
+    elif web is not None:
+        with st.container(border=True):
+            st.markdown("#### Search the web? :orange-badge[:material/hourglass_top: Waiting for you]")
+            searcher = plain(app_state.workbench().searcher.name)
+            st.markdown(f"Only this text would go to {searcher} ({plain(web.query_by)}):")
+            if trace.settings.policy.web.pages and app_state.workbench().page_reader:
+                pages = counted(trace.settings.policy.web.pages, "page")
+                st.caption(f"This policy then reads up to {pages} of the results; you are asked before.")
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                query = st.text_input(
+                    "Query", web.query, key=f"ask_query_{trace.id}", max_chars=200, label_visibility="collapsed"
+                ).strip()
+                if st.button("Search with this", type="primary", icon=":material/search:", disabled=not query):
+                    _go_on(approve(trace, query))
+                if st.button("Do not search", icon=":material/block:"):
+                    _go_on(refuse(trace))
 
 
 def draw_failure(trace: Trace) -> None:

@@ -17,10 +17,8 @@ from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.record import RoundRow, call_rows, calls_by_step, cost_of, round_rows, settings_of
 from crag_core.view.run_view import RunView, view_run
+from ui.run.answer_card.beside import draw_consolidated, draw_logged, draw_two_answers
 from ui.run.answer_card.card import draw_answer, draw_nearest
-from ui.run.answer_card.consolidated import draw_consolidated
-from ui.run.answer_card.logged import draw_logged
-from ui.run.answer_card.two_answers import draw_two_answers
 from ui.run.changes import draw_changes
 from ui.run.feedback import draw_feedback, passage_feedback
 from ui.run.opinions import draw_opinions

@@ -219,7 +219,9 @@ def follow() -> None:
     for name, known in ((POLICY, policies), (EVALUATOR, evaluators)):
         if name in given:
             chosen = next(one for one, it in known.items() if given[name][0] in (one, it.title))
-            st.session_state[name], st.query_params[name] = chosen, known[chosen].title
+            st.session_state[name] = chosen
+            if given[name] == [chosen]:  # the widget writes and reads titles
+                st.query_params[name] = known[chosen].title
     if THRESHOLDS in given:  # also of a policy that has had two sliders since
         app_state.put_marks(*map(float, given[THRESHOLDS]))
     if RUN in given:

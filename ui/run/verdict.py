@@ -80,11 +80,9 @@ def _remarks(view: RunView) -> Iterator[str]:
 
 
 _score_line = st.components.v2.component(
-    "crag_score_line",
-    html="<div class='scores'></div>",
-    css=(PARTS / "score_line.css").read_text("utf-8"),
+    "crag_score_line", html="<div class='scores'></div>", css=(PARTS / "score_line.css").read_text("utf-8"),
     js=(PARTS / "score_line.js").read_text("utf-8"),
-)
+)  # fmt: skip
 
 
 def draw_scores(view: RunView, on_move: Callable[[float, float, bool], None] | None) -> None:

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 
 from crag_core.app.background_jobs import Job, LiveJobs
+from crag_core.app.choice import plain_choice
 from crag_core.app.config import Config
-from crag_core.app.configuration_text import plain_choice
 from crag_core.app.model_servers import Models
 from crag_core.app.uploads import check_files
 from crag_core.app.workbench import Choice, Workbench
@@ -28,6 +28,7 @@ from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.evaluators.policies import default_evaluator, plain_rag
 from crag_core.observability.logs import show_logs
+from crag_core.observability.metrics import serve
 from crag_core.pipeline.run import Cooldown, WebMode
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -65,7 +66,7 @@ def shared_workbench() -> Workbench:
     show_logs(workbench.config.log)
     if workbench.config.metrics_port:
         try:
-            workbench.metrics.serve(workbench.config.metrics_port, workbench.config.metrics_address)
+            serve(workbench.metrics.registry, workbench.config.metrics_port, workbench.config.metrics_address)
         except CragError as error:  # shown in the sidebar; no reason not to start
             workbench.metrics.problem = str(error)
     return workbench

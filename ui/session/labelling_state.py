@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
 
-from crag_core.app.background_jobs import Job
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, shortened
 from crag_core.base.types.passages import ANSWERING
 from crag_core.decision.decide import evidence_of
 from crag_core.evaluators.policies import known_card
-from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.questions import (
     Expected,
@@ -26,14 +23,15 @@ from crag_core.experiments.labelled.questions import (
 )
 from crag_core.experiments.thresholds.nearest import nearest
 from crag_core.experiments.thresholds.threshold_board import deciding_scores
-from ui.session import access, app_state, run_job, tune_state
-from ui.session.tune_state import SetJob
+from ui.session import access, app_state, background, tune_state
+from ui.session.background import SetJob
 
 ROUND = 20
 """Questions that are labelled at a time."""
 _LONGEST_CHUNK = 900
 MOST_GRADED = 400
 _MOST_RUNS = 500
+_GRADING = "label_grading"
 
 
 @dataclass(frozen=True)
@@ -56,11 +54,6 @@ def current() -> Round | None:
     return found
 
 
-def _kept(name: str) -> LabelledSet:
-    kept = app_state.workbench().experiments
-    return LabelledSet(name, kept.load_set(name).questions if name in kept.set_names() else ())
-
-
 def from_history() -> tuple[UnlabelledQuestion, ...]:
     """What was asked last, each once. Raises `CragError`, also to whoever may not see what others asked."""
     access.require_administrator()
@@ -80,41 +73,24 @@ def begin(questions: tuple[UnlabelledQuestion, ...], into: str = "") -> None:
     """
     access.require_administrator()
     name = into or target()
-    known = {question.key for question in _kept(name).questions}
+    known = {question.key for question in tune_state.kept_set(name).questions}
     waiting = tuple(one for one in questions if one.key not in known)[:MOST_GRADED]
-    if not waiting or ((running := grading()) and running.is_running):
+    if not waiting or background.is_busy(_GRADING):
         st.session_state["label_problem"] = "" if waiting else "All of these have a label already."
         return
-    workbench, warming, turns = app_state.workbench(), app_state.warm_up(), run_job.turns()
-    pipeline = workbench.engine(tune_state.chosen(), observed=False)
-
-    def work(job: SetJob) -> SetProgress:
-        while warming.is_running and not job.cancel.wait(0.1):
-            pass
-        book = workbench.experiments.scores(workbench.conditions(pipeline, waiting))
-        job.progress = score(
-            waiting, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
-            on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(waiting),
-        )  # fmt: skip
-        return job.progress
-
-    warming.start()
+    background.start_grading(_GRADING, waiting, tune_state.chosen())
     st.session_state["label_pool"] = name, waiting
-    st.session_state["label_grading"] = started = Job(work, None)
-    started.start()
 
 
 def grading() -> SetJob | None:
-    found: SetJob | None = st.session_state.get("label_grading")
-    return found
+    return background.job(_GRADING)
 
 
 def take_graded() -> SetJob | None:
     """Where the grading has ended: choose the questions from what was graded, and return the job."""
-    done = grading()
-    if done is None or done.is_running:
+    done = background.take_ended(_GRADING)
+    if done is None:
         return None
-    st.session_state["label_grading"] = None
     tune_state.corpus.clear()  # documents may have come in meanwhile
     name, waiting = st.session_state.pop("label_pool")
     policy = app_state.policy()
@@ -156,7 +132,7 @@ def end() -> None:
 
 def rows(found: Round) -> list[dict[str, object]]:
     """Each question with its label so far, and its chunk with the highest score that `upper` is compared with."""
-    labels = {question.key: question.expected for question in _kept(found.name).questions}
+    labels = {question.key: question.expected for question in tune_state.kept_set(found.name).questions}
     return [
         {"label": word(labels[one.key]) if one.key in labels else None, "question": clean(one.question)}
         | _best_chunk(one)

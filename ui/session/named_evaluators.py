@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag_core.app.background_jobs import Job, LiveJobs
+from crag_core.app.background_jobs import Job
 from crag_core.app.calibration import calibrate, expected_seconds, sample_questions
 from crag_core.base.errors import CragError
 from crag_core.base.types.grades import EvaluatorCard
@@ -14,16 +14,10 @@ from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.questions import LabelledSet
-from ui.session import access, app_state, run_job
+from ui.session import access, app_state, background, run_job
 
 CalibrationJob = Job[str | SetProgress, KeptEvaluator]
 _FAILED = "calibration_failed"
-
-
-@st.cache_resource(show_spinner=False)
-def _live() -> LiveJobs[CalibrationJob]:
-    """By home and name of the evaluator: every session sees the same."""
-    return LiveJobs()
 
 
 def usable() -> tuple[EvaluatorCard, ...]:
@@ -65,39 +59,31 @@ def sample_size() -> int:
 
 
 def job(name: str) -> CalibrationJob | None:
-    """The calibration of an evaluator under way, or ended since somebody looked."""
-    return _live().get((str(app_state.settings().home), name))
+    """The calibration of an evaluator under way, in whatever session, or ended since somebody looked."""
+    return background.job(f"calibration_{name}", str(app_state.settings().home))
 
 
 @app_state.reporting()
 def start(name: str, labelled: LabelledSet | None) -> None:
     """For a callback: calibrate in the background, on a set over the indexed documents; None: on the sample."""
     access.require_administrator()
-    running = job(name)
-    if running and running.is_running:
-        return
     st.session_state.pop(_FAILED, None)
-    workbench, warming, turns = app_state.workbench(), app_state.warm_up(), run_job.turns()
+    workbench, turns = app_state.workbench(), run_job.turns()
 
     def work(job: CalibrationJob) -> KeptEvaluator:
-        while warming.is_running and not job.cancel.wait(0.1):
-            pass
         return calibrate(
             workbench, name, labelled, controls=job.controls, on_progress=job.tell, tell=job.tell, take_turn=turns
         )
 
-    warming.start()
-    started: CalibrationJob = Job(work, "Starting")
-    _live().add((str(app_state.settings().home), name), started)
-    started.start()
+    starting: str | SetProgress = "Starting"
+    background.start(f"calibration_{name}", work, starting, str(app_state.settings().home))
 
 
 def take_ended(name: str) -> None:
     """Before anything is drawn of it: one that has ended sets the sliders, or leaves what went wrong (`failure`)."""
-    ended = job(name)
-    if ended is None or ended.is_running:
+    ended = background.take_ended(f"calibration_{name}", str(app_state.settings().home))
+    if ended is None:
         return
-    _live().forget(ended)
     if ended.bug:
         raise ended.bug
     if ended.error:

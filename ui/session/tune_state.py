@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import streamlit as st
 
-from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.workbench import Choice
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError
-from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.graded import Case, Conditions, cases, conditions_of
 from crag_core.experiments.labelled.questions import (
@@ -31,12 +28,10 @@ from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.recommend import Recommendation, accept, choose
 from crag_core.experiments.thresholds.threshold_board import Board, Prices
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from ui.session import access, app_state, run_job
+from ui.session import access, app_state, background
+from ui.session.background import SetJob
 
 SAMPLE = "Sample questions"
-
-SetJob = Job[SetProgress | None, SetProgress]
-"""A labelled set on its way, graded or run whole."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +45,6 @@ class Seen:
     @property
     def missing(self) -> int:
         return len(self.labelled.questions) - len(self.graded)
-
-
-@st.cache_resource(show_spinner=False)
-def live_gradings() -> LiveJobs[SetJob]:
-    """By labels and evaluator."""
-    return LiveJobs()
 
 
 @st.cache_data(ttl=5, show_spinner=False, max_entries=20)
@@ -123,15 +112,20 @@ def own_label(question: str) -> Expected | None:
     return found.expected if found else None
 
 
+def kept_set(name: str) -> LabelledSet:
+    """Empty where there is none; raises `CragError`."""
+    kept = app_state.workbench().experiments
+    return LabelledSet(name, kept.load_set(name).questions if name in kept.set_names() else ())
+
+
 def own_set() -> LabelledSet:
     """As it is kept; empty where there is none, or it cannot be read."""
 
     def read() -> LabelledSet:
-        kept, name = app_state.workbench().experiments, own_name()
         try:
-            return LabelledSet(name, kept.load_set(name).questions if name in kept.set_names() else ())
+            return kept_set(own_name())
         except CragError:
-            return LabelledSet(name, ())
+            return LabelledSet(own_name(), ())
 
     return app_state.remembered("own_set", own_name(), read)
 
@@ -271,46 +265,24 @@ def calibration(of: Seen) -> tuple[Calibration | None, str]:
 
 def grading() -> SetJob | None:
     """The grading of this session's set by the sidebar's evaluator, if it goes on or has ended since."""
-    own: SetJob | None = st.session_state.get("tune_grading")
     found = labelled()
-    return own or (live_gradings().get(_key(found)) if found else None)
+    return background.job("tune_grading", _key(found) if found else None)
 
 
 @app_state.reporting()
 def start_grading() -> None:
     """For a callback: grade what is missing, in the background."""
     access.require_administrator()
-    found, running = labelled(), grading()
-    if found is None or (running and running.is_running):
-        return
-    workbench, warming, turns = app_state.workbench(), app_state.warm_up(), run_job.turns()
-    pipeline = workbench.engine(chosen(), observed=False)
-
-    def work(job: SetJob) -> SetProgress:
-        # At the very first start the documents are still on their way in, and they are among the conditions.
-        while warming.is_running and not job.cancel.wait(0.1):
-            pass
-        book = workbench.experiments.scores(workbench.conditions(pipeline, found.questions))
-        job.progress = score(
-            found.questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
-            on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(found.questions),
-        )  # fmt: skip
-        return job.progress
-
-    warming.start()
-    st.session_state["tune_grading"] = started = Job(work, None)
-    started.start()
-    live_gradings().add(_key(found), started)
+    if (found := labelled()) is not None:
+        background.start_grading("tune_grading", found.questions, chosen(), _key(found))
 
 
 def take_ended() -> SetJob | None:
     """The grading that has ended since the last redraw, put away, so that what it graded is seen; None without one."""
-    done = grading()
-    if done is None or done.is_running:
-        return None
-    st.session_state["tune_grading"] = None
-    live_gradings().forget(done)
-    corpus.clear()  # documents may have come in meanwhile
+    found = labelled()
+    done = background.take_ended("tune_grading", _key(found) if found else None)
+    if done is not None:
+        corpus.clear()  # documents may have come in meanwhile
     return done
 
 

@@ -21,14 +21,10 @@ _TYPED, _REFUSED = "evaluator_by_name", "evaluator_refused"
 def draw(policy: Policy) -> None:
     known = app_state.evaluators()
     evaluator = st.selectbox(
-        "Evaluator",
-        list(known),
-        format_func=lambda name: known[name].title if name in known else str(name),
-        key="evaluator",
-        bind="query-params",
-        on_change=app_state.start_thresholds,
+        "Evaluator", list(known), format_func=lambda name: known[name].title if name in known else str(name),
+        key="evaluator", bind="query-params", on_change=app_state.start_thresholds,
         help="Who grades each chunk against the question. Another evaluator grades at the next run.",
-    )
+    )  # fmt: skip
     if known[evaluator].calls_model and st.session_state["model"] == EXTRACTIVE:
         st.caption(":orange[:material/warning:] Needs a language model: choose one below.")
     elif not (policy.without_language_model() if st.session_state["model"] == EXTRACTIVE else policy).reads_grades:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import streamlit as st
 
 from crag_core.base.errors import CragError
@@ -82,14 +84,9 @@ def forget() -> None:
 
 @st.cache_data(ttl=5, show_spinner=False)
 def _kept(home: str) -> tuple[TunedPreset, ...]:
-    kept = app_state.workbench().experiments
-    found = []
-    try:
+    kept, found = app_state.workbench().experiments, []
+    with suppress(CragError):
         for name in kept.preset_names():
-            try:
+            with suppress(CragError):
                 found.append(kept.load_preset(name))
-            except CragError:
-                continue
-    except CragError:
-        return ()
     return tuple(found)

@@ -46,14 +46,10 @@ def draw(has_who: bool = True) -> None:
 def _draw_policy() -> None:
     policies = app_state.policies()
     name = st.selectbox(
-        "Policy",
-        list(policies),
-        format_func=lambda name: policies[name].title if name in policies else str(name),
-        key="policy",
-        bind="query-params",
-        on_change=app_state.start_policy,
+        "Policy", list(policies), format_func=lambda name: policies[name].title if name in policies else str(name),
+        key="policy", bind="query-params", on_change=app_state.start_policy,
         help="How the scores of the chunks become one decision, and what each decision does.",
-    )
+    )  # fmt: skip
     st.caption(plain(policies[name].summary))
     if policies[name].without_model and st.session_state["model"] == EXTRACTIVE:
         st.caption(f":orange[:material/warning:] No language model: {plain(policies[name].without_model)}")
@@ -78,16 +74,9 @@ def _draw_thresholds() -> None:
     else:
         _threshold_slider("Thresholds, lower and upper", (start.lower, start.upper), app_state.THRESHOLDS, _MOVED)
     st.slider(
-        "Sentence cut-off",
-        0.0,
-        1.0,
-        start.cutoff,
-        0.01,
-        key="strips",
-        bind="query-params",
-        on_change=current_run.slide,
-        help="Where the policy refines, only sentences that score above it are kept.",
-    )
+        "Sentence cut-off", 0.0, 1.0, start.cutoff, 0.01, key="strips", bind="query-params",
+        on_change=current_run.slide, help="Where the policy refines, only sentences that score above it are kept.",
+    )  # fmt: skip
     _draw_limit(start)
     policy = app_state.policy()
     if told := cutoff_source(app_state.policies()[policy.name], known_card(OWN_JUDGE)):
@@ -108,17 +97,9 @@ def _draw_thresholds() -> None:
 
 def _threshold_slider(label: str, start: float | tuple[float, float], key: str, hint: str) -> None:
     st.slider(
-        label,
-        0.0,
-        1.0,
-        start,
-        0.005,
-        format="%.3g",
-        key=key,
-        bind="query-params",
-        on_change=current_run.slide,
+        label, 0.0, 1.0, start, 0.005, format="%.3g", key=key, bind="query-params", on_change=current_run.slide,
         help=hint,
-    )
+    )  # fmt: skip
 
 
 _LIMITS = (*range(1, 21), 30, 50)
@@ -128,15 +109,10 @@ def _draw_limit(start: Policy) -> None:
     first, now = start.refinement.top or app_state.NO_LIMIT, st.session_state[app_state.SENTENCES]
     numbers = sorted({*_LIMITS, first, now} - {app_state.NO_LIMIT})
     st.select_slider(
-        "Sentences kept, at most",
-        [*numbers, app_state.NO_LIMIT],
-        first,
-        format_func=app_state.limit_title,
-        key=app_state.SENTENCES,
-        bind="query-params",
-        on_change=current_run.slide,
+        "Sentences kept, at most", [*numbers, app_state.NO_LIMIT], first, format_func=app_state.limit_title,
+        key=app_state.SENTENCES, bind="query-params", on_change=current_run.slide,
         help="Where the policy refines, the best so many of the documents are kept, and as many of the web.",
-    )
+    )  # fmt: skip
 
 
 def cutoff_source(policy: Policy, scorer: EvaluatorCard) -> str:
@@ -161,21 +137,16 @@ def _draw_presets(policy: Policy, described: tuple[Preset, ...], tuned: tuple[Tu
     with st.popover("Presets", icon=":material/bookmarks:", type="tertiary"):
         for mine in tuned:
             st.button(
-                f"{plain(mine.name)}: {' and '.join(readable(mine.lower, mine.upper))}",
-                key=f"tuned_{mine.name}",
-                on_click=presets.use,
-                args=(mine,),
-                icon=":material/bookmark:",
-            )
+                f"{plain(mine.name)}: {' and '.join(readable(mine.lower, mine.upper))}", key=f"tuned_{mine.name}",
+                on_click=presets.use, args=(mine,), icon=":material/bookmark:",
+            )  # fmt: skip
             st.caption(plain(f"Tuned with {mine.questions} questions of {mine.labelled}: {mine.reason}."))
         for preset in described:
             name, at = preset.name.replace("-", " ").capitalize(), readable(preset.lower, preset.upper)
             st.button(
-                f"{plain(name)}: {' and '.join(at)}",
-                key=f"preset_{preset.name}",
-                on_click=_set_thresholds,
+                f"{plain(name)}: {' and '.join(at)}", key=f"preset_{preset.name}", on_click=_set_thresholds,
                 args=(policy.preset(preset.name),),
-            )
+            )  # fmt: skip
             st.caption(plain(preset.note))
 
 
@@ -207,13 +178,11 @@ def _draw_collection() -> None:
         st.session_state.pop("collection", None)
         return
     st.selectbox(
-        "Search in",
-        list(dict.fromkeys(("", *names, chosen))),
-        format_func=lambda name: clean(name) if name else "All collections",
-        key="collection",
+        "Search in", list(dict.fromkeys(("", *names, chosen))),
+        format_func=lambda name: clean(name) if name else "All collections", key="collection",
         persist_state="session",
         help="Documents are put into collections on the Documents page. The next run searches there.",
-    )
+    )  # fmt: skip
     if chosen and chosen not in names:
         st.caption(f":orange[:material/warning: {plain(chosen)} (not there now)]")
 
@@ -227,12 +196,9 @@ def _draw_writer(models: Models) -> None:
     st.selectbox(
         "Answers written by",
         list(dict.fromkeys((*models.choices, *([wanted] if wanted else []), st.session_state["model"]))),
-        format_func=app_state.called,
-        key="model",
-        persist_state="session",
-        on_change=st.rerun,
+        format_func=app_state.called, key="model", persist_state="session", on_change=st.rerun,
         help="A model of your own server, or plain quotations of the best sentences.",
-    )
+    )  # fmt: skip
     chosen = st.session_state["model"]
     if why := app_state.unavailable_reason(chosen, models):
         st.caption(f":orange[:material/warning: {plain(app_state.called(chosen))} ({why})]")
@@ -245,28 +211,19 @@ def _draw_writer(models: Models) -> None:
 
 def _draw_web_mode() -> None:
     st.segmented_control(
-        "Web search",
-        list(_WEB_MODES),
-        format_func=lambda mode: _WEB_MODES[WebMode(mode)],
-        default=WebMode(app_state.settings().web),
-        required=True,
-        key="web",
-        persist_state="session",
+        "Web search", list(_WEB_MODES), format_func=lambda mode: _WEB_MODES[WebMode(mode)],
+        default=WebMode(app_state.settings().web), required=True, key="web", persist_state="session",
         help="Auto searches when the policy asks for it. Ask first shows the exact query before it is sent.",
-    )
+    )  # fmt: skip
 
 
 def _draw_doubtful() -> None:
     st.segmented_control(
-        "If doubtful",
-        list(Doubtful),
-        format_func=lambda one: app_state.DOUBTFUL_TITLES[Doubtful(one)],
-        default=app_state.policies()[st.session_state["policy"]].doubtful,
-        required=True,
-        key=app_state.DOUBTFUL,
+        "If doubtful", list(Doubtful), format_func=lambda one: app_state.DOUBTFUL_TITLES[Doubtful(one)],
+        default=app_state.policies()[st.session_state["policy"]].doubtful, required=True, key=app_state.DOUBTFUL,
         bind="query-params",
         help="Show the nearest sentences, or only that the documents do not answer it. Neither counts as an answer.",
-    )
+    )  # fmt: skip
 
 
 # --- health -----------------------------------------------------------------------------------------------------------
@@ -363,15 +320,13 @@ def _web() -> Health:
 def _troubles() -> tuple[Health, ...]:
     """What works in the background, only where it does not."""
     workbench = app_state.workbench()
-    cache = workbench.cache.problem if workbench.cache else ""
-    audit = workbench.audit.problem if workbench.audit else ""
-    found = (
-        ("Grade cache", cache),
-        ("History", workbench.history.problem),
-        ("Audit log", audit),
-        ("Metrics", workbench.metrics.problem),
-    )
-    return tuple(Health(name, False, problem) for name, problem in found if problem)
+    parts = {
+        "Grade cache": workbench.cache,
+        "History": workbench.history,
+        "Audit log": workbench.audit,
+        "Metrics": workbench.metrics,
+    }
+    return tuple(Health(name, False, part.problem) for name, part in parts.items() if part and part.problem)
 
 
 def _store() -> Health:

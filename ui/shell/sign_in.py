@@ -150,14 +150,15 @@ def check_provider(provider: Provider) -> None:
         found = run(ask())
     except http_guard.NotAsked as error:
         raise _unavailable(provider, f"it {error}", _SET) from error
-    except httpx.HTTPStatusError as error:
-        raise _unavailable(provider, f"it answers with the status {error.response.status_code}") from error
-    except httpx.TimeoutException as error:
-        raise _unavailable(provider, f"it has not answered within {_PATIENCE:.0f} seconds") from error
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise _unavailable(provider, "it does not answer") from error
-    except (ValueError, RecursionError) as error:
-        raise _unavailable(provider, "what it says is no description of a provider") from error
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
+        why = "what it says is no description of a provider"
+        if isinstance(error, httpx.HTTPStatusError):
+            why = f"it answers with the status {error.response.status_code}"
+        elif isinstance(error, httpx.TimeoutException):
+            why = f"it has not answered within {_PATIENCE:.0f} seconds"
+        elif isinstance(error, httpx.HTTPError | httpx.InvalidURL):
+            why = "it does not answer"
+        raise _unavailable(provider, why) from error
     has = found if isinstance(found, dict) else {}
     missing = [key for key in _NEEDED if not isinstance(has.get(key), str) or not has[key]]
     if missing:

@@ -10,8 +10,9 @@ from crag_core.base.text.display import counted
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.labelled.questions import LabelledSet
 from ui.session import access, app_state, tune_state
+from ui.session.background import SetJob
 from ui.session.fragments import ticking
-from ui.session.tune_state import Seen, SetJob
+from ui.session.tune_state import Seen
 from ui.shell.text import plain
 
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from crag_core.app.choice import Choice, Request, choose
 from crag_core.app.cli.documents import take_over
-from crag_core.app.cli.options import STREAM, add_choice, check_collection, with_thresholds
-from crag_core.app.configuration_text import choose, plain_choice
-from crag_core.app.workbench import Choice, Workbench
+from crag_core.app.cli.options import STREAM, add_choice, check_collection
+from crag_core.app.workbench import Workbench
 from crag_core.base.errors import UnknownName, WrongUse, as_typed
 from crag_core.base.text.display import clean
 from crag_core.base.types.answers import AnswerState
@@ -60,18 +60,11 @@ def ask(options: argparse.Namespace) -> int:
     workbench = Workbench()
     show_logs(workbench.config.log)
     take_over(workbench.store)
-    choice = _plain(options, workbench) if options.plain else _corrective(options, workbench)
+    choice = choose(workbench, Request.of(options))
     pinned = _find_documents(workbench, options.pin)
     check_collection(options.collection, workbench)
-    choice = replace(
-        choice,
-        policy=choice.policy.without_retrieval() if pinned and not options.search_too else choice.policy,
-        web=WebMode(options.web),
-        top_k=options.top_k or choice.top_k,
-        pinned=pinned,
-        search_too=options.search_too,
-        collection=options.collection,
-    )
+    policy = choice.policy.without_retrieval() if pinned and not options.search_too else choice.policy
+    choice = replace(choice, policy=policy, pinned=pinned, search_too=options.search_too)
     if not options.json:
         print(_cost(choice, workbench.config.support), file=sys.stderr)
     workbench.servers.check(choice.model)
@@ -103,25 +96,6 @@ def _run_before(run_id: str, workbench: Workbench) -> Trace:
             hint="The application shows its id under Run; a run of this command is given as its file of --json.",
         )
     return found
-
-
-def _corrective(options: argparse.Namespace, workbench: Workbench) -> Choice:
-    choice = choose(workbench, options.policy, options.evaluator, options.model, options.preset)
-    policy = with_thresholds(choice.policy, options)
-    return replace(choice, policy=policy.with_doubtful(Doubtful(options.doubtful or policy.doubtful)))
-
-
-def _plain(options: argparse.Namespace, workbench: Workbench) -> Choice:
-    """Raises `WrongUse` for options that would change nothing."""
-    given = {name: getattr(options, name) for name in ("policy", "preset", "evaluator", "lower", "upper", "doubtful")}
-    idle = [f"--{name}" for name, value in given.items() if value is not None]
-    idle += ["--web"] * (options.web != WebMode.OFF)
-    if idle:
-        raise WrongUse(
-            f"--plain grades nothing and searches no web: {', '.join(idle)} would change nothing.",
-            hint="Leave out either.",
-        )
-    return plain_choice(options.model or workbench.config.model or EXTRACTIVE, workbench.config.top_k)
 
 
 def _question(text: str) -> str:

@@ -12,9 +12,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from crag_core.app.choice import KEYS, Configuration, read_configurations
 from crag_core.app.cli.options import Opened, add_set, count, interruptible, open_set, search_in, write_file
 from crag_core.app.cli.tune import Progress
-from crag_core.app.configuration_text import KEYS, Configuration, read_configurations
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import CragError
 from crag_core.evaluators.policies import DEFAULT, PLAIN

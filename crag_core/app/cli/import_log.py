@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from crag_core.app import retrieval_logs
-from crag_core.app.cli.options import STREAM, add_choice, interruptible, with_thresholds, write_file
+from crag_core.app.choice import Request, choose
+from crag_core.app.cli.options import STREAM, add_choice, interruptible, write_file
 from crag_core.app.cli.tune import Progress
-from crag_core.app.configuration_text import choose
 from crag_core.app.retrieval_logs import Imported, judged
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord, CragError, UnknownName, WrongUse
@@ -100,8 +99,7 @@ def _kept(found: Imported) -> str:
 
 
 def _stages(found: Imported, options: argparse.Namespace, workbench: Workbench) -> None:
-    choice = choose(workbench, options.policy, options.evaluator, options.model, options.preset)
-    choice = replace(choice, policy=with_thresholds(choice.policy, options))
+    choice = choose(workbench, Request.of(options))
     engine, questions = workbench.engine(choice, observed=False), gradable(found.log)
     conditions = workbench.conditions(engine, questions)
     controls = Controls()

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crag_core.app.calibration import apart
+from crag_core.app.choice import with_thresholds as with_thresholds
 from crag_core.app.workbench import Workbench
-from crag_core.base.errors import BadRecord, UnknownName, WrongUse
-from crag_core.decision.policy import Policy
+from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.cascade import SHOWN_FORM
 from crag_core.evaluators.policies import DEFAULT
@@ -90,15 +90,6 @@ def count(text: str) -> int:
 def limit(text: str) -> int:
     """0: no limit."""
     return 0 if text == "all" else count(text)
-
-
-def with_thresholds(policy: Policy, options: argparse.Namespace) -> Policy:
-    """`policy` with the thresholds that the options give; raises `WrongUse` where the policy may not have them."""
-    try:
-        policy = policy.with_thresholds(options.lower, options.upper, options.cutoff)
-    except ValueError as error:
-        raise WrongUse(f"{error}.") from None
-    return policy if options.sentences is None else policy.with_limit(options.sentences or None)
 
 
 # --- labelled sets ----------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from crag_core.app.choice import Request, choose
 from crag_core.app.cli.options import (
     Opened,
     add_choice,
@@ -22,10 +23,8 @@ from crag_core.app.cli.options import (
     open_set,
     search_in,
     share,
-    with_thresholds,
     write_file,
 )
-from crag_core.app.configuration_text import choose
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import CragError, WrongUse
 from crag_core.base.serialization import to_plain
@@ -134,12 +133,11 @@ def tune(options: argparse.Namespace) -> int:
 def grade(options: argparse.Namespace) -> Graded:
     """Open the set, grade what is not graded yet, and put it under the chosen policy."""
     workbench = Workbench()
-    choice = choose(workbench, options.policy, options.evaluator, options.model, options.preset)
-    policy, top_k = with_thresholds(choice.policy, options), options.top_k or choice.top_k
+    choice = choose(workbench, Request.of(options))
     opened = open_set(options.set, workbench)
     workbench, questions = opened.workbench, opened.labelled.questions
     collection = search_in(options.collection, opened.labelled, workbench)
-    choice = replace(choice, policy=policy, top_k=top_k, collection=collection)
+    choice = replace(choice, collection=collection)
     engine, controls = workbench.engine(choice, observed=False), Controls()
     conditions = workbench.conditions(engine, questions)
     log = workbench.experiments.scores(conditions)

@@ -85,11 +85,11 @@ def name_of(address: URL) -> str:
 
 
 def hide_password(text: str, address: URL) -> str:
-    """In what a server or a driver says."""
+    """And the name of the user, in what a server or a driver says."""
     for secret in (address.password, address.query.get("password")):
         if secret:
             text = text.replace(str(secret), "…")
-    return text
+    return re.sub(rf"\b{re.escape(address.username)}\b", "…", text) if address.username else text
 
 
 @contextmanager

@@ -88,7 +88,6 @@ class ModelEvaluator:
     card: ClassVar[EvaluatorCard]
 
     def __init__(self, model: LanguageModel, prompts: Prompts | None = None) -> None:
-        """`prompts` None: the shipped ones."""
         self._model = model
         self._inquiry = self.inquiry(prompts or shipped())
 
@@ -127,7 +126,6 @@ def _split(passages: Sequence[Passage], most: int) -> list[Group]:
 
 
 def _failure(message: tuple[Grade, ...]) -> str:
-    """What was wrong with a reply; for which document, unless it is the same for all."""
     if len({grade.cause for grade in message}) == 1:
         return message[0].cause
     return "; ".join(f"document {n}: {grade.cause}" for n, grade in enumerate(message, start=1) if grade.cause)
@@ -140,7 +138,6 @@ def _joined(first: tuple[Grade, ...], second: tuple[Grade, ...]) -> tuple[Grade,
 
 
 def _chosen(first: Grade, second: Grade, takes_second: bool) -> Grade:
-    """One of two attempts' grades, with what both cost and, if both failed, both raw replies."""
     grade = second if takes_second else first
     if grade.score is None:
         raw = f"{first.raw}\n--- asked again ---\n{second.raw or ''}"

@@ -35,7 +35,6 @@ class LLMLogprobEvaluator:
     )
 
     def __init__(self, model: LanguageModel, prompts: Prompts | None = None) -> None:
-        """`prompts` None: the shipped ones."""
         self._model = model
         self._prompts = prompts or shipped()
 

@@ -32,7 +32,6 @@ class ModelName:
 
     @property
     def short(self) -> str:
-        """As it is shown: of a folder the last part."""
         name = self.source.rpartition("/")[2] if self.is_folder else self.source
         return (name or self.source) + (f"@{self.revision[:12]}" if self.revision else "")
 
@@ -41,7 +40,6 @@ class ModelName:
 
 
 def is_named(evaluator: str) -> bool:
-    """Whether this names a model of somebody else, rightly or not."""
     return evaluator.startswith(PREFIX)
 
 

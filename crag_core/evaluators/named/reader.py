@@ -114,7 +114,7 @@ def _check(files: ModelFiles) -> str:
     if files.has(ADAPTER):
         hint = "Merge it into that model, and save the whole in a folder of its own."
         raise _cannot(f"an adapter ({ADAPTER}), which changes another model", hint)
-    files.check_weights()
+    _ = files.busy_parameters  # raises without safetensors
     kind = str(files.config.get("model_type", ""))
     if files.config.get("auto_map") and kind not in CONFIG_MAPPING:
         raise _cannot(f"its model type {kind!r} needs code of its own, which is not run")
@@ -180,7 +180,6 @@ def _use_half_of_the_cores() -> None:
 
 @contextmanager
 def failing(files: ModelFiles) -> Iterator[None]:
-    """The libraries underneath raise nearly anything for a model that is broken."""
     try:
         yield
     except (EvaluatorUnavailable, Stopped):

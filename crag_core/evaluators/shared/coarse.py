@@ -29,16 +29,13 @@ _OVERLAP = 64
 
 @dataclass(frozen=True)
 class Curve:
-    """A probability from a cosine: logistic, with odds of 1 at `middle`."""
+    """Log-odds from a cosine: 0 at `middle`."""
 
     middle: float
     slope: float
 
     def odds(self, cosine: float) -> float:
         return self.slope * (cosine - self.middle)
-
-    def at(self, cosine: float) -> float:
-        return chance(self.odds(cosine))
 
 
 ON_SUBJECT = Curve(middle=0.8071, slope=71.6)
@@ -76,8 +73,8 @@ def _scripts(text: str) -> set[str]:
 
 def judge(cosine: float) -> tuple[float, float]:
     """Probabilities of answering and topical, from a cosine less its `level`."""
-    topical = ON_SUBJECT.at(cosine)
-    return topical * ANSWERS.at(cosine), topical
+    topical = chance(ON_SUBJECT.odds(cosine))
+    return topical * chance(ANSWERS.odds(cosine)), topical
 
 
 def judge_sentences(cosines: Sequence[float]) -> list[float]:
@@ -113,13 +110,13 @@ def _grade(unread: Grade, asked: Asked, text: str, scored_by: Sequence[str], can
     seen = asked.compare(text, cancel)
     if seen is None:
         return unread
-    answering, topical = judge(seen.cosine - level(asked.question, text)) if seen.windows else (0.0, 0.0)
-    reason = f"{CAUTION}: similarity {seen.cosine:.2f}, answering {answering:.2f}, topical {topical:.2f}{seen.cut}"
+    answering, topical = judge(seen.cosine - level(asked.question, text)) if seen.is_text else (0.0, 0.0)
     parts = ((ANSWERING, answering), (TOPICAL, topical))
-    score = fmean(value for name, value in parts if name in scored_by)
-    if not seen.windows:
-        return replace(unread, score=score, reason="no text", parts=parts, cause="")
-    return replace(unread, score=score, reason=reason, parts=parts, cause="", coarse=True, caution=CAUTION)
+    found = replace(unread, score=fmean(value for name, value in parts if name in scored_by), parts=parts, cause="")
+    if not seen.is_text:
+        return replace(found, reason="no text")
+    reason = f"{CAUTION}: similarity {seen.cosine:.2f}, answering {answering:.2f}, topical {topical:.2f}{seen.cut}"
+    return replace(found, reason=reason, coarse=True, caution=CAUTION)
 
 
 def score_unread(question: str, strips: Sequence[Strip], texts: Mapping[str, str], cancel: Cancel) -> tuple[Strip, ...]:
@@ -145,8 +142,8 @@ def _score(chunk: Sequence[Strip], text: str, asked: Asked, cancel: Cancel) -> I
     whole = asked.compare(text, cancel)
     if whole is None:
         return ()
-    holds, _ = judge(whole.cosine - level(asked.question, text)) if whole.windows else (0.0, 0.0)
-    seen = [(strip, found) for strip in chunk if (found := asked.compare(strip.text, cancel)) and found.windows]
+    holds, _ = judge(whole.cosine - level(asked.question, text)) if whole.is_text else (0.0, 0.0)
+    seen = [(strip, found) for strip in chunk if (found := asked.compare(strip.text, cancel)) and found.is_text]
     scores = judge_sentences([found.cosine - level(asked.question, strip.text) for strip, found in seen])
     return zip([strip.id for strip, _ in seen], (holds * score for score in scores), strict=True)
 
@@ -156,10 +153,10 @@ def _score(chunk: Sequence[Strip], text: str, asked: Asked, cancel: Cancel) -> I
 
 @dataclass(frozen=True)
 class Seen:
-    """The cosine of a question and the nearest window of a text; `cut` says what was left out. No windows: no text."""
+    """The cosine of a question and the nearest window of a text; `cut` says what was left out."""
 
     cosine: float
-    windows: int
+    is_text: bool
     cut: str = ""
 
 
@@ -172,10 +169,8 @@ class Asked:
         pieces = self._reader.pieces(question)
         if not self._reader.knows(pieces):
             raise EvaluatorUnavailable("The multilingual embedding does not know most signs of this question.")
-        read = pieces.ids[: self._reader.room]
-        self._cut = (
-            f", question cut at {len(read)} of its {len(pieces.ids)} tokens" if len(read) < len(pieces.ids) else ""
-        )
+        read, count = pieces.ids[: self._reader.room], len(pieces.ids)
+        self._cut = f", question cut at {len(read)} of its {count} tokens" if len(read) < count else ""
         self._vector = self._reader.embed(QUESTION, read)
 
     def compare(self, text: str, cancel: Cancel) -> Seen | None:
@@ -190,4 +185,4 @@ class Asked:
                 raise Stopped("Stopped by you.")
             cosines.append(float(self._reader.embed(TEXT, window.ids) @ self._vector))
         cut = f", best of the first {MOST_WINDOWS} of {len(windows)} windows" if len(windows) > MOST_WINDOWS else ""
-        return Seen(max(cosines, default=0.0), len(cosines), cut + self._cut)
+        return Seen(max(cosines, default=0.0), bool(cosines), cut + self._cut)

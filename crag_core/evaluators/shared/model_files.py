@@ -8,10 +8,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from crag_core.base.errors import BadRecord, EvaluatorUnavailable
 from crag_core.base.serialization import from_plain
+
+SETTINGS, MODEL, EMBEDDER = "evaluator.json", "model.onnx", "embedder.onnx"
+TOKENIZER, RARITY = "tokenizer.json", "rarity.json"
+VERSION = 4
+"""Of the shape of evaluator.json."""
+FRAME = 3  # the pieces [CLS], [SEP] and [SEP] around passage and question
+_HINT = "Restore data/models/retrieval-evaluator from the repository."
 
 
 @dataclass(frozen=True)
@@ -24,14 +30,6 @@ class Rarity:
     def idf(self, word: str) -> float:
         """Inverse document frequency: log((N + 1) / (n + 1))."""
         return math.log((self.documents + 1) / (self.words.get(word, 0) + 1))
-
-
-SETTINGS, MODEL, EMBEDDER = "evaluator.json", "model.onnx", "embedder.onnx"
-TOKENIZER, RARITY = "tokenizer.json", "rarity.json"
-VERSION = 4
-"""Of the shape of evaluator.json."""
-FRAME = 3  # the pieces [CLS], [SEP] and [SEP] around passage and question
-_HINT = "Restore data/models/retrieval-evaluator from the repository."
 
 
 @dataclass(frozen=True)
@@ -121,9 +119,11 @@ class ModelSettings:
 def parse_settings(data: bytes) -> ModelSettings:
     """Raises `EvaluatorUnavailable` for what evaluator.json must not be."""
     try:
-        return from_plain(ModelSettings, _load_json(data), SETTINGS)
+        return from_plain(ModelSettings, json.loads(data), SETTINGS)
     except BadRecord as error:
         raise unusable(str(error)) from error
+    except RecursionError as error:
+        raise unusable(f"{SETTINGS}: expected a few levels, found a deeply nested file") from error
     except ValueError as error:
         raise unusable(f"{SETTINGS}: {error}") from error
 
@@ -131,15 +131,13 @@ def parse_settings(data: bytes) -> ModelSettings:
 def parse_rarity(data: bytes) -> Rarity:
     """Raises `EvaluatorUnavailable` unless it holds {"documents": N, "words": {word: n, …}} with 0 <= n <= N."""
     try:
-        found = _load_json(data)
-    except ValueError as error:
-        raise unusable(f"{RARITY}: {error}") from error
-    keys = set(found) if isinstance(found, dict) else set()
-    documents, known = (found["documents"], found["words"]) if keys == {"documents", "words"} else (None, None)
-    if not (type(documents) is int and isinstance(known, dict)):
-        raise unusable(f"{RARITY}: expected a number of documents, and words")
-    if not all(type(count) is int and 0 <= count <= documents for count in known.values()):
-        raise unusable(f"{RARITY}: expected for each word a number from 0 to {documents}")
+        found = json.loads(data)
+        documents, known = found["documents"], found["words"]
+        is_sound = all(type(count) is int and 0 <= count <= documents for count in known.values())
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        is_sound = False
+    if not is_sound:
+        raise unusable(f"{RARITY}: expected a number of documents, and for each word a number up to it")
     return Rarity(documents, known)
 
 
@@ -156,29 +154,18 @@ def read_file(folder: Path, name: str) -> bytes:
 
 def read_checked(folder: Path, settings: ModelSettings) -> dict[str, bytes]:
     """Each file of `settings` by its name; raises `EvaluatorUnavailable` unless it has the digest written there."""
-    return {name: _read_checked(folder, name, expected) for name, expected in settings.files.items()}
-
-
-def _read_checked(folder: Path, name: str, expected: str) -> bytes:
-    data = read_file(folder, name)
-    found = hashlib.sha256(data).hexdigest()
-    if found != expected:
-        raise EvaluatorUnavailable(
-            f"The trained evaluator is altered: expected {name} with sha256 {expected[:16]}…, found {found[:16]}….",
-            hint=_HINT,
-        )
-    return data
+    files = {name: read_file(folder, name) for name in settings.files}
+    for name, expected in settings.files.items():
+        found = hashlib.sha256(files[name]).hexdigest()
+        if found != expected:
+            raise EvaluatorUnavailable(
+                f"The trained evaluator is altered: expected {name} with sha256 {expected[:16]}…, found {found[:16]}….",
+                hint=_HINT,
+            )
+    return files
 
 
 def unusable(found: str) -> EvaluatorUnavailable:
     """The error for files that are as evaluator.json says, and still do not do: `found` begins with the file's name."""
     first = found.strip().splitlines()[0].rstrip(".")
     return EvaluatorUnavailable(f"The trained evaluator cannot be used: {first[:300]}.", hint=_HINT)
-
-
-def _load_json(data: bytes) -> Any:
-    """Raises `ValueError` for text that is no JSON, or not JSON that Python can hold."""
-    try:
-        return json.loads(data)
-    except RecursionError as error:
-        raise ValueError("expected a few levels, found a deeply nested file") from error

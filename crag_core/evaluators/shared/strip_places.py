@@ -19,7 +19,6 @@ from crag_core.evaluators.shared.pair_encoder import (
 )
 
 _NOWHERE = -30.0
-"""Log-odds of a strip without a piece."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,5 @@ def chances(texts: Sequence[StripText], reader: PairReader, asked: Pieces, cance
 
 
 def _within(pieces: Pieces, strip: Strip, start: int) -> list[int]:
-    """Which pieces lie in the strip; they begin at `start` in its passage."""
     first, last = strip.start - start, strip.end - start
     return [at for at, (a, b) in enumerate(pieces.offsets) if a < last and b > first]

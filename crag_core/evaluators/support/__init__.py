@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from crag_core.base.protocols import SupportMeter
+from collections.abc import Callable
+from pathlib import Path
+
+from crag_core.base.errors import ModelMissing
+from crag_core.base.prompts.messages import Prompts
+from crag_core.base.protocols import LanguageModel, SupportMeter
 from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.evaluators.support.minicheck import MiniCheckSupport
-from crag_core.evaluators.support.parts import SupportParts
 from crag_core.evaluators.support.words import WordSupport
 from crag_core.trace.grounding.checkers import Checker, checker_of
 
 
-def open_support(setting: str, parts: SupportParts) -> SupportMeter:
-    """Who checks answers by CRAG_SUPPORT; loads nothing heavy. Raises `ModelMissing` where the model is unknown."""
+def open_support(
+    setting: str,
+    trained: Path,
+    stop_words: frozenset[str],
+    open_model: Callable[[str], LanguageModel | None],
+    prompts: Prompts | None = None,
+) -> SupportMeter:
+    """Who checks answers by CRAG_SUPPORT; loads nothing heavy. Raises `ModelMissing` where the model is unknown.
+
+    `trained` is the folder of our own model, `open_model` gives the language model of "ollama/NAME" and the like.
+    """
     checker = checker_of(setting)
     if checker is Checker.WORDS:
-        return WordSupport(parts.trained, parts.stop_words)
-    model = parts.model_for(setting)
+        return WordSupport(trained, stop_words)
+    model = open_model(setting)
+    if model is None:
+        raise ModelMissing(f"{setting!r} is no language model that checks answers.", hint="Set CRAG_SUPPORT.")
     if checker is Checker.MINICHECK:
-        return MiniCheckSupport(model, parts.stop_words)
-    return ModelSupport(model, parts.stop_words, parts.prompts)
+        return MiniCheckSupport(model, stop_words)
+    return ModelSupport(model, stop_words, prompts)

@@ -14,7 +14,7 @@ from crag_core.base.prompts.delimiters import harmless
 from crag_core.base.protocols import Backing, Cancel, LanguageModel, Messages, Piece
 from crag_core.base.types.steps import Usage
 from crag_core.evaluators.shared.yes_no import yes_or_no
-from crag_core.evaluators.support.parts import claims_in, fitting, nearest, passages_of, whole
+from crag_core.evaluators.support.parts import claims_in, fitting, in_order, nearest, whole
 from crag_core.trace.grounding.citation_check import WEAK, Evidence
 
 PROMPT = "Document: {document}\nClaim: {claim}"
@@ -39,11 +39,11 @@ class MiniCheckSupport:
         """One a sentence of an answer, in order; all calls at once, as far as the model allows."""
         evidence = Evidence(tuple(pieces))
         found, claims = claims_in(sentences, evidence, self._stop_words)
-        chats = [asked(claim.text, [evidence.pieces[at] for at in fitting(claim, evidence)]) for claim in claims]
+        chats = [asked(claim.text, fitting(claim, evidence)) for claim in claims]
         for claim, (score, usage) in zip(claims, self._scores(chats, cancel), strict=True):
             near = nearest(claim, evidence) if score is not None and score >= WEAK else ()
             found[claim.place] = Backing(score, near, usage)
-        return tuple(found.get(place, Backing(None)) for place in range(len(sentences)))
+        return in_order(found, sentences)
 
     def _scores(self, chats: Sequence[Messages], cancel: Cancel) -> list[tuple[float | None, Usage]]:
         """By log probabilities, else by what the model writes; raises what kept any reply from coming."""
@@ -52,17 +52,18 @@ class MiniCheckSupport:
         try:
             return [(yes_or_no(reply).share, reply.usage) for reply in whole(self._model.first_tokens(chats, cancel))]
         except NoLogProbabilities:
-            pass
-        return [(said(reply.text), reply.usage) for reply in whole(self._model.complete_all(chats, cancel))]
+            return [(said(reply.text), reply.usage) for reply in whole(self._model.complete_all(chats, cancel))]
 
 
 def asked(claim: str, pieces: Sequence[Piece]) -> Messages:
     """The documented prompt; document and claim cannot begin a line of it themselves."""
-    document = "\n".join(passages_of(pieces))
+    texts: dict[int, list[str]] = {}
+    for piece in pieces:
+        texts.setdefault(piece.excerpt, []).append(" ".join(piece.text.split()))
+    document = "\n".join(" ".join(found) for found in texts.values())
     return (("user", PROMPT.format(document=harmless(document), claim=harmless(" ".join(claim.split())))),)
 
 
 def said(reply: str) -> float | None:
-    """1 for yes, 0 for no, None for anything else."""
     match = _YES_NO.match(reply)
     return float(match[1].lower() == "yes") if match else None

@@ -1,14 +1,12 @@
-"""What those who check answers share: what they are built from, which sentences are claims, which evidence is near."""
+"""What those who check answers share: which sentences are claims, and which evidence is near."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from crag_core.base.errors import ModelMissing
-from crag_core.base.prompts.messages import JUDGED_CHARACTERS, JUDGED_ROOM, Prompts, shipped
-from crag_core.base.protocols import Backing, LanguageModel, Piece, Reply
+from crag_core.base.prompts.messages import JUDGED_CHARACTERS, JUDGED_ROOM
+from crag_core.base.protocols import Backing, Piece, Reply
 from crag_core.trace.grounding.citation_check import Evidence, match, quoted
 from crag_core.trace.grounding.claims import claim_of, content_of, is_prose
 from crag_core.trace.grounding.quoted_answer import cited_in
@@ -19,31 +17,17 @@ MOST = 200
 _TAGS = 40  # bytes around a piece of evidence: its number, and what it stands between
 
 
-@dataclass(frozen=True)
-class SupportParts:
-    """`trained` is the folder of our own model, `open_model` gives the language model of "ollama/NAME" and the like."""
-
-    trained: Path
-    stop_words: frozenset[str]
-    open_model: Callable[[str], LanguageModel | None]
-    prompts: Prompts = field(default_factory=shipped)
-
-    def model_for(self, setting: str) -> LanguageModel:
-        model = self.open_model(setting)
-        if model is None:
-            message = f"{setting!r} is no language model that checks answers."
-            raise ModelMissing(message, hint="Set CRAG_SUPPORT.")
-        return model
-
-
 def whole(replies: Sequence[Reply | Exception]) -> list[Reply]:
     """All replies; raises what kept any of them from coming."""
-    found = []
     for reply in replies:
         if isinstance(reply, Exception):
             raise reply
-        found.append(reply)
-    return found
+    return [reply for reply in replies if isinstance(reply, Reply)]
+
+
+def in_order(found: Mapping[int, Backing], sentences: Sequence[str]) -> tuple[Backing, ...]:
+    """One a sentence; what is not in `found` has no score."""
+    return tuple(found.get(place, Backing(None)) for place in range(len(sentences)))
 
 
 @dataclass(frozen=True)
@@ -77,31 +61,23 @@ def claims_in(
     return found, claims
 
 
-def fitting(claim: Claim, evidence: Evidence, room: int = JUDGED_ROOM) -> tuple[int, ...]:
-    """The places of the pieces that there is room for, in order: those first that hold most words of the claim."""
+def fitting(claim: Claim, evidence: Evidence) -> list[Piece]:
+    """The pieces that there is room for, in order: those first that hold most words of the claim."""
 
     def rank(at: int) -> tuple[int, bool]:
         return -len(claim.content.keys() & evidence.terms[at]), evidence.pieces[at].excerpt not in claim.cited
 
-    taken = []
+    taken, room = [], JUDGED_ROOM
     for at in sorted(range(len(evidence.pieces)), key=rank):
         shown = evidence.pieces[at].text[:JUDGED_CHARACTERS]
         room -= len(shown.encode("utf-8", "replace")) + _TAGS
         if room < 0:
             break
         taken.append(at)
-    return tuple(sorted(taken))
+    return [evidence.pieces[at] for at in sorted(taken)]
 
 
 def nearest(claim: Claim, evidence: Evidence) -> tuple[str, ...]:
     """The ids of the pieces that hold most of the claim's words, for a checker that names none; () where none does."""
     found = match(dict.fromkeys(claim.content, 1.0), (), evidence, range(len(evidence.pieces)), claim.cited)
     return tuple(dict.fromkeys(evidence.pieces[at].id for at in found.places))
-
-
-def passages_of(pieces: Sequence[Piece]) -> list[str]:
-    """The text of each excerpt, in one line, from those of its pieces that are given, in order."""
-    texts: dict[int, list[str]] = {}
-    for piece in pieces:
-        texts.setdefault(piece.excerpt, []).append(" ".join(piece.text.split()))
-    return [" ".join(found) for found in texts.values()]

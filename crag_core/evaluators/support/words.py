@@ -76,7 +76,6 @@ class WordSupport:
 
 @lru_cache(2)
 def rarity_in(folder: Path) -> Rarity:
-    """Read once a process; raises `EvaluatorUnavailable`."""
     return parse_rarity(read_file(folder, RARITY))
 
 

@@ -101,7 +101,6 @@ def _percent(value: float) -> float:
 
 
 def _lanes(values: Sequence[float], width: int) -> list[int]:
-    """How high each point stands so that none covers another: the lowest place that is free."""
     ends: list[float] = []
     lanes = [0] * len(values)
     for index in sorted(range(len(values)), key=lambda index: values[index]):

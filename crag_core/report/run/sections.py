@@ -107,7 +107,6 @@ def changes_of(view: RunView) -> tuple[str, ...]:
 
 
 def _as_taken(trace: Trace) -> Trace:
-    """The record without edits, by the evaluator whose grades give the decision that was taken."""
     plain = replace(trace, edits=Edits())
     others = (with_evaluator(plain, opinion.evaluator.name, opinion.writer) for opinion in trace.opinions)
     for one in (plain, *others):
@@ -128,7 +127,6 @@ def _outcome(view: RunView, before: Trace) -> Iterator[str]:
 
 
 def path_of(view: RunView) -> tuple[tuple[str, str, tuple[Stage, ...]], ...]:
-    """Title and lane of each group with its stages, those that were not taken too."""
     stages = {stage.id: stage for stage in run_path(view.trace, view.routed).stages}
     return tuple((title, lane, tuple(stages[id_] for id_ in ids if id_ in stages)) for title, lane, ids in _GROUPS)
 

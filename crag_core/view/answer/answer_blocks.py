@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -49,35 +49,18 @@ _WHY_UNCHECKED = (
 )
 _WHY_UNJUDGED = "Not judged: the model's reply could not be read, or it is code or claims nothing by itself."
 
-_ABOUT = (
+_ABOUT_WORDS = (
     "A score of 0 to 1 says how much of a sentence stands in the evidence: its words, rare ones counting most. A "
     "number, a name or a “not” that the evidence lacks keeps it at 0.50; units, rates and “at most” are words like "
     "others. It compares words and proves nothing: when it was measured, the words of 85 of 100 sentences with two "
     "names swapped were still found, of 31 of 100 answers invented to deceive, and of 16 of 100 true sentences not."
 )
-_ABOUT_OPINIONS = (
-    "A language model was asked of each sentence whether the evidence supports it, but for those that stand there word "
-    "for word. It was not told the question, and it may be wrong. How often is not known: measure your model on "
-    "sentences that people have labelled, with benchmarks/support.py --judge."
+_ABOUT_MODEL = (
+    "{} was asked of each sentence whether the evidence supports it, but for those that stand there word for word. {}"
+    "It was not told the question, and it may be wrong. How often is not known: measure it on sentences that people "
+    "have labelled, with benchmarks/support.py --judge."
 )
-_ABOUT_MINICHECK = (
-    "bespoke-minicheck, a language model made to check facts, was asked of each sentence whether the evidence supports "
-    "it, but for those that stand there word for word. The score is how probable it finds yes; where its server does "
-    "not tell that, 1 or 0. It was not told the question, it names no evidence, and it may be wrong: measure it with "
-    "benchmarks/support.py --judge."
-)
-_ABOUT_NAMED = (
-    "A model read the evidence and each sentence, but for those that stand there word for word. The score of 0 to 1 is "
-    "how probable it finds it that the evidence supports the sentence. Where it tells words that it finds unsupported, "
-    "they are marked, and the sentence scores at most 0.50. It names no evidence, and it may be wrong: measure it with "
-    "benchmarks/support.py --judge."
-)
-_ABOUT_OF = {
-    Checker.WORDS: _ABOUT,
-    Checker.LANGUAGE_MODEL: _ABOUT_OPINIONS,
-    Checker.MINICHECK: _ABOUT_MINICHECK,
-    Checker.NAMED_MODEL: _ABOUT_NAMED,
-}
+_CHANCE = "The score is how probable it finds yes; where its server does not tell that, 1 or 0. It names no evidence. "
 _MARKS = {
     SupportLevel.SUPPORTED: "words found, 0.55 or more",
     SupportLevel.WEAK: "words found in part, 0.35 or more",
@@ -94,12 +77,19 @@ _CHANCES = _OPINIONS | {
     SupportLevel.SUPPORTED: "supported, 0.55 or more",
     SupportLevel.WEAK: "weakly supported, 0.35 or more",
 }
+_SAID_OF = {
+    Checker.WORDS: (_ABOUT_WORDS, _MARKS),
+    Checker.LANGUAGE_MODEL: (_ABOUT_MODEL.format("A language model", ""), _OPINIONS),
+    Checker.MINICHECK: (
+        _ABOUT_MODEL.format("bespoke-minicheck, a language model made to check facts,", _CHANCE),
+        _CHANCES,
+    ),
+    Checker.NAMED_MODEL: (_ABOUT_MODEL.format("A model by name", _CHANCE), _CHANCES),
+}
+"""By who checked: what its scores are, and what each sign means. Models by name are those of earlier versions."""
 
 Part = tuple[str, str, str]
-"""Words, where they lead to ("" for nowhere), and what is said of the link; or of the words, where they are marked."""
-
-UNSUPPORTED = "not in the evidence"
-"""What is said of marked words."""
+"""Words, where they lead to ("" for nowhere), and what is said of the link."""
 
 
 @dataclass(frozen=True)
@@ -131,16 +121,12 @@ class AnswerSentence:
 
 @dataclass(frozen=True)
 class Block:
-    """A paragraph, a list item, or lines of code."""
-
     code: bool
     sentences: tuple[AnswerSentence, ...]
 
 
 @dataclass(frozen=True)
 class Source:
-    """One excerpt, cited by the `number` of its chunk."""
-
     number: int
     label: Label
     quoted: str
@@ -169,7 +155,6 @@ class AnswerBlocks:
 
     @property
     def _caution(self) -> tuple[str, str]:
-        """Of this answer, which need not be the one of the view."""
         return caution(self.view.trace, replace(self.view.routed, answer=self.answer))
 
     @property
@@ -187,18 +172,15 @@ class AnswerBlocks:
 
     @property
     def about(self) -> str:
-        return _ABOUT_OF[self.checker]
+        return _SAID_OF[self.checker][0]
 
     @property
     def marks(self) -> tuple[tuple[str, str], ...]:
-        of = {Checker.WORDS: _MARKS, Checker.LANGUAGE_MODEL: _OPINIONS}.get(self.checker, _CHANCES)
-        return tuple((SIGNS[kind], meaning) for kind, meaning in of.items())
+        return tuple((SIGNS[kind], meaning) for kind, meaning in _SAID_OF[self.checker][1].items())
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Every excerpt that the writer was given."""
-        cited = citations(self.answer.text, len(self.excerpts))
-        return sources_of(self.view, cited)
+        return sources_of(self.view, citations(self.answer.text, len(self.excerpts)))
 
     @property
     def notes(self) -> tuple[tuple[str, str], ...]:
@@ -207,7 +189,6 @@ class AnswerBlocks:
 
     def _notes(self) -> Iterator[tuple[str, str]]:
         answer, trace = self.answer, self.view.trace
-        is_from_memory = self.view.routed.is_from_memory
         if why := self._caution[1]:
             yield "doubtful", why
         if answer.state in (AnswerState.STOPPED, AnswerState.CUT):
@@ -215,7 +196,7 @@ class AnswerBlocks:
         elif answer.state is AnswerState.FAILED:
             message = "The answer broke off here; this is what was written until then, unchecked."
             yield "failed", f"{message} {answer.message}".strip()
-        elif answer.writer == EXTRACTIVE:
+        elif self.is_quoted:
             yield "quoted", f"Quoted word for word{' from what remains' if self.view.is_quoted_anew else ''}"
         else:
             yield "written", f"Written by {answer.writer}"
@@ -223,12 +204,12 @@ class AnswerBlocks:
             yield "web", failed
         if cut := left_out(answer.usage):
             yield "cut", cut
-        if is_from_memory:
+        if self.view.routed.is_from_memory or answer.state is not AnswerState.COMPLETE:
             return
-        if answer.state is AnswerState.COMPLETE and answer == trace.answer and trace.support is None:
+        if answer == trace.answer and trace.support is None:
             said = (f"{step.summary} {step.hint}" for step in trace.steps if step.name in PLACES["check"][2])
             yield "unmeasured", f"What stands behind each sentence was {next(said, 'not measured in this run')}"
-        if answer.state is AnswerState.COMPLETE and not citations(answer.text, len(self.excerpts)):
+        if not citations(answer.text, len(self.excerpts)):
             yield "uncited", "This answer cites nothing. Check it against the evidence it was given."
 
     @cached_property
@@ -252,6 +233,10 @@ class AnswerBlocks:
         """The model that said what supports each sentence; "" where words were compared."""
         return "" if self.checker is Checker.WORDS else clean(self.view.trace.settings.support)
 
+    @property
+    def _names_evidence(self) -> bool:
+        return self.checker in (Checker.WORDS, Checker.LANGUAGE_MODEL)
+
     @cached_property
     def is_plain(self) -> bool:
         """Whether there is nothing to mark: every sentence stands in the evidence with all its words."""
@@ -261,11 +246,9 @@ class AnswerBlocks:
         )
 
     def note(self, one: Support) -> str:
-        """What is odd about the citations of a sentence."""
         absent = [self._cited(place) for place in one.cited if not 1 <= place <= len(self.excerpts)]
         message = [f"cites {' and '.join(absent)}, which is not among its sources"] if absent else []
-        names_evidence = self.checker in (Checker.WORDS, Checker.LANGUAGE_MODEL)
-        elsewhere = supported_elsewhere(one, self.pieces) if names_evidence else ()
+        elsewhere = supported_elsewhere(one, self.pieces) if self._names_evidence else ()
         if elsewhere and len(absent) < len(one.cited):
             there = " and ".join(self._cited(place) for place in one.cited if 1 <= place <= len(self.excerpts))
             found = "support is" if self.judge else "words are"
@@ -290,7 +273,7 @@ class AnswerBlocks:
         return tuple(one for block in self.blocks for one in block.sentences if one.sign)
 
     def _sentence(self, number: int, one: Support, said: str) -> AnswerSentence:
-        parts = tuple(part for part in self._parts(said, one.spans) if part[0])
+        parts = tuple(part for part in self._parts(said) if part[0])
         if not self.support or self.is_plain:
             return AnswerSentence(parts, "plain" if self.support else "")
         stands = standing(one.score)
@@ -311,7 +294,6 @@ class AnswerBlocks:
         )
 
     def _describe(self, one: Support) -> str:
-        """What is said behind the standing: the score, or who judged so."""
         if one.score is None:
             return ""
         if not self.judge:
@@ -326,22 +308,14 @@ class AnswerBlocks:
         claim = claim_of(self.answer.text[one.start : one.end])
         return bool(self.judge) and not (one.score == 1.0 and quoted(claim, one.cited, self.held))
 
-    def _parts(self, said: str, spans: Sequence[tuple[int, int]]) -> Iterator[Part]:
-        at = 0
-        for start, end in spans:
-            yield from self._parts_of(said[at:start], "")
-            yield from self._parts_of(said[start:end], UNSUPPORTED)
-            at = end
-        yield from self._parts_of(said[at:], "")
-
-    def _parts_of(self, said: str, mark: str) -> Iterator[Part]:
+    def _parts(self, said: str) -> Iterator[Part]:
         for at, part in enumerate(CITATION.split(said)):
             if at % 2:
                 for place, number in enumerate(re.findall(r"\d+", part)):
                     yield " " if place else "", "", ""
                     yield self._citation(int(number))
             else:
-                yield "\n".join(_spaced(line) for line in part.split("\n")), "", mark if part.strip() else ""
+                yield "\n".join(_spaced(line) for line in part.split("\n")), "", ""
 
     def _citation(self, place: int) -> Part:
         if not 1 <= place <= len(self.excerpts):
@@ -350,7 +324,6 @@ class AnswerBlocks:
         return self._cited(place), f"#{label.anchor}", str(label.name)
 
     def _cited(self, place: int) -> str:
-        """A citation of the excerpt at this place, from 1."""
         return self.view.cited(f"[{place}]")
 
     def label(self, place: int) -> Label:
@@ -374,18 +347,13 @@ class AnswerBlocks:
             return _WHY_UNJUDGED
         if not self._is_opinion(one):
             return "It stands in the evidence word for word, so no model was asked:"
-        message = f"Judged by {self.judge}: {stands}."
-        if self.checker is not Checker.LANGUAGE_MODEL:  # a score, and no evidence named
-            message = f"Score {_support(one.score or 0.0)}, judged by {self.judge}: {stands}.{self._unsupported(one)}"
+        if not self._names_evidence:
+            message = f"Score {_support(one.score or 0.0)}, judged by {self.judge}: {stands}."
             return f"{message} Nearest in the evidence:" if quotes else message
+        message = f"Judged by {self.judge}: {stands}."
         if stands is SupportLevel.NONE:
             return message
         return f"{message} {'It rests on:' if quotes else 'No sentence of the evidence was named.'}"
-
-    def _unsupported(self, one: Support) -> str:
-        said = self.answer.text[one.start : one.end]
-        found = [f"“{clean(said[start:end])}”" for start, end in one.spans]
-        return f" {UNSUPPORTED.capitalize()}: {', '.join(found)}." if found else ""
 
     def _head(self, one: Support, stands: SupportLevel) -> str:
         if stands is SupportLevel.UNCHECKED:
@@ -422,12 +390,10 @@ def sources_of(view: RunView, cited: tuple[int, ...] = ()) -> tuple[Source, ...]
 
 
 def _support(score: float) -> str:
-    """Beside what counts as supported."""
     return against(score, WEAK, SUPPORTED)[0]
 
 
 def _lines(text: str) -> Iterator[Support]:
-    """The lines of a text that was not measured."""
     at = 0
     for line in text.splitlines(keepends=True):
         if line.strip():

@@ -38,7 +38,6 @@ class RunPath:
 
 
 _SURE = ("retrieve", "grade", "route")
-"""Stages of every path."""
 _DECIDING = (
     StepName.CLASSIFY,
     StepName.RETRIEVE,

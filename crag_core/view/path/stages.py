@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from crag_core.base.text.display import against, counted, duration
 from crag_core.base.types.decisions import Action, CorrectionKind, Handling
+from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import StripVerdict
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import Step, StepName, StepState
@@ -74,7 +76,6 @@ _ROUNDS = {
     "rewritten": "the question in other words",
     "expanded": "the question expanded",
 }
-_UNASKED = {WebOutcome.OFF: "web search is off", WebOutcome.COOLING: "too soon after the last"}
 PLACES = {
     "retrieve": ("Retrieve", "passages", (StepName.CONDENSE, StepName.CLASSIFY, StepName.RETRIEVE)),
     "grade": ("Grade", "scores", (StepName.GRADE, StepName.JUDGE_TOGETHER)),
@@ -163,14 +164,17 @@ def grade(trace: Trace, routed: Reroute) -> Stage:
     scores = [grade.score for grade in grades if grade.score is not None]
     count = f"{len(scores)}" if len(scores) == len(grades) else f"{len(scores) or 'none'} of {len(grades)}"
     # Where two signals decide, the combined score is none of the numbers that the route tells.
-    limits = (routed.policy.lower, routed.policy.upper)
-    best = f", best {against(max(scores), *limits)[0]}" if scores and routed.decision.topical is None else ""
-    by = f"by {trace.settings.evaluator.title}"
-    detail = by
+    best = _best(grades, routed) if routed.decision.topical is None else ""
+    detail = f"by {trace.settings.evaluator.title}"
     if judged := trace.judgement(trace.settings.policy):
         label = {1.0: "enough", 0.0: "not enough", None: "not judged"}.get(judged.score, "in part")
         detail += f". Read together by {model_name(trace.settings.writer)}: {label}"
-    return stage("grade", StageState.TAKEN, f"{count} graded{best}", detail)
+    return stage("grade", StageState.TAKEN, ", ".join(filter(None, (f"{count} graded", best))), detail)
+
+
+def _best(grades: Sequence[Grade], routed: Reroute) -> str:
+    scores = [grade.score for grade in grades if grade.score is not None]
+    return f"best {against(max(scores), routed.policy.lower, routed.policy.upper)[0]}" if scores else ""
 
 
 def route(trace: Trace, routed: Reroute) -> Stage:
@@ -228,9 +232,8 @@ def refine(trace: Trace, routed: Reroute) -> Stage:
         return replace(
             message, headline=f"{whole} of {count} used after all" if whole else f"{count} set aside", detail=""
         )
-    if Missing.STRIPS in routed.missing:
-        return replace(message, state=StageState.WOULD_BE)
-    if handling is Handling.DOCUMENTS and Missing.DOCUMENTS in routed.missing:
+    needs = {Missing.STRIPS, *([Missing.DOCUMENTS] if handling is Handling.DOCUMENTS else [])}
+    if needs & set(routed.missing):
         return replace(message, state=StageState.WOULD_BE)
     if handling is Handling.DOCUMENTS:
         return replace(message, headline=counted(whole, "document"))
@@ -252,6 +255,28 @@ def _set_aside(routed: Reroute) -> str:
 # --- on the web -------------------------------------------------------------------------------------------------------
 
 
+SEARCHES = {
+    WebOutcome.OFF: (StageState.SKIPPED, "web search is off"),
+    WebOutcome.COOLING: (StageState.SKIPPED, "too soon after the last"),
+    WebOutcome.PENDING: (StageState.WAITING, "waits for your approval"),
+    WebOutcome.APPROVED: (StageState.WOULD_BE, ""),
+    WebOutcome.REFUSED: (StageState.SKIPPED, "refused by you"),
+    WebOutcome.EMPTY: (StageState.TAKEN, "nothing found by {}"),
+    WebOutcome.FAILED: (StageState.FAILED, "failed"),
+    WebOutcome.RATE_LIMITED: (StageState.FAILED, "rate-limited"),
+    WebOutcome.TIMED_OUT: (StageState.FAILED, "timed out"),
+}
+"""Of every outcome but `USED` its state and headline, with a place for the provider."""
+_WAITS = "The web search was not made yet: it waits for approval, and nothing left this machine."
+_SAID = {
+    WebOutcome.OFF: "This route asks for a web search, and web search is off.",
+    WebOutcome.REFUSED: "You refused this search; nothing left this machine.",
+    WebOutcome.PENDING: _WAITS,
+    WebOutcome.APPROVED: _WAITS,
+}
+FAILED = (WebOutcome.FAILED, WebOutcome.TIMED_OUT, WebOutcome.RATE_LIMITED)
+
+
 def web_stage(name: str, trace: Trace, routed: Reroute) -> Stage:
     web = trace.web
     if routed.decision.web_below is not None:
@@ -261,32 +286,26 @@ def web_stage(name: str, trace: Trace, routed: Reroute) -> Stage:
         return stage(name, StageState.NOT_TAKEN, why_not(routed), unused)
     if web is None:
         return stage(name, StageState.WOULD_BE)
-    if web.outcome in _UNASKED:
-        return stage(name, StageState.SKIPPED, _UNASKED[web.outcome], web.message)
+    if web.outcome in (WebOutcome.OFF, WebOutcome.COOLING):
+        return stage(name, StageState.SKIPPED, SEARCHES[web.outcome][1], web.message)
     if name == "rewrite":
         return stage(name, StageState.TAKEN, f"“{web.query}”", web.query_by)
     return _search(web) if name == "search" else _grade_web(web, routed)
 
 
 def _search(web: WebSearch) -> Stage:
-    by = web.provider or "the web"
+    by, found = web.provider or "the web", counted(len(web.results), "result")
     if web.pages_waiting:
-        found = f"{counted(len(web.results), 'result')}, {counted(len(web.pages_waiting), 'page')} to read"
-        return stage("search", StageState.WAITING, found, "waits for your approval")
-    if web.outcome is WebOutcome.USED:
-        cached = "from memory, the query did not leave this machine" if web.from_cache else ""
-        found, read = counted(len(web.results), "result"), pages_read(web)
-        if read:
-            return stage(
-                "search", StageState.TAKEN, f"{found}, {read}", ", ".join(filter(None, (f"from {by}", cached)))
-            )
-        return stage("search", StageState.TAKEN, f"{found} from {by}", cached)
-    return {
-        WebOutcome.EMPTY: stage("search", StageState.TAKEN, f"nothing found by {by}", web.message),
-        WebOutcome.REFUSED: stage("search", StageState.SKIPPED, "refused by you", "nothing left this machine"),
-        WebOutcome.PENDING: stage("search", StageState.WAITING, "waits for your approval"),
-        WebOutcome.APPROVED: stage("search", StageState.WOULD_BE),
-    }.get(web.outcome, stage("search", StageState.FAILED, web.outcome.value, web.message))
+        waiting = f"{found}, {counted(len(web.pages_waiting), 'page')} to read"
+        return stage("search", StageState.WAITING, waiting, "waits for your approval")
+    if web.outcome is not WebOutcome.USED:
+        state, headline = SEARCHES[web.outcome]
+        detail = "nothing left this machine" if web.outcome is WebOutcome.REFUSED else web.message
+        return stage("search", state, headline.format(by), detail)
+    cached = "from memory, the query did not leave this machine" if web.from_cache else ""
+    if read := pages_read(web):
+        return stage("search", StageState.TAKEN, f"{found}, {read}", ", ".join(filter(None, (f"from {by}", cached))))
+    return stage("search", StageState.TAKEN, f"{found} from {by}", cached)
 
 
 def pages_read(web: WebSearch) -> str:
@@ -297,20 +316,17 @@ def pages_read(web: WebSearch) -> str:
 
 
 def _grade_web(web: WebSearch, routed: Reroute) -> Stage:
-    if web.is_waiting or web.outcome is WebOutcome.APPROVED:
+    is_ungraded = bool(web.passages) and web.grades is None and web.strips is None
+    if web.is_waiting or web.outcome is WebOutcome.APPROVED or is_ungraded:
         return stage("grade_web", StageState.WOULD_BE)
     if not web.passages:
         return stage("grade_web", StageState.NOT_TAKEN, "no results to grade")
-    if web.grades is None and web.strips is None:
-        return stage("grade_web", StageState.WOULD_BE)
-    scores = [grade.score for grade in web.grades or () if grade.score is not None]
-    limits = (routed.policy.lower, routed.policy.upper)
-    best = f"best {against(max(scores), *limits)[0]}" if scores else ""
     external = routed.knowledge.external
     if external and not any(excerpt.strip_ids for excerpt in external):
         summary = f"{counted(len(external), 'result')} as {'it is' if len(external) == 1 else 'they are'}"
     else:
         summary = kept(routed.knowledge.verdicts, web.passages)
+    best = _best(web.grades or (), routed)
     return replace(stage("grade_web", StageState.TAKEN, summary, best), leads_on=bool(external))
 
 
@@ -322,10 +338,14 @@ def describe_web(trace: Trace, routed: Reroute) -> str:
         if routed.decision.web_below is not None:
             why = f" yet: this route asks for one if refinement leaves fewer than {routed.decision.web_below} chunks"
         return f"No web search was made in this run{why}."
-    if web.outcome in (WebOutcome.PENDING, WebOutcome.APPROVED):
-        return "The web search was not made yet: it waits for approval, and nothing left this machine."
+    if web.outcome is WebOutcome.USED:
+        found = f"{counted(len(web.results), 'result')} from {web.provider}{' from memory' if web.from_cache else ''}"
+        said = f"{'; '.join(filter(None, (found, pages_read(web))))}."
+    else:
+        nothing = f"The web search brought nothing ({web.outcome}). {web.message}".strip()
+        said = _SAID.get(web.outcome, nothing)
     unused = " Recorded, but not used under the present thresholds." if web.passages and not is_wanted else ""
-    return f"{_outcome(web)}{unused}"
+    return f"{said}{unused}"
 
 
 def describe_page(page: WebPage) -> str:
@@ -335,9 +355,6 @@ def describe_page(page: WebPage) -> str:
     else:
         came = f"{page.message or page.outcome}; its snippet is used"
     return f"{came} ({duration(page.seconds)})" if page.seconds else came
-
-
-FAILED = (WebOutcome.FAILED, WebOutcome.TIMED_OUT, WebOutcome.RATE_LIMITED)
 
 
 def web_failure(trace: Trace, routed: Reroute) -> str:
@@ -350,14 +367,3 @@ def web_failure(trace: Trace, routed: Reroute) -> str:
 
 def search_failed(outcome: WebOutcome | None) -> str:
     return "Web search failed" if outcome is WebOutcome.FAILED else f"Web search failed ({outcome})"
-
-
-def _outcome(web: WebSearch) -> str:
-    if web.outcome is WebOutcome.USED:
-        found = f"{counted(len(web.results), 'result')} from {web.provider}{' from memory' if web.from_cache else ''}"
-        return "; ".join(filter(None, (found, pages_read(web)))) + "."
-    if web.outcome is WebOutcome.OFF:
-        return "This route asks for a web search, and web search is off."
-    if web.outcome is WebOutcome.REFUSED:
-        return "You refused this search; nothing left this machine."
-    return f"The web search brought nothing ({web.outcome}). {web.message}".strip()

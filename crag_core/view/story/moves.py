@@ -86,7 +86,6 @@ def bar_caption(drawn: BarPicture) -> str:
 
 
 def policies_picture(view: RunView, other: Policy) -> PoliciesPicture | None:
-    """What two policies make of the same scores; None where one of them compares none."""
     both = (view, view_run(view.trace, other))
     scales = [scales_of(one) for one in both]
     if not all(scales):

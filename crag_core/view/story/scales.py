@@ -29,7 +29,6 @@ def asked_scales(view: RunView) -> tuple[Scale, ...]:
 
 
 def before_decision(scale: Scale) -> Scale:
-    """The same scores without bars, and without the one that decides."""
     scores = tuple(replace(score, decides=False) for score in scale.scores)
     return replace(scale, scores=scores, bars=(), bands=(), overall=None, overall_text="")
 

@@ -10,8 +10,6 @@ Tone = str
 
 @dataclass(frozen=True)
 class Verdict:
-    """`action` as the policy decided, `meaning` the same in everyday words."""
-
     action: str
     meaning: str
     tone: Tone
@@ -19,8 +17,6 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A chunk or snippet with a few of its words. `state` is "" or "aside"."""
-
     number: str
     source: str
     text: str
@@ -85,8 +81,6 @@ class Line:
 
 @dataclass(frozen=True)
 class Source:
-    """What an answer cites as [number]."""
-
     number: int
     name: str
     text: str
@@ -190,8 +184,6 @@ class BarPicture:
 
 @dataclass(frozen=True)
 class Reading:
-    """How one policy reads the scores."""
-
     policy: str
     how: str
     scale: Scale

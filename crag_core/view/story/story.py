@@ -100,7 +100,6 @@ def _told(view: RunView, about: str, web_note: str) -> Iterator[_Told]:
 
 
 def _broken(view: RunView) -> _Told:
-    """The step that a run ends with which came to no decision."""
     failure = view.trace.failure
     if view.not_graded_by and failure is None:
         return "answer", "Not decided yet", f"{view.not_graded_by}.", AnswerPicture("", "", (), "plain"), ""
@@ -127,7 +126,6 @@ def _chunk(card: ChunkCard, state: str = "") -> Chunk:
 
 
 def _excerpt(card: ChunkCard) -> str:
-    """The sentence with the best score, or how the chunk begins."""
     scored = [(one.strip.score, one.strip.text) for one in card.verdicts if one.strip.score is not None]
     text = max(scored)[1] if scored else card.passage.text
     return shortened(clean(quotable(text) or text.strip("# \n")), _EXCERPT)
@@ -222,7 +220,6 @@ def _without_headings(lines: tuple[tuple[str, bool], ...]) -> str:
 
 
 def _row(text: str) -> str:
-    """A row of a Markdown table with its cells told apart by dots."""
     is_row = text.startswith("|") and text.endswith("|")
     return " · ".join(cell.strip() for cell in text.strip("|").split("|")) if is_row else text
 

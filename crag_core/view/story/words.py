@@ -150,7 +150,6 @@ def verdict_of(decision: Decision) -> Verdict:
 
 
 def outcome_of(view: RunView) -> Outcome:
-    """What follows under the policy of `view`, as far as the record tells."""
     return Outcome(
         verdict_of(view.routed.decision),
         (("Documents", _documents(view)), ("Web", _web(view)), ("Answer", _answer(view))),

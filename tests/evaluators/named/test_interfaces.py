@@ -17,11 +17,10 @@ from transformers import (
     AutoTokenizer,
 )
 
-from crag_core.base.errors import EvaluatorUnavailable, Stopped
+from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types.passages import Passage
 from crag_core.evaluators.named import reader
 from crag_core.evaluators.named.evaluator import NamedEvaluator
-from crag_core.evaluators.named.files import find_files
 from crag_core.evaluators.named.names import parse_name
 from tests.evaluators.named import tiny_models
 
@@ -62,22 +61,6 @@ def test_it_grades_each_chunk_by_its_best_window(folders: dict[str, Path], kind:
     assert "windows" in grades[2].reason and "windows" not in grades[0].reason
 
 
-@pytest.mark.parametrize("kind", SAVED)
-def test_same_pair_has_the_same_score_in_any_company_and_when_loaded_again(folders: dict[str, Path], kind: str) -> None:
-    first = logits(folders[kind])
-    reader._opened.cache_clear()
-    alone = [dict(evaluator(folders[kind]).grade(QUESTION, [one], GO)[0].parts)["logit"] for one in PASSAGES]
-    assert alone == first
-
-
-@pytest.mark.parametrize("kind", SAVED)
-def test_version_is_that_of_the_files(folders: dict[str, Path], tmp_path: Path, kind: str) -> None:
-    save = SAVED[kind]
-    again, other = save(_made(tmp_path / "again")), save(_made(tmp_path / "other"), seed=2)
-    versions = [find_files(parse_name(f"hf:{folder}")).revision for folder in (folders[kind], again, other)]
-    assert versions[0] == versions[1] != versions[2]
-
-
 def _made(folder: Path) -> Path:
     folder.mkdir()
     return folder
@@ -89,14 +72,6 @@ def test_one_logit_is_that_of_sentence_transformers(folders: dict[str, Path]) ->
     model = CrossEncoder(str(folders["one logit"]), device="cpu", local_files_only=True)
     expected = model.predict([(QUESTION, TEXTS[0])], activation_fn=torch.nn.Identity())
     assert logits(folders["one logit"])[0] == pytest.approx(float(expected[0]), abs=1e-6)
-
-
-def test_model_saved_by_sentence_transformers_is_read(folders: dict[str, Path], tmp_path: Path) -> None:
-    from sentence_transformers import CrossEncoder
-
-    CrossEncoder(str(folders["one logit"]), device="cpu", local_files_only=True).save_pretrained(str(tmp_path))
-    assert (tmp_path / "modules.json").is_file()
-    assert logits(tmp_path) == pytest.approx(logits(folders["one logit"]), abs=1e-6)
 
 
 def test_heads_of_sentence_transformers_are_read(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -144,33 +119,10 @@ def test_a_document_cannot_end_itself_by_a_mark_of_the_model(folders: dict[str, 
     assert mark not in made.tokenizer(asked + text, add_special_tokens=False)["input_ids"]
 
 
-@pytest.mark.parametrize("kind", SAVED)
-def test_ugly_input_is_graded_or_told(folders: dict[str, Path], kind: str) -> None:
-    judge = evaluator(folders[kind])
-    assert judge.grade(QUESTION, [], GO) == ()
-    (blank,) = judge.grade(QUESTION, [Passage("1", " \n", "a")], GO)
-    assert (blank.score, blank.reason) == (0.0, "no text")
-    (unasked,) = judge.grade(" ?! ", PASSAGES[:1], GO)
-    assert (unasked.score, unasked.cause) == (None, "The question has no words.")
-    ugly = [Passage("1", "\U0001f6a2 港湾 \x00 ِميناء", "a"), Passage("2", "a" * 5000, "a")]
-    assert all(grade.score is not None for grade in judge.grade("how many days? " * 300, ugly, GO))
-    stopped = threading.Event()
-    stopped.set()
-    with pytest.raises(Stopped):
-        judge.grade(QUESTION, PASSAGES, stopped)
-
-
 def test_what_is_no_number_is_not_graded(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader.Reader, "read", lambda self, question, texts, cancel: [(math.nan, 1)])
     (grade,) = evaluator(folders["one logit"]).grade(QUESTION, PASSAGES[:1], GO)
     assert grade.score is None and "expected a finite number" in grade.cause
-
-
-def test_only_the_last_two_models_stay_in_memory(folders: dict[str, Path], tmp_path: Path) -> None:
-    files = [evaluator(folder).files for folder in (*folders.values(), tiny_models.save_one_logit(tmp_path, seed=3))]
-    first, *_ = [reader.open_reader(one) for one in files]
-    assert reader.open_reader(files[2]) is reader.open_reader(files[2])
-    assert reader.open_reader(files[0]) is not first
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------

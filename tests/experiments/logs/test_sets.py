@@ -159,6 +159,6 @@ def test_chunks_that_are_known_to_hold_the_answer_label_without_a_right_answer(b
         LogRecord("3", 3, "When?", chunks, reference_ids=("h",)),
         LogRecord("4", 4, "When?", chunks, expected=Expected.AMBIGUOUS, references=("at ten",)),
     )
-    found = questions_of(RetrievalLog("l", "table", records), bench.word_support)
+    found = questions_of(RetrievalLog("l", "table", records), bench.support("words"))
     labels = [Expected.CORRECT, Expected.UNANSWERABLE, Expected.CORRECT, Expected.AMBIGUOUS]
     assert [one.expected for one in found.questions] == labels

@@ -22,11 +22,9 @@ from ui.run.answer_card.offer import Offer, cost
 from ui.shell.text import plain
 
 _component = st.components.v2.component(
-    "answer",
-    html='<div class="answer"></div>',
-    css=(PARTS / "answer.css").read_text("utf-8"),
+    "answer", html='<div class="answer"></div>', css=(PARTS / "answer.css").read_text("utf-8"),
     js=(PARTS / "answer.js").read_text("utf-8"),
-)
+)  # fmt: skip
 _NOTES = {
     "doubtful": ":orange[:material/help: {}]",
     "stopped": ":material/stop_circle: {}",
@@ -98,13 +96,9 @@ def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_gen
         if offered and offered.reasons and on_generate:
             what = "Try again" if offered.tried else "Grade" if offered.grades else "Generate"
             st.button(
-                f"{offered.rest or what} ({cost(offered)})",
-                "ask_carry_out",
-                on_click=on_generate,
-                args=(view,),
-                icon=":material/play_arrow:",
-                type="primary" if answer is None else "secondary",
-            )
+                f"{offered.rest or what} ({cost(offered)})", "ask_carry_out", on_click=on_generate, args=(view,),
+                icon=":material/play_arrow:", type="primary" if answer is None else "secondary",
+            )  # fmt: skip
 
 
 def _draw_absent(view: RunView, offered: Offer | None) -> None:

@@ -1,0 +1,83 @@
+"""Work in the background: one job of a name in each session; what it is about may make it that of every session."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from crag_core.app.background_jobs import Job, LiveJobs
+from crag_core.app.workbench import Choice
+from crag_core.experiments.batch import SetProgress, score
+from crag_core.experiments.labelled.questions import Gradable
+from ui.session import app_state, run_job
+
+P = TypeVar("P")
+R = TypeVar("R")
+SetJob = Job[SetProgress | None, SetProgress]
+"""A labelled set on its way, graded or run whole."""
+
+
+@st.cache_resource(show_spinner=False)
+def live() -> LiveJobs[Job[Any, Any]]:
+    """Of all sessions, by name and what they are about."""
+    return LiveJobs()
+
+
+def start(name: str, work: Callable[[Job[P, R]], R], progress: P, about: object = None) -> None:
+    """Begin it once the documents of the very first start are in; nothing where one of this name is under way.
+
+    `about` None: it is this session's alone.
+    """
+    if is_busy(name, about):
+        return
+    warming = app_state.warm_up()
+
+    def work_afterwards(job: Job[P, R]) -> R:
+        while warming.is_running and not job.cancel.wait(0.1):
+            pass
+        return work(job)
+
+    warming.start()
+    st.session_state[name] = started = Job(work_afterwards, progress)
+    started.start()
+    if about is not None:
+        live().add((name, about), started)
+
+
+def job(name: str, about: object = None) -> Job[Any, Any] | None:
+    """Under way, or ended since somebody looked: this session's, else whichever has the same `about`."""
+    return st.session_state.get(name) or live().get((name, about))
+
+
+def is_busy(name: str, about: object = None) -> bool:
+    found = job(name, about)
+    return found is not None and found.is_running
+
+
+def take_ended(name: str, about: object = None) -> Job[Any, Any] | None:
+    """The job that has ended since the last redraw, put away; None without one."""
+    done = job(name, about)
+    if done is None or done.is_running:
+        return None
+    st.session_state[name] = None
+    live().forget(done)
+    return done
+
+
+def start_grading(name: str, questions: Sequence[Gradable], choice: Choice, about: object = None) -> None:
+    """Grade what is missing of these questions. Raises `CragError` where the choice cannot grade."""
+    workbench, turns = app_state.workbench(), run_job.turns()
+    pipeline = workbench.engine(choice, observed=False)
+
+    def work(job: SetJob) -> SetProgress:
+        book = workbench.experiments.scores(workbench.conditions(pipeline, questions))
+        job.progress = score(
+            questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
+            on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(questions),
+        )  # fmt: skip
+        return job.progress
+
+    start(name, work, None, about)
