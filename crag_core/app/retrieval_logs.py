@@ -9,7 +9,7 @@ from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.text.display import counted
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import LabelledSet, UnlabelledQuestion
-from crag_core.experiments.logs.labels import gradable, questions_of
+from crag_core.experiments.logs.matching import questions_of
 from crag_core.experiments.logs.read import ReadLog
 from crag_core.experiments.logs.record import RetrievalLog
 from crag_core.experiments.logs.stages import Judged
@@ -30,9 +30,9 @@ def keep(read: ReadLog, name: str, workbench: Workbench) -> Imported:
     if not read.records:
         raise BadRecord(read.failure or "This log has no record.", hint="Map its fields, or choose another shape.")
     log = workbench.experiments.keep_log(RetrievalLog(name, read.shape, read.records))
-    found = questions_of(log, workbench.support(WORDS))
-    labelled = workbench.experiments.keep_set(LabelledSet(log.name, found.questions)) if found.questions else None
-    return Imported(log, labelled, found.unlabelled)
+    known, unknown = questions_of(log, workbench.support(WORDS))
+    labelled = workbench.experiments.keep_set(LabelledSet(log.name, known)) if known else None
+    return Imported(log, labelled, unknown)
 
 
 def opened(name: str, workbench: Workbench) -> Imported:
@@ -43,7 +43,7 @@ def opened(name: str, workbench: Workbench) -> Imported:
     except UnknownName:
         labelled = LabelledSet(name, ())
     known = {question.key for question in labelled.questions}
-    unlabelled = tuple(one for one in gradable(log) if one.key not in known)
+    unlabelled = tuple(one for one in log.gradable if one.key not in known)
     return Imported(log, labelled if labelled.questions else None, unlabelled)
 
 
@@ -59,11 +59,11 @@ def delete(name: str, workbench: Workbench) -> None:
 
 def judged(log: RetrievalLog, conditions: Conditions, workbench: Workbench) -> tuple[Judged, ...]:
     """The records that are graded under these conditions, in their order."""
-    asked = {one.key: one.record for one in gradable(log)}
+    asked = {one.key: one.record for one in log.gradable}
     traces = workbench.experiments.scores(conditions).records(asked.keys())
-    found = ((log.find(record), traces.get(key)) for key, record in asked.items())
+    found = ((traces.get(key), log.find(record)) for key, record in asked.items())
     meter = workbench.support(WORDS)
-    return tuple(Judged(trace, record, meter) for record, trace in found if record is not None and trace is not None)
+    return tuple(Judged(trace, record, meter) for trace, record in found if trace and record)
 
 
 def summary(log: Imported) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -19,6 +19,7 @@ from crag_core.base.types.passages import ANSWERING, Passage
 from crag_core.evaluators.shared import coarse
 from crag_core.evaluators.shared.english import MINILM, less_sure
 from crag_core.evaluators.shared.model_files import FRAME, SETTINGS, read_file
+from crag_core.evaluators.shared.named import is_of_another, named_in, without_other_codes
 from crag_core.evaluators.shared.pair_encoder import (
     PairReader,
     Pieces,
@@ -100,13 +101,16 @@ class CrossEncoderEvaluator:
         if not strips:
             return (), ""
         reader, asked, refused = self._open(question)
-        texts = [] if refused else [text for chunk in chunks for text in readable(*chunk, reader)]
+        others = {strip.id for passage, some in chunks for strip in _of_others(question, passage, some)}
+        asked_of = [(passage, [one for one in some if one.id not in others]) for passage, some in chunks]
+        texts = [] if refused else [text for chunk in asked_of for text in readable(*chunk, reader)]
         grades = self._judge(asked, [text.passage for text in texts], reader, cancel)
         scored = {
             strip.id: replace(strip, score=chance * (grade.part(ANSWERING) or 0.0))
             for text, grade, some in zip(texts, grades, chances(texts, reader, asked, cancel), strict=True)
             for strip, chance in zip(text.strips, some, strict=True)
         }
+        scored |= {strip.id: replace(strip, score=0.0) for strip in strips if strip.id in others and not refused}
         found = tuple(scored.get(strip.id, strip) for strip in strips)
         strips = coarse.score_unread(question, found, {passage.id: passage.text for passage, _ in chunks}, cancel)
         unread = (why_unread(reader.pieces(strip.text), "text") for strip in strips if strip.score is None)
@@ -124,7 +128,8 @@ class CrossEncoderEvaluator:
         settings = reader.settings
         question = asked.ids[: settings.question_tokens]
         room = settings.tokens - FRAME - len(question)
-        texts = [reader.pieces(heading_of(passage) + passage.text) for passage in passages]
+        read = [heading_of(passage) + without_other_codes(asked.text, passage.text) for passage in passages]
+        texts = [reader.pieces(text) for text in read]
         refused = [self._why_unread(text, "text") for text in texts]
         windows = [
             [] if why else cut_windows(text, room, settings.overlap) for text, why in zip(texts, refused, strict=True)
@@ -160,6 +165,12 @@ class CrossEncoderEvaluator:
         if not scores:
             return Grade(passage.id, score, reason, parts)
         return Grade(passage.id, score, reason + cut, parts, coarse=False, caution=less_sure(question, passage.text))
+
+
+def _of_others(question: str, passage: Passage, strips: Sequence[Strip]) -> Iterator[Strip]:
+    """Rows that name another code than the question does, in a passage that holds that one."""
+    codes = named_in(question, passage.text)
+    return (strip for strip in strips if codes and is_of_another(strip.text, codes))
 
 
 class CrossEncoderStripEvaluator(CrossEncoderEvaluator):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from itertools import islice
 from threading import Event
 from typing import Protocol, TypeVar
 
@@ -86,7 +87,7 @@ def run_batch(
 
     with ThreadPoolExecutor(workers, thread_name_prefix="batch") as pool:
         # No more than a few are in memory at a time, however long the set is.
-        going = {pool.submit(work, asked) for asked in _take(waiting, 2 * workers)}
+        going = {pool.submit(work, asked) for asked in islice(waiting, 2 * workers)}
         try:
             while going:
                 done, going = wait(going, return_when=FIRST_COMPLETED)
@@ -95,7 +96,7 @@ def run_batch(
                 if progress.is_hopeless or controls.cancel.is_set():
                     controls.cancel.set()
                     continue
-                going |= {pool.submit(work, asked) for asked in _take(waiting, len(done))}
+                going |= {pool.submit(work, asked) for asked in islice(waiting, len(done))}
         except BaseException:  # Ctrl-C too must not wait for all that the pool still holds
             controls.cancel.set()
             raise
@@ -110,7 +111,7 @@ class _Progress:
     def __init__(self, clock: Clock, done: int, total: int, tell: OnSetProgress) -> None:
         self._clock, self._tell = clock, tell
         self.done, self.total, self.failed, self._in_a_row = done, total, 0, 0
-        self._times = [clock()]
+        self._times = deque([clock()], maxlen=_RECENT + 1)
         self.error: CragError | None = None
         tell(self.now())
 
@@ -125,17 +126,15 @@ class _Progress:
         self.failed += error is not None
         self._in_a_row = self._in_a_row + 1 if error else 0
         self.done += error is None
-        self._times = [*self._times[-_RECENT:], self._clock()]
+        self._times.append(self._clock())
         self._tell(self.now())
 
     def now(self) -> SetProgress:
-        each = (self._times[-1] - self._times[0]) / (len(self._times) - 1) if len(self._times) > 1 else math.nan
-        left = each * (self.total - self.done - self.failed)
-        return SetProgress(self.done, self.total, self.failed, None if math.isnan(left) else max(left, 0.0))
-
-
-def _take(waiting: Iterable[Asked], count: int) -> list[Asked]:
-    return [asked for _, asked in zip(range(count), waiting, strict=False)]
+        left = None
+        if len(self._times) > 1:
+            each = (self._times[-1] - self._times[0]) / (len(self._times) - 1)
+            left = max(each * (self.total - self.done - self.failed), 0.0)
+        return SetProgress(self.done, self.total, self.failed, left)
 
 
 # --- grading a set ----------------------------------------------------------------------------------------------------
@@ -217,11 +216,8 @@ def failure_of(trace: Trace) -> CragError | None:
 def _grade(asked: Gradable, engine: QuestionRunner, sentences: bool, run: Run) -> Trace:
     trace = engine.grade(asked.question, run)
     answers = tuple(filter(None, map(fold, asked.answers)))
-    holding = tuple(
-        passage
-        for passage in trace.passages or ()
-        if asked.log or any(answer in fold(passage.text) for answer in answers)
-    )
+    there = trace.passages or ()
+    holding = tuple(one for one in there if asked.log or any(answer in fold(one.text) for answer in answers))
     if sentences and holding and trace.failure is None:
         trace = engine.score_strips(trace, holding, run)
     return trace

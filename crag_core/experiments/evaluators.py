@@ -110,22 +110,19 @@ def _out_of_reach(board: Board, upper: float) -> str:
     found = graded(board.deciding().upper, board.answerable)
     if found.scores.max() >= upper:
         return ""
-    right, wrong = found.labels, ~found.labels
-    at = max(found.scores, key=lambda cut: (right & (found.scores >= cut)).sum() / right.sum()
-             - (wrong & (found.scores >= cut)).sum() / wrong.sum())  # fmt: skip
-    taken, also = (int((kind & (found.scores >= at)).sum()) for kind in (right, wrong))
+    right, wrong = found.scores[found.labels], found.scores[~found.labels]
+    at = max(found.scores, key=lambda cut: (right >= cut).mean() - (wrong >= cut).mean())
     highest, limit = against(float(found.scores.max()), upper)
     return (
         f"No question of the set reaches CORRECT: the highest score is {highest}, upper is {limit}. "
-        f"With upper {math.floor(at * 100) / 100:.2f}, {taken} of the {int(right.sum())} that the documents answer "
-        f"would, and {also} of the {int(wrong.sum())} others."
+        f"With upper {math.floor(at * 100) / 100:.2f}, {(right >= at).sum()} of the {right.size} that the documents "
+        f"answer would, and {(wrong >= at).sum()} of the {wrong.size} others."
     )
 
 
 def _curve(best: Array, answerable: Array, judge: EvaluatorCard, made: Conditions, created: str) -> Calibration:
     found = graded(best, answerable)
-    right = int(found.labels.sum())
-    wrong = len(found.labels) - right
+    right, wrong = int(found.labels.sum()), int((~found.labels).sum())
     if min(right, wrong) < FEWEST:
         raise BadRecord(
             f"A calibration needs {FEWEST} graded questions or more that the documents answer and as many that they do "

@@ -10,9 +10,9 @@ import zlib
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
@@ -48,21 +48,7 @@ KINDS = {SETS: "labelled set", PRESETS: "preset", LOGS: "log", EVALUATORS: "eval
 SCORES, OUTCOMES = "scores", "outcomes"
 
 
-class Under(Protocol):
-    """What a row depends on besides its question, a frozen record; equal ones have equal fingerprints."""
-
-    @property
-    def fingerprint(self) -> str: ...
-
-
-class Keyed(Protocol):
-    """What is kept of a run, a frozen record; `key` is that of its question."""
-
-    @property
-    def key(self) -> str: ...
-
-
-Facts = TypeVar("Facts", bound=Keyed)
+Facts = TypeVar("Facts", ScoredQuestion, Outcome)
 
 
 class OutcomeLog(Generic[Facts]):
@@ -73,10 +59,15 @@ class OutcomeLog(Generic[Facts]):
     """
 
     def __init__(
-        self, tables: sqlite_file.Tables, log: str, conditions: Under, kind: type[Facts], meaning: int = 1
+        self,
+        tables: sqlite_file.Tables,
+        log: str,
+        conditions: Conditions | Setup,
+        kind: type[Facts],
+        meaning: int = 1,
     ) -> None:
         self._tables = tables
-        self._kind = kind
+        self._kind: type[Facts] = kind
         self._meaning = meaning
         self.conditions = conditions
         self._own = (log, conditions.fingerprint)
@@ -89,33 +80,24 @@ class OutcomeLog(Generic[Facts]):
         """By key, without the texts. A row that this version cannot read counts as not there."""
         found = {}
         for key, facts in self._tables.rows(f"SELECT key, facts {_UNDER}", *self._own):
-            try:
-                found[key] = self._read(json.loads(facts))
-            except (BadRecord, ValueError):
-                continue
+            with suppress(BadRecord, ValueError, AttributeError, TypeError):
+                told = json.loads(facts)
+                if told.pop("meaning", 1) == self._meaning:
+                    found[key] = from_plain(self._kind, in_present_words(told), "facts")
         return found
-
-    def _read(self, told: Any) -> Facts:
-        meaning = told.pop("meaning", 1) if isinstance(told, dict) else 1
-        if meaning != self._meaning:
-            raise BadRecord(f"Facts of version {meaning!r}, expected {self._meaning}.", hint="Run the set again.")
-        return from_plain(self._kind, in_present_words(told), "facts")
 
     def record(self, key: str) -> Trace | None:
         """The whole run behind a row; `BadRecord` for one that this version cannot read."""
         rows = self._tables.rows(f"SELECT record {_UNDER} AND key = ?", *self._own, key)
-        try:
-            return Trace.from_json(zlib.decompress(rows[0][0]).decode("ascii")) if rows else None
-        except (zlib.error, UnicodeError) as error:
-            raise BadRecord(f"This run cannot be read any more ({error}).", hint="Run the set again.") from error
+        return _unpacked(rows[0][0]) if rows else None
 
     def records(self, keys: Collection[str]) -> dict[str, Trace]:
         """The whole runs of those with these keys, by key; one that this version cannot read counts as not there."""
         found = {}
         for key, record in self._tables.rows(f"SELECT key, record {_UNDER}", *self._own):
-            if key in keys:
-                with suppress(BadRecord, zlib.error, UnicodeError):
-                    found[key] = Trace.from_json(zlib.decompress(record).decode("ascii"))
+            with suppress(BadRecord):
+                if key in keys:
+                    found[key] = _unpacked(record)
         return found
 
     def add(self, facts: Facts, trace: Trace) -> None:
@@ -128,6 +110,13 @@ class OutcomeLog(Generic[Facts]):
             database.execute("INSERT OR IGNORE INTO crag_conditions VALUES (?, ?, ?)", (*self._own, told))
             row = (*self._own, facts.key, written, record)
             database.execute("INSERT OR REPLACE INTO crag_scored VALUES (?, ?, ?, ?, ?)", row)
+
+
+def _unpacked(record: bytes) -> Trace:
+    try:
+        return Trace.from_json(zlib.decompress(record).decode("ascii"))
+    except (zlib.error, UnicodeError) as error:
+        raise BadRecord(f"This run cannot be read any more ({error}).", hint="Run the set again.") from error
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------
@@ -156,8 +145,7 @@ class ExperimentStore:
         return self._names(SETS)
 
     def load_set(self, name: str) -> Read:
-        """The questions of a kept set; one that an earlier version kept may have problems. `UnknownName` lists the
-        sets."""
+        """One that an earlier version kept may have problems. `UnknownName` lists the sets."""
         return read_questions(name, self._load(SETS, name)[1])
 
     def save_set(self, labelled: LabelledSet) -> None:
@@ -235,10 +223,10 @@ class ExperimentStore:
 
     def evaluators(self) -> dict[str, KeptEvaluator]:
         """Those that were calibrated, by name; one that this version cannot read is left out."""
-        seen = self.tables.rows("SELECT number FROM crag_texts WHERE kind = ? ORDER BY number", EVALUATORS)
+        rows = self.tables.rows("SELECT number, text FROM crag_texts WHERE kind = ? ORDER BY name", EVALUATORS)
+        seen = [number for number, _ in rows]
         if self._evaluators[0] != seen:
-            texts = self.tables.rows("SELECT text FROM crag_texts WHERE kind = ? ORDER BY name", EVALUATORS)
-            read = [_read_evaluator(text) for (text,) in texts]
+            read = [_read_evaluator(text) for _, text in rows]
             self._evaluators = seen, {kept.name: kept for kept in read if kept}
         return dict(self._evaluators[1])
 
@@ -288,13 +276,11 @@ class ExperimentStore:
     def _keep(self, kind: str, title: str, text: str, may_be: Collection[str]) -> str:
         """Under a name that is free, or has one of these texts."""
         name = set_name_of(title)
+        endings = chain([""], (f" {number}" for number in count(2)))
+        names = (f"{name[: _LONGEST_NAME - len(ending)].rstrip(' ._-')}{ending}" for ending in endings)
+        free = (None, *(one.encode() for one in may_be))
         with self.tables.writing() as database:
-            for number in count(1):
-                ending = "" if number == 1 else f" {number}"
-                own = f"{name[: _LONGEST_NAME - len(ending)].rstrip(' ._-')}{ending}"
-                there = _content(database, kind, own)
-                if there is None or there.decode("utf-8", "replace") in may_be:
-                    break
+            own = next(one for one in names if _content(database, kind, one) in free)
             _put(database, kind, own, text)
         return own
 

@@ -22,6 +22,7 @@ from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import StepState, Usage
 from crag_core.decision.refine import decompose
 from crag_core.decision.signals import CLASSES, class_by_rule
+from crag_core.pipeline.grading import strips_as_asked
 from crag_core.pipeline.run import Parts, Result, Run
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import carried_out, decision_path_of, reroute
@@ -171,7 +172,8 @@ def scored_strips(
 ) -> tuple[tuple[Strip, ...], str]:
     """The strips of `passages` with their scores, and what came of scoring them."""
     chunks = [(passage, decompose(passage)) for passage in passages]
-    strips, why = parts.strip_evaluator.score(question, chunks, run.cancel)
+    scored, why = parts.strip_evaluator.score(question, chunks, run.cancel)
+    strips = strips_as_asked(question, passages, scored)
     summary = f"strips scored by {parts.strip_evaluator.card.title.lower()}"
     unscored = sum(strip.score is None for strip in strips)
     if not unscored:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from crag_core.base.errors import DocumentMissing, WrongUse
 from crag_core.base.protocols import Embedder, RetrievalResult
+from crag_core.base.text.codes import codes_of, has_code
 from crag_core.base.text.words import fold
 from crag_core.base.types.passages import Engine, Passage, Scores
 from crag_core.decision.fusion import fuse_ranks
@@ -89,7 +90,12 @@ class HybridRetriever:
         hits = {hit.passage.id: hit for ranked in found.values() for hit in ranked}
         rrf = fuse_ranks([[hit.passage.id for hit in ranked] for ranked in found.values()])
         cosines = {id_: measure_cosine(asked, hit.vector) for id_, hit in hits.items()}
-        best = sorted(hits, key=lambda id_: (-rrf[id_], -cosines[id_], id_))[:limit]
+        in_order = sorted(hits, key=lambda id_: (-rrf[id_], -cosines[id_], id_))
+        best = in_order[:limit]
+        for code in codes_of(question):
+            holding = [id_ for id_ in in_order if has_code(hits[id_].passage.text, code)]
+            if holding and not set(holding) & set(best):
+                best[-1] = holding[0]
         scores = {name: {hit.passage.id: hit.score for hit in ranked} for name, ranked in found.items()}
         keyword = scores.get(Engine.KEYWORD.value, {})
         passages = tuple(

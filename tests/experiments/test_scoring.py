@@ -58,16 +58,8 @@ def test_what_is_graded_is_not_graded_again_and_a_longer_set_costs_only_what_is_
     bench.forget_counts()
     assert score(questions(3), bench.pipeline, book, bench.clock).done == 3
     assert bench.counts == {}
-    score(questions(5), bench.pipeline, book, bench.clock)
-    assert bench.counts == {"retrieve": 2, "grade": 6}
-
-
-def test_another_label_of_the_same_question_costs_nothing() -> None:
-    bench, book = Bench(), Book()
-    score(questions(2), bench.pipeline, book, bench.clock)
-    bench.forget_counts()
-    score(questions(2, expected=Expected.INCORRECT), bench.pipeline, book, bench.clock)
-    assert bench.counts == {}
+    score(questions(5, expected=Expected.INCORRECT), bench.pipeline, book, bench.clock)
+    assert bench.counts == {"retrieve": 2, "grade": 6}, "another label of the same question costs nothing"
 
 
 def test_passages_that_hold_the_hidden_text_count_as_not_indexed() -> None:
@@ -107,7 +99,8 @@ def test_a_stop_keeps_what_was_graded_and_the_next_time_goes_on() -> None:
     assert len(book.rows) == 50 and len(bench.retriever.asked) <= 50 + (before - done.done)
 
 
-def test_a_pause_holds_it_until_it_is_over() -> None:
+@pytest.mark.parametrize("ends", ["goes on", "is stopped"])
+def test_a_pause_holds_it_until_it_is_over(ends: str) -> None:
     bench, book, controls = Bench(), Book(), Controls()
     controls.pause.set()
     thread = threading.Thread(
@@ -116,21 +109,12 @@ def test_a_pause_holds_it_until_it_is_over() -> None:
     thread.start()
     time.sleep(0.3)
     assert not book.rows
-    controls.pause.clear()
+    if ends == "goes on":
+        controls.pause.clear()
+    else:
+        controls.cancel.set()
     thread.join(10)
-    assert len(book.rows) == 4
-
-
-def test_a_pause_can_be_stopped() -> None:
-    bench, book, controls = Bench(), Book(), Controls()
-    controls.pause.set()
-    thread = threading.Thread(
-        target=score, args=(questions(4), bench.pipeline, book, bench.clock), kwargs={"controls": controls}
-    )
-    thread.start()
-    controls.cancel.set()
-    thread.join(10)
-    assert not thread.is_alive() and not book.rows
+    assert not thread.is_alive() and len(book.rows) == (4 if ends == "goes on" else 0)
 
 
 def test_several_at_a_time() -> None:
@@ -199,11 +183,6 @@ def test_a_book_that_cannot_be_written_ends_it() -> None:
     book.before = full
     with pytest.raises(ScoresUnavailable):
         score(questions(20), bench.pipeline, book, bench.clock)
-
-
-def test_an_empty_set_is_done_at_once() -> None:
-    bench = Bench()
-    assert score((), bench.pipeline, Book(), bench.clock) == SetProgress(0, 0, 0, None)
 
 
 def test_conditions_name_everything_that_a_grade_depends_on() -> None:

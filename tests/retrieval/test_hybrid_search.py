@@ -237,3 +237,14 @@ def test_other_texts_or_a_vector_may_stand_for_the_meaning(retriever: HybridRetr
     for wrong in ([1.0, 2.0], [float("nan")] * len(vector)):
         with pytest.raises(WrongUse, match=r"Expected a query embedding of \d+ finite numbers, by .*, found \d+"):
             retriever.meaning([], wrong).retrieve(question, 1)
+
+
+def test_a_chunk_that_holds_the_code_is_among_few_however_many_are_alike(
+    retriever: HybridRetriever, store: PassageStore
+) -> None:
+    alike = [(f"{number}.txt", f"What does the part cost: the part {number}.".encode()) for number in range(20)]
+    store.ingest(alike)
+    store.ingest([("own.txt", b"Listed among others, much further down in the list of spares: KX-9 1.")])
+    for code in ("KX-9", "kx9"):
+        found = retriever.retrieve(f"What does the part {code} cost?", 2)
+        assert "own.txt" in [one.source for one in found.passages]

@@ -8,13 +8,13 @@ from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import counted, shortened
 from crag_core.experiments.logs.fields import MEANINGS
 from crag_core.experiments.logs.read import SHAPES, described
+from crag_core.experiments.logs.rows import LARGEST_MB
 from crag_core.experiments.store import set_name_of
 from ui.logs import log_state
 from ui.logs.log_state import NOT_READ, Looked
 from ui.session import access, uploads
 from ui.shell.text import plain
 
-LARGEST_MB = 100
 _SHOWN_ROWS, _SHOWN_PROBLEMS = 5, 10
 _UPLOAD = "log_upload"
 
@@ -64,11 +64,9 @@ def draw_preview(found: Looked) -> None:
         else:
             st.markdown(f"**{described(read)}**")
         if read.mapping:
-            pairs = (f"{MEANINGS[field]} :gray[←] {plain(source)}" for field, source in read.mapping)
-            if _is_table(found):
-                st.markdown("\u2003 ".join(one.replace(" ", "\u00a0") for one in pairs))  # no pair is broken off
-            else:
-                st.markdown("  \n".join(pairs))
+            pairs = [f"{MEANINGS[field]} :gray[←] {plain(source)}" for field, source in read.mapping]
+            unbroken = "\u2003 ".join(one.replace(" ", "\u00a0") for one in pairs)
+            st.markdown(unbroken if _is_table(found) else "  \n".join(pairs))
         if read.records:
             _draw_first(found)
         for remark in read.remarks:
@@ -88,47 +86,35 @@ def _draw_shape(found: Looked) -> None:
     title = SHAPES[found.read.shape].title if found.read.shape else ""
     automatic = f"Detected: {title}" if title and not found.shape else "Detect"
     st.selectbox(
-        "Shape", names, names.index(found.shape), key="log_shape", width=320, on_change=_change_shape,
+        "Shape", names, names.index(found.shape), key="log_shape", width=320, on_change=_change_shape, args=(found,),
         format_func=lambda name: SHAPES[name].title if name else automatic,
     )  # fmt: skip
 
 
-def _change_shape() -> None:
-    found = log_state.looked()
-    if found is not None:
-        log_state.look(found.name, found.content, st.session_state["log_shape"])
+def _change_shape(found: Looked) -> None:
+    log_state.look(found.name, found.content, st.session_state["log_shape"])
 
 
 def _draw_mapping(found: Looked) -> None:
     """A field a line, each of which can be read from another column."""
     mapping = dict(found.read.mapping)
-    rows = [{"field": MEANINGS[field], "read from": mapping.get(field, NOT_READ), "name": field} for field in MEANINGS]
-    columns = [*found.read.columns, *(source for source in mapping.values() if source not in found.read.columns)]
+    rows = [{"Field": MEANINGS[field], "Read from": mapping.get(field, NOT_READ)} for field in MEANINGS]
+    columns = dict.fromkeys((NOT_READ, *found.read.columns, *mapping.values()))
     key = f"log_mapping_{fingerprint((found.name, sorted(found.chosen.items()), found.read.shape))}"
     st.data_editor(
-        rows,
-        key=key,
-        hide_index=True,
-        num_rows="fixed",
-        column_order=("field", "read from"),
+        rows, key=key, hide_index=True, num_rows="fixed", disabled=["Field"], width=520,
+        height=min(35 * (len(rows) + 1) + 3, 460), on_change=_change_mapping, args=(key, found),
         column_config={
-            "field": st.column_config.TextColumn("Field", disabled=True, width="medium"),
-            "read from": st.column_config.SelectboxColumn(
-                "Read from", options=[NOT_READ, *dict.fromkeys(columns)], required=True, width="medium"
-            ),
+            "Field": st.column_config.TextColumn(width="medium"),
+            "Read from": st.column_config.SelectboxColumn(options=list(columns), required=True, width="medium"),
         },
-        height=min(35 * (len(rows) + 1) + 3, 460),
-        width=520,
-        on_change=_change_mapping,
-        args=(key, found),
-    )
+    )  # fmt: skip
 
 
 def _change_mapping(key: str, found: Looked) -> None:
     """For a callback: read the file again."""
-    edited = st.session_state[key]["edited_rows"]
-    fields = list(MEANINGS)
-    changes = {fields[int(row)]: cells["read from"] for row, cells in edited.items() if "read from" in cells}
+    edited, fields = st.session_state[key]["edited_rows"], list(MEANINGS)
+    changes = {fields[int(row)]: cells["Read from"] for row, cells in edited.items() if "Read from" in cells}
     chosen = {field: "" if column == NOT_READ else column for field, column in changes.items()}
     log_state.look(found.name, found.content, found.shape or found.read.shape, {**found.chosen, **chosen})
 
@@ -138,11 +124,10 @@ def _draw_refused(found: Looked) -> None:
     if not problems or found.read.failure:
         return
     lines = [f"Row {one.row}: {plain(one.message)}" for one in problems[:_SHOWN_PROBLEMS]]
-    rest = len(problems) - _SHOWN_PROBLEMS
-    st.warning(
-        "  \n".join([*lines, *([f"and {rest:,} more"] if rest > 0 else [])]), icon=":material/warning:",
-        title=f"{counted(len(problems), 'row')} refused; the others go in",
-    )  # fmt: skip
+    if (rest := len(problems) - len(lines)) > 0:
+        lines.append(f"and {rest:,} more")
+    title = f"{counted(len(problems), 'row')} refused; the others go in"
+    st.warning("  \n".join(lines), icon=":material/warning:", title=title)
 
 
 def _draw_first(found: Looked) -> None:
@@ -158,16 +143,10 @@ def _draw_first(found: Looked) -> None:
         }
         for one in found.read.records[:_SHOWN_ROWS]
     ]
-    st.dataframe(
-        rows, hide_index=True, alt="The first records, as they are read",
-        column_config={
-            "Row": st.column_config.NumberColumn(width=60),
-            "Question": st.column_config.TextColumn(width=260),
-            "Chunks": st.column_config.NumberColumn(width=70),
-            "First chunk": st.column_config.TextColumn(width=200),
-            "Score": st.column_config.NumberColumn(format="%.2f", width=70),
-        },
-    )  # fmt: skip
+    widths = {"Row": 60, "Question": 260, "Chunks": 70, "First chunk": 200}
+    columns = {name: st.column_config.Column(width=width) for name, width in widths.items()}
+    columns["Score"] = st.column_config.NumberColumn(format="%.2f", width=70)
+    st.dataframe(rows, hide_index=True, alt="The first records, as they are read", column_config=columns)
 
 
 def _draw_import(found: Looked) -> None:

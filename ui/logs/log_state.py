@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
 
 from crag_core.app import retrieval_logs
-from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.retrieval_logs import Imported
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.decision.policy import Policy
-from crag_core.evaluators.policies import known_card
-from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.logs import findings as found_in
 from crag_core.experiments.logs.findings import Findings
-from crag_core.experiments.logs.labels import gradable
 from crag_core.experiments.logs.read import ReadLog, read_log
 from crag_core.experiments.logs.record import LogRecord, RetrievalLog, logged_of, passages_of
 from crag_core.experiments.logs.stages import Judged
-from crag_core.pipeline.run import now
-from crag_core.report.stages.page import render_stages
-from ui.session import access, app_state, run_job, tune_state
+from ui.session import access, app_state, background, run_job, tune_state
 from ui.session.background import SetJob
 
 NOT_READ = "(not read)"
+_GRADING = "log_grading"
 
 
 @dataclass(frozen=True)
@@ -97,55 +91,21 @@ def delete(name: str) -> None:
     retrieval_logs.delete(name, app_state.workbench())
 
 
-# --- grading ----------------------------------------------------------------------------------------------------------
-
-
-@st.cache_resource(show_spinner=False)
-def live_gradings() -> LiveJobs[SetJob]:
-    """By log and evaluator."""
-    return LiveJobs()
-
-
 def grading(log: RetrievalLog) -> SetJob | None:
     """That goes on, in whatever session it was started, or has ended in this one since the last redraw."""
-    own: SetJob | None = st.session_state.get("log_grading")
-    return own or live_gradings().get(_key(log))
+    return background.job(_GRADING, _key(log))
 
 
 @app_state.reporting()
 def start_grading(log: RetrievalLog) -> None:
     """For a callback: grade what is missing, in the background."""
     access.require_administrator()
-    running = grading(log)
-    if running and running.is_running:
-        return
-    workbench, warming, turns = app_state.workbench(), app_state.warm_up(), run_job.turns()
-    pipeline, questions = workbench.engine(tune_state.chosen(), observed=False), gradable(log)
-
-    def work(job: SetJob) -> SetProgress:
-        while warming.is_running and not job.cancel.wait(0.1):
-            pass
-        book = workbench.experiments.scores(workbench.conditions(pipeline, questions))
-        job.progress = score(
-            questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
-            on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(questions),
-        )  # fmt: skip
-        return job.progress
-
-    warming.start()
-    st.session_state["log_grading"] = started = Job(work, None)
-    started.start()
-    live_gradings().add(_key(log), started)
+    background.start_grading(_GRADING, log.gradable, tune_state.chosen(), _key(log))
 
 
 def take_ended(log: RetrievalLog) -> SetJob | None:
     """The grading that has ended since the last redraw, put away; None without one."""
-    done = grading(log)
-    if done is None or done.is_running:
-        return None
-    st.session_state["log_grading"] = None
-    live_gradings().forget(done)
-    return done
+    return background.take_ended(_GRADING, _key(log))
 
 
 def _key(log: RetrievalLog) -> tuple[str, ...]:
@@ -153,12 +113,9 @@ def _key(log: RetrievalLog) -> tuple[str, ...]:
     return log.name, log.fingerprint, chosen.evaluator, chosen.model, str(app_state.settings().home)
 
 
-# --- findings ---------------------------------------------------------------------------------------------------------
-
-
 def judged(log: RetrievalLog) -> tuple[Judged, ...]:
     """The records that are graded under the sidebar's evaluator."""
-    questions = gradable(log)
+    questions = log.gradable
     under = tune_state.conditions(questions)
     done = app_state.workbench().experiments.scores(under).keys() & {one.key for one in questions}
     return _judged(str(app_state.settings().home), under, log.fingerprint, len(done), log)
@@ -174,12 +131,6 @@ def findings(found: tuple[Judged, ...], policy: Policy) -> Findings:
     """Under a policy, worked out once for the same records."""
     key = (policy, tuple(map(id, found)))
     return app_state.remembered(f"log_findings_{policy.name}", key, lambda: found_in.findings(found, policy))
-
-
-def report(log: RetrievalLog, found: Findings) -> str:
-    """The findings as one HTML page."""
-    evaluator = known_card(st.session_state["evaluator"]).title
-    return render_stages(log.name, found, evaluator, now())
 
 
 @app_state.reporting()

@@ -20,24 +20,21 @@ _TUNE, _COMPARE = "pages/tune.py", "pages/compare.py"
 
 def draw_next_steps(found: Imported) -> None:
     """Its set on Tune and Compare; records without a label are labelled first."""
-    labelled = found.labelled
     with st.container(horizontal=True, vertical_alignment="center"):
-        if labelled is not None:
-            st.button(
-                "Tune thresholds", on_click=_use, args=(labelled, _TUNE), icon=":material/ssid_chart:", key="log_tune"
-            )
-            st.button(
-                "Compare configurations", on_click=_use, args=(labelled, _COMPARE), icon=":material/difference:",
-                key="log_compare",
-            )  # fmt: skip
-            labels = ", ".join(f"{count} {word(one)}" for one, count in labelled.counts.items())
+        if found.labelled is not None:
+            for title, page, icon in (
+                ("Tune thresholds", _TUNE, ":material/ssid_chart:"),
+                ("Compare configurations", _COMPARE, ":material/difference:"),
+            ):
+                st.button(title, on_click=_use, args=(found.labelled, page), icon=icon, key=f"log_to_{page}")
+            labels = ", ".join(f"{count} {word(one)}" for one, count in found.labelled.counts.items())
             st.caption(plain(f"Labels, by what the chunks hold: {labels}"))
         if found.unlabelled and access.is_administrator():
             count, most = len(found.unlabelled), labelling_state.ROUND
+            some = f"the {most} nearest to your thresholds" if count > most else counted(count, "record")
             st.button(
-                f"Label the {most} nearest to your thresholds" if count > most else f"Label {counted(count, 'record')}",
-                on_click=_label, args=(found,),
-                icon=":material/label:", key="log_label", help="Of the records without a label, on Tune.",
+                f"Label {some}", on_click=_label, args=(found,), icon=":material/label:", key="log_label",
+                help="Of the records without a label, on Tune.",
             )  # fmt: skip
     if target := st.session_state.pop("log_target", ""):
         st.switch_page(target, query_params={})  # else those that the sidebar is bound to would be in the way
@@ -53,9 +50,8 @@ def _use(labelled: LabelledSet, target: str) -> None:
 
 def _label(found: Imported) -> None:
     """For a callback: the labels go into the set of the log."""
-    tune_state.use(found.labelled or LabelledSet(found.log.name, ()))
+    _use(found.labelled or LabelledSet(found.log.name, ()), _TUNE)
     labelling_state.begin(found.unlabelled, found.log.name)
-    st.session_state["log_target"] = _TUNE
 
 
 def draw_grading(log: RetrievalLog, done: int) -> None:

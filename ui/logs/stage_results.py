@@ -9,9 +9,12 @@ import streamlit as st
 
 from crag_core.base.text.display import clean, counted, shortened
 from crag_core.base.types.decisions import Action
+from crag_core.evaluators.policies import known_card
 from crag_core.experiments.logs.findings import Findings, to_csv
 from crag_core.experiments.logs.record import LogRecord, RetrievalLog, passages_of
 from crag_core.experiments.logs.stages import MEANS, TITLES, Finding, Judged, Stage, Verdict
+from crag_core.pipeline.run import now
+from crag_core.report.stages.page import render_stages
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.logs import log_state
 from ui.session import app_state
@@ -21,6 +24,8 @@ from ui.tune.charts import GRAY, GREEN, ORANGE, RED
 _ROWS_SEEN = 2000
 _LONGEST = 1200  # characters of a chunk
 _TONES = {Verdict.WRONG: RED, Verdict.DOUBTFUL: ORANGE, Verdict.RIGHT: GREEN, Verdict.PLAUSIBLE: GRAY}
+_BADGES = {Verdict.WRONG: "red", Verdict.DOUBTFUL: "orange", Verdict.RIGHT: "green", Verdict.PLAUSIBLE: "gray"}
+_WIDTHS = {"Question": 300, "Stage": 120, "Verdict": 80, "Retrieval": 105, "Why": 380, "Row": 60}
 ALL = "All"
 
 
@@ -34,30 +39,28 @@ def draw_findings(log: RetrievalLog, found: tuple[Judged, ...]) -> None:
         picture(results), config={"displayModeBar": False}, key="log_picture",
         alt="; ".join(f"{stage}: {sum(counts.values())}" for stage, counts in results.stages.items()),
     )  # fmt: skip
-    chosen = _draw_filter(results)
-    _draw_table(log, results, chosen)
+    _draw_table(log, results, _draw_filter(results))
     with st.container(horizontal=True):
-        st.download_button(
-            "Stages (CSV)", lambda: to_csv(results).encode("utf-8-sig"), f"{log.name}-stages.csv", "text/csv",
-            icon=":material/download:", on_click="ignore", key="log_csv",
-        )  # fmt: skip
-        st.download_button(
-            "Report (HTML)", lambda: log_state.report(log, results), f"{log.name}-stages.html", "text/html",
-            icon=":material/description:", on_click="ignore", key="log_html",
-        )  # fmt: skip
+        for title, content, ending, mime, icon in (
+            ("Stages (CSV)", lambda: to_csv(results).encode("utf-8-sig"), "csv", "text/csv", "download"),
+            ("Report (HTML)", lambda: _report(log, results), "html", "text/html", "description"),
+        ):
+            st.download_button(
+                title, content, f"{log.name}-stages.{ending}", mime, icon=f":material/{icon}:", on_click="ignore",
+                key=f"log_{ending}",
+            )  # fmt: skip
+
+
+def _report(log: RetrievalLog, results: Findings) -> str:
+    return render_stages(log.name, results, known_card(st.session_state["evaluator"]).title, now())
 
 
 def _heading(results: Findings) -> str:
-    policy = plain(results.policy.title)
+    told = "The log does not say what is right, so records are doubtful at most: by scores, and by what of the answer "
+    told += "stands in the chunks."
     if results.is_known:
-        return (
-            f"{counted(len(results.pairs), 'record')} under {policy}, with the thresholds of the sidebar. "
-            "The answer is the log's; chunks and sentences are judged here."
-        )
-    return (
-        f"{counted(len(results.pairs), 'record')} under {policy}. The log does not say what is right, so records are "
-        "doubtful at most: by scores, and by what of the answer stands in the chunks."
-    )
+        told = "The thresholds are those of the sidebar. The answer is the log's; chunks and sentences are judged here."
+    return f"{counted(len(results.pairs), 'record')} under {plain(results.policy.title)}. {told}"
 
 
 def picture(results: Findings) -> go.Figure:
@@ -74,14 +77,10 @@ def picture(results: Findings) -> go.Figure:
                 hovertemplate="%{y}: %{x} %{data.name}<extra></extra>",
             )  # fmt: skip
     figure.update_layout(
-        barmode="stack",
-        height=270,
-        margin={"l": 10, "r": 10, "t": 8, "b": 8},
-        bargap=0.3,
+        barmode="stack", height=270, margin={"l": 10, "r": 10, "t": 8, "b": 8}, bargap=0.3, showlegend=True,
         uniformtext={"minsize": 10, "mode": "hide"},
         legend={"orientation": "h", "y": -0.18, "x": 0, "traceorder": "normal"},
-        showlegend=True,
-    )
+    )  # fmt: skip
     figure.update_yaxes(autorange="reversed", title=None)
     figure.update_xaxes(title=None, tickformat=",d", showgrid=True, showticklabels=False)
     return figure
@@ -89,13 +88,12 @@ def picture(results: Findings) -> go.Figure:
 
 def _draw_filter(results: Findings) -> Stage | None:
     counts = {stage: sum(verdicts.values()) for stage, verdicts in results.stages.items()}
-    there = [stage for stage in Stage if counts[stage]]
-    options = [ALL, *(stage.value for stage in there)]
-    if st.session_state.get("log_stage") not in options:
+    titles = {ALL: f"All {len(results.pairs)}"}
+    titles |= {stage.value: f"{TITLES[stage]} {count}" for stage, count in counts.items() if count}
+    if st.session_state.get("log_stage") not in titles:
         st.session_state["log_stage"] = ALL
-    titles = {stage.value: f"{TITLES[stage]} {counts[stage]}" for stage in there} | {ALL: f"All {len(results.pairs)}"}
     chosen = st.segmented_control(
-        "Stage", options, required=True, key="log_stage", format_func=lambda name: titles[name],
+        "Stage", list(titles), required=True, key="log_stage", format_func=lambda name: titles[name],
         label_visibility="collapsed",
     )  # fmt: skip
     if chosen is None or chosen == ALL:
@@ -127,14 +125,7 @@ def _draw_table(log: RetrievalLog, results: Findings, stage: Stage | None) -> No
         rows, hide_index=True, selection_mode="single-row", key=key,
         on_select=lambda: _choose(key, [record.id for record, _ in shown]),
         alt="The records with the stage that failed",
-        column_config={
-            "Question": st.column_config.TextColumn(width=300),
-            "Stage": st.column_config.TextColumn(width=120),
-            "Verdict": st.column_config.TextColumn(width=80),
-            "Retrieval": st.column_config.TextColumn(width=105),
-            "Why": st.column_config.TextColumn(width=380),
-            "Row": st.column_config.NumberColumn(width=60),
-        },
+        column_config={name: st.column_config.Column(width=width) for name, width in _WIDTHS.items()},
     )  # fmt: skip
     if len(pairs) > len(shown):
         st.caption(f"The first {len(shown)} of {len(pairs)}; choose a stage, or download them all.")
@@ -159,10 +150,9 @@ def _draw_record(log: RetrievalLog, record: LogRecord, finding: Finding) -> None
                 "Open on Ask", on_click=log_state.ask, args=(log, record), icon=":material/forum:", type="primary",
                 help="Its chunks are graded, routed and refined as a run, with the log's answer beside ours.",
             )  # fmt: skip
-        tone = {Verdict.WRONG: "red", Verdict.DOUBTFUL: "orange", Verdict.RIGHT: "green"}.get(finding.verdict, "gray")
         route = f" :gray-badge[Retrieval: {finding.action}]" if finding.action else ""
         stage = finding.stage.value.capitalize()
-        st.markdown(f":{tone}-badge[{stage} · {finding.verdict}]{route}  \n{plain(finding.reason)}")
+        st.markdown(f":{_BADGES[finding.verdict]}-badge[{stage} · {finding.verdict}]{route}  \n{plain(finding.reason)}")
         answer = paragraphs(record.answer) if record.answer else ":gray[none]"
         st.markdown(f"**Answer in the log**\n\n{answer}")
         if record.references:

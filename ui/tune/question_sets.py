@@ -190,8 +190,8 @@ def _draw_feedback(busy: bool) -> None:
     st.markdown("Questions on Ask whose route was called right, or for which the right one was named.")
     if found.unspecific:
         st.caption(f"Not used: {counted(found.unspecific, 'label')} without the right route.")
-    for one in found.overruled[:_SHOWN_PROBLEMS]:
-        st.caption(f":orange[:material/warning:] “{plain(one.question)}” was judged in two ways; {one.kept} holds.")
+    for question, kept in found.overruled[:_SHOWN_PROBLEMS]:
+        st.caption(f":orange[:material/warning:] “{plain(question)}” was judged in two ways; {kept} holds.")
     if not found.questions:
         st.info("No route labels yet.", icon=":material/info:")
         return

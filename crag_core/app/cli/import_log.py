@@ -21,7 +21,6 @@ from crag_core.experiments.batch import Controls, score
 from crag_core.experiments.labelled.questions import word
 from crag_core.experiments.logs.fields import FIELDS, MEANINGS
 from crag_core.experiments.logs.findings import findings, lines, to_csv
-from crag_core.experiments.logs.labels import gradable
 from crag_core.experiments.logs.read import SHAPES, ReadLog, described, read_log
 from crag_core.pipeline.run import now
 from crag_core.report.stages.page import render_stages
@@ -54,13 +53,14 @@ def import_log(options: argparse.Namespace) -> int:
         if getattr(options, option) and not options.stages:
             raise WrongUse(f"--{option} goes with --stages.")
     read = read_log(_content(options.file), options.shape or "", _mapping(options.map), parquet=True)
-    print(preview(read) if options.preview else _told(read))
-    for problem in read.problems[:_SHOWN]:
-        print(f"row {problem.row} refused: {problem.message}", file=sys.stderr)
+    print(f"{SHAPES[read.shape].title if read.shape else 'not read'}: {described(read)}")
+    if options.preview:
+        print(preview(read))
+    told = [f"row {problem.row} refused: {problem.message}" for problem in read.problems[:_SHOWN]]
     if len(read.problems) > _SHOWN:
-        print(f"and {len(read.problems) - _SHOWN:,} more rows refused", file=sys.stderr)
-    for remark in read.remarks:
-        print(f"note: {remark}", file=sys.stderr)
+        told.append(f"and {len(read.problems) - _SHOWN:,} more rows refused")
+    for line in (*told, *(f"note: {remark}" for remark in read.remarks)):
+        print(line, file=sys.stderr)
     if read.failure:
         raise BadRecord(read.failure)
     if options.preview:
@@ -74,19 +74,14 @@ def import_log(options: argparse.Namespace) -> int:
 
 
 def preview(read: ReadLog) -> str:
-    """The shape, the mapping, and the first records."""
-    rows = [_told(read), *(f"  {MEANINGS[field]:<28}{source}" for field, source in read.mapping)]
+    """The mapping, and the first records."""
+    rows = [f"  {MEANINGS[field]:<28}{source}" for field, source in read.mapping]
     for one in read.records[:3]:
-        rows.append(f"row {one.row}: {shortened(one.question, 90)}")
-        rows += [f"    chunk: {shortened(' '.join(chunk.text.split()), 90)}" for chunk in one.contexts[:2]]
-        rows += [f"    answer: {shortened(' '.join(one.answer.split()), 90)}"] if one.answer else []
-        rows += [f"    right: {shortened(one.references[0], 90)}"] if one.references else []
+        texts = [("    chunk", chunk.text) for chunk in one.contexts[:2]]
+        texts += [("    answer", one.answer), *(("    right", text) for text in one.references[:1])]
+        told = [(f"row {one.row}", one.question), *texts]
+        rows += [f"{name}: {shortened(' '.join(text.split()), 90)}" for name, text in told if text]
     return "\n".join(rows)
-
-
-def _told(read: ReadLog) -> str:
-    title = SHAPES[read.shape].title if read.shape else "not read"
-    return f"{title}: {described(read)}"
 
 
 def _kept(found: Imported) -> str:
@@ -100,7 +95,7 @@ def _kept(found: Imported) -> str:
 
 def _stages(found: Imported, options: argparse.Namespace, workbench: Workbench) -> None:
     choice = choose(workbench, Request.of(options))
-    engine, questions = workbench.engine(choice, observed=False), gradable(found.log)
+    engine, questions = workbench.engine(choice, observed=False), found.log.gradable
     conditions = workbench.conditions(engine, questions)
     controls = Controls()
     with interruptible(controls, "is graded"):

@@ -8,28 +8,26 @@ the passages with that sentence count as not indexed; what is about something el
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 
 from crag_core.base.text.sentences import split
 from crag_core.base.text.words import fold, words
 from crag_core.base.types.passages import Passage
-from crag_core.experiments.drafting.keywords import LITTLE_WORDS, Asked, search_words
+from crag_core.experiments.drafting.keywords import little_words, search_words
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, Origin
 
 _HEADINGS = re.compile(r"(?:[ \t]{0,3}#{1,6}[ \t][^\n]*\n+)+")
 _NUMBERED_HEADING = re.compile(r"\d{1,2}\.[ \t]+[^\n.:;,]{2,40}\n[ \t]*(?=[A-Z])")
 _MARK = re.compile(r"(?:[-*+•‣◦–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])\s+(?:\[[ xX]\]\s+)?")
 _TABLE_OR_CODE = re.compile(r"^\s*(?:\||```|~~~|#)", re.MULTILINE)
-_NEW_LINE = re.compile(r"([^\n]*)\n\s*(\S)")
+_TITLE = re.compile(r"^[^\n]{0,44}\n\s*[^\W\d_a-z]", re.MULTILINE)
+"""A short line before one that begins with a capital is a title rather than the start of a sentence."""
 _EDGE = r"[^\W\u0e00-\u0fff\u3040-\u9fff]"
 """A letter or digit of a script that parts its words by white space."""
-
-_WRAPPED = 45
-"""Characters: a shorter line before one that begins with a capital is a title rather than the start of a sentence."""
 
 _END = re.compile(r"""[.。．।۔॥։።]["'”’“»«)\]」』）]*$""")
 _STEM = 6
@@ -39,27 +37,22 @@ _CLEAR = 3
 _MADE = re.compile(r"[Mm]ade from the sentence: “(.*)”", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Piece:
-    """`text` stands in its passage word for word; `is_plain`: it reads as one whole sentence of running text."""
+def pieces(passage: str) -> dict[str, bool]:
+    """Sentences, list items and rows, word for word, and whether each reads as one whole sentence of running text.
 
-    text: str
-    is_plain: bool
-
-
-def pieces(passage: str) -> list[Piece]:
-    """Sentences, list items and rows in order; headings stand apart from what they announce."""
-    found: list[Piece] = []
+    Headings stand apart from what they announce.
+    """
+    found: dict[str, bool] = {}
     for start, end in split(passage):
         text = passage[start:end]
         for heading in (_HEADINGS.match(text), _NUMBERED_HEADING.match(text)):
             if heading and (rest := text[heading.end() :].strip()):
-                found.append(Piece(heading.group().strip(), False))
+                found[heading.group().strip()] = False
                 text = rest
         mark = _MARK.match(text)
         text = text[mark.end() :] if mark else text
         if text:
-            found.append(Piece(text, _is_plain(text)))
+            found[text] = bool(_END.search(text)) and not _TABLE_OR_CODE.search(text) and not _TITLE.search(text)
     return found
 
 
@@ -67,16 +60,6 @@ def standing(text: str) -> re.Pattern[str]:
     """Finds `text` as whole words, whatever its case and wherever its lines were broken; expects some words."""
     flexible = r"\s+".join(re.escape(word) for word in text.split())
     return re.compile(f"(?<!{_EDGE}){flexible}(?!{_EDGE})", re.IGNORECASE)
-
-
-def _is_plain(text: str) -> bool:
-    if _TABLE_OR_CODE.search(text) or not _END.search(text):
-        return False
-    breaks = _NEW_LINE.finditer(text)
-    return all(len(line.strip()) >= _WRAPPED or not after.isupper() for line, after in (b.groups() for b in breaks))
-
-
-# --- drafts -----------------------------------------------------------------------------------------------------------
 
 
 def draft(
@@ -91,14 +74,15 @@ def draft(
     random, count = Random(seed), max(count, 0)
     corpus = _Corpus(passages)
     drafts = _first(corpus.drafts(random), count - count // 4)
-    near = _near_misses(drafts, min(count // 4, len(drafts) // 3), random)
-    others = [question for question in random.sample(off_corpus, len(off_corpus)) if not corpus.is_about(question)]
+    can_miss = [one for one in drafts if one.can_miss]
+    near = random.sample(can_miss, min(count // 4, len(drafts) // 3, len(can_miss)))
+    others = [one for one in random.sample(off_corpus, len(off_corpus)) if not corpus.is_about(one)]
     asked = {fold(one.question) for one in drafts}
-    fresh = dict.fromkeys(question for question in others if fold(question) not in asked)
+    fresh = dict.fromkeys(one for one in others if fold(one) not in asked)
     return (
-        *(one.labelled(False) for one in drafts if one not in near),
-        *(one.labelled(True) for one in drafts if one in near),
-        *(_off_corpus(question) for question in list(fresh)[: min(count // 4, (len(drafts) + 1) // 3)]),
+        *(one.labelled(Expected.CORRECT) for one in drafts if one not in near),
+        *(one.labelled(Expected.AMBIGUOUS) for one in drafts if one in near),
+        *(_off_corpus(one) for one in list(fresh)[: min(count // 4, (len(drafts) + 1) // 3)]),
     )
 
 
@@ -118,19 +102,15 @@ class _Draft:
     document: str
     can_miss: bool
 
-    def labelled(self, is_near_miss: bool) -> LabelledQuestion:
+    def labelled(self, expected: Expected) -> LabelledQuestion:
         note = f"Search words made from the sentence: “{' '.join(self.sentence.split())}”"
-        if is_near_miss:
-            note += " Chunks with that sentence count as not indexed."
-        return LabelledQuestion(
-            self.question,
-            Expected.AMBIGUOUS if is_near_miss else Expected.CORRECT,
-            () if is_near_miss else (self.answer,),
-            self.document,
-            self.sentence if is_near_miss else "",
-            Origin.DRAFTED,
-            note,
+        made = LabelledQuestion(
+            self.question, expected, (self.answer,), self.document, origin=Origin.DRAFTED, note=note
         )
+        if expected.is_answerable:
+            return made
+        note += " Chunks with that sentence count as not indexed."
+        return replace(made, answers=(), without=self.sentence, note=note)
 
 
 def _off_corpus(question: str) -> LabelledQuestion:
@@ -138,139 +118,118 @@ def _off_corpus(question: str) -> LabelledQuestion:
     return LabelledQuestion(question, Expected.INCORRECT, origin=Origin.DRAFTED, note=note)
 
 
-class _Corpus:
-    """The passages by document, and which words occur where."""
-
-    def __init__(self, passages: Sequence[Passage]) -> None:
-        self.passages = [passage for passage in passages if passage.text.strip()]
-        self.folded = [fold(passage.text) for passage in self.passages]
-        self.stems = [_stems(passage.text) for passage in self.passages]
-        self.places: dict[str, list[int]] = {}
-        for number, stems in enumerate(self.stems):
-            for stem in stems:
-                self.places.setdefault(stem, []).append(number)
-
-    def drafts(self, random: Random) -> Iterator[_Draft]:
-        """The documents in turn, in an order of chance; of one sentence only one question."""
-        documents: dict[str, list[Passage]] = {}
-        for passage in self.passages:
-            documents.setdefault(_document_of(passage), []).append(passage)
-        found = [_Document(self, passages) for passages in random.sample([*documents.values()], len(documents))]
-        used: set[str] = set()
-        return _in_turn([document.drafts(random, used) for document in found])
-
-    def rarity(self, word: str) -> int:
-        return sum(len(self.places.get(stem, ())) for stem in _stems(word))
-
-    def is_about(self, question: str) -> bool:
-        """Whether most of what a question is about stands together somewhere, or nothing is known of its subject."""
-        stems = _stems(question)
-        met: Counter[int] = Counter()
-        for stem in stems:
-            met.update({place for number in self.places.get(stem, ()) for place in self._around(number)})
-        return not stems or any(2 * shared > len(stems) for shared in met.values())
-
-    def _around(self, number: int) -> list[int]:
-        document = _document_of(self.passages[number])
-        near = range(max(number - 1, 0), min(number + 2, len(self.passages)))
-        return [place for place in near if _document_of(self.passages[place]) == document]
-
-    def sharing(self, stems: frozenset[str], least: int) -> list[int]:
-        """Numbers of the passages that hold at least so many of `stems`."""
-        shared = Counter(number for stem in stems for number in self.places.get(stem, ()))
-        return sorted(number for number, count in shared.items() if count >= least)
+def _first(drafts: Iterator[_Draft], count: int) -> list[_Draft]:
+    """Of one sentence only one question, and each question once."""
+    found: list[_Draft] = []
+    used: set[str] = set()
+    while len(found) < count and (one := next(drafts, None)):
+        own = {fold(one.sentence), fold(one.question)}
+        if not own & used:
+            found.append(one)
+            used |= own
+    return found
 
 
+@dataclass(frozen=True)
 class _Document:
-    """One document: its passages, and its pieces, each once though passages overlap."""
+    """`pieces`, by their folded text, are there once each, though passages overlap; the value tells the plain ones."""
 
-    def __init__(self, corpus: _Corpus, passages: Sequence[Passage]) -> None:
-        self.corpus = corpus
-        self.passages = passages
+    source: str
+    texts: tuple[str, ...]
 
     @cached_property
-    def pieces(self) -> dict[str, Piece]:
-        found: dict[str, Piece] = {}
-        for passage in self.passages:
-            for piece in pieces(passage.text):
-                found.setdefault(fold(piece.text), piece)
+    def pieces(self) -> dict[str, tuple[str, bool]]:
+        found: dict[str, tuple[str, bool]] = {}
+        for text in self.texts:
+            for piece, is_plain in pieces(text).items():
+                found.setdefault(fold(piece), (piece, is_plain))
         return found
 
     @cached_property
     def stems(self) -> dict[str, frozenset[str]]:
         return {folded: _stems(folded) for folded in self.pieces}
 
-    def drafts(self, random: Random, used: set[str]) -> Iterator[_Draft]:
-        """`used`: sentences and questions that are taken; what is drafted here joins them."""
-        plain = [folded for folded, piece in self.pieces.items() if piece.is_plain]
+    def is_clear(self, stems: frozenset[str], answer: re.Pattern[str], folded: str) -> bool:
+        """Whether question and answer belong to this sentence, and to no other of the document."""
+        shared = len(stems & self.stems[folded])
+        others = [other for other in self.pieces if other != folded and other not in folded]
+        return len(answer.findall(folded)) <= 1 and not any(
+            answer.search(other) or len(stems & self.stems[other]) >= shared for other in others
+        )
+
+
+class _Corpus:
+    """The passages by document, and which words occur where."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        passages = [passage for passage in passages if passage.text.strip()]
+        self.texts = [fold(passage.text) for passage in passages]
+        self.owners = [passage.document_id or passage.source for passage in passages]
+        self.places: dict[str, list[int]] = defaultdict(list)
+        for number, text in enumerate(self.texts):
+            for stem in _stems(text):
+                self.places[stem].append(number)
+        own: dict[str, list[Passage]] = defaultdict(list)
+        for owner, passage in zip(self.owners, passages, strict=True):
+            own[owner].append(passage)
+        self.documents = {
+            owner: _Document(some[0].source, tuple(one.text for one in some)) for owner, some in own.items()
+        }
+
+    def drafts(self, random: Random) -> Iterator[_Draft]:
+        """The documents in turn, in an order of chance."""
+        owners = random.sample([*self.documents], len(self.documents))
+        return _in_turn(self._of_document(owner, random) for owner in owners)
+
+    def is_about(self, question: str) -> bool:
+        """Whether most of what a question is about stands together somewhere, or nothing is known of its subject."""
+        stems = _stems(question)
+        return not stems or any(2 * shared > len(stems) for shared in self._met(stems).values())
+
+    def _met(self, stems: Iterable[str]) -> Counter[int]:
+        """By the number of a passage, how many of `stems` it holds."""
+        return Counter(number for stem in stems for number in self.places.get(stem, ()))
+
+    def _rarity(self, word: str) -> int:
+        return sum(len(self.places.get(stem, ())) for stem in _stems(word))
+
+    def _of_document(self, owner: str, random: Random) -> Iterator[_Draft]:
+        pieces = self.documents[owner].pieces
+        plain = [folded for folded, (_, is_plain) in pieces.items() if is_plain]
         for folded in random.sample(plain, len(plain)):
-            found = self._drafted(folded) if folded not in used else None
-            if found and fold(found.question) not in used:
-                used |= {folded, fold(found.question)}
+            if found := self._drafted(owner, folded):
                 yield found
 
-    def _drafted(self, folded: str) -> _Draft | None:
-        sentence = self.pieces[folded].text
-        asked = search_words(sentence, self.corpus.rarity)
-        if asked is None or asked.answer not in sentence or not self._is_clear(asked, folded):
+    def _drafted(self, owner: str, folded: str) -> _Draft | None:
+        document = self.documents[owner]
+        sentence, _ = document.pieces[folded]
+        asked = search_words(sentence, self._rarity)
+        if asked is None or asked.answer not in sentence:
             return None
-        return _Draft(asked.question, asked.answer, sentence, self.passages[0].source, self._can_miss(asked, folded))
-
-    def _is_clear(self, asked: Asked, folded: str) -> bool:
-        """Whether question and answer belong to this sentence of the document, and to no other."""
-        others = [other for other in self.pieces if other != folded and other not in folded]
-        answer = standing(asked.answer)
-        if len(answer.findall(folded)) > 1 or any(answer.search(other) for other in others):
-            return False
-        stems = _stems(asked.question)
-        shared = len(stems & self.stems[folded])
-        if not stems or any(len(stems & self.stems[other]) >= shared for other in others):
-            return False
-        elsewhere = [
-            number for number in self.corpus.sharing(stems, len(stems)) if folded not in self.corpus.folded[number]
-        ]
-        return shared >= _CLEAR or (shared == _CLEAR - 1 and not elsewhere)
-
-    def _can_miss(self, asked: Asked, folded: str) -> bool:
         stems, answer = _stems(asked.question), standing(asked.answer)
-        texts = self.corpus.folded
-        others = [number for number in self.corpus.sharing(stems, 1) if folded not in texts[number]]
-        half = set(self.corpus.sharing(stems, max(2, (len(stems) + 1) // 2)))
-        names = {passage.id for passage in self.passages}
-        is_answered = any(answer.search(texts[number]) for number in others if number in half)
-        return not is_answered and any(n in half or self.corpus.passages[n].id in names for n in others)
-
-
-def _near_misses(drafts: Sequence[_Draft], count: int, random: Random) -> set[_Draft]:
-    """Those that become near misses; the documents take turns here as well."""
-    by_document: dict[str, list[_Draft]] = {}
-    for one in random.sample(drafts, len(drafts)):
-        if one.can_miss:
-            by_document.setdefault(one.document, []).append(one)
-    return set(_first(_in_turn([iter(some) for some in by_document.values()]), count))
+        if not stems or not document.is_clear(stems, answer, folded):
+            return None
+        shared = len(stems & document.stems[folded])
+        met = {number: count for number, count in self._met(stems).items() if folded not in self.texts[number]}
+        if shared < _CLEAR - (len(stems) not in met.values()):
+            return None
+        half = max(2, (len(stems) + 1) // 2)
+        is_answered = any(count >= half and answer.search(self.texts[number]) for number, count in met.items())
+        is_met = any(count >= half or self.owners[number] == owner for number, count in met.items())
+        return _Draft(asked.question, asked.answer, sentence, document.source, is_met and not is_answered)
 
 
 def _in_turn(sources: Iterable[Iterator[_Draft]]) -> Iterator[_Draft]:
     """One of each source, then another of each, until all are empty."""
-    left = list(sources)
+    left = deque(sources)
     while left:
-        for source in list(left):
-            found = next(source, None)
-            if found is None:
-                left.remove(source)
-            else:
-                yield found
-
-
-def _first(drafts: Iterator[_Draft], count: int) -> list[_Draft]:
-    return [one for one, _ in zip(drafts, range(count), strict=False)]
-
-
-def _document_of(passage: Passage) -> str:
-    return passage.document_id or passage.source
+        source = left.popleft()
+        if found := next(source, None):
+            yield found
+            left.append(source)
 
 
 def _stems(text: str) -> frozenset[str]:
     """The words of a text that tell what it is about, without their endings."""
-    content = (word for word in words(text) if word not in LITTLE_WORDS)
+    content = (word for word in words(text) if word not in little_words())
     return frozenset((word[:-1] if len(word) > 3 and word.endswith("s") else word)[:_STEM] for word in content)

@@ -9,31 +9,28 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.text.csv_cells import as_it_was
 
-_ENCODINGS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_PACKED = (
-    (b"\x1f\x8b", "It is packed with gzip: unpack it first."),
-    (b"PK\x03\x04", "It is an Excel or ZIP file: save the table as CSV (UTF-8), or unpack it."),
-)
+_ENCODINGS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_PACKED = (b"\x1f\x8b", b"PK\x03\x04")  # gzip, and ZIP, as Excel has it
 _CONTROL_BYTES = bytes(byte for byte in (*range(32), 127) if byte not in b"\t\n\v\f\r")
 _SAMPLED, _MOST_CONTROL = 8192, 0.05  # bytes, share
 _CONTROL = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\ufeff]")
 _LINE_END = re.compile("\r\n?")
 _HALF = re.compile("[\ud800-\udfff]")
-_DELIMITERS = (",", ";", "\t", "|")
+_DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _BLANK = "\ufeff \t\n"
-_GAP = re.compile(r"[\s,]*")
+_GAP = re.compile(r"[\s,\ufeff]*")
 
 
 def decoded(content: bytes) -> tuple[str, tuple[str, ...]]:
@@ -41,21 +38,34 @@ def decoded(content: bytes) -> tuple[str, tuple[str, ...]]:
 
     UTF-8, UTF-16 or UTF-32 by their marks, UTF-8 without one, else Windows-1252. Raises `BadRecord` for anything else.
     """
-    for mark, hint in _PACKED:
-        if content.startswith(mark):
-            raise BadRecord("This is not a text file.", hint=hint)
-    encoding = next((name for mark, name in _ENCODINGS if content.startswith(mark)), None)
+    encoding = next((name for mark, name in _ENCODINGS.items() if content.startswith(mark)), "")
     sample = content[:_SAMPLED]
-    if not encoding and len(sample) - len(sample.translate(None, _CONTROL_BYTES)) > _MOST_CONTROL * len(sample):
-        raise BadRecord("This is not a text file.", hint="Save it as CSV (from Excel too) or JSONL, encoded as UTF-8.")
+    is_binary = len(sample) - len(sample.translate(None, _CONTROL_BYTES)) > _MOST_CONTROL * len(sample)
+    if content.startswith(_PACKED) or (is_binary and not encoding):
+        hint = "Unpack it, or save it as CSV (from Excel too) or JSONL, encoded as UTF-8."
+        raise BadRecord("This is not a text file.", hint=hint)
     remarks: tuple[str, ...] = ()
     try:
         text = content.decode(encoding or "utf-8")
     except UnicodeDecodeError:
-        text, remarks = _decode_damaged(content, encoding)
+        text, remark = _damaged(content, encoding)
+        remarks = (remark,)
     if not cleaned(text):
         raise BadRecord("This file is empty.", hint="Choose a CSV or JSONL file with one question a row.")
     return _LINE_END.sub("\n", text), remarks
+
+
+def _damaged(content: bytes, encoding: str) -> tuple[str, str]:
+    """Its text, and how it was read."""
+    text = content.decode(encoding or "utf-8", "replace")
+    line = text.count("\n", 0, text.find("\ufffd")) + 1
+    told = f"Line {line} is not valid {(encoding or 'utf-8').removesuffix('-sig').upper()}"
+    damaged = text.count("\ufffd")
+    others = len(text) - len(text.encode("ascii", "ignore")) - damaged
+    if encoding or others > damaged:  # two bytes that are UTF-8 by chance are rare in any other encoding
+        return text, f"{told}; what could not be read is shown as \ufffd."
+    hint = "If letters such as ä or é look wrong, save it as UTF-8 and upload it again."
+    return content.decode("cp1252", "replace"), f"{told}, so the file was read as Windows-1252. {hint}"
 
 
 def cleaned(text: str) -> str:
@@ -64,22 +74,6 @@ def cleaned(text: str) -> str:
     Half of a surrogate pair becomes the replacement character.
     """
     return _HALF.sub("\ufffd", _CONTROL.sub("", _LINE_END.sub("\n", text))).strip()
-
-
-def _decode_damaged(content: bytes, encoding: str | None) -> tuple[str, tuple[str, ...]]:
-    text = content.decode(encoding or "utf-8", "replace")
-    line = text.count("\n", 0, text.find("\ufffd")) + 1
-    damaged = text.count("\ufffd")
-    others = len(text) - len(text.encode("ascii", "ignore")) - damaged
-    if encoding or others > damaged:  # two bytes that are UTF-8 by chance are rare in any other encoding
-        name = (encoding or "utf-8").removesuffix("-sig").upper()
-        return text, (f"Line {line} is not valid {name}; what could not be read is shown as \ufffd.",)
-    remark = f"The file is not UTF-8 (line {line}), so it was read as Windows-1252."
-    hint = "If letters such as ä or é look wrong, save it as UTF-8 and upload it again."
-    return content.decode("cp1252", "replace"), (f"{remark} {hint}",)
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,96 +107,96 @@ def table_of(text: str) -> Table:
 
     Raises `BadRecord` where no row can be read at all.
     """
-    start = text.lstrip(_BLANK)[:1]
-    if start == "{":
-        return Table(None, 1, _json_lines(text))
-    return Table(None, 1, _json_list(text)) if start == "[" else _csv_table(text)
-
-
-# --- CSV ------------------------------------------------------------------------------------------------------------
-
-
-def _csv_table(text: str) -> Table:
+    if text.lstrip(_BLANK)[:1] in ("{", "["):
+        return Table(None, 1, _json_rows(text))
     lines = list(io.StringIO(text))
-    start = next(number for number, line in enumerate(lines) if line.strip(_BLANK))
-    delimiter = max(_DELIMITERS, key=lines[start].count)
-    records = _records(lines, start, delimiter)
-    number, header = next(records)
+    first = next(number for number, line in enumerate(lines) if line.strip(_BLANK))
+    delimiter = max(_DELIMITERS, key=lines[first].count)
+    rows = _csv_rows(lines, first, delimiter)
+    header = next(rows, Row(first + 1, (), ()))
     if isinstance(header, Problem):
         raise BadRecord("The first line cannot be read as a header.", hint="Write: question,label")
-    return Table(tuple(header), number, _csv_rows(tuple(header), records, delimiter))
+    names = header.values
+    return Table(names, header.number, (_under(names, row, delimiter) for row in rows))
 
 
-def _csv_rows(
-    names: tuple[str, ...], records: Iterator[tuple[int, list[str] | Problem]], delimiter: str
-) -> Iterator[Row | Problem]:
-    wide = len(names)
-    for number, cells in records:
-        if isinstance(cells, Problem):
-            yield cells
-        elif any(cell.strip() for cell in cells[wide:]):
-            hint = f"Put a text that holds {_named(delimiter)} into quotation marks."
-            yield Problem(number, f"Expected {wide} cells as in the header, found {len(cells)}. {hint}")
-        elif any(cell.strip() for cell in cells):
-            yield Row(number, names, tuple(map(as_it_was, cells[:wide])) + ("",) * (wide - len(cells)))
+def _under(names: tuple[str, ...], row: Row | Problem, delimiter: str) -> Row | Problem:
+    """A row under its header."""
+    if isinstance(row, Problem):
+        return row
+    wide, found = len(names), len(row.values)
+    if any(cell.strip() for cell in row.values[wide:]):
+        hint = f"Put a text that holds {_DELIMITERS[delimiter]} into quotation marks."
+        return Problem(row.number, f"Expected {wide} cells as in the header, found {found}. {hint}")
+    return Row(row.number, names, tuple(map(as_it_was, row.values[:wide])) + ("",) * (wide - found))
 
 
-def _records(lines: list[str], start: int, delimiter: str) -> Iterator[tuple[int, list[str] | Problem]]:
-    """After a broken record it goes on with the line below, so that a stray quotation mark swallows no other rows."""
+def _csv_rows(lines: list[str], start: int, delimiter: str) -> Iterator[Row | Problem]:
+    """After a broken row it goes on with the line below, so that a stray quotation mark swallows no other rows."""
     while start < len(lines):
         rest = (lines[at] for at in range(start, len(lines)))
         reader = csv.reader(rest, delimiter=delimiter, strict=True, skipinitialspace=True)
         begun = start
         try:
             for cells in reader:
-                yield begun + 1, cells
+                if any(cell.strip() for cell in cells):
+                    yield Row(begun + 1, (), tuple(cells))
                 begun = start + reader.line_num
+            return
         except csv.Error as error:
-            hint = f"Put texts that hold {_named(delimiter)} into quotation marks, and close them."
-            yield begun + 1, Problem(begun + 1, f"This row cannot be read ({error}). {hint}")
+            hint = f"Put texts that hold {_DELIMITERS[delimiter]} into quotation marks, and close them."
+            yield Problem(begun + 1, f"This row cannot be read ({error}). {hint}")
             start = begun + 1
-        else:
+
+
+def _json_rows(text: str) -> Iterator[Row | Problem]:
+    """Objects one after the other, numbered by their lines; after a fault the next line is tried.
+
+    Those of a list are numbered by their places from 1, and a fault ends it.
+    """
+    decoder, line, seen = json.JSONDecoder(), 1, 0
+    at = _gap_end(text, 0)
+    is_list = text[at] == "["
+    at += is_list
+    for place in count(1):
+        at = _gap_end(text, at)
+        if text[at : at + 1] == ("]" if is_list else ""):
             return
-
-
-def _named(delimiter: str) -> str:
-    return {",": "a comma", ";": "a semicolon", "|": "a bar"}.get(delimiter, "a tab")
-
-
-# --- JSON -----------------------------------------------------------------------------------------------------------
-
-
-def _json_lines(text: str) -> Iterator[Row | Problem]:
-    for number, line in enumerate(io.StringIO(text), start=1):
-        if line := line.strip(_BLANK):
-            try:
-                yield _row(number, json.loads(line))
-            except (ValueError, RecursionError) as error:
-                yield Problem(number, _malformed(error))
-
-
-def _json_list(text: str) -> Iterator[Row | Problem]:
-    """Numbered by their places from 1. A fault ends it."""
-    decoder, at = json.JSONDecoder(), text.index("[") + 1
-    for number in count(1):
-        gap = _GAP.match(text, at)
-        at = gap.end() if gap else at
-        if text[at : at + 1] == "]":
-            return
+        line, seen = line + text.count("\n", seen, at), at
+        number = place if is_list else line
         try:
             value, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
-            yield Problem(number, f"{_malformed(error)} Nothing after this was read.")
-            return
-        yield _row(number, value)
+            told = f": {error.msg} at character {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+            more = " Nothing after this was read." if is_list else ""
+            yield Problem(number, f"This is not valid JSON{told}. Expected an object with a question.{more}")
+            end = text.find("\n", at)
+            if is_list or end < 0:
+                return
+            at = end
+        else:
+            yield row_of(number, value)
 
 
-def _row(number: int, value: Any) -> Row | Problem:
+def _gap_end(text: str, at: int) -> int:
+    found = _GAP.match(text, at)
+    return found.end() if found else at
+
+
+def row_of(number: int, value: Any) -> Row | Problem:
     if isinstance(value, dict):
         return Row(number, tuple(value), tuple(value.values()))
-    return Problem(number, 'Expected an object such as {"question": "…", "label": "answered"}, found another value.')
+    return Problem(number, 'Expected an object such as {"question": "…"}, found another value.')
 
 
-def _malformed(error: Exception) -> str:
-    where = f": {error.msg} at character {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-    return f"This is not valid JSON{where}. Expected an object with a question and its label."
+def first_rows(found: Iterator[Row | Problem], most: int) -> tuple[list[Row], list[Problem]]:
+    """At most so many of both together; a problem tells that there are more."""
+    some = list(islice(found, most))
+    rows = [one for one in some if isinstance(one, Row)]
+    problems = [one for one in some if isinstance(one, Problem)]
+    if (more := next(found, None)) is not None:
+        message = f"Expected at most {most:,} rows, found more. Nothing from this row on was read: "
+        problems.append(
+            Problem(more.number if isinstance(more, Row) else more.row, f"{message}put the rest into a second file.")
+        )
+    return rows, problems

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -12,24 +13,14 @@ from crag_core.trace.feedback import About, Label
 
 
 @dataclass(frozen=True)
-class Overruled:
-    """A label that contradicts the one of the same question that holds, which says `kept`.
+class FromFeedback:
+    """`overruled` has, for every label that contradicts the one that holds, its question and what holds.
 
-    `wanted` None: it only said that `kept` is wrong, perhaps later than the one that holds.
+    `unspecific` counts labels that call a route wrong and do not say which one is right: they are not used.
     """
 
-    question: str
-    wanted: Action | None
-    created: str
-    kept: Action
-
-
-@dataclass(frozen=True)
-class FromFeedback:
-    """`unspecific` counts labels that call a route wrong and do not say which one is right: they are not used."""
-
     questions: tuple[LabelledQuestion, ...]
-    overruled: tuple[Overruled, ...]
+    overruled: tuple[tuple[str, Action], ...]
     unspecific: int
 
 
@@ -44,29 +35,20 @@ def questions_from(labels: Iterable[Label]) -> FromFeedback:
     for label in sorted(routes, key=lambda label: label.created):
         latest.pop(label.key, None)  # to correct oneself is no contradiction
         latest[label.key] = label
-    said: dict[str, list[Label]] = {}
+    said: dict[str, list[Label]] = defaultdict(list)
     for label in latest.values():
-        said.setdefault(cleaned(label.question), []).append(label)
+        said[cleaned(label.question)].append(label)
     questions: list[LabelledQuestion] = []
-    overruled: list[Overruled] = []
+    overruled: list[tuple[str, Action]] = []
     for question, of_it in said.items():
-        specific = [(label, label.wanted) for label in of_it if label.wanted is not None]
-        if specific:
-            newest, wanted = specific[-1]
-            questions.append(_question(question, newest, wanted))
-            overruled += _overruled(question, of_it, wanted)
-    unspecific = sum(label.wanted is None for of_it in said.values() for label in of_it)
+        named = [label for label in of_it if label.wanted is not None]
+        if named and (kept := named[-1].wanted):
+            note = f"Said on {cleaned(named[-1].created)[:10]}, with the policy {cleaned(named[-1].policy)}."
+            questions.append(LabelledQuestion(question, Expected(kept.value), origin=Origin.FEEDBACK, note=note))
+            overruled += [(question, kept) for label in of_it if _contradicts(label, kept)]
+    unspecific = sum(label.wanted is None for label in latest.values())
     return FromFeedback(tuple(questions), tuple(overruled), unspecific)
 
 
-def _question(question: str, label: Label, wanted: Action) -> LabelledQuestion:
-    policy, date = cleaned(label.policy), cleaned(label.created)[:10]
-    note = f"Said on {date}, with the policy {policy}."
-    return LabelledQuestion(question, Expected(wanted.value), origin=Origin.FEEDBACK, note=note)
-
-
-def _overruled(question: str, labels: Iterable[Label], kept: Action) -> Iterable[Overruled]:
-    for label in labels:
-        disagrees = label.action is kept if label.wanted is None else label.wanted is not kept
-        if disagrees:
-            yield Overruled(question, label.wanted, label.created, kept)
+def _contradicts(label: Label, kept: Action) -> bool:
+    return label.action is kept if label.wanted is None else label.wanted is not kept

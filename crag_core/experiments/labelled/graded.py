@@ -37,10 +37,11 @@ class Conditions:
         return serialization.fingerprint(plain)
 
     def changed(self, now: Conditions) -> tuple[str, ...]:
-        """What is another thing now, in words."""
+        """What is another thing now, in words; a version that is not known is no other one."""
         changes = {
             "the evaluator": (self.evaluator, self.evaluator_version) != (now.evaluator, now.evaluator_version),
-            "the language model that grades": self.writer != now.writer or _is_another_version(self, now),
+            "the language model that grades": self.writer != now.writer
+            or "" != self.writer_version != now.writer_version != "",
             "the prompts": self.prompts != now.prompts,
             "the embedding model": self.embedding != now.embedding,
             "the number of chunks": self.top_k != now.top_k,
@@ -51,22 +52,11 @@ class Conditions:
 
 def conditions_of(settings: RunSettings, corpus: str) -> Conditions:
     judge = settings.evaluator
-    asks = judge.calls_model
-    return Conditions(
-        evaluator=judge.name,
-        evaluator_version=judge.version,
-        writer=settings.writer if asks else "",
-        prompts=settings.prompts if asks else "",
-        embedding=settings.embedding,
-        top_k=settings.top_k,
-        corpus=corpus,
-        writer_version=settings.writer_version if asks else "",
-    )
-
-
-def _is_another_version(one: Conditions, other: Conditions) -> bool:
-    versions = (one.writer_version, other.writer_version)
-    return "" not in versions and versions[0] != versions[1]
+    found = Conditions(
+        judge.name, judge.version, settings.writer, settings.prompts, settings.embedding, settings.top_k, corpus,
+        settings.writer_version,
+    )  # fmt: skip
+    return found if judge.calls_model else replace(found, writer="", prompts="", writer_version="")
 
 
 # --- one question -----------------------------------------------------------------------------------------------------
@@ -109,23 +99,19 @@ class Case:
 
 def scored_from(trace: Trace, asked: Gradable) -> ScoredQuestion:
     """Of a run that retrieved and graded, and perhaps scored sentences."""
-    passages = trace.passages or ()
-    strips = None
-    if trace.strips is not None:
-        answers = tuple(filter(None, map(fold, asked.answers)))
-        strips = tuple(
-            StripFact(strip.score, len(strip.text), any(answer in fold(strip.text) for answer in answers))
-            for strip in trace.strips
-        )
+    answers = tuple(filter(None, map(fold, asked.answers)))
+    strips = [
+        StripFact(strip.score, len(strip.text), any(answer in fold(strip.text) for answer in answers))
+        for strip in trace.strips or ()
+    ]
+    grades = [replace(grade, reason="", raw=None, cause=grade.cause[:200]) for grade in trace.grades or ()]
     return ScoredQuestion(
         key=asked.key,
         run_id=trace.id,
-        passages=tuple(replace(passage, text="") for passage in passages),
-        grades=None
-        if trace.grades is None
-        else tuple(replace(grade, reason="", raw=None, cause=grade.cause[:200]) for grade in trace.grades),
+        passages=tuple(replace(passage, text="") for passage in trace.passages or ()),
+        grades=None if trace.grades is None else tuple(grades),
         signals=trace.measured(trace.settings.policy),
-        strips=strips,
+        strips=None if trace.strips is None else tuple(strips),
         seconds=trace.seconds,
         usage=trace.usage,
     )

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.experiments.labelled.file_rows import cleaned
-from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, Settled, settle
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, settle
 from crag_core.experiments.labelled.read import expected_named
 
 _ANSWERS = 2  # the grade of a document that answers
@@ -42,121 +43,121 @@ def read_set(queries: bytes, corpus: bytes = b"", qrels: bytes = b"") -> Evaluat
     names, documents, left = _documents(corpus)
     judged = _judged(qrels)
     unlabelled: Counter[str] = Counter()
-    turns = 0
     found: list[tuple[int, LabelledQuestion]] = []
     graded: dict[str, dict[str, int]] = {}
-    for line, row in _objects("queries.jsonl", queries):
-        id_, question = _text("queries.jsonl", line, row, "query_id"), _text("queries.jsonl", line, row, "query")
-        grades = judged.get(id_, {})
-        expected = _expected(line, row, grades)
+    turns = 0
+    for row in _objects("queries.jsonl", queries):
+        question, grades = row.text("query"), judged.get(row.text("query_id"), {})
+        expected = _expected(row, grades)
         if expected is None or not question:
-            unlabelled[_why_left(row) if question else "no question"] += 1
+            unlabelled[_why_left(row.values) if question else "no question"] += 1
             continue
         files = {names[doc]: grade for doc, grade in grades.items() if doc in names}
         document = next((name for name, grade in files.items() if grade == _ANSWERS), "")
-        asked = LabelledQuestion(question, expected, _answers(line, row), document, note=id_)
-        found.append((line, asked))
+        asked = LabelledQuestion(question, expected, _answers(row), document, note=row.text("query_id"))
+        found.append((row.line, asked))
         merged = graded.setdefault(asked.key, {})
         merged |= {name: max(grade, merged.get(name, 0)) for name, grade in files.items()}
-        turns += bool(row.get("history"))
+        turns += bool(row.values.get("history"))
     settled = settle(found)
-    remarks = (*_describe(settled), *(f"{count:,} left out: {why}." for why, count in unlabelled.items()), *left)
-    if turns:
-        remarks += (f"{turns:,} are a later turn of a conversation and are asked without what was said before.",)
-    return EvaluationSet(settled.questions, documents, remarks, {one.key: graded[one.key] for one in settled.questions})
+    contradicting = sum(map(len, settled.contradictions))
+    remarks = {
+        "repeat a question with the same label; each is kept once": len(settled.repeated),
+        "left out: the same question has different labels": contradicting,
+        **{f"left out: {why}": count for why, count in unlabelled.items()},
+        **{f"documents left out: {why}": count for why, count in left.items()},
+        "are a later turn of a conversation and are asked without what was said before": turns,
+    }
+    return EvaluationSet(
+        settled.questions,
+        documents,
+        tuple(f"{count:,} {what}." for what, count in remarks.items() if count),
+        {one.key: graded[one.key] for one in settled.questions},
+    )
 
 
-# --- labels ---------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Row:
+    file: str
+    line: int
+    values: Mapping[str, Any]
+
+    def text(self, key: str) -> str:
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, str):
+            raise _bad(self.file, self.line, f"expected text as {key!r}")
+        return cleaned(value or "")
 
 
-def _expected(line: int, row: Mapping[str, Any], grades: Mapping[str, int]) -> Expected | None:
+def _expected(row: _Row, grades: Mapping[str, int]) -> Expected | None:
     """None where the set does not say, or says that it is neither."""
-    route, mode = (_text("queries.jsonl", line, row, key) for key in ("route", "expected_mode"))
-    if route:
-        expected = expected_named(route)
-        if expected is None:
-            raise _bad("queries.jsonl", line, f"expected a route, found {route[:60]!r}")
+    if route := row.text("route"):
+        if (expected := expected_named(route)) is None:
+            raise _bad(row.file, row.line, f"expected a route, found {route[:60]!r}")
         return expected
-    if mode:
+    if mode := row.text("expected_mode"):
         return _MODES.get(mode)
-    answerable = row.get("answerable")
+    answerable = row.values.get("answerable")
     if isinstance(answerable, bool):
         return Expected.CORRECT if answerable else Expected.UNANSWERABLE
     if _ANSWERS in grades.values():
         return Expected.CORRECT
-    return Expected.UNANSWERABLE if grades and "answerable" not in row else None
+    return Expected.UNANSWERABLE if grades and "answerable" not in row.values else None
 
 
-def _why_left(row: Mapping[str, Any]) -> str:
+def _why_left(values: Mapping[str, Any]) -> str:
     kinds = ("expected_mode", "answerability")
-    return next((f"{kind} {str(row[kind])[:60]}" for kind in kinds if row.get(kind)), "not said whether answerable")
+    return next(
+        (f"{kind} {str(values[kind])[:60]}" for kind in kinds if values.get(kind)), "not said whether answerable"
+    )
 
 
-def _describe(settled: Settled) -> tuple[str, ...]:
-    remarks = []
-    if settled.repeated:
-        remarks.append(f"{len(settled.repeated):,} repeat a question with the same label; each is kept once.")
-    if settled.contradictions:
-        rows = sum(map(len, settled.contradictions))
-        remarks.append(f"{rows:,} left out: the same question has different labels.")
-    return tuple(remarks)
+def _answers(row: _Row) -> tuple[str, ...]:
+    answers = row.values.get("answers") or []
+    if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
+        raise _bad(row.file, row.line, "expected a list of texts as 'answers'")
+    return tuple(filter(None, map(cleaned, answers)))
 
 
 def _judged(qrels: bytes) -> dict[str, dict[str, int]]:
     """By question, the grades of its documents."""
-    judged: dict[str, dict[str, int]] = {}
+    judged: dict[str, dict[str, int]] = defaultdict(dict)
     for line, text in _lines("qrels.tsv", qrels):
         cells = text.split("\t")
         if line == 1 and cells[0] == "query_id":
             continue
         if len(cells) != 3 or not cells[2].strip().isdecimal():
             raise _bad("qrels.tsv", line, f"expected query_id, doc_id and grade with tabs between, found {text[:60]!r}")
-        judged.setdefault(cleaned(cells[0]), {})[cleaned(cells[1])] = int(cells[2])
+        judged[cleaned(cells[0])][cleaned(cells[1])] = int(cells[2])
     return judged
 
 
-def _answers(line: int, row: Mapping[str, Any]) -> tuple[str, ...]:
-    answers = row.get("answers") or []
-    if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
-        raise _bad("queries.jsonl", line, "expected a list of texts as 'answers'")
-    return tuple(filter(None, map(cleaned, answers)))
-
-
-# --- documents ------------------------------------------------------------------------------------------------------
-
-
-def _documents(corpus: bytes) -> tuple[dict[str, str], tuple[tuple[str, str], ...], tuple[str, ...]]:
-    """File names by id, pairs of file name and text, and remarks on documents that are left out."""
+def _documents(corpus: bytes) -> tuple[dict[str, str], tuple[tuple[str, str], ...], Counter[str]]:
+    """File names by id, pairs of file name and text, and why how many documents are left out."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     documents = []
     left: Counter[str] = Counter()
-    for line, row in _objects("corpus.jsonl", corpus):
-        id_, title, text = (_text("corpus.jsonl", line, row, key) for key in ("doc_id", "title", "text"))
+    for row in _objects("corpus.jsonl", corpus):
+        id_, heading, text = row.text("doc_id"), " ".join(row.text("title").split()), row.text("text")
         if not text or id_ in names:
             left["id of another one" if id_ in names else "no text"] += 1
             continue
         names[id_] = _file_name(id_, taken)
-        heading = " ".join(title.split())
         documents.append((names[id_], f"# {heading}\n\n{text}\n" if heading else f"{text}\n"))
-    return names, tuple(documents), tuple(f"{count:,} documents left out: {why}." for why, count in left.items())
+    return names, tuple(documents), left
 
 
 def _file_name(id_: str, taken: set[str]) -> str:
     """A name that no other has, even where a file system takes no notice of case; adds itself to `taken`."""
     stem = _UNSAFE.sub("_", id_).strip(".")[:_LONGEST_STEM] or "document"
-    name, number = stem, 1
-    while name.casefold() in taken:
-        number += 1
-        name = f"{stem}-{number}"
+    names = chain([stem], (f"{stem}-{number}" for number in count(2)))
+    name = next(one for one in names if one.casefold() not in taken)
     taken.add(name.casefold())
     return f"{name}.md"
 
 
-# --- lines ----------------------------------------------------------------------------------------------------------
-
-
-def _objects(file: str, content: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+def _objects(file: str, content: bytes) -> Iterator[_Row]:
     for line, text in _lines(file, content):
         try:
             row = json.loads(text)
@@ -164,7 +165,7 @@ def _objects(file: str, content: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
             raise _bad(file, line, "not valid JSON") from error
         if not isinstance(row, dict):
             raise _bad(file, line, "expected an object")
-        yield line, row
+        yield _Row(file, line, row)
 
 
 def _lines(file: str, content: bytes) -> Iterator[tuple[int, str]]:
@@ -176,13 +177,6 @@ def _lines(file: str, content: bytes) -> Iterator[tuple[int, str]]:
     for line, found in enumerate(text.split("\n"), start=1):
         if found.strip():
             yield line, found
-
-
-def _text(file: str, line: int, row: Mapping[str, Any], key: str) -> str:
-    value = row.get(key)
-    if value is not None and not isinstance(value, str):
-        raise _bad(file, line, f"expected text as {key!r}")
-    return cleaned(value or "")
 
 
 def _bad(file: str, line: int, message: str) -> BadRecord:

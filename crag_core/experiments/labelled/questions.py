@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from crag_core.base.serialization import fingerprint, to_plain
 from crag_core.base.types.decisions import Action
@@ -77,34 +77,6 @@ class Origin(StrEnum):
     LOG = "log"
 
 
-class Gradable(Protocol):
-    """What grading asks of a question: nothing of its label."""
-
-    @property
-    def question(self) -> str: ...
-
-    @property
-    def without(self) -> str: ...
-
-    @property
-    def answers(self) -> tuple[str, ...]: ...
-
-    @property
-    def log(self) -> str: ...
-
-    @property
-    def record(self) -> str: ...
-
-    @property
-    def key(self) -> str: ...
-
-
-def _key_of(asked: Gradable) -> str:
-    """Two records of a log may ask the same question with other chunks."""
-    recorded = (asked.log, asked.record) if asked.log else ()
-    return fingerprint((asked.question, asked.without, *recorded))
-
-
 @dataclass(frozen=True)
 class UnlabelledQuestion:
     """Waits for a label; its key is that of the labelled question which it becomes. `log`, `record`: as there."""
@@ -118,12 +90,6 @@ class UnlabelledQuestion:
     @cached_property
     def key(self) -> str:
         return _key_of(self)
-
-    @property
-    def plain(self) -> dict[str, str]:
-        """Ready for JSON."""
-        own = {"log": self.log, "record": self.record} if self.log else {}
-        return {"question": self.question, **own}
 
 
 @dataclass(frozen=True)
@@ -161,11 +127,18 @@ class LabelledQuestion:
     @property
     def plain(self) -> dict[str, Any]:
         """Ready for JSON, without a log or a collection where there is none."""
-        found = dict(to_plain(self))
-        for name in ("log", "record", "collection"):
-            if not found[name]:
-                del found[name]
-        return found
+        optional = ("log", "record", "collection")
+        return {name: value for name, value in to_plain(self).items() if value or name not in optional}
+
+
+Gradable = LabelledQuestion | UnlabelledQuestion
+"""Grading asks nothing of a label."""
+
+
+def _key_of(asked: Gradable) -> str:
+    """Two records of a log may ask the same question with other chunks."""
+    recorded = (asked.log, asked.record) if asked.log else ()
+    return fingerprint((asked.question, asked.without, *recorded))
 
 
 @dataclass(frozen=True)
@@ -176,8 +149,7 @@ class LabelledSet:
     questions: tuple[LabelledQuestion, ...]
 
     def __post_init__(self) -> None:
-        most = Counter(question.key for question in self.questions).most_common(1)
-        if most and most[0][1] > 1:
+        if len({question.key for question in self.questions}) < len(self.questions):
             raise ValueError("expected each question once")
 
     @cached_property
@@ -206,10 +178,8 @@ class LabelledSet:
 
     def having(self, question: LabelledQuestion) -> LabelledSet:
         """With the question, in place of an earlier one of the same key."""
-        known = self.find(question.key)
-        if known is None:
-            return replace(self, questions=(*self.questions, question))
-        return replace(self, questions=tuple(question if one is known else one for one in self.questions))
+        by_key = {one.key: one for one in self.questions} | {question.key: question}
+        return replace(self, questions=tuple(by_key.values()))
 
     def lacking(self, key: str) -> LabelledSet:
         return replace(self, questions=tuple(one for one in self.questions if one.key != key))
@@ -228,44 +198,34 @@ def _named(collection: str) -> str:
 # --- questions that occur more than once ------------------------------------------------------------------------------
 
 
-Contradiction = tuple[tuple[int, Expected], ...]
-"""Rows that label one question differently, in order; none of them is kept."""
-
-
 @dataclass(frozen=True)
 class Settled:
     """`questions` each once, by their keys, in the order in which they first came.
 
-    `repeated` are the rows that say the same as one before them.
+    `repeated` are the rows that say the same as one before them. `contradictions` are the rows that label one question
+    differently, in order; none of them is kept.
     """
 
     questions: tuple[LabelledQuestion, ...]
     repeated: tuple[int, ...]
-    contradictions: tuple[Contradiction, ...]
+    contradictions: tuple[dict[int, Expected], ...]
 
 
 def settle(rows: Iterable[tuple[int, LabelledQuestion]]) -> Settled:
-    """Of questions that say the same, the first is kept, with the answers of all."""
-    found: dict[str, list[tuple[int, LabelledQuestion]]] = {}
+    """Of questions that say the same, the first is kept, with the answers of all, and a document and note of any."""
+    found: dict[str, dict[int, LabelledQuestion]] = {}
     for row, asked in rows:
-        found.setdefault(asked.key, []).append((row, asked))
-    kept: list[LabelledQuestion] = []
-    repeated: list[int] = []
-    contradictions = []
+        found.setdefault(asked.key, {})[row] = asked
+    kept, repeated, contradictions = [], list[int](), []
     for same in found.values():
-        if len({one.expected for _, one in same}) > 1:
-            contradictions.append(tuple((row, one.expected) for row, one in same))
-        else:
-            kept.append(same[0][1] if len(same) == 1 else _joined([one for _, one in same]))
-            repeated += [row for row, _ in same[1:]]
+        first, *others = same.values()
+        if any(one.expected is not first.expected for one in others):
+            contradictions.append({row: one.expected for row, one in same.items()})
+            continue
+        for one in others:
+            answers = tuple(dict.fromkeys((*first.answers, *one.answers)))
+            document, note = first.document or one.document, first.note or one.note
+            first = replace(first, answers=answers, document=document, note=note)
+        kept.append(first)
+        repeated += list(same)[1:]
     return Settled(tuple(kept), tuple(sorted(repeated)), tuple(contradictions))
-
-
-def _joined(same: list[LabelledQuestion]) -> LabelledQuestion:
-    """Where the first names no document or note, that of the next one that does."""
-    return replace(
-        same[0],
-        answers=tuple(dict.fromkeys(answer for one in same for answer in one.answers)),
-        document=next((one.document for one in same if one.document), ""),
-        note=next((one.note for one in same if one.note), ""),
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.experiments.labelled.questions import Expected
-from crag_core.experiments.labelled.read import LONGEST_QUESTION, expected_named
+from crag_core.experiments.labelled.read import LONGEST_QUESTION, expected_named, label_named
 from crag_core.experiments.logs.record import Context, LogRecord
 from crag_core.experiments.logs.values import LONGEST_TEXT, chunks_of, number_of, opened, text_of, texts_of, unnested
 
@@ -71,10 +70,8 @@ _NUMBERED = {
     "ids": re.compile(f"(?:{_A_CHUNK})?id"),
 }
 """Columns with a number, such as context_1 or context_1_score, each of which holds one chunk or what belongs to it."""
-_TEXTS = ("ids", "sources")
 _WITHIN = ("question", "contexts", "answer", "ground_truth")
 """Fields that are looked for inside objects, too."""
-_YES, _NO = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
 
 Mapped = Mapping[str, tuple[str, ...]]
 """By field, the columns, or paths with dots, that it is read from: several where each holds one chunk."""
@@ -86,36 +83,34 @@ def mapped(columns: Sequence[str], chosen: Mapping[str, str]) -> dict[str, tuple
     Where none has it, columns with numbers, and paths with dots by their last part.
     """
     found: dict[str, tuple[str, ...]] = {field: (column,) for field, column in chosen.items() if column}
-    open_fields = [field for field in FIELDS if field not in chosen]
     taken = set(chosen.values())
-    for field in open_fields:
-        if column := _named(FIELDS[field], {_squeezed(one): one for one in reversed(columns) if one not in taken}):
-            found[field] = (column,)
-            taken.add(column)
+
+    def take(fields: Sequence[str], named: Mapping[str, str]) -> None:
+        for field in fields:
+            left = {_squeezed(name): column for column, name in named.items() if column not in taken}
+            known = (left[name] for name in map(_squeezed, FIELDS[field]) if name in left)
+            if field not in found and field not in chosen and (column := next(known, "")):
+                found[field] = (column,)
+                taken.add(column)
+
+    take(tuple(FIELDS), {column: column for column in reversed(columns)})
     for field in _NUMBERED:
-        numbered = _numbered(columns, field) if field in open_fields and field not in found else ()
-        if numbered and (field == "contexts" or len(numbered) == len(found.get("contexts", ()))):
+        numbered = _numbered(columns, field)
+        if field in found or field in chosen or not numbered:
+            continue
+        if field == "contexts" or len(numbered) == len(found.get("contexts", ())):
             found[field] = numbered
     right = tuple(f"{column}." for column in found.get("ground_truth", ()))  # not to be read as something else
-    paths = [one for one in reversed(columns) if "." in one and one not in taken and not one.startswith(right)]
-    for field in _WITHIN:
-        inner = {_squeezed(one.rpartition(".")[2]): one for one in paths if one not in taken}
-        if field in open_fields and field not in found and (column := _named(FIELDS[field], inner)):
-            found[field] = (column,)
-            taken.add(column)
+    paths = [column for column in reversed(columns) if "." in column and not column.startswith(right)]
+    take(_WITHIN, {column: column.rpartition(".")[2] for column in paths})
     return {field: found[field] for field in FIELDS if field in found}
-
-
-def _named(names: Sequence[str], columns: Mapping[str, str]) -> str:
-    """The column with the best of `names`, "" for none; `columns` by their squeezed names."""
-    return next((columns[_squeezed(name)] for name in names if _squeezed(name) in columns), "")
 
 
 def _numbered(columns: Sequence[str], field: str) -> tuple[str, ...]:
     found = []
     for column in columns:
-        name, digits = _squeezed(column), re.findall(r"\d+", column)
-        if len(digits) == 1 and _NUMBERED[field].fullmatch(name.replace(digits[0], "")):
+        digits = re.findall(r"\d+", column)
+        if len(digits) == 1 and _NUMBERED[field].fullmatch(_squeezed(column).replace(digits[0], "")):
             found.append((int(digits[0]), column))
     return tuple(column for _, column in sorted(found))
 
@@ -136,7 +131,7 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
     return here
 
 
-def record_from(row: int, values: Mapping[str, Any], own_id: str = "") -> LogRecord:
+def record_from(row: int, values: Mapping[str, Any]) -> LogRecord:
     """`values` by field; raises `BadRecord` with what is wrong with them."""
     question = text_of(values.get("question"), "question")
     if not question:
@@ -147,7 +142,7 @@ def record_from(row: int, values: Mapping[str, Any], own_id: str = "") -> LogRec
     if label is None and isinstance(truth, str) and (named := expected_named(truth)) is not None:
         truth, label = None, named  # a column "expected" of a labelled set
     return LogRecord(
-        id=text_of(values.get("id"), "answer")[:200] or own_id or f"row {row}",
+        id=text_of(values.get("id"), "answer")[:200] or f"row {row}",
         row=row,
         question=question,
         contexts=_contexts(values),
@@ -159,40 +154,25 @@ def record_from(row: int, values: Mapping[str, Any], own_id: str = "") -> LogRec
     )
 
 
-def with_own_ids(records: Sequence[LogRecord]) -> tuple[LogRecord, ...]:
-    """Each under an id of its own: two of one id, as two records of one question may be, get their rows behind it."""
-    taken: set[str] = set()
-    found = []
-    for one in records:
-        id_ = one.id if one.id not in taken else f"{one.id} (row {one.row})"
-        number = 2
-        while id_ in taken:
-            id_, number = f"{one.id} (row {one.row}, {number})", number + 1
-        taken.add(id_)
-        found.append(replace(one, id=id_))
-    return tuple(found)
-
-
 def _contexts(values: Mapping[str, Any]) -> tuple[Context, ...]:
-    found = chunks_of(_by_ids(values.get("contexts")))
+    value = opened(values.get("contexts"))
+    found = chunks_of(value)
+    if found is None and isinstance(value, Mapping) and all(isinstance(one, str) for one in value.values()):
+        found = chunks_of([{"id": id_, "text": text} for id_, text in value.items()])
     if found is None:
-        if opened(values.get("contexts")) in (None, ""):
+        if value in (None, ""):
             raise BadRecord(
                 "Expected the chunks that were retrieved, found none.",
                 hint="Write [] where nothing was retrieved; else map the column that holds them.",
             )
         raise BadRecord("Expected a list of chunks, found another value.", hint="Map the column that holds them.")
-    scores = tuple(map(number_of, _each("scores", values, len(found))))
-    ids, sources = (tuple(text_of(one, "answer") for one in _each(name, values, len(found))) for name in _TEXTS)
-    return tuple(
-        replace(
-            one,
-            score=scores[at] if scores else one.score,
-            id=ids[at][:200] if ids else one.id,
-            source=sources[at][:200] if sources else one.source,
-        )
-        for at, one in enumerate(found)
-    )
+    beside = {name: _each(f"{name}s", values, len(found)) for name in ("score", "id", "source")}
+    said = ({name: _beside(name, each[at]) for name, each in beside.items() if each} for at in range(len(found)))
+    return tuple(replace(one, **own) for one, own in zip(found, said, strict=True))
+
+
+def _beside(name: str, value: Any) -> Any:
+    return number_of(value) if name == "score" else text_of(value, "answer")[:200]
 
 
 def _each(name: str, values: Mapping[str, Any], count: int) -> list[Any]:
@@ -200,31 +180,19 @@ def _each(name: str, values: Mapping[str, Any], count: int) -> list[Any]:
     value = unnested(opened(values.get(name)))
     if value in (None, "", []):
         return []
-    if name == "sources" and (not isinstance(value, list) or len(value) == 1):
-        return (value if isinstance(value, list) else [value]) * count
+    many = value if isinstance(value, list) else [value]
+    if name == "sources" and len(many) == 1:
+        return many * count
+    if len(many) == count:
+        return many
     if not isinstance(value, list):
-        return [value] if count == 1 else []
-    if len(value) != count:
-        raise BadRecord(
-            f"Expected {count} {name}, one a chunk, found {len(value)}.", hint="Map another column, or none."
-        )
-    return value
-
-
-def _by_ids(value: Any) -> Any:
-    """The chunks of an object that has texts by their ids; any other value as it is."""
-    value = opened(value)
-    if not isinstance(value, Mapping) or not all(isinstance(one, str) for one in value.values()):
-        return value
-    return value if chunks_of(value) is not None else [{"id": id_, "text": text} for id_, text in value.items()]
+        return []
+    raise BadRecord(f"Expected {count} {name}, one a chunk, found {len(many)}.", hint="Map another column, or none.")
 
 
 def _label(value: Any) -> Expected | None:
     """None for words that are no label."""
-    text = json.dumps(value) if isinstance(value, bool) else text_of(value, "answer").lower()
-    if text in _YES or text in _NO:
-        return Expected.CORRECT if text in _YES else Expected.UNANSWERABLE
-    return expected_named(text) if text else None
+    return label_named(str(value) if isinstance(value, bool) else text_of(value, "answer"))
 
 
 def _long(what: str, text: str) -> str:

@@ -43,12 +43,11 @@ def findings(found: Sequence[Judged], policy: Policy) -> Findings:
 
 def lines(found: Findings) -> list[str]:
     """A line a stage, with how many are wrong and how many doubtful."""
-    total = len(found.pairs)
     table = []
     for stage, verdicts in found.stages.items():
         count = sum(verdicts.values())
         told = [f"{verdicts[one]} {one}" for one in (Verdict.WRONG, Verdict.DOUBTFUL) if verdicts[one]]
-        share = f"{count / total:>6.1%}" if total else ""
+        share = f"{count / len(found.pairs):>6.1%}" if found.pairs else ""
         table.append(f"{stage:<30}{count:>5}  {share}  {', '.join(told) if stage is not Stage.NONE else ''}".rstrip())
     return table
 
@@ -57,11 +56,10 @@ def to_csv(found: Findings) -> str:
     """A row a record; text that a spreadsheet would take for a formula is marked."""
     header = ["record", "row", "question", "stage", "verdict", "route", "reason", "chunk", "answer", "right answer"]
     rows = (
-        [
-            *(one.id, one.row, one.question, finding.stage.value, finding.verdict.value),
-            *(finding.action.value if finding.action else "", finding.reason, finding.chunk),
-            *(one.answer, " | ".join(one.references)),
-        ]
+        (
+            one.id, one.row, one.question, finding.stage.value, finding.verdict.value, finding.action or "",
+            finding.reason, finding.chunk, one.answer, " | ".join(one.references),
+        )
         for one, finding in found.pairs
-    )
+    )  # fmt: skip
     return written([header, *rows])

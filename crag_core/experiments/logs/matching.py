@@ -1,4 +1,7 @@
-"""Whether a text holds what is known to be right: word for word, by its numbers and names, or by most of its words."""
+"""Whether a text holds what is known to be right: word for word, by its numbers and names, or by most of its words.
+
+By that the records of a log are labelled.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from crag_core.base.protocols import Piece, SupportMeter
 from crag_core.base.text.refusals import is_refusal
 from crag_core.base.text.words import fold, words
 from crag_core.experiments.comparison.outcome import contains, tokens
-from crag_core.experiments.logs.record import LogRecord
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, Origin, UnlabelledQuestion
+from crag_core.experiments.logs.record import LogRecord, RetrievalLog
 from crag_core.trace.grounding.citation_check import LACKING
 from crag_core.trace.grounding.claims import bare_word, names_in, sentences, terms_of
 from crag_core.trace.grounding.numbers import number_in
@@ -60,17 +64,16 @@ class Reference:
         """Whether it can be looked for in chunks."""
         return bool(self.spans or self.record.reference_contexts or self.record.reference_ids)
 
-    def stands_in(self, text: str) -> bool:
-        """Whether a chunk holds a right answer, and is about the question, where a few words could stand in any."""
+    def is_held_by(self, text: str, id_: str) -> bool:
+        """Whether a chunk is one of those that are known to hold the answer, or has most of such a one; or holds a
+        right answer and is about the question, where a few words could stand in any."""
+        if id_ in self.record.reference_ids or any(_alike(text, one) for one in self.record.reference_contexts):
+            return True
         return any(self._is_in(span, text) and self._is_asked(span, text) for span in self.spans)
 
     def is_left_in(self, text: str) -> bool:
         """Whether what is left of such a chunk still holds it."""
         return any(self._is_in(span, text) for span in self.spans)
-
-    def is_known(self, text: str, id_: str) -> bool:
-        """Whether a chunk is one of those that are known to hold the answer, or has most of such a one."""
-        return id_ in self.record.reference_ids or any(_alike(text, one) for one in self.record.reference_contexts)
 
     def is_right(self, answer: str) -> bool | None:
         """None where the log does not tell what is right, or an answer cannot be compared with it."""
@@ -92,15 +95,13 @@ class Reference:
         if _is_short(span) or not wanted:
             return bool(wanted) and wanted <= said
         alien, missing = _facts(answer) - _exact(span) - asked, _facts(span) - _exact(answer) - asked
-        if alien and missing:
-            return False
-        is_short = _is_short(answer) and bool(said) and said <= wanted
-        return is_short or len(wanted & said) >= MOST_SAID * len(wanted)
+        is_part = _is_short(answer) and bool(said) and said <= wanted
+        return not (alien and missing) and (is_part or len(wanted & said) >= MOST_SAID * len(wanted))
 
     def _is_in(self, span: str, text: str) -> bool:
         if contains(text, [span]):
             return True
-        pieces = pieces_of(text)
+        pieces = _pieces_of(text)
         if _is_short(span):
             wanted = _exact(span)
             least = len(wanted) if len(wanted) < _FEW else _NEARLY * len(wanted)
@@ -113,14 +114,49 @@ class Reference:
 
     def _is_asked(self, span: str, text: str) -> bool:
         claim = f"{self.record.question.rstrip(' ?')}: {span}"
-        score = self.meter.measure([claim], pieces_of(text), Event())[0].score
+        score = self.meter.measure([claim], _pieces_of(text), Event())[0].score
         is_weak = len(_exact(span)) == 1 or all(term[:1].isdigit() for term in _exact(span))
         return score is None or score >= (ANCHORED if is_weak else SLIGHTLY)
 
 
-def pieces_of(text: str, number: int = 1, id_: str = "") -> tuple[Piece, ...]:
+def questions_of(
+    log: RetrievalLog, meter: SupportMeter
+) -> tuple[tuple[LabelledQuestion, ...], tuple[UnlabelledQuestion, ...]]:
+    """The records that have a label, and those that wait for one.
+
+    A label of the log is kept; else a chunk that holds the right answer makes it "answered", none the opposite.
+    """
+    known: list[LabelledQuestion] = []
+    unknown: list[UnlabelledQuestion] = []
+    for record, asked in zip(log.records, log.gradable, strict=True):
+        label, note = _label_of(record, meter)
+        if label is None:
+            unknown.append(asked)
+            continue
+        known.append(
+            LabelledQuestion(
+                record.question, label, record.references, origin=Origin.LOG, note=note, log=log.name, record=record.id
+            )
+        )
+    return tuple(known), tuple(unknown)
+
+
+def _label_of(record: LogRecord, meter: SupportMeter) -> tuple[Expected | None, str]:
+    """And why, in words; the rank of a chunk counts from 1."""
+    if record.expected is not None:
+        return record.expected, "labelled in the log"
+    truth = Reference(record, meter)
+    if not truth.can_tell:
+        return None, ""
+    holding = (rank for rank, one in enumerate(record.contexts, start=1) if truth.is_held_by(one.text, one.id))
+    if rank := next(holding, 0):
+        return Expected.CORRECT, f"chunk {rank} holds the right answer"
+    return Expected.UNANSWERABLE, "no chunk holds the right answer"
+
+
+def _pieces_of(text: str) -> tuple[Piece, ...]:
     """The sentences of a chunk, as evidence."""
-    return tuple(Piece(id_, text[start:end], number) for start, end in sentences(text))
+    return tuple(Piece("", text[start:end], 1) for start, end in sentences(text))
 
 
 def _is_short(text: str) -> bool:

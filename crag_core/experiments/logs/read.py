@@ -3,45 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.text.display import counted
 from crag_core.experiments.labelled.file_rows import Problem
-from crag_core.experiments.logs.fields import FIELDS, MEANINGS, mapped, with_own_ids
+from crag_core.experiments.logs.fields import FIELDS, MEANINGS, mapped
 from crag_core.experiments.logs.record import LogRecord
 from crag_core.experiments.logs.rows import LogRow, rows_of
-from crag_core.experiments.logs.shapes import langfuse, langsmith, openinference, phoenix_documents, ragas, table
-from crag_core.experiments.logs.shapes.spans import Joined
+from crag_core.experiments.logs.shapes import langfuse, langsmith, openinference, table
+from crag_core.experiments.logs.shapes.spans import READ_FROM, Joined, joined
+
+_Read = Callable[[Sequence[LogRow], Mapping[str, str]], Joined]
+_SAMPLED = 200
 
 
 @dataclass(frozen=True)
 class Shape:
-    """`fits` looks at rows of a file, `read` makes records of them. `read_from` tells by field what is read; () for a
-    table, of which some columns may have a meaning of their own in `fields`."""
+    """`fits` looks at the first rows of a file, `read` makes records of all. `read_from` tells by field what is read;
+    empty for a table, of which some columns may have a meaning of their own in `fields`."""
 
     title: str
     fits: Callable[[Sequence[LogRow]], bool]
-    read: Callable[[Sequence[LogRow], Mapping[str, str]], Joined]
-    read_from: tuple[tuple[str, str], ...] = ()
+    read: _Read
+    read_from: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
 SHAPES = {
     "openinference": Shape(
-        "OpenInference spans (Phoenix)", openinference.fits, openinference.read, openinference.READ_FROM
+        "OpenInference spans (Phoenix)",
+        openinference.fits,
+        lambda rows, chosen: joined(rows, openinference.spans_of, chosen),
+        READ_FROM,
     ),
-    "langsmith": Shape("LangSmith runs", langsmith.fits, langsmith.read, langsmith.READ_FROM),
-    "langfuse": Shape("Langfuse traces", langfuse.fits, langfuse.read, langfuse.READ_FROM),
+    "langsmith": Shape(
+        "LangSmith runs", langsmith.fits, lambda rows, chosen: joined(rows, langsmith.spans_of, chosen), READ_FROM
+    ),
+    "langfuse": Shape(
+        "Langfuse traces", langfuse.fits, lambda rows, chosen: joined(rows, langfuse.spans_of, chosen), READ_FROM
+    ),
     "phoenix-documents": Shape(
-        "Phoenix: retrieved documents", phoenix_documents.fits, phoenix_documents.read, fields=phoenix_documents.FIELDS
+        "Phoenix: retrieved documents",
+        lambda rows: table.is_phoenix(table.columns_of(rows)),
+        table.read,
+        fields=table.PHOENIX,
     ),
-    "ragas": Shape("ragas dataset", ragas.fits, ragas.read, fields=ragas.FIELDS),
-    "table": Shape("Table: a record a row", table.fits, table.read),
+    "ragas": Shape(
+        "ragas dataset", lambda rows: table.is_ragas(table.columns_of(rows)), table.read_ragas, fields=table.RAGAS
+    ),
+    "table": Shape("Table: a record a row", lambda rows: True, table.read),
 }
 """By name, in the order in which they are tried."""
-
-_SAMPLED = 200
 
 
 @dataclass(frozen=True)
@@ -80,20 +93,31 @@ def read_log(
     if not rows:
         first = problems[0].message if problems else "This file has no rows."
         return ReadLog(shape, (), (), (), problems, remarks, f"No row can be read. {first}")
-    name = shape or detected(rows)
-    columns = table.columns_of(rows)
-    mapping = _mapping(name, columns, chosen)
+    name = shape or next(name for name, one in SHAPES.items() if one.fits(rows[:_SAMPLED]))
+    columns, read_from = table.columns_of(rows), SHAPES[name].read_from
+    chosen = {field: one for field, one in SHAPES[name].fields.items() if one in ("", *columns)} | chosen
+    sources = read_from or {field: ", ".join(paths) for field, paths in mapped(columns, chosen).items()}
+    told = {**sources, **{field: path for field, path in chosen.items() if path}}
+    mapping = tuple((field, told[field]) for field in MEANINGS if field in told)
     try:
         found = SHAPES[name].read(rows, chosen)
     except BadRecord as error:
         return ReadLog(name, mapping, columns, (), problems, remarks, str(error))
     everything = tuple(sorted((*problems, *found.problems), key=lambda one: one.row))
     failure = "" if found.records else f"No record can be read. Row {everything[0].row}: {everything[0].message}"
-    return ReadLog(name, mapping, columns, with_own_ids(found.records), everything, (*remarks, *found.remarks), failure)
+    records = _with_own_ids(found.records)
+    return ReadLog(name, mapping, columns, records, everything, (*remarks, *found.remarks), failure)
 
 
-def detected(rows: Sequence[LogRow]) -> str:
-    return next(name for name, shape in SHAPES.items() if shape.fits(rows[:_SAMPLED]))
+def _with_own_ids(records: Sequence[LogRecord]) -> tuple[LogRecord, ...]:
+    """Each under an id of its own: two of one id, as two records of one question may be, get their rows behind it."""
+    found: dict[str, LogRecord] = {}
+    for one in records:
+        id_ = one.id if one.id not in found else f"{one.id} (row {one.row})"
+        while id_ in found:
+            id_ += "'"
+        found[id_] = replace(one, id=id_)
+    return tuple(found.values())
 
 
 def described(read: ReadLog) -> str:
@@ -101,13 +125,3 @@ def described(read: ReadLog) -> str:
     chunks = sum(len(one.contexts) for one in read.records)
     refused = f", {counted(len(read.problems), 'row')} refused" if read.problems else ""
     return f"{counted(len(read.records), 'record')}, {counted(chunks, 'chunk')}{refused}"
-
-
-def _mapping(name: str, columns: Sequence[str], chosen: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """By field, in their order, what it is read from; fields that nothing is read for are left out."""
-    if SHAPES[name].read_from:
-        found = dict(SHAPES[name].read_from) | {field: path for field, path in chosen.items() if path}
-    else:
-        own = {field: column for field, column in SHAPES[name].fields.items() if column in ("", *columns)}
-        found = {field: ", ".join(paths) for field, paths in mapped(columns, own | dict(chosen)).items()}
-    return tuple((field, found[field]) for field in MEANINGS if field in found)

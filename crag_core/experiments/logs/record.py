@@ -9,7 +9,7 @@ from functools import cached_property
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
 from crag_core.base.types.passages import UNNAMED, Logged, Passage
-from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.labelled.questions import Expected, UnlabelledQuestion
 
 FOUND_BY = "log"
 """Who found the chunks of a log, and the name of their score, on that system's scale: no threshold reads it."""
@@ -45,11 +45,6 @@ class LogRecord:
     reference_ids: tuple[str, ...] = ()
     expected: Expected | None = None
 
-    @property
-    def has_truth(self) -> bool:
-        """Whether anything is known to be right."""
-        return bool(self.references or self.reference_contexts or self.reference_ids or self.expected)
-
 
 @dataclass(frozen=True)
 class RetrievalLog:
@@ -63,6 +58,11 @@ class RetrievalLog:
     def fingerprint(self) -> str:
         """Another one wherever a chunk is another: what grades depend on."""
         return fingerprint([(one.id, one.question, one.contexts) for one in self.records])
+
+    @cached_property
+    def gradable(self) -> tuple[UnlabelledQuestion, ...]:
+        """Every record, as grading asks for it."""
+        return tuple(UnlabelledQuestion(one.question, self.name, one.id) for one in self.records)
 
     def to_jsonl(self) -> str:
         """In ASCII; `parse_log` gives the same log."""
@@ -79,14 +79,14 @@ class RetrievalLog:
 
 def parse_log(name: str, content: bytes) -> RetrievalLog:
     """A kept log; raises `BadRecord` for a file that is none, or that another version wrote."""
-    hint = "Delete it, and import the log again."
     try:
         head, *lines = (json.loads(line) for line in content.decode("utf-8").splitlines() if line.strip())
         return RetrievalLog(name, str(head["shape"]), tuple(from_plain(LogRecord, line, "record") for line in lines))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BadRecord(f"The log {name!r} cannot be read ({type(error).__name__}).", hint=hint) from error
-    except BadRecord as error:
-        raise BadRecord(f"The log {name!r} cannot be read: {error.message}", hint=hint) from error
+    except (BadRecord, ValueError, KeyError, TypeError, RecursionError) as error:
+        told = error.message if isinstance(error, BadRecord) else type(error).__name__
+        raise BadRecord(
+            f"The log {name!r} cannot be read: {told}", hint="Delete it, and import the log again."
+        ) from error
 
 
 def passages_of(record: LogRecord) -> tuple[Passage, ...]:
@@ -96,14 +96,9 @@ def passages_of(record: LogRecord) -> tuple[Passage, ...]:
         id_ = one.id if one.id and one.id not in found else f"{one.id or 'chunk'} {number}"
         while id_ in found:
             id_ += "'"
+        scores = () if one.score is None else ((FOUND_BY, one.score),)
         found[id_] = Passage(
-            id=id_,
-            text=one.text,
-            source=one.source or UNNAMED,
-            page=one.page,
-            ordinal=number - 1,
-            found_by=(FOUND_BY,),
-            scores=((FOUND_BY, one.score),) if one.score is not None else (),
+            id_, one.text, one.source or UNNAMED, page=one.page, ordinal=number - 1, found_by=(FOUND_BY,), scores=scores
         )
     return tuple(found.values())
 

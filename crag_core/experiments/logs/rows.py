@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import io
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from crag_core.base.errors import BadRecord
-from crag_core.experiments.labelled.file_rows import Problem, Row, decoded, table_of
+from crag_core.experiments.labelled.file_rows import Problem, Row, decoded, first_rows, row_of, table_of
 
 LARGEST_MB = 100
 MOST_ROWS = 100_000
-_SAMPLED = 50
 _PARQUET = b"PAR1"
 _AROUND = ("data", "runs", "spans", "traces", "observations", "samples", "rows", "records", "examples", "items")
 """Names of the list in an object that is nothing but the frame of one, as an answer of an API is."""
@@ -44,105 +41,54 @@ def rows_of(content: bytes, *, parquet: bool = False) -> Rows:
     if content.startswith(_PARQUET):
         return _parquet_rows(content, parquet), (), ()
     text, remarks = decoded(content)
-    found = list(islice(_rows(text), MOST_ROWS + 1))
-    problems = [one for one in found if isinstance(one, Problem)]
-    if len(found) > MOST_ROWS:
-        last = found.pop()
-        at = last.row if isinstance(last, Problem) else last.number
-        problems.append(
-            Problem(at, f"Expected at most {MOST_ROWS:,} rows, found more. Nothing from this row on was read.")
-        )
-    return tuple(one for one in found if isinstance(one, LogRow)), tuple(problems), remarks
+    rows, problems = first_rows(_rows(text), MOST_ROWS)
+    return tuple(LogRow(row.number, _named(row)) for row in rows), tuple(problems), remarks
 
 
-def _rows(text: str) -> Iterator[LogRow | Problem]:
-    """A whole object is one row, or the frame of many; else one row a line, or what a table has."""
-    is_json = text.lstrip("\ufeff \t\n")[:1] == "{"
-    if is_json and (whole := _whole(text)) is not None:
-        yield from _framed(whole)
-        return
-    rows = table_of(text).rows
-    if is_json and _is_laid_out(text):
-        rows = table_of(f"[{text}]").rows
-    for row in rows:
-        if isinstance(row, Problem):
-            yield Problem(row.row, _about_logs(row.message))
+def _rows(text: str) -> Iterator[Row | Problem]:
+    """A row that is the frame of others is taken apart: those of the first one are counted by their places."""
+    table = table_of(text)
+    for row in table.rows:
+        inner = _inside(_named(row)) if table.names is None and isinstance(row, Row) else None
+        if not inner or isinstance(row, Problem):
+            yield row
             continue
-        values = dict(zip(row.names, row.values, strict=False))
-        inner = _spans_in(values) or _inside(values) if is_json else None
-        yield from (LogRow(row.number, one) for one in inner or [values] if isinstance(one, dict))
+        for place, one in enumerate(inner, start=1):
+            yield row_of(place if row.number == 1 else row.number, one)
 
 
-def _is_laid_out(text: str) -> bool:
-    """Whether objects, one after the other, go over several lines or have commas between them."""
-    return not any(isinstance(row, Row) and row.names for row in islice(table_of(text).rows, _SAMPLED))
+def _named(row: Row) -> dict[str, Any]:
+    return dict(zip(row.names, row.values, strict=False))
 
 
-def _whole(text: str) -> dict[str, Any] | None:
-    """The one object that the text is; None for several, one a line."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+def _inside(whole: Mapping[str, Any]) -> Sequence[Any] | None:
+    """The rows of an object that is nothing but their frame; None for another one.
 
-
-def _framed(whole: dict[str, Any]) -> Iterator[LogRow | Problem]:
-    inner = _spans_in(whole) or _inside(whole)
-    if inner is not None:
-        yield from _numbered(iter(inner))
-        return
-    if columns := _columns(whole):
-        names = tuple(columns)
-        yield from _numbered(dict(zip(names, cells, strict=True)) for cells in zip(*columns.values(), strict=True))
-        return
-    yield LogRow(1, whole)
-
-
-def _columns(whole: dict[str, Any]) -> dict[str, list[Any]]:
-    """A table by columns, as pandas and datasets write it: lists of one length, or objects with the same keys."""
-    values = list(whole.values())
-    is_indexed = len(values) > 1 and all(isinstance(one, dict) and one for one in values)
-    if is_indexed and all(one.keys() == values[0].keys() and all(map(str.isdecimal, one)) for one in values):
-        return {name: list(one.values()) for name, one in whole.items()}
-    if len(values) > 1 and all(isinstance(one, list) and len(one) == len(values[0]) > 0 for one in values):
-        return dict(whole)
-    return {}
-
-
-def _numbered(found: Iterator[Any]) -> Iterator[LogRow | Problem]:
-    for number, one in enumerate(found, start=1):
-        if isinstance(one, dict):
-            yield LogRow(number, one)
-        else:
-            yield Problem(number, "Expected an object, found another value.")
-
-
-def _inside(whole: Mapping[str, Any]) -> list[Any] | None:
-    """The rows of an object that is nothing but their frame: a page of an API, or a session; None for another one."""
-    if isinstance(whole.get("trace"), dict) or {"question", "query", "input", "inputs"} & whole.keys():
-        return None
+    A frame is a page of an API, a session, spans of OpenTelemetry, or a table as pandas and datasets write it: by rows,
+    or by columns, which are lists of one length, or objects with the same keys.
+    """
+    if spans := _spans_in(whole):
+        return spans
     if isinstance(whole.get("columns"), list) and isinstance(whole.get("data"), list):  # pandas, orient="split"
         return [dict(zip(map(str, whole["columns"]), row, strict=False)) for row in whole["data"]]
+    values = list(whole.values())
+    if all(isinstance(one, dict) and one.keys() == values[0].keys() and all(map(str.isdecimal, one)) for one in values):
+        values = [list(one.values()) for one in values]
+    if len(values) > 1 and all(isinstance(one, list) and len(one) == len(values[0]) > 0 for one in values):
+        return [dict(zip(whole, cells, strict=True)) for cells in zip(*values, strict=True)]
+    if isinstance(whole.get("trace"), dict) or {"question", "query", "input", "inputs"} & whole.keys():
+        return None
     names = ("traces",) if "id" in whole else _AROUND  # a trace is no frame of its observations
     return next((whole[name] for name in names if isinstance(whole.get(name), list)), None)
 
 
 def _spans_in(whole: Mapping[str, Any]) -> list[Any]:
     """As OpenTelemetry writes them, in one object for all or one a line."""
-    scopes = (scope for one in _list_in(whole, "resourceSpans") for scope in _list_in(one, "scopeSpans"))
-    return [span for scope in scopes for span in _list_in(scope, "spans")]
-
-
-def _list_in(value: Any, name: str) -> list[Any]:
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else []
-
-
-def _about_logs(message: str) -> str:
-    """The reader of tables names what a labelled set has."""
-    message = message.replace(' such as {"question": "…", "expected": "CORRECT"}', "")
-    return message.replace("an object with a question and its label", "an object a line")
+    found: list[Any] = [whole]
+    for name in ("resourceSpans", "scopeSpans", "spans"):
+        held = [one.get(name) for one in found if isinstance(one, Mapping)]
+        found = [one for inner in held if isinstance(inner, list) for one in inner]
+    return found
 
 
 def _parquet_rows(content: bytes, is_read: bool) -> tuple[LogRow, ...]:

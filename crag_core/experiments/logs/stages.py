@@ -13,7 +13,7 @@ from functools import cached_property
 from threading import Event
 
 from crag_core.base.protocols import Backing, Piece, SupportMeter
-from crag_core.base.text.display import against
+from crag_core.base.text.display import against, shortened
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.knowledge import Strip
 from crag_core.base.types.passages import ANSWERING, Passage
@@ -38,15 +38,9 @@ class Stage(StrEnum):
     NONE = "no fault found"
 
 
-TITLES = {
-    Stage.NOT_RETRIEVED: "Not retrieved",
-    Stage.GRADED_LOW: "Graded low",
-    Stage.STRUCK_OUT: "Struck out",
-    Stage.NOT_USED: "Not used",
-    Stage.BEYOND: "Beyond the evidence",
-    Stage.NONE: "No fault found",
-}
-"""Each stage in two words, as a heading."""
+_TWO_WORDS = ("Not retrieved", "Graded low", "Struck out", "Not used", "Beyond the evidence", "No fault found")
+TITLES = dict(zip(Stage, _TWO_WORDS, strict=True))
+"""Each stage as a heading."""
 
 MEANS = {
     Stage.NOT_RETRIEVED: "No retrieved chunk holds the right answer: retrieval is at fault.",
@@ -73,7 +67,6 @@ class Finding:
     """`reason` says why in numbers, `chunk` is the id of the chunk that it is about, "" for none. `action` is the route
     under the policy, None where nothing was graded."""
 
-    record: str
     stage: Stage
     verdict: Verdict
     reason: str
@@ -92,14 +85,10 @@ MUCH_LESS = 0.5
 """An answer whose sentences score less than this share of the best kept one does not use what was kept."""
 
 
-def find_stage(trace: Trace, record: LogRecord, policy: Policy, meter: SupportMeter) -> Finding:
-    """Of a run over the record's chunks, all graded and all their sentences scored, under `policy`."""
-    return Judged(trace, record, meter).under(policy)
-
-
 @dataclass(frozen=True)
 class Judged:
-    """A graded record; what no threshold changes is worked out once."""
+    """A run over the record's chunks, all graded and all their sentences scored; what no threshold changes is worked
+    out once."""
 
     trace: Trace
     record: LogRecord
@@ -119,21 +108,16 @@ class Judged:
     @cached_property
     def holding(self) -> tuple[Passage, ...]:
         """The chunks that hold a right answer."""
-        return tuple(
-            one
-            for one in self.trace.passages or ()
-            if self.truth.is_known(one.text, one.id) or self.truth.stands_in(one.text)
-        )
+        return tuple(one for one in self.trace.passages or () if self.truth.is_held_by(one.text, one.id))
 
     @cached_property
-    def weakest(self) -> tuple[str, float] | None:
-        """The sentence of the answer with the least support in all chunks, with its score; None: none was compared."""
-        scored = [
-            (text, score)
-            for text, one in zip(self._said, self._backings, strict=False)
-            if (score := one.score if one.score is not None else self._shared(text)) is not None
-        ]
-        return min(scored, key=lambda one: one[1], default=None)
+    def unsupported(self) -> str:
+        """The sentence of the answer with the least support in all chunks, in words; "" where all are supported."""
+        compared = zip(self._said, self._backings, strict=False)
+        scores = ((text, one.score if one.score is not None else self._shared(text)) for text, one in compared)
+        scored = [(text, score) for text, score in scores if score is not None]
+        text, least = min(scored, key=lambda one: one[1], default=("", None))
+        return f"support {least:.2f} for “{_short(text)}”" if least is not None and least < SUPPORTED else ""
 
     @cached_property
     def behind(self) -> tuple[Strip, ...]:
@@ -141,6 +125,13 @@ class Judged:
         ids = dict.fromkeys(id_ for one in self._backings for id_ in one.pieces[:1])
         strips = {one.id: one for one in self.trace.strips or ()}
         return tuple(strips[id_] for id_ in ids if id_ in strips)
+
+    @cached_property
+    def stands_on_the_best(self) -> bool:
+        """Whether the chunks support the answer, and what it stands on scores about as high as anything in them."""
+        if self.unsupported or not self.behind:
+            return False
+        return _highest(self.behind) >= NEARLY * _highest(self.trace.strips or ())
 
     @cached_property
     def _said(self) -> list[str]:
@@ -172,27 +163,16 @@ class _Case:
     policy: Policy
     routed: Reroute
 
-    @property
-    def record(self) -> LogRecord:
-        return self.judged.record
-
-    @property
-    def trace(self) -> Trace:
-        return self.judged.trace
-
-    @property
-    def passages(self) -> tuple[Passage, ...]:
-        return self.trace.passages or ()
-
     def finding(self) -> Finding:
+        expected, is_right = self.judged.record.expected, self.judged.is_right
         if self.judged.truth.can_tell:
             return self._by_truth()
-        if self.record.expected is not None:
-            return self._by_label(self.record.expected)
+        if expected is not None:
+            return self._by_label(expected)
         found = self._by_scores()
-        if self.judged.is_right is None:
+        if is_right is None:
             return found
-        if self.judged.is_right:  # of yes and no it is known which is right, and not where it stands
+        if is_right:  # of yes and no it is known which is right, and not where it stands
             return self._made(Stage.NONE, Verdict.RIGHT, "the answer says what is right")
         stage = Stage.NOT_USED if found.stage is Stage.NONE else found.stage
         return replace(found, stage=stage, verdict=Verdict.WRONG)
@@ -200,166 +180,137 @@ class _Case:
     # With something that is known to be right
 
     def _by_truth(self) -> Finding:
-        holding = self.judged.holding
-        if self.judged.is_right:
-            weakest = None if holding else self.judged.weakest
-            if weakest is None or weakest[1] >= SUPPORTED:
+        judged, answer = self.judged, self.judged.record.answer
+        if judged.is_right:
+            if judged.holding or not judged.unsupported:
                 return self._made(Stage.NONE, Verdict.RIGHT, "the answer says what is right")
-            told = f"right, but no chunk says so: support {weakest[1]:.2f} for “{_short(weakest[0])}”"
-            return self._made(Stage.BEYOND, Verdict.RIGHT, told)
-        if not holding:
-            count = len(self.passages)
+            return self._made(Stage.BEYOND, Verdict.RIGHT, f"right, but no chunk says so: {judged.unsupported}")
+        if not judged.holding:
+            count = len(self._passages)
             told = f"none of the {count} chunks holds the right answer" if count else "nothing was found"
             return self._made(Stage.NOT_RETRIEVED, Verdict.WRONG, told)
-        if (lost := self._lost(holding)) is not None:
+        if (lost := self._lost()) is not None:
             return lost
-        if not self.record.answer:
-            return self._made(Stage.NONE, Verdict.PLAUSIBLE, "what was kept holds the right answer", holding[0].id)
-        if self.judged.is_right is None:  # it is known where the answer stands, and not what it is
-            weakest = self.judged.weakest
-            if (weakest is None or weakest[1] >= SUPPORTED) and not declines(self.record.answer):
-                return self._made(Stage.NONE, Verdict.PLAUSIBLE, "the answer stands in the chunks", holding[0].id)
-            return self._about_answer(Verdict.DOUBTFUL, holding[0].id)
-        return self._about_answer(Verdict.WRONG, holding[0].id)
+        chunk = judged.holding[0].id
+        if not answer:
+            return self._made(Stage.NONE, Verdict.PLAUSIBLE, "what was kept holds the right answer", chunk)
+        # Without a verdict it is known where the answer stands, and not what it is.
+        verdict = Verdict.DOUBTFUL if judged.is_right is None else Verdict.WRONG
+        if declines(answer):
+            return self._made(Stage.NOT_USED, verdict, "the answer says that there is none", chunk)
+        if judged.unsupported:
+            return self._made(Stage.BEYOND, verdict, judged.unsupported, chunk)
+        if judged.is_right is None:
+            return self._made(Stage.NONE, Verdict.PLAUSIBLE, "the answer stands in the chunks", chunk)
+        return self._made(Stage.NOT_USED, verdict, "the answer says something else that stands in the chunks", chunk)
 
-    def _lost(self, holding: Sequence[Passage]) -> Finding | None:
+    def _lost(self) -> Finding | None:
         """Where the policy loses every chunk that holds the answer, or the sentences of it that do."""
-        decision = self.routed.decision
+        decision, holding = self.routed.decision, self.judged.holding
         kept = {one.id for one in self.routed.decision_path.kept}
         there = [one for one in holding if one.id in kept]
         if not there or decision.action is Action.INCORRECT:
             best = max(holding, key=lambda one: self._score(one) or 0.0)
-            return self._made(
-                Stage.GRADED_LOW, Verdict.WRONG, f"{_scored(self._score(best))}: {decision.reason}", best.id
-            )
+            told = f"{_scored(self._score(best))}: {decision.reason}"
+            return self._made(Stage.GRADED_LOW, Verdict.WRONG, told, best.id)
         texts = {one.passage.id: one.text for one in self.routed.knowledge.internal}
-        left = [one for one in there if self._still_holds(one, texts.get(one.id, ""))]
-        if left:
+        if any(self._still_holds(one, texts.get(one.id, "")) for one in there):
             return None
-        strip = self._holding_strip(there)
+        ids = {one.id for one in there}
+        own = (one for one in self.judged.trace.strips or () if one.passage_id in ids)
+        strip = next((one for one in own if self.judged.truth.is_left_in(one.text)), None)
         told = f"“{_short(strip.text)}” {_scored(strip.score)}" if strip else "its sentences were struck out"
         return self._made(Stage.STRUCK_OUT, Verdict.WRONG, told, there[0].id)
 
     def _still_holds(self, passage: Passage, text: str) -> bool:
         """What is left of a chunk that held the answer."""
-        if not text:
-            return False
-        return text == passage.text or not self.judged.truth.spans or self.judged.truth.is_left_in(text)
-
-    def _holding_strip(self, passages: Sequence[Passage]) -> Strip | None:
-        ids = {one.id for one in passages}
-        own = [one for one in self.trace.strips or () if one.passage_id in ids]
-        return next((one for one in own if self.judged.truth.is_left_in(one.text)), None)
-
-    def _about_answer(self, verdict: Verdict, chunk: str) -> Finding:
-        """The evidence had it; the answer did not."""
-        if declines(self.record.answer):
-            return self._made(Stage.NOT_USED, verdict, "the answer says that there is none", chunk)
-        weakest = self.judged.weakest
-        if weakest is not None and weakest[1] < SUPPORTED:
-            reason = f"support {weakest[1]:.2f} for “{_short(weakest[0])}”"
-            return self._made(Stage.BEYOND, verdict, reason, chunk)
-        return self._made(Stage.NOT_USED, verdict, "the answer says something else that stands in the chunks", chunk)
+        truth = self.judged.truth
+        return bool(text) and (text == passage.text or not truth.spans or truth.is_left_in(text))
 
     def _by_label(self, expected: Expected) -> Finding:
         """Of a record of which is only known whether its chunks answer it."""
-        found = self._by_scores()
+        found, answer = self._by_scores(), self.judged.record.answer
         if expected.is_answerable:
-            is_low = found.stage is Stage.NOT_RETRIEVED and bool(self.passages)
+            is_low = found.stage is Stage.NOT_RETRIEVED and bool(self._passages)
             return replace(found, stage=Stage.GRADED_LOW, verdict=Verdict.WRONG) if is_low else found
-        if self.record.answer and declines(self.record.answer):
+        if answer and declines(answer):
             return self._made(Stage.NONE, Verdict.RIGHT, "the chunks do not answer it, and the answer says so")
-        told = "the chunks do not answer it, by its label"
-        return self._made(Stage.NOT_RETRIEVED, Verdict.WRONG, told)
+        return self._made(Stage.NOT_RETRIEVED, Verdict.WRONG, "the chunks do not answer it, by its label")
 
     # Without
 
     def _by_scores(self) -> Finding:
         """The first stage that looks doubtful."""
-        decision, answer = self.routed.decision, self.record.answer
-        if not self.passages:
+        if not self._passages:
             return self._doubt(Stage.NOT_RETRIEVED, "nothing was found")
+        decision, answer = self.routed.decision, self.judged.record.answer
         has_none = declines(answer)
         ending = "; the answer says that there is none" if answer and has_none else ""
+        best = max((one for one in map(self._score, self._passages) if one is not None), default=None)
         if decision.action is not Action.CORRECT:
-            card, best = self.trace.settings.evaluator, self._best()
+            card = self.judged.trace.settings.evaluator
             if best is not None and best >= card.upper:
-                score, upper = against(best, card.upper)
-                told = f"best chunk {score} ≥ {upper}, where its evaluator has its upper threshold"
+                reached, upper = against(best, card.upper)
+                told = f"best chunk {reached} ≥ {upper}, where its evaluator has its upper threshold"
                 return self._doubt(Stage.GRADED_LOW, f"{decision.reason}; {told}{ending}")
-            if decision.action is Action.AMBIGUOUS and answer and not has_none and self._stands_on_the_best():
-                told = f"{decision.reason}; the answer stands on the best sentences"
-                return self._made(Stage.NONE, Verdict.PLAUSIBLE, told)
+            if decision.action is Action.AMBIGUOUS and not has_none and self.judged.stands_on_the_best:
+                return self._plausible("; the answer stands on the best sentences")
             return self._doubt(Stage.NOT_RETRIEVED, f"{decision.reason}{ending}")
         if not answer:
-            return self._made(Stage.NONE, Verdict.PLAUSIBLE, decision.reason)
-        best, kept = self._best() or 0.0, self._kept_strips()
-        reached = max((one.score or 0.0 for one in kept), default=0.0)
-        is_thin = bool(self.trace.strips) and self._is_refined() and reached < THIN * best
-        thin = f"best kept sentence {reached:.2f}, best chunk {best:.2f}"
+            return self._plausible("")
+        kept, internal = self._kept_strips(), self.routed.knowledge.internal
+        highest = _highest(kept)
+        is_refined = any(one.strip_ids for one in internal) or not internal  # sentences were picked, not whole chunks
+        is_thin = bool(self.judged.trace.strips) and is_refined and highest < THIN * (best or 0.0)
+        thin = f"best kept sentence {highest:.2f}, best chunk {best or 0.0:.2f}"
         if has_none:
             return self._doubt(Stage.STRUCK_OUT if is_thin else Stage.NOT_USED, f"{thin}{ending}")
-        weakest = self.judged.weakest
-        if weakest is not None and weakest[1] < SUPPORTED:
-            return self._doubt(Stage.BEYOND, f"support {weakest[1]:.2f} for “{_short(weakest[0])}”")
+        if self.judged.unsupported:
+            return self._doubt(Stage.BEYOND, self.judged.unsupported)
         if is_thin:
             return self._doubt(Stage.STRUCK_OUT, thin)
-        return self._by_support(kept, reached)
-
-    def _by_support(self, kept: Sequence[Strip], reached: float) -> Finding:
-        """The answer stands in the chunks: on something that is about as good as the best that was kept?"""
-        behind = self.judged.behind
-        if not behind or not kept:
-            return self._made(Stage.NONE, Verdict.PLAUSIBLE, self.routed.decision.reason)
-        own = max(behind, key=lambda one: one.score or 0.0)
-        if (own.score or 0.0) < MUCH_LESS * reached:
-            told = (
-                f"the answer stands on “{_short(own.text)}”, {_scored(own.score)}; the best kept one has {reached:.2f}"
-            )
-            return self._doubt(Stage.NOT_USED, told, own.passage_id)
-        return self._made(
-            Stage.NONE, Verdict.PLAUSIBLE, f"{self.routed.decision.reason}; the answer stands in the chunks"
-        )
-
-    def _stands_on_the_best(self) -> bool:
-        """Whether the chunks support the answer, and what it stands on scores about as high as anything in them."""
-        weakest, behind = self.judged.weakest, self.judged.behind
-        if weakest is None or weakest[1] < SUPPORTED or not behind:
-            return False
-        best = max((one.score or 0.0 for one in self.trace.strips or ()), default=0.0)
-        return max(one.score or 0.0 for one in behind) >= NEARLY * best
-
-    def _best(self) -> float | None:
-        return max((score for one in self.passages if (score := self._score(one)) is not None), default=None)
-
-    def _is_refined(self) -> bool:
-        """Whether sentences were picked, and not whole chunks."""
-        return any(one.strip_ids for one in self.routed.knowledge.internal) or not self.routed.knowledge.internal
+        if not self.judged.behind or not kept:
+            return self._plausible("")
+        own = max(self.judged.behind, key=lambda one: one.score or 0.0)
+        if (own.score or 0.0) < MUCH_LESS * highest:
+            told = f"the answer stands on “{_short(own.text)}”, {_scored(own.score)}"
+            return self._doubt(Stage.NOT_USED, f"{told}; the best kept one has {highest:.2f}", own.passage_id)
+        return self._plausible("; the answer stands in the chunks")
 
     def _kept_strips(self) -> list[Strip]:
         used = {id_ for one in self.routed.knowledge.internal for id_ in one.strip_ids}
         whole = {one.passage.id for one in self.routed.knowledge.internal if not one.strip_ids}
-        return [one for one in self.trace.strips or () if one.id in used or one.passage_id in whole]
+        return [one for one in self.judged.trace.strips or () if one.id in used or one.passage_id in whole]
 
     def _doubt(self, stage: Stage, reason: str, chunk: str = "") -> Finding:
         return self._made(stage, Verdict.DOUBTFUL, reason, chunk)
 
+    def _plausible(self, ending: str) -> Finding:
+        return self._made(Stage.NONE, Verdict.PLAUSIBLE, f"{self.routed.decision.reason}{ending}")
+
     # What both ask
 
+    @property
+    def _passages(self) -> tuple[Passage, ...]:
+        return self.judged.trace.passages or ()
+
     def _score(self, passage: Passage) -> float | None:
-        grade = self.trace.grade_of(passage.id)
+        grade = self.judged.trace.grade_of(passage.id)
         part = ANSWERING if self.policy.score == "two_signals" else ""
         return grade.part(part) if grade else None
 
     def _made(self, stage: Stage, verdict: Verdict, reason: str, chunk: str = "") -> Finding:
-        action = self.routed.decision.verdict if self.trace.grades is not None else None
-        return Finding(self.record.id, stage, verdict, reason, chunk, action)
+        action = self.routed.decision.verdict if self.judged.trace.grades is not None else None
+        return Finding(stage, verdict, reason, chunk, action)
+
+
+def _highest(strips: Sequence[Strip]) -> float:
+    return max((one.score or 0.0 for one in strips), default=0.0)
 
 
 def _scored(score: float | None) -> str:
     return "not graded" if score is None else f"scored {score:.2f}"
 
 
-def _short(text: str, length: int = 90) -> str:
-    one = " ".join(text.split())
-    return one if len(one) <= length else f"{one[: length - 1].rstrip()}…"
+def _short(text: str) -> str:
+    return shortened(" ".join(text.split()), 90)

@@ -9,7 +9,6 @@ import math
 import re
 import tokenize
 from collections.abc import Iterable, Mapping
-from itertools import accumulate
 from typing import Any
 
 from crag_core.base.errors import BadRecord
@@ -25,12 +24,16 @@ _LONGEST_LITERAL = 2_000_000
 _DEEPEST = 12
 _BEGINS = ("[", "{", "(", "array(", "Document(")
 """Of a cell that may hold more than a text."""
-_BESIDE = re.compile(r"['\"}\])]\s+[a-zA-Z]?['\"{\[(]")
 _MISSING = ("nan", "NaN", "<NA>")
 """How a table writes that there is nothing."""
 
-QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_str", "text", "content", "value")
-ANSWER_KEYS = ("answer", "response", "output", "result", "completion", "generation", "text", "content", "value")
+_KEYS = {
+    "question": ("question", "query", "user_input", "input", "prompt", "query_str", "text", "content", "value"),
+    "answer": ("answer", "response", "output", "result", "completion", "generation", "text", "content", "value"),
+}
+_HOLDERS = ("messages", "message", "choices", "generations", "kwargs", "inputs", "outputs")
+_ROLES = {"question": ("user", "human"), "answer": ("assistant", "ai", "model")}
+_OTHER_ROLES = ("system", "tool")
 _TEXT_KEYS = (
     *("document.content", "page_content", "pageContent", "text", "content", "chunk", "passage", "chunk_text"),
     *("context", "body", "document", "snippet"),
@@ -47,7 +50,6 @@ _LISTS = (
     *("documents", "contexts", "retrieved_contexts", "source_documents", "source_nodes", "nodes", "results"),
     *("chunks", "passages", "matches", "hits", "output", "context"),
 )
-_ROLES = {"question": ("user", "human"), "answer": ("assistant", "ai", "model")}
 
 
 def text_of(value: Any, meaning: str, depth: int = 0) -> str:
@@ -63,52 +65,48 @@ def text_of(value: Any, meaning: str, depth: int = 0) -> str:
     if depth > _DEEPEST:
         return ""
     if isinstance(value, list):
-        return _said(value, meaning, depth)
-    if isinstance(value, Mapping):
-        return _field_of(value, meaning, depth)
-    return ""
+        return _said(value, meaning, depth + 1)
+    if not isinstance(value, Mapping):
+        return ""
+    for key in (*_KEYS[meaning], *_HOLDERS):
+        if value.get(key) not in (None, "", [], {}) and (found := text_of(value[key], meaning, depth + 1)):
+            return found
+    (only,) = value.values() if len(value) == 1 else ("",)
+    return cleaned(only) if isinstance(only, str) else ""
 
 
 def _said(messages: list[Any], meaning: str, depth: int) -> str:
     """Of a chat, or of the parts of one message."""
-    told = [one for one in messages if isinstance(one, Mapping) and _role(one)]
+    told = [one for one in map(_message, messages) if _role(one)]
     own = [one for one in told if _role(one) in _ROLES[meaning]]
     if told:
-        return text_of(_content(own[-1]), meaning, depth + 1) if own else ""
-    parts = [text_of(one, meaning, depth + 1) for one in messages]
-    return "\n".join(filter(None, parts)) if meaning == "answer" else next(filter(None, reversed(parts)), "")
+        return text_of(_content(own[-1]), meaning, depth) if own else ""
+    parts = list(filter(None, (text_of(one, meaning, depth) for one in messages)))
+    return "\n".join(parts) if meaning == "answer" else parts[-1] if parts else ""
+
+
+def _message(value: Any) -> Mapping[str, Any]:
+    """The object that has role and content."""
+    while isinstance(value, Mapping) and isinstance(value.get("message"), Mapping):
+        value = value["message"]
+    return value if isinstance(value, Mapping) else {}
 
 
 def _role(message: Mapping[str, Any]) -> str:
-    inner = message.get("message")
-    if isinstance(inner, Mapping):
-        return _role(inner)
     role = message.get("role") or message.get("message.role") or message.get("type")
-    return str(role).lower() if role in ("user", "human", "assistant", "ai", "model", "system", "tool") else ""
+    known = (*_ROLES["question"], *_ROLES["answer"], *_OTHER_ROLES)
+    return role if isinstance(role, str) and role in known else ""
 
 
 def _content(message: Mapping[str, Any]) -> Any:
-    inner = message.get("message")
-    if isinstance(inner, Mapping):
-        return _content(inner)
-    return message.get("content", message.get("message.content", message.get("data")))
-
-
-def _field_of(value: Mapping[str, Any], meaning: str, depth: int) -> str:
-    keys = QUESTION_KEYS if meaning == "question" else ANSWER_KEYS
-    for key in (*keys, "messages", "message", "choices", "generations", "kwargs", "inputs", "outputs"):
-        if value.get(key) not in (None, "", [], {}) and (found := text_of(value[key], meaning, depth + 1)):
-            return found
-    left = [one for one in value.values() if isinstance(one, str) and one.strip()]
-    return cleaned(left[0]) if len(value) == len(left) == 1 else ""
+    return next((message[name] for name in ("content", "message.content", "data") if name in message), None)
 
 
 def texts_of(value: Any) -> tuple[str, ...]:
     """A list of texts, or one."""
     value = opened(value)
-    many = value if isinstance(value, list) else [value]
-    found = (text_of(one, "answer") for one in many)
-    return tuple(dict.fromkeys(text for text in found if text))
+    found = (text_of(one, "answer") for one in (value if isinstance(value, list) else [value]))
+    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def number_of(value: Any) -> float | None:
@@ -146,18 +144,15 @@ def opened(value: Any) -> Any:
 
 def _separated(text: str) -> str:
     """With a comma between values beside each other: an array is printed without, and Python would join texts."""
-    if not _BESIDE.search(text):
-        return text
-    lines, ends = io.StringIO(text).readlines(), False
-    starts = [0, *accumulate(map(len, lines))]
-    commas = []
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if ends and (token.type == tokenize.STRING or token.string in ("{", "[")):
-            commas.append(starts[token.start[0] - 1] + token.start[1])
-        if token.type not in (tokenize.NL, tokenize.NEWLINE):
-            ends = token.type == tokenize.STRING or token.string in ("}", "]", ")")
-    pieces = zip([0, *commas], [*commas, len(text)], strict=True)
-    return ",".join(text[start:end] for start, end in pieces)
+    found: list[tuple[int, str]] = []
+    for kind, said, *_ in tokenize.generate_tokens(io.StringIO(text).readline):
+        before = found[-1] if found else (tokenize.OP, "[")
+        is_over = before[0] == tokenize.STRING or before[1] in ("}", "]", ")")
+        if is_over and (kind == tokenize.STRING or said in ("{", "[")):
+            found.append((tokenize.OP, ","))
+        if kind not in (tokenize.NL, tokenize.NEWLINE):
+            found.append((kind, said))
+    return tokenize.untokenize(found)
 
 
 def _literal(node: ast.expr, depth: int) -> Any:
@@ -198,11 +193,9 @@ def chunks_of(value: Any) -> tuple[Context, ...] | None:
     """
     value = opened(value)
     if isinstance(value, Mapping):
-        inner = next((value[key] for key in _LISTS if isinstance(opened(value.get(key)), list)), None)
-        if inner is None:
-            return (_chunk(value, 1),) if _text_in(value) else None
-        value = opened(inner)
-    if isinstance(value, str) and value.strip():
+        held = next((found for key in _LISTS if isinstance(found := opened(value.get(key)), list)), None)
+        value = held if held is not None else [value] if _text_in(_levels(value)) else None
+    elif isinstance(value, str) and value.strip():
         value = [value]
     value = unnested(value)
     if not isinstance(value, list):
@@ -229,38 +222,26 @@ def _is_scored(value: list[Any]) -> bool:
 
 def _chunk(value: Any, number: int) -> Context:
     value = opened(value)
+    score = None
     if isinstance(value, list) and _is_scored(value):
-        found = _chunk(value[0], number)
-        return Context(found.text, found.id, found.source, number_of(value[1]), found.page)
+        value, score = opened(value[0]), number_of(value[1])
     if isinstance(value, Mapping):
-        levels = list(_levels(value, 0))
-        text = _text_in(value)
-        id_, source = _first(levels, _ID_KEYS), _first(levels, _SOURCE_KEYS)
-        score, page = _number(levels, _SCORE_KEYS), _number(levels, _PAGE_KEYS)
-    else:
-        text = "" if isinstance(value, int | float) else text_of(value, "answer")  # a number is the id of a chunk
-        id_, source, score, page = "", "", None, None
-    if not text:
+        levels = list(_levels(value))
+        id_, source = (_on_one_line(_first(levels, keys, str | int)) for keys in (_ID_KEYS, _SOURCE_KEYS))
+        found = Context(
+            _text_in(levels), id_, source, _number(levels, _SCORE_KEYS) if score is None else score,
+            _page(_number(levels, _PAGE_KEYS)),
+        )  # fmt: skip
+    else:  # a number is the id of a chunk
+        found = Context("" if isinstance(value, int | float) else text_of(value, "answer"), score=score)
+    if not found.text:
         raise BadRecord(f"Expected text in chunk {number}, found none.", hint="Export the chunks with their texts.")
-    if len(text) > LONGEST_TEXT:
-        raise BadRecord(f"Expected at most {LONGEST_TEXT:,} characters in chunk {number}, found {len(text):,}.")
-    return Context(text, id_, source, score, int(page) if page and page >= 1 else None)
+    if len(found.text) > LONGEST_TEXT:
+        raise BadRecord(f"Expected at most {LONGEST_TEXT:,} characters in chunk {number}, found {len(found.text):,}.")
+    return found
 
 
-def _number(levels: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> float | None:
-    return next((got for key in keys for one in levels if (got := number_of(one.get(key))) is not None), None)
-
-
-def _text_in(value: Mapping[str, Any]) -> str:
-    for level in _levels(value, 0):
-        for key in _TEXT_KEYS:
-            got = level.get(key)
-            if isinstance(got, str) and cleaned(got):
-                return cleaned(got)
-    return ""
-
-
-def _levels(value: Mapping[str, Any], depth: int) -> Iterable[Mapping[str, Any]]:
+def _levels(value: Mapping[str, Any], depth: int = 0) -> Iterable[Mapping[str, Any]]:
     """The object, then those in it that belong to the same chunk."""
     yield value
     for key in _INSIDE if depth < 3 else ():
@@ -269,10 +250,26 @@ def _levels(value: Mapping[str, Any], depth: int) -> Iterable[Mapping[str, Any]]
             yield from _levels(inner, depth + 1)
 
 
-def _first(levels: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> str:
-    for key in keys:
-        for level in levels:
-            got = level.get(key)
-            if isinstance(got, str | int) and not isinstance(got, bool) and (text := cleaned(str(got))):
-                return re.sub(r"\s+", " ", text)[:_LONGEST_ID]
-    return ""
+def _text_in(levels: Iterable[Mapping[str, Any]]) -> str:
+    """Of the outermost level that has one."""
+    return next(filter(None, (_first([level], _TEXT_KEYS) for level in levels)), "")
+
+
+def _first(levels: Iterable[Mapping[str, Any]], keys: tuple[str, ...], kind: Any = str) -> str:
+    """The value of the best key that any level has; of equal ones that of the outermost."""
+    held = (level.get(key) for key in keys for level in levels)
+    texts = (cleaned(str(one)) for one in held if isinstance(one, kind) and not isinstance(one, bool))
+    return next(filter(None, texts), "")
+
+
+def _number(levels: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> float | None:
+    numbers = (number_of(level.get(key)) for key in keys for level in levels)
+    return next((one for one in numbers if one is not None), None)
+
+
+def _page(number: float | None) -> int | None:
+    return int(number) if number and number >= 1 else None
+
+
+def _on_one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text)[:_LONGEST_ID]

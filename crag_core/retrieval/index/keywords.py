@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from crag_core.base.text.codes import codes_of, spellings
+
 # Written without spaces between words: Han, Hiragana, Katakana, Hangul, Thai, Lao, Myanmar, Khmer.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -33,10 +35,11 @@ def _pairs(found: re.Match[str]) -> str:
 
 
 def words_of(question: str) -> list[str]:
-    """What is searched for, each once; common words only where there are no others."""
+    """What is searched for, each once, codes also as a phrase; common words only where there are no others."""
     signs = ((sign if unicodedata.category(sign)[0] in "LNM" else " ") for sign in spaced(question).lower())
     words = list(dict.fromkeys("".join(signs).split()))
-    return [word for word in words if word not in COMMON] or words
+    exact = [spelled for code in codes_of(question) for spelled in spellings(code)]
+    return list(dict.fromkeys([word for word in words if word not in COMMON] + exact)) or words
 
 
 def query(words: list[str]) -> str:

@@ -17,7 +17,7 @@ from crag_core.experiments.comparison.run_configurations import Contender, run_s
 from crag_core.experiments.labelled.graded import cases
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet, Origin, UnlabelledQuestion
 from crag_core.experiments.labelled.read import read_questions, write_csv, write_questions
-from crag_core.experiments.logs.labels import gradable, questions_of
+from crag_core.experiments.logs.matching import questions_of
 from crag_core.experiments.logs.read import read_log
 from crag_core.experiments.logs.record import Context, LogRecord, RetrievalLog
 from crag_core.experiments.store import LOGS
@@ -100,7 +100,7 @@ def test_everything_works_without_an_index(bench: Workbench, imported: retrieval
 def test_grades_of_a_log_hold_whatever_is_indexed_and_not_for_another_log(
     bench: Workbench, imported: retrieval_logs.Imported
 ) -> None:
-    asked = gradable(imported.log)
+    asked = imported.log.gradable
     before = bench.corpus_of(asked, "")
     bench.store.ingest([("ferries.md", HOLDS.encode())])
     assert bench.corpus_of(asked, "") == before != bench.corpus_of((), "")
@@ -108,14 +108,14 @@ def test_grades_of_a_log_hold_whatever_is_indexed_and_not_for_another_log(
     assert bench.corpus_of(mixed, "") not in (before, bench.corpus_of((), ""))
     other = RetrievalLog("other", "table", (LogRecord("row 1", 1, "When?", (Context("Else."),)),))
     kept = bench.experiments.keep_log(other)
-    assert bench.corpus_of(gradable(kept), "") != before
+    assert bench.corpus_of(kept.gradable, "") != before
 
 
 def test_a_record_that_is_gone_is_told_and_the_others_are_graded(
     bench: Workbench, imported: retrieval_logs.Imported
 ) -> None:
     gone = UnlabelledQuestion("When?", imported.log.name, "row 99")
-    questions = (*gradable(imported.log), gone)
+    questions = (*imported.log.gradable, gone)
     engine = bench.engine(Choice(find_policy("paper", bench.config), "heuristic"), observed=False)
     book = bench.experiments.scores(bench.conditions(engine, questions))
     done = score(questions, engine, book, Clock(), recorded=bench.recorded(questions))
@@ -159,6 +159,6 @@ def test_chunks_that_are_known_to_hold_the_answer_label_without_a_right_answer(b
         LogRecord("3", 3, "When?", chunks, reference_ids=("h",)),
         LogRecord("4", 4, "When?", chunks, expected=Expected.AMBIGUOUS, references=("at ten",)),
     )
-    found = questions_of(RetrievalLog("l", "table", records), bench.support("words"))
+    found, _ = questions_of(RetrievalLog("l", "table", records), bench.support("words"))
     labels = [Expected.CORRECT, Expected.UNANSWERABLE, Expected.CORRECT, Expected.AMBIGUOUS]
-    assert [one.expected for one in found.questions] == labels
+    assert [one.expected for one in found] == labels

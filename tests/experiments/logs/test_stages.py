@@ -20,7 +20,7 @@ from crag_core.experiments.comparison.outcome import contains
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.logs.matching import Reference, declines
 from crag_core.experiments.logs.record import Context, LogRecord, passages_of
-from crag_core.experiments.logs.stages import Finding, Judged, Stage, Verdict, find_stage
+from crag_core.experiments.logs.stages import Finding, Judged, Stage, Verdict
 from crag_core.trace.trace import Trace
 from tests import builders
 from tests.fakes import Bench
@@ -123,7 +123,7 @@ def shares(truth: str) -> dict[Stage, float]:
     for stage, asked, trace, policy in planted():
         known = {"short": asked.references, "sentence": (sentences[asked.question],), "none": ()}[truth]
         total[stage] += 1
-        right[stage] += find_stage(trace, replace(asked, references=known), policy, METER).stage is stage
+        right[stage] += Judged(trace, replace(asked, references=known), METER).under(policy).stage is stage
     return {stage: right[stage] / total[stage] for stage in Stage}
 
 
@@ -137,7 +137,7 @@ def test_without_one_most_are_and_none_is_called_wrong() -> None:
     found = shares("none")
     assert sum(found.values()) / len(found) >= 0.8 and min(found.values()) >= 0.5, found
     for _, asked, trace, policy in planted():
-        finding = find_stage(trace, replace(asked, references=()), policy, METER)
+        finding = Judged(trace, replace(asked, references=()), METER).under(policy)
         assert finding.verdict in (Verdict.DOUBTFUL, Verdict.PLAUSIBLE) and finding.reason
 
 
@@ -150,7 +150,7 @@ FERRY = ASKED[0]
 
 def finding(answer: str, policy: Policy = PAPER, **changes: object) -> Finding:
     asked = replace(record(FERRY, answer), **changes)  # type: ignore[arg-type]
-    return find_stage(graded(asked, FERRY), asked, policy, METER)
+    return Judged(graded(asked, FERRY), asked, METER).under(policy)
 
 
 def test_the_reason_names_scores_and_the_chunk() -> None:
@@ -168,15 +168,11 @@ def test_a_right_answer_is_right_whatever_the_policy_would_lose() -> None:
     assert (alone.stage, alone.verdict) == (Stage.BEYOND, Verdict.RIGHT) and "no chunk says so" in alone.reason
 
 
-def test_nothing_retrieved_is_not_retrieved() -> None:
-    assert finding(DECLINED, contexts=()).reason == "nothing was found"
-    assert finding(DECLINED, contexts=(), references=()).stage is Stage.NOT_RETRIEVED
-
-
 def test_a_log_without_answers_is_judged_by_what_was_retrieved_and_kept() -> None:
     assert finding("").stage is Stage.NONE and finding("").verdict is Verdict.PLAUSIBLE
     assert finding("", PAPER.with_thresholds(0.95, 0.97)).stage is Stage.GRADED_LOW
     assert finding("", contexts=(Context(ASKED[1].chunk),)).stage is Stage.NOT_RETRIEVED
+    assert finding(DECLINED, contexts=(), references=()).reason == "nothing was found"
 
 
 def test_chunks_that_are_known_to_hold_the_answer_take_the_place_of_the_answer() -> None:
@@ -212,52 +208,41 @@ def test_a_threshold_moves_the_stage_and_nothing_is_measured_again() -> None:
     assert judged.under(PAPER.with_thresholds(0.4, 0.7, 0.85)).stage is Stage.STRUCK_OUT
 
 
-@pytest.mark.parametrize("answer", [
-    "I don't know.", "I do not know the answer.", "The documents do not contain this information.", "",
-    "There is no information about this in the context.", "Unfortunately I cannot answer that.",
-    "Unfortunately I don't have enough information to answer that.", "The documents I have don't cover that.",
-    "No relevant documents were found.", "There is nothing in the handbook about that.", "N/A", "Not specified.",
-    "Das weiß ich nicht.", "Aucune information à ce sujet.", "No hay información.",
-])  # fmt: skip
+SAYS_THERE_IS_NONE = (
+    *("", "I don't know.", "The documents do not contain this information.", "N/A", "Das weiß ich nicht."),
+    *("There is nothing in the handbook about that.", "Aucune information à ce sujet.", "No hay información."),
+)
+SAYS_SOME = ("At ten.", "The ferry does not leave in winter.", "No, it was closed in 1912.", "Nothing but water.")
+
+
+@pytest.mark.parametrize("answer", [*SAYS_THERE_IS_NONE, *SAYS_SOME])
 def test_answers_that_say_there_is_none(answer: str) -> None:
-    assert declines(answer)
-
-
-@pytest.mark.parametrize("answer", [
-    "At ten.", "The ferry does not leave in winter.", "No, it was closed in 1912.", "Nothing but water.", "None.",
-])  # fmt: skip
-def test_answers_that_are_some(answer: str) -> None:
-    assert not declines(answer)
+    assert declines(answer) is (answer in SAYS_THERE_IS_NONE)
 
 
 def truth(*references: str, question: str = FERRY.question) -> Reference:
     return Reference(LogRecord("r", 1, question, references=references), METER)
 
 
-@pytest.mark.parametrize(("reference", "answer"), [
-    ("at ten", "It leaves at 10 every day."),
-    ("312 metres", "The pier is 312 metres long."),
-    ("In winter the ferry to Vennick leaves at ten.", "At ten."),
-    ("The ferry leaves at ten, as it has since the war.", "It leaves at ten."),
-    ("no, light colours are allowed", "Light colours are allowed."),
+@pytest.mark.parametrize(("reference", "answer", "is_right"), [
+    ("at ten", "It leaves at 10 every day.", True),
+    ("In winter the ferry to Vennick leaves at ten.", "At ten.", True),
+    ("The ferry leaves at ten, as it has since the war.", "It leaves at ten.", True),
+    ("no, light colours are allowed", "Light colours are allowed.", True),
+    ("at ten", "It leaves at eleven.", False),
+    ("In winter the ferry to Vennick leaves at ten.", "In winter the ferry to Vennick leaves at seven.", False),
+    ("Ada Fenn", "It is kept by Rolf Okafor.", False),
+    ("Immunology", "The immune system protects the body.", False),
+    ("at ten", DECLINED, False),
 ])  # fmt: skip
-def test_answers_that_are_right_in_other_words(reference: str, answer: str) -> None:
-    assert truth(reference).is_right(answer)
-
-
-@pytest.mark.parametrize(("reference", "answer"), [
-    ("at ten", "It leaves at eleven."),
-    ("In winter the ferry to Vennick leaves at ten.", "In winter the ferry to Vennick leaves at seven."),
-    ("Ada Fenn", "It is kept by Rolf Okafor."),
-    ("Immunology", "The immune system protects the body."),
-    ("at ten", DECLINED),
-])  # fmt: skip
-def test_answers_that_are_wrong(reference: str, answer: str) -> None:
-    assert truth(reference).is_right(answer) is False
+def test_answers_are_right_in_other_words_and_wrong_by_another_fact(
+    reference: str, answer: str, is_right: bool
+) -> None:
+    assert truth(reference).is_right(answer) is is_right
 
 
 def test_a_number_alone_must_stand_in_a_chunk_about_the_question() -> None:
     asked = truth("6", question="How many tonnes does the crane in Torrin lift?")
-    assert asked.stands_in("The crane in Torrin lifts 6 tonnes.")
-    assert not asked.stands_in("Room 6 of the museum shows paintings of the last century.")
+    assert asked.is_held_by("The crane in Torrin lifts 6 tonnes.", "")
+    assert not asked.is_held_by("Room 6 of the museum shows paintings of the last century.", "")
     assert contains("Room 6 of the museum", ["6"])

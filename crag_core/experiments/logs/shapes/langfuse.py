@@ -11,19 +11,9 @@ from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.experiments.logs.rows import LogRow
-from crag_core.experiments.logs.shapes.spans import Joined, Kind, Span, joined
+from crag_core.experiments.logs.shapes.spans import Kind, Span, text_at
 from crag_core.experiments.logs.values import chunks_of, opened
 
-READ_FROM = (
-    ("question", "input of the trace, else of the retriever"),
-    ("contexts", "output of observations of type RETRIEVER, else of a step named retriev… or search…"),
-    ("scores", "score of each document"),
-    ("ids", "id of each document"),
-    ("sources", "metadata of each document"),
-    ("answer", "output of the trace, else of the last GENERATION"),
-    ("ground_truth", "expectedOutput or ground_truth, also in the metadata of the trace"),
-    ("id", "traceId"),
-)
 _TYPES = {"SPAN", "GENERATION", "EVENT", "RETRIEVER", "AGENT", "TOOL", "CHAIN", "EMBEDDING", "EVALUATOR", "GUARDRAIL"}
 _UNTOLD = ("SPAN", "TOOL", "EVENT", "")
 """Types of a step that may be anything; its name tells."""
@@ -31,38 +21,31 @@ _NAMED = ("retriev", "search", "vector", "lookup")
 
 
 def fits(rows: Sequence[LogRow]) -> bool:
-    return any(_has_observations(row.values) or _is_observation(row.values) for row in rows)
+    return any(_observations(row.values) is not None or _is_observation(row.values) for row in rows)
 
 
-def read(rows: Sequence[LogRow], chosen: Mapping[str, str]) -> Joined:
-    return joined(rows, _spans_of, chosen)
-
-
-def _has_observations(values: Mapping[str, Any]) -> bool:
-    """A trace with its steps, or the frame {"trace": …, "observations": […]} of a download."""
-    return isinstance(opened(values.get("observations")), list)
+def _observations(values: Mapping[str, Any]) -> list[Any] | None:
+    """Of a trace with its steps, or of the frame {"trace": …, "observations": […]} of a download."""
+    found = opened(values.get("observations"))
+    return found if isinstance(found, list) else None
 
 
 def _is_observation(values: Mapping[str, Any]) -> bool:
-    return str(values.get("type", "")).upper() in _TYPES and bool(values.get("traceId") or values.get("trace_id"))
+    return text_at(values, "type").upper() in _TYPES and bool(text_at(values, "traceId", "trace_id"))
 
 
-def _spans_of(row: LogRow) -> Iterator[Span]:
+def spans_of(row: LogRow) -> Iterator[Span]:
     values = row.values
-    if _has_observations(values):
+    if (observations := _observations(values)) is not None:
         inner = opened(values.get("trace"))
-        whole = dict(inner) if isinstance(inner, Mapping) else {k: v for k, v in values.items() if k != "observations"}
-        trace = str(whole.get("id") or f"row {row.number}")
+        whole = inner if isinstance(inner, Mapping) else values
+        trace = text_at(whole, "id") or f"row {row.number}"
         yield Span(
             row.number, trace, id=f"trace {trace}", parent="", kind=Kind.OTHER, name="trace",
             input=whole.get("input"), output=whole.get("output"), fields=_with_metadata(whole),
         )  # fmt: skip
-        for one in opened(values["observations"]):
-            if isinstance(one, Mapping):
-                yield _span(row.number, trace, one, under=f"trace {trace}")
-        return
-    trace = str(values.get("traceId") or values.get("trace_id") or "")
-    if trace:
+        yield from (_span(row.number, trace, one, f"trace {trace}") for one in observations if isinstance(one, Mapping))
+    elif trace := text_at(values, "traceId", "trace_id"):
         yield _span(row.number, trace, values, under="")
     elif values.get("id") and {"input", "output"} & values.keys():  # a row of the table of traces
         raise BadRecord(
@@ -74,23 +57,28 @@ def _spans_of(row: LogRow) -> Iterator[Span]:
 
 
 def _span(row: int, trace: str, one: Mapping[str, Any], under: str) -> Span:
-    type_, name, output = str(one.get("type", "")).upper(), str(one.get("name") or ""), opened(one.get("output"))
+    type_, name, output = text_at(one, "type").upper(), text_at(one, "name"), opened(one.get("output"))
+    is_reranker = "rerank" in name.lower()
+    is_search = any(part in name.lower() for part in _NAMED) and not is_reranker
     kind = Kind.MODEL if type_ == "GENERATION" else Kind.OTHER
-    if type_ == "RETRIEVER" or (type_ in _UNTOLD and _retrieves(name, output)):
+    if type_ == "RETRIEVER" or (type_ in _UNTOLD and is_search and _holds_chunks(output)):
         kind = Kind.RETRIEVER
-    elif "rerank" in name.lower() and _holds_chunks(output):
+    elif is_reranker and _holds_chunks(output):
         kind = Kind.RERANKER
     return Span(
-        row, trace, str(one.get("id") or ""), str(one.get("parentObservationId") or one.get("parent_observation_id") or
-        under), kind, name or type_, one.get("input"), output, documents=output,
-        error=str(one.get("statusMessage") or "") if str(one.get("level", "")).upper() == "ERROR" else "",
-        started=str(one.get("startTime") or one.get("start_time") or ""), fields=_with_metadata(one),
-    )  # fmt: skip
-
-
-def _retrieves(name: str, output: Any) -> bool:
-    is_named = any(part in name.lower() for part in _NAMED) and "rerank" not in name.lower()
-    return is_named and _holds_chunks(output)
+        row=row,
+        trace=trace,
+        id=text_at(one, "id"),
+        parent=text_at(one, "parentObservationId", "parent_observation_id") or under,
+        kind=kind,
+        name=name or type_,
+        input=one.get("input"),
+        output=output,
+        documents=output,
+        error=text_at(one, "statusMessage") if text_at(one, "level").upper() == "ERROR" else "",
+        started=text_at(one, "startTime", "start_time"),
+        fields=_with_metadata(one),
+    )
 
 
 def _holds_chunks(output: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -13,6 +13,17 @@ from crag_core.experiments.logs.fields import FIELDS, record_from, value_at
 from crag_core.experiments.logs.record import Context, LogRecord
 from crag_core.experiments.logs.rows import LogRow
 from crag_core.experiments.logs.values import MOST_CHUNKS, chunks_of, opened, text_of
+
+READ_FROM = {
+    "question": "input of the step that holds the others, else of the one that retrieves",
+    "contexts": "documents of the steps that retrieve, or of the reranker after them",
+    "scores": "score of each document",
+    "ids": "id of each document",
+    "sources": "metadata of each document",
+    "answer": "output of the step that holds the others, else of the last language model",
+    "ground_truth": "reference, expected output or ground_truth beside the trace or in its metadata",
+    "id": "id of the trace",
+}
 
 
 class Kind(StrEnum):
@@ -45,7 +56,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Joined:
-    """Records of traces, the rows that are none, and how many traces there were."""
+    """The records of a file, and the rows that are none, in their order."""
 
     records: tuple[LogRecord, ...]
     problems: tuple[Problem, ...]
@@ -70,55 +81,61 @@ def joined(rows: Sequence[LogRow], spans_of: Callable[[LogRow], Iterable[Span]],
         except BadRecord as error:
             problems.append(Problem(row.number, str(error)))
     records, several, reranked = [], 0, 0
-    for trace, spans in traces.items():
-        first = min(span.row for span in spans)
+    for spans in traces.values():
         try:
-            record, searches, is_reranked = _record_of(trace, spans, chosen)
-            records.append(record)
-            several, reranked = several + (searches > 1), reranked + is_reranked
+            records.append(_record_of(spans, chosen))
         except BadRecord as error:
-            problems.append(Problem(first, str(error)))
-    remarks = []
-    if several:
-        remarks.append(f"{several:,} traces search more than once: their chunks stand one after the other, each once.")
-    if reranked:
-        remarks.append(f"{reranked:,} traces rerank: what the reranker gave is read.")
-    return Joined(tuple(records), tuple(sorted(problems, key=lambda one: one.row)), tuple(remarks))
+            problems.append(Problem(min(span.row for span in spans), str(error)))
+            continue
+        several += sum(span.kind is Kind.RETRIEVER for span in spans) > 1
+        reranked += bool(_rerankers(spans))
+    remarks = {
+        "traces search more than once: their chunks stand one after the other, each once": several,
+        "traces rerank: what the reranker gave is read": reranked,
+    }
+    return Joined(
+        tuple(records),
+        tuple(sorted(problems, key=lambda one: one.row)),
+        tuple(f"{count:,} {told}." for told, count in remarks.items() if count),
+    )
 
 
-def _record_of(trace: str, spans: Sequence[Span], chosen: Mapping[str, str]) -> tuple[LogRecord, int, bool]:
-    """The record, how many steps retrieved for it, and whether a reranker had the last word."""
+def _record_of(spans: Sequence[Span], chosen: Mapping[str, str]) -> LogRecord:
     ids = {span.id for span in spans}
-    roots = [span for span in spans if span.parent not in ids]
-    root = next((span for span in roots if span.kind is Kind.OTHER), roots[0] if roots else spans[0])
+    roots = [span for span in spans if span.parent not in ids] or [spans[0]]
+    root = next((span for span in roots if span.kind is Kind.OTHER), roots[0])
     searches = [span for span in spans if span.kind is Kind.RETRIEVER]
-    rerankers = [span for span in spans if span.kind is Kind.RERANKER and span.documents is not None]
+    rerankers = _rerankers(spans)
     whole = root.fields or {}
     values: dict[str, Any] = {field: value_at(whole, path) for field, path in chosen.items() if path}
-    if "contexts" not in values and not searches and not rerankers and (given := _given(root)) is not None:
-        values["contexts"] = given
     if "contexts" not in values:
-        if not searches and not rerankers:
+        retrieved = _documents(rerankers[-1:] or searches) if rerankers or searches else _given(root)
+        if retrieved is None:
             kinds = ", ".join(dict.fromkeys(span.name or span.kind.value for span in spans))[:120]
             raise BadRecord(
                 f"Expected a step that retrieves, or an output with chunks, found {kinds}.",
                 hint="Export the trace with all its steps.",
             )
-        values["contexts"] = [_plain(one) for one in _documents(rerankers[-1:] or searches)]
-    asked = (text_of(span.input, "question") for span in (root, *searches))
-    values.setdefault("question", next(filter(None, asked), ""))
-    written = [span for span in spans if span.kind is Kind.MODEL]
-    last = sorted(written, key=lambda span: span.started)[-1:]
+        values["contexts"] = retrieved
+    models = sorted((span for span in spans if span.kind is Kind.MODEL), key=lambda span: span.started)
     # A root that retrieves itself gives chunks, and no answer.
-    answers = [root, *last] if root.kind not in (Kind.RETRIEVER, Kind.RERANKER) else last
-    values.setdefault("answer", next(filter(None, (text_of(span.output, "answer") for span in answers)), ""))
-    values.setdefault("ground_truth", _truth(whole))
-    values.setdefault("id", trace)
-    row = min(span.row for span in spans)
-    record = record_from(row, values)
+    answers = [root, *models[-1:]] if root.kind not in (Kind.RETRIEVER, Kind.RERANKER) else models[-1:]
+    asked = (text_of(span.input, "question") for span in (root, *searches))
+    answered = (text_of(span.output, "answer") for span in answers)
+    found = {
+        "question": next(filter(None, asked), ""),
+        "answer": next(filter(None, answered), ""),
+        "ground_truth": _truth(whole),
+        "id": root.trace,
+    }
+    record = record_from(min(span.row for span in spans), found | values)
     if not record.answer and root.error:
         raise BadRecord(f"This trace ended with an error: {root.error[:200]}", hint="Leave it out.")
-    return replace(record, row=row), len(searches), bool(rerankers)
+    return record
+
+
+def _rerankers(spans: Sequence[Span]) -> list[Span]:
+    return [span for span in spans if span.kind is Kind.RERANKER and span.documents is not None]
 
 
 def _given(root: Span) -> Any:
@@ -131,7 +148,7 @@ def _given(root: Span) -> Any:
     return None
 
 
-def _documents(searches: Sequence[Span]) -> list[Context]:
+def _documents(searches: Sequence[Span]) -> list[dict[str, Any]]:
     """Of all searches, in their order, each chunk once."""
     found: dict[tuple[str, str], Context] = {}
     for span in sorted(searches, key=lambda span: span.started):
@@ -142,11 +159,7 @@ def _documents(searches: Sequence[Span]) -> list[Context]:
             found.setdefault((one.id, one.text), one)
     if len(found) > MOST_CHUNKS:
         raise BadRecord(f"Expected at most {MOST_CHUNKS} chunks, found {len(found):,}.")
-    return list(found.values())
-
-
-def _plain(one: Context) -> dict[str, Any]:
-    return {"text": one.text, "id": one.id, "source": one.source, "score": one.score, "page": one.page}
+    return [asdict(one) for one in found.values()]
 
 
 def _truth(whole: Mapping[str, Any]) -> Any:
@@ -156,3 +169,12 @@ def _truth(whole: Mapping[str, Any]) -> Any:
             if (found := value_at(whole, f"{holder}.{name}" if holder else name)) not in (None, "", [], {}):
                 return text_of(found, "answer") if isinstance(found, dict) else found
     return None
+
+
+def text_at(values: Mapping[str, Any], *paths: str) -> str:
+    """The text or number at the first of these paths that has one, as text; "" for none."""
+    for path in paths:
+        found = value_at(values, path)
+        if isinstance(found, str | int | float) and not isinstance(found, bool) and str(found).strip():
+            return str(found).strip()
+    return ""

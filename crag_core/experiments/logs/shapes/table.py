@@ -1,4 +1,9 @@
-"""A record a row: JSONL, JSON, CSV or Parquet with a question, the chunks that were retrieved, and what there is."""
+"""A record a row: JSONL, JSON, CSV or Parquet with a question, the chunks that were retrieved, and what there is.
+
+Two tables have columns of their own: datasets of ragas (https://docs.ragas.io/en/v0.2.3/concepts/components/eval_sample/),
+and the data frames that Phoenix makes for evaluation, get_retrieved_documents and get_qa_with_reference, in which the
+chunks stand under `reference` (https://arize.com/docs/phoenix/how-to/extract-data-from-spans).
+"""
 
 from __future__ import annotations
 
@@ -14,8 +19,34 @@ from crag_core.experiments.logs.rows import LogRow
 from crag_core.experiments.logs.shapes.spans import Joined
 from crag_core.experiments.logs.values import number_of, opened
 
+RAGAS = {
+    "question": "user_input",
+    "contexts": "retrieved_contexts",
+    "ids": "retrieved_context_ids",
+    "answer": "response",
+    "ground_truth": "reference",
+    "reference_contexts": "reference_contexts",
+    "reference_ids": "reference_context_ids",
+}
+PHOENIX = {
+    "question": "input",
+    "contexts": "reference",
+    "scores": "document_score",
+    "answer": "output",
+    "ground_truth": "",
+    "id": "context.span_id",
+}
 _SAMPLED, _MOST_INNER = 200, 30
 _RANKS = ("rank", "position", "document_position")
+_OF_A_CHUNK = ("contexts", "scores", "ids", "sources")
+
+
+def is_ragas(columns: Sequence[str]) -> bool:
+    return "user_input" in columns and bool({"retrieved_contexts", "response", "reference"} & set(columns))
+
+
+def is_phoenix(columns: Sequence[str]) -> bool:
+    return {"context.span_id", "input", "reference"} <= set(columns)
 
 
 def columns_of(rows: Sequence[LogRow]) -> tuple[str, ...]:
@@ -31,17 +62,24 @@ def _paths(name: str, value: Any) -> list[str]:
     return [f"{name}.{key}" for key in held] if isinstance(held, Mapping) and len(held) <= _MOST_INNER else []
 
 
-def fits(rows: Sequence[LogRow]) -> bool:
-    """What is nothing else is a table."""
-    return True
+def read_ragas(rows: Sequence[LogRow], chosen: Mapping[str, str]) -> Joined:
+    """Single turns; in CSV the lists are written in Python's notation."""
+    if "contexts" not in chosen:
+        raise BadRecord(
+            "Expected a column 'retrieved_contexts', found none.",
+            hint="A test set has no retrieved chunks yet: let your system answer it, and bring that.",
+        )
+    turns = [row for row in rows if isinstance(opened(row.values.get("user_input")), list)]
+    found = read([row for row in rows if row not in turns], chosen)
+    several = (Problem(row.number, "Expected one question, found a conversation of several turns.") for row in turns)
+    return Joined(found.records, (*found.problems, *several), found.remarks)
 
 
 def read(rows: Sequence[LogRow], chosen: Mapping[str, str]) -> Joined:
     """Raises `BadRecord` where no column holds the questions, or none the chunks."""
     columns = columns_of(rows)
     places = mapped(columns, chosen)
-    missing = [field for field in NEEDED if field not in places]
-    if missing:
+    if missing := [field for field in NEEDED if field not in places]:
         there = ", ".join(f"'{name[:40]}'" for name in columns[:12]) or "none"
         wanted = " and ".join(f"a column with the {MEANINGS[field]}" for field in missing)
         raise BadRecord(
@@ -59,14 +97,12 @@ def read(rows: Sequence[LogRow], chosen: Mapping[str, str]) -> Joined:
         unread += one.values.get("label") not in (None, "") and record.expected is None
         long += one.is_text and "\n\n" in record.contexts[0].text
         records.append(record)
-    remarks = []
-    if unread:
-        remarks.append(f"{counted(unread, 'label')} could not be read: left out.")
-    if several:
-        remarks.append(f"{counted(several, 'question')} had a row for each chunk: put together.")
-    if long:
-        remarks.append(f"{counted(long, 'record')} with one text of several paragraphs: it is taken as one chunk.")
-    return Joined(tuple(records), tuple(problems), tuple(remarks))
+    remarks = {
+        f"{counted(unread, 'label')} could not be read: left out.": unread,
+        f"{counted(several, 'question')} had a row for each chunk: put together.": several,
+        f"{counted(long, 'record')} with one text of several paragraphs: it is taken as one chunk.": long,
+    }
+    return Joined(tuple(records), tuple(problems), tuple(told for told, count in remarks.items() if count))
 
 
 @dataclass(frozen=True)
@@ -88,10 +124,14 @@ class _Row:
 
 
 def _values(row: LogRow, places: Mapped, chosen: Mapping[str, str]) -> dict[str, Any]:
-    """By field; a row that has none of the columns is read by its own."""
+    """By field; a row that has none of the columns is read by its own. Several columns are a list of what is there."""
     if not any(value_at(row.values, path) for field in NEEDED for path in places[field]):
         places = mapped(columns_of([row]), chosen)
-    return {field: _found(row.values, paths) for field, paths in places.items()}
+    found: dict[str, Any] = {}
+    for field, paths in places.items():
+        values = [value_at(row.values, path) for path in paths]
+        found[field] = values[0] if len(paths) == 1 else [one for one in values if one not in (None, "")]
+    return found
 
 
 def _joined_rows(rows: Sequence[_Row]) -> tuple[list[_Row], int]:
@@ -102,25 +142,11 @@ def _joined_rows(rows: Sequence[_Row]) -> tuple[list[_Row], int]:
         groups.setdefault(own if one.is_text else str(place), []).append(one)
     found, several = list[_Row](), 0
     for group in groups.values():
-        if len({str(one.values["contexts"]) for one in group}) < len(group):  # the same question again
-            found += group
+        if len({str(one.values.get("contexts")) for one in group}) < len(group) or len(group) == 1:
+            found += group  # the same question again
             continue
-        several += len(group) > 1
-        found.append(_one_of(group) if len(group) > 1 else group[0])
+        several += 1
+        ranked = sorted(group, key=lambda one: one.rank)
+        lists = {field: [one.values.get(field) for one in ranked] for field in _OF_A_CHUNK if field in group[0].values}
+        found.append(_Row(group[0].row, {**group[0].values, **lists}))
     return sorted(found, key=lambda one: one.row.number), several
-
-
-_OF_A_CHUNK = ("contexts", "scores", "ids", "sources")
-
-
-def _one_of(group: Sequence[_Row]) -> _Row:
-    ranked = sorted(group, key=lambda one: one.rank)
-    lists = {field: [one.values.get(field) for one in ranked] for field in _OF_A_CHUNK if field in group[0].values}
-    return _Row(group[0].row, {**group[0].values, **lists})
-
-
-def _found(values: Mapping[str, Any], paths: tuple[str, ...]) -> Any:
-    """Of several columns, a list of what is in those that are not empty."""
-    if len(paths) == 1:
-        return value_at(values, paths[0])
-    return [one for path in paths if (one := value_at(values, path)) not in (None, "")]

@@ -1,0 +1,35 @@
+"""Questions that no one sentence answers: they compare two things, or add them up."""
+
+from __future__ import annotations
+
+import re
+
+from crag_core.base.text.sentences import split
+
+_ARTICLE = "(?:an? |the |our |your |my )?"
+_ONE, _OTHER = f"{_ARTICLE}([^,;?]+?)", f"{_ARTICLE}([^,;?]+?)"
+_COMPARED = "(?:\\w+er|more|less|fewer|first|last|best|better|worse)"
+_PATTERNS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        f"^compare .*?\\b(?:of|between) {_ONE} (?:and|with|to) {_OTHER}[?.!]*$",
+        f"^compare {_ONE} (?:and|with|to) {_OTHER}[?.!]*$",
+        f"\\b(?:which|who|what)\\b.*\\b{_COMPARED}\\b[^,:]*[,:] ?{_ONE},? or {_OTHER}[?]*$",
+        f"\\bwith {_ONE} and {_OTHER} (?:costs?|come to)\\b",
+    )
+]
+
+
+def two_things(question: str) -> tuple[str, str] | None:
+    """What a question asks of together: ("sauna", "pool") of "Which opens earlier, the sauna or the pool?"; else None.
+
+    English only; a difference between two things has a sentence of its own in most texts, and is none of these.
+    """
+    found = next((match for pattern in _PATTERNS if (match := pattern.search(question.strip()))), None)
+    return (found[1], found[2]) if found else None
+
+
+def says_both(text: str, things: tuple[str, str]) -> bool:
+    """Whether one sentence of the text names both, each by its last word."""
+    heads = [thing.split()[-1].lower().rstrip("s") for thing in things]
+    return any(all(head in text[start:end].lower() for head in heads) for start, end in split(text))
