@@ -270,7 +270,7 @@ def cut_document(document: Everyday, count: Count, random: Random) -> _Cut:
     length = random.choice(LENGTHS)
     chunks = list(split_text(text, Size(length, min(30, length // 4)), count))
     title, way = _title(document, random), random.random()
-    sections = [section for _, section in find_sections(text, chunks)]
+    sections = [section for _, _, section in find_sections(text, chunks)]
     headings = [(found.start(), _MARKS.sub("", found.group())) for found in _PLAIN_HEADING.finditer(text)]
     if not any(sections):
         sections = [next((name for start, name in reversed(headings) if start < one.start), "") for one in chunks]

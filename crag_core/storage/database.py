@@ -5,13 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crag_core.base.concurrency import sqlite_file
-from crag_core.base.errors import BadRecord, CragError
+from crag_core.base.errors import BadRecord, HistoryUnavailable
 from crag_core.base.network.database import driver_options, hide_password, limited, name_of, read_postgres_url
 
 if TYPE_CHECKING:
@@ -22,40 +21,29 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Empty = TypeVar("Empty")
 
+REPLY_S = 15.0
+"""How long a server may take to be reached, and for one reply."""
+BUSY_S = sqlite_file.BUSY_S
 RECYCLE_S = 60
 """An older connection to a server is not reused: a firewall between may have dropped it silently."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """Tables that belong together: `name` begins what an `error` says, `create` makes them where `table` is not there.
-
-    `reply_s` is how long a server may take to be reached and for one reply, `busy_s` how long another writer may.
-    """
-
-    name: str
-    setting: str
-    table: str
-    create: Callable[[Connection], None]
-    error: type[CragError]
-    reply_s: float
-    busy_s: float = sqlite_file.BUSY_S
 
 
 class Database:
     """`place` is the path of an SQLite file, or the URL of one or of a PostgreSQL; raises `BadRecord` for another.
 
-    Every fault after that is the error of `part`; `problem` is the last one, "" once something works again.
-    Constructing it touches neither disk nor network.
+    Every fault after that is a `HistoryUnavailable`; `problem` is the last one, "" once something works again.
+    Constructing it touches neither disk nor network. `create` makes the tables where `table` is not there.
     """
 
-    def __init__(self, place: Path | str, part: Part) -> None:
-        self._part = part
-        self._url = None if isinstance(place, Path) else _read_url(place, part.setting)
+    def __init__(self, place: Path | str, table: str, create: Callable[[Connection], None]) -> None:
+        self._table = table
+        self._create = create
+        self._url = None if isinstance(place, Path) else _read_url(place)
         self.file = place if isinstance(place, Path) else None
         if self._url is not None and self._url.get_backend_name() == "sqlite":
             self.file = Path(self._url.database or "")
-        self.name = str(self.file) if self.file or not self._url else name_of(self._url)
+        self._name = str(self.file) if self.file or not self._url else name_of(self._url)
+        self._engines: dict[bool, Engine] = {}
         self.problem = ""
 
     def read(self, work: Callable[[Connection], T], empty: Empty) -> T | Empty:
@@ -83,10 +71,10 @@ class Database:
                         is_made = self._has_tables(connection)
                     if not is_made:
                         with self._engine(True).begin() as connection:
-                            self._part.create(connection)
+                            self._create(connection)
             with self._engine(True).begin() as connection:
                 if self.file is not None and not self._has_tables(connection):
-                    self._part.create(connection)
+                    self._create(connection)
                 yield connection
 
     def close(self) -> None:
@@ -96,17 +84,12 @@ class Database:
     def _has_tables(self, connection: Connection) -> bool:
         from sqlalchemy import inspect
 
-        return inspect(connection).has_table(self._part.table)
-
-    @cached_property
-    def _engines(self) -> dict[bool, Engine]:
-        return {}
+        return inspect(connection).has_table(self._table)
 
     def _engine(self, writes: bool) -> Engine:
         key = writes and self.file is not None
         if key not in self._engines:
-            part = self._part
-            made = _sqlite(self.file, writes, part.busy_s) if self.file else _postgres(self._url, part.reply_s)  # type: ignore[arg-type]
+            made = _sqlite(self.file, writes) if self.file else _postgres(self._url)  # type: ignore[arg-type]
             self._engines.setdefault(key, made)
         return self._engines[key]
 
@@ -117,38 +100,33 @@ class Database:
         try:
             yield
         except (DBAPIError, TimeoutError, OSError) as error:
-            unavailable = self._unavailable(purpose, error)
+            detail, hint = self._explain(error)
+            unavailable = HistoryUnavailable(f"The history {self._name} cannot be {purpose} ({detail}).", hint=hint)
             self.problem = str(unavailable)
             raise unavailable from error
-        except self._part.error as error:
+        except HistoryUnavailable as error:
             self.problem = str(error)
             raise
         self.problem = ""
 
-    def explain(self, error: BaseException) -> tuple[str, str]:
+    def _explain(self, error: Exception) -> tuple[str, str]:
         """What went wrong in a few words, without a password, and what to do."""
         cause = getattr(error, "orig", None) or error
         if self.file is not None:
             detail, hint = sqlite_file.explain(cause, self.file)
         else:
-            detail, hint = (
-                str(cause),
-                "Check that the database runs and lets you in. The first write makes a table.",
-            )
+            detail = str(cause)
+            hint = "Check that the database runs and lets you in. The first write makes a table."
         if self._url is not None:
             detail = hide_password(detail, self._url)
         return " ".join(detail.split())[:200], hint
 
-    def _unavailable(self, purpose: str, error: Exception) -> CragError:
-        detail, hint = self.explain(error)
-        return self._part.error(f"{self._part.name} {self.name} cannot be {purpose} ({detail}).", hint=hint)
 
-
-def _sqlite(file: Path, writes: bool, busy: float) -> Engine:
+def _sqlite(file: Path, writes: bool) -> Engine:
     from sqlalchemy import NullPool, create_engine, event
 
     def open_one() -> sqlite3.Connection:
-        return sqlite_file.connect(file, writes, busy)[0]
+        return sqlite_file.connect(file, writes, BUSY_S)[0]
 
     # A connection for each transaction costs little, and none is left pointing to a file that was moved away.
     engine = create_engine("sqlite://", poolclass=NullPool, creator=open_one)
@@ -162,19 +140,19 @@ def _sqlite(file: Path, writes: bool, busy: float) -> Engine:
     return engine
 
 
-def _postgres(url: URL, seconds: float) -> Engine:
+def _postgres(url: URL) -> Engine:
     from sqlalchemy import create_engine
 
     return create_engine(
-        url, pool_pre_ping=True, pool_timeout=seconds, pool_recycle=RECYCLE_S, creator=partial(_connect, url, seconds)
+        url, pool_pre_ping=True, pool_timeout=REPLY_S, pool_recycle=RECYCLE_S, creator=partial(_connect, url)
     )
 
 
-def _connect(url: URL, seconds: float) -> psycopg.Connection[TupleRow]:
+def _connect(url: URL) -> psycopg.Connection[TupleRow]:
     """A connection whose every reply has its limit, also those that SQLAlchemy asks for by itself."""
     positional, options = url.get_dialect()().create_connect_args(url)
-    known: dict[str, Any] = {**options, **driver_options(url, max(2, min(5, round(seconds))))}
-    return _bounded(seconds).connect(*positional, **known)
+    known: dict[str, Any] = {**options, **driver_options(url, max(2, min(5, round(REPLY_S))))}
+    return _bounded(REPLY_S).connect(*positional, **known)
 
 
 @cache
@@ -193,15 +171,15 @@ def _bounded(seconds: float) -> type[psycopg.Connection[TupleRow]]:
     return Bounded
 
 
-def _read_url(text: str, setting: str) -> URL:
+def _read_url(text: str) -> URL:
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
     if not text.startswith("sqlite"):
-        return read_postgres_url(text, setting)[0]
+        return read_postgres_url(text, "CRAG_HISTORY")[0]
     with suppress(ArgumentError, ValueError):
         url = make_url(text)
         is_file = url.database not in (None, "", ":memory:") and not url.query
         if url.get_driver_name() == "pysqlite" and is_file:
             return url
-    raise BadRecord(f"{setting}: expected a database that keeps what is written, such as sqlite:////folder/file.db.")
+    raise BadRecord("CRAG_HISTORY: expected a database that keeps what is written, such as sqlite:////folder/file.db.")

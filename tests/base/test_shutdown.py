@@ -203,7 +203,7 @@ def test_output_that_cannot_be_written_is_an_error() -> None:
 
 
 def test_the_command_line_is_quiet_when_it_is_interrupted_while_it_starts() -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "crag_core", "serve-metrics", "--port", "9"]
+    command = [sys.executable, "-X", "importtime", "-m", "crag_core", "serve", "--port", "9"]
     with subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),

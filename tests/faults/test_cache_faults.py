@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from crag_core.app.workbench import Workbench
-from crag_core.storage.cache import grade_cache
+from crag_core.storage.cache import redis as redis_cache
 from crag_core.trace.trace import Trace
 from tests.faults.conftest import Open
 from tests.faults.parts import QUESTION, at, broken_at, judged
@@ -35,24 +35,19 @@ def problem(workbench: Workbench) -> str:
     return workbench.cache.problem
 
 
-@pytest.fixture(params=["redis", "postgresql"])
-def scheme(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def test_away_at_the_start(open_bench: Open, server: OllamaServer, scheme: str) -> None:
-    workbench = open_bench(ollama_host=server.url, cache=f"{scheme}://{HOST}:9/0")
+def test_away_at_the_start(open_bench: Open, server: OllamaServer) -> None:
+    workbench = open_bench(ollama_host=server.url, cache=f"redis://{HOST}:9/0")
     for _ in range(2):
         run(workbench)
     assert heard(server) == {"judge": 6, "answer": 2}
     told = problem(workbench)
-    assert f"{scheme}://{HOST}:9/0 cannot be reached" in told and "so chunks are graded again" in told
+    assert f"redis://{HOST}:9/0 cannot be reached" in told and "so chunks are graded again" in told
 
 
 def test_redis_killed_in_mid_run_and_back(
     open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grade_cache, "AWAY_S", 0.0)
+    monkeypatch.setattr(redis_cache, "AWAY_S", 0.0)
     with ValkeyServer() as redis:
         workbench = open_bench(ollama_host=server.url, cache=redis.url)
         run(workbench)

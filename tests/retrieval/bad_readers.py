@@ -98,7 +98,7 @@ def write_garbage(content: bytes, name: str) -> tuple[Page, ...]:
 def forge_next(content: bytes, name: str) -> tuple[Page, ...]:
     """A second reply, for whoever asks next."""
     _write_everywhere(b"")
-    header = json.dumps({"id": 1, "numbers": [None]}).encode()
+    header = json.dumps({"id": 1, "numbers": [None], "left_out": [""]}).encode()
     frame = struct.pack(">II", len(header), 6) + header + b"forged"
     _write_everywhere(frame + frame)
     time.sleep(0.2)

@@ -149,15 +149,6 @@ def test_any_text_is_cut_in_little_time_into_small_chunks_and_nothing_is_lost(te
     assert not text[at:].strip()
 
 
-def test_a_word_that_counts_as_one_token_is_cut_too() -> None:
-    pieces = [chunk.text for chunk in split_text("a" * 10_000, Size(220, 30), lambda text: 1)]
-    assert len(pieces) == 3 and "".join(pieces) == "a" * 10_000
-
-
-def test_a_letter_of_many_tokens_is_a_chunk() -> None:
-    assert [chunk.text for chunk in split_text("ﷺﷺ", Size(5, 0), lambda text: 18 * len(text))] == ["ﷺ", "ﷺ"]
-
-
 def test_a_text_of_too_many_chunks_is_refused_with_what_to_do() -> None:
     text = "渡" * (60 * MAX_CHUNKS)
     with pytest.raises(DocumentRefused, match=r"a.txt: its 1,200,000 characters .* 20,000 chunks") as refusal:
@@ -189,13 +180,6 @@ def parser() -> Iterator[DocumentProcesses]:
 
 
 @pytest.mark.embedding
-def test_chunks_of_the_process_are_those_of_ours(parser: DocumentProcesses, cut: Cut, shared_documents: Path) -> None:
-    for path in [*SAMPLE, *(shared_documents / "ok").iterdir()]:
-        expected = cut_document(read_document(path), path.name, cut, threading.Event())
-        assert parser.cut(path.read_bytes(), path.name, cut, threading.Event()) == expected, path.name
-
-
-@pytest.mark.embedding
 def test_the_process_refuses_too_many_chunks_and_takes_no_longer_than_it_may(cut: Cut) -> None:
     for limits, said in (({"chunks": 5}, "more than 5 chunks"), ({"seconds": 0.5}, "longer than 0.5 seconds")):
         parser = DocumentProcesses(Limits(**limits))  # type: ignore[arg-type]
@@ -206,29 +190,15 @@ def test_the_process_refuses_too_many_chunks_and_takes_no_longer_than_it_may(cut
         parser.close()
 
 
-@pytest.mark.embedding
-def test_a_stop_ends_cutting_at_once(parser: DocumentProcesses, cut: Cut) -> None:
-    parser.cut(b"A good file.", "good.txt", cut, threading.Event())
-    cancel = threading.Event()
-    threading.Timer(0.1, cancel.set).start()
-    started = time.monotonic()
-    with pytest.raises(Stopped):
-        parser.cut(LONG_TEXT, "a.txt", cut, cancel)
-    assert time.monotonic() - started < 2
-
-
-def test_without_a_tokenizer_file_the_count_is_still_the_model_s(parser: DocumentProcesses) -> None:
-    made = parser.cut(b"word " * 1000, "a.txt", WORDS, threading.Event())
-    assert {len(chunk.text.split()) for chunk in made.chunks[:-1]} == {60} and made.characters == 4999
-
-
 SIZE, LIMITS = Size(50, 0), Limits(1, 1, characters=1000, chunks=3)
 
 
 @pytest.mark.parametrize(
     ("reply", "body"),
     [
-        ({"numbers": [1] * 4}, b"a\0b\0c\0d\0\0\0\0"),
+        ({"starts": [-1]}, b"a\0b"),
+        ({"starts": []}, b"a\0b"),
+        ({"numbers": [1] * 4, "starts": [1] * 4}, b"a\0b\0c\0d\0\0\0\0"),
         ({"numbers": []}, b""),
         ({"pages": -1}, b"a\0b"),
         ({"characters": 1001}, b"a\0b"),
@@ -244,14 +214,14 @@ SIZE, LIMITS = Size(50, 0), Limits(1, 1, characters=1000, chunks=3)
     ],
 )
 def test_only_sound_chunks_are_taken(reply: dict[str, Any], body: bytes) -> None:
-    sound = {"id": 7, "numbers": [1], "pages": 2, "characters": 9}
+    sound = {"id": 7, "numbers": [1], "starts": [0], "pages": 2, "characters": 9}
     assert unpack_chunks(check_reply(sound, 7), b"a\0b", SIZE, LIMITS) == Chunks((Chunk("a", 1, "b"),), 2, 9)
     with pytest.raises(BadFrame):
         unpack_chunks(check_reply({**sound, **reply}, 7), body, SIZE, LIMITS)
 
 
 def test_chunks_come_through_as_they_are() -> None:
-    made = Chunks((Chunk("ä", 3, "Ü › b"), Chunk("東京", None)), 3, 9)
+    made = Chunks((Chunk("ä", 3, "Ü › b"), Chunk("東京", None, start=7)), 3, 9)
     reply, body = pack_chunks(7, made)
     assert unpack_chunks(reply, body, SIZE, LIMITS) == made
 
@@ -268,3 +238,14 @@ def test_cutting_loads_nothing_heavy_and_starts_no_thread(cut: Cut) -> None:
     )
     done = subprocess.run([sys.executable, "-c", work, cut.tokenizer], cwd=REPOSITORY, capture_output=True, text=True)
     assert done.stdout == "True [] 1\n", done.stderr
+
+
+@pytest.mark.embedding
+def test_a_stop_ends_cutting_at_once(parser: DocumentProcesses, cut: Cut) -> None:
+    parser.cut(b"A good file.", "good.txt", cut, threading.Event())
+    cancel = threading.Event()
+    threading.Timer(0.1, cancel.set).start()
+    started = time.monotonic()
+    with pytest.raises(Stopped):
+        parser.cut(LONG_TEXT, "a.txt", cut, cancel)
+    assert time.monotonic() - started < 2

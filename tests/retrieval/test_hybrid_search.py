@@ -11,7 +11,7 @@ import pytest
 from crag_core.base.errors import WrongUse
 from crag_core.base.protocols import RetrievalResult
 from crag_core.base.types.passages import Engine
-from crag_core.retrieval.hybrid import HybridRetriever, measure_agreement, measure_cosine
+from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, embed_words
 
@@ -136,36 +136,12 @@ def test_cosine_is_numpy_s_also_for_passages_that_only_words_found(tmp_path: Pat
         assert passage.score("cosine") == pytest.approx(expected, abs=1e-6)
 
 
-def test_agreement_is_the_mean_of_all_pairs(retriever: HybridRetriever) -> None:
-    found = retriever.retrieve("ferry harbour", 3)
-    one, two, three = (np.array(embed_words(passage.text)) for passage in found.passages)
-    assert found.agreement == pytest.approx((one @ two + one @ three + two @ three) / 3, abs=1e-5)
-    assert retriever.retrieve("ferry harbour", 1).agreement is None
-
-
-@pytest.mark.parametrize(("question", "limit"), [("", 5), (" \n ", 5), ("ferry", 0), ("ferry", -1)])
-def test_nothing_asked_finds_nothing(retriever: HybridRetriever, question: str, limit: int) -> None:
-    assert retriever.retrieve(question, limit) == RetrievalResult(())
-
-
 def test_an_empty_store_is_not_worth_loading_a_model(store: PassageStore) -> None:
     class Untouchable(WordEmbedder):
         def embed_question(self, text: str) -> list[float]:
             raise AssertionError("asked for a vector")
 
     assert HybridRetriever(store, Untouchable()).retrieve("ferry", 5) == RetrievalResult(())
-
-
-def test_a_new_document_is_found_by_its_words_at_once(retriever: HybridRetriever, store: PassageStore) -> None:
-    store.ingest([("new.txt", b"A quokka sleeps on deck."), ("neu.txt", "富士山は日本一高い山です。".encode())])
-    for question, name in (("quokka", "new.txt"), ("富士山", "neu.txt")):
-        best = retriever.retrieve(question, 1).passages[0]
-        assert best.source == name and KEYWORD in best.found_by
-
-
-def test_more_is_asked_for_than_there_is(retriever: HybridRetriever) -> None:
-    found = retriever.retrieve("ferry", 100)
-    assert len({passage.id for passage in found.passages}) == len(found.passages) == len(TEXTS)
 
 
 def test_one_engine_alone_keeps_its_own_order(retriever: HybridRetriever, store: PassageStore) -> None:
@@ -181,30 +157,6 @@ def test_one_engine_alone_keeps_its_own_order(retriever: HybridRetriever, store:
         assert all(passage.score("cosine") is not None for passage in found.passages)
 
 
-def test_hybrid_is_what_is_searched_unless_told_otherwise(retriever: HybridRetriever) -> None:
-    question = "Where do ferry and Skipper meet the harbour?"
-    found = retriever.retrieve(question, 5)
-    assert found == retriever.retrieve(question, 5, HYBRID)
-    assert {passage.found_by for passage in found.passages} == {(DENSE, KEYWORD), (DENSE,)}
-
-
-def test_the_keyword_engine_alone_finds_nothing_without_a_common_word(retriever: HybridRetriever) -> None:
-    assert retriever.retrieve("Quokkas?", 3, KEYWORD) == RetrievalResult(())
-    assert len(retriever.retrieve("Quokkas?", 3, DENSE).passages) == 3
-
-
-def test_found_by_is_plain_text_in_a_record(retriever: HybridRetriever) -> None:
-    finders = retriever.retrieve("ferry", 3).passages[0].found_by
-    assert finders == ("dense", "keyword") and {type(name) for name in finders} == {str}
-
-
-def test_cosine_and_agreement_at_the_edges() -> None:
-    zero, east, west = np.zeros(2), np.array([3.0, 0.0]), np.array([-1.0, 0.0])
-    assert (measure_cosine(zero, east), measure_cosine(east, west)) == (0.0, -1.0)
-    assert measure_agreement([]) is measure_agreement([east]) is None
-    assert measure_agreement([east, east, west]) == pytest.approx(-1 / 3)
-
-
 @pytest.mark.parametrize("engine", [HYBRID, DENSE, KEYWORD])
 def test_a_passage_that_holds_the_hidden_text_counts_as_not_indexed(retriever: HybridRetriever, engine: Engine) -> None:
     question, hidden = "When does the ferry leave the harbour?", "leaves the HARBOUR\n at nine"
@@ -213,14 +165,6 @@ def test_a_passage_that_holds_the_hidden_text_counts_as_not_indexed(retriever: H
     assert "ferry.txt" not in {passage.source for passage in found.passages}
     every = retriever.hiding("stands in no chunk").retrieve(question, 3, engine)
     assert every == retriever.retrieve(question, 3, engine)
-
-
-def test_what_is_hidden_gives_way_to_the_next_best(retriever: HybridRetriever) -> None:
-    question = "When does the ferry leave the harbour?"
-    all_of_them = retriever.retrieve(question, 3)
-    found = retriever.hiding(TEXTS["ferry.txt"]).retrieve(question, 3)
-    assert len(found.passages) == 3
-    assert [one.id for one in found.passages[:2]] == [one.id for one in all_of_them.passages[1:]]
 
 
 def test_other_texts_or_a_vector_may_stand_for_the_meaning(retriever: HybridRetriever, embedder: WordEmbedder) -> None:
@@ -237,6 +181,13 @@ def test_other_texts_or_a_vector_may_stand_for_the_meaning(retriever: HybridRetr
     for wrong in ([1.0, 2.0], [float("nan")] * len(vector)):
         with pytest.raises(WrongUse, match=r"Expected a query embedding of \d+ finite numbers, by .*, found \d+"):
             retriever.meaning([], wrong).retrieve(question, 1)
+
+
+def test_agreement_is_the_mean_of_all_pairs(retriever: HybridRetriever) -> None:
+    found = retriever.retrieve("ferry harbour", 3)
+    one, two, three = (np.array(embed_words(passage.text)) for passage in found.passages)
+    assert found.agreement == pytest.approx((one @ two + one @ three + two @ three) / 3, abs=1e-5)
+    assert retriever.retrieve("ferry harbour", 1).agreement is None
 
 
 def test_a_chunk_that_holds_the_code_is_among_few_however_many_are_alike(

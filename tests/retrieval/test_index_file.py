@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -63,15 +62,6 @@ def test_an_index_that_has_gone_is_told_and_not_begun_anew(tmp_path: Path, fille
     (tmp_path / "crag.db.made").unlink()
     filled.ingest([GUIDE])
     assert filled.search_keyword("tides", 1)
-
-
-def test_an_index_that_is_replaced_by_a_backup_is_read_at_once(tmp_path: Path, filled: PassageStore) -> None:
-    filled.copy_to(tmp_path / "backup.db")
-    filled.ingest([("guide.txt", write_prose("ropes"))])
-    for path in tmp_path.glob("crag.db*"):
-        path.unlink()
-    os.replace(tmp_path / "backup.db", tmp_path / "crag.db")
-    assert filled.search_keyword("tides", 1) and not filled.search_keyword("ropes", 1)
 
 
 def test_a_damaged_file_is_an_error_and_no_more(tmp_path: Path, filled: PassageStore) -> None:
@@ -149,15 +139,6 @@ def test_a_folder_that_cannot_be_written_to_is_searched_and_told(tmp_path: Path)
     assert "cannot be written" in done.stdout and "access" in done.stdout
 
 
-def test_a_place_that_is_no_folder_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    store = PassageStore(tmp_path / "file" / "index", WordEmbedder())
-    for work in (store.count, lambda: store.ingest([GUIDE])):
-        with pytest.raises(StoreUnavailable) as fault:
-            work()
-        assert fault.value.hint
-
-
 def test_a_writer_that_never_ends_is_told_and_hinders_no_reader(tmp_path: Path) -> None:
     store = PassageStore(tmp_path, WordEmbedder())
     store._file._busy = 0.05
@@ -179,16 +160,14 @@ def test_nobody_else_can_read_it(tmp_path: Path) -> None:
     assert set(modes.values()) == {0o600} and (tmp_path / "index").stat().st_mode & 0o777 == 0o700
 
 
-def test_two_that_make_the_file_at_once_make_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = PassageStore(tmp_path, WordEmbedder()), PassageStore(tmp_path, WordEmbedder())
-    link = os.link
-
-    def late(building: Path, path: Path) -> None:
-        monkeypatch.undo()
-        second.ingest([GUIDE])
-        link(building, path)
-
-    monkeypatch.setattr(os, "link", late)
-    first.ingest([("ropes.txt", write_prose("ropes"))])
-    assert [row.name for row in second.documents()] == ["guide.txt", "ropes.txt"]
-    assert not list(tmp_path.glob(".new-*"))
+def test_chunks_of_a_version_that_recorded_no_places_are_read(tmp_path: Path) -> None:
+    store = PassageStore(tmp_path, WordEmbedder())
+    (done,) = store.ingest([("a.txt", write_prose("gulls", 90))])
+    whole = store.read_document(done.document_id)
+    with closing(sqlite3.connect(tmp_path / "crag.db")) as database:
+        database.execute("ALTER TABLE passages_1 DROP COLUMN start")
+    again = PassageStore(tmp_path, WordEmbedder())
+    again.take_over()
+    text = again.read_document(done.document_id)
+    assert text is not None and whole is not None and {*text.split()} == {*whole.split()}
+    assert again.surround(again.passages_of(done.document_id)[1]) is not None

@@ -6,7 +6,6 @@ import io
 import zipfile
 from pathlib import Path
 
-from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.chunking.split import cut_document
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import Page
@@ -46,13 +45,6 @@ def test_two_archives_do_not_replace_each_other_s_files_and_a_new_one_replaces_i
     assert {one.name for one in PassageStore(tmp_path, WordEmbedder()).documents()} == {"a/readme.md", "b/readme.md"}
 
 
-def test_an_archive_with_a_folder_of_its_own_name_says_it_once() -> None:
-    names = [
-        name for name, _ in each_file([("notes.zip", zipped({"notes/a.md": b"x", "notes/b.txt": b"y", "c.txt": b"z"}))])
-    ]
-    assert names == ["notes/a.md", "notes/b.txt", "notes/c.txt"]
-
-
 def test_an_archive_that_is_none_is_refused_by_its_own_name_and_stops_nobody(tmp_path: Path) -> None:
     path = tmp_path / "there.zip"
     path.write_bytes(zipped({"good.txt": b"Good."}))
@@ -70,14 +62,6 @@ def test_a_folder_on_the_disk_and_one_from_a_browser_give_the_same(tmp_path: Pat
     sent = [(f"top/{name}", b"x") for name in ("a.md", "sub/a.md", ".hidden", "sub/~$b.docx")]
     assert [name for name, _ in each_file(sent)] == ["top/a.md", "top/sub/a.md"]
     assert [name for name, _ in each_file([(".env.md", b"x")])] == [".env.md"], "chosen by hand it is meant"
-
-
-def test_what_cannot_be_had_is_told_and_nothing_else(tmp_path: Path) -> None:
-    refusal = DocumentRefused("x.txt: is a link.", hint="Copy it.")
-    assert list(each_file([("x.txt", refusal)])) == [("x.txt", refusal)]
-    store = PassageStore(tmp_path, WordEmbedder())
-    (one,) = store.ingest([("x.txt", refusal)])
-    assert (one.outcome, one.message, one.hint) == ("refused", "x.txt: is a link.", "Copy it.") and not store.listing()
 
 
 def test_what_a_document_lacks_is_told_when_it_is_added_and_stays_in_the_list(tmp_path: Path) -> None:

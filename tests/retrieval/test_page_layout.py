@@ -21,12 +21,6 @@ def test_full_lines_flow_and_a_short_one_ends_the_paragraph() -> None:
     assert flow(*lines) == [f"{FULL} until its end.", f"{FULL} again."]
 
 
-def test_two_short_lines_are_not_a_paragraph() -> None:
-    names = [place("Investigator of the case", 640), place("Captain Vasterling", 628)]
-    prose = [place(FULL, 700 - 12 * n) for n in range(5)]
-    assert flow(*prose, *(place(line.text, line.y - 30) for line in names))[-2:] == [line.text for line in names]
-
-
 def test_gaps_headings_and_larger_type_stand_apart() -> None:
     heading = place("1. Summary", 700, bold=True)
     title = place("Incident Report on the Contact of the Corsay Maid with the Pier", 730, size=20)
@@ -34,10 +28,6 @@ def test_gaps_headings_and_larger_type_stand_apart() -> None:
     assert flow(title, heading, place(FULL, 688), place(FULL, 676), gap) == [
         *[title.text, "", heading.text, "", f"{FULL} {FULL}", "", FULL]
     ]
-
-
-def test_an_indented_line_opens_a_paragraph() -> None:
-    assert flow(place(FULL, 700), place(FULL[:-4], 688, left=75), place(FULL, 676)) == [FULL, f"{FULL[:-4]} {FULL}"]
 
 
 def test_list_items_keep_their_hanging_lines() -> None:

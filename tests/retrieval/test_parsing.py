@@ -7,7 +7,6 @@ import gc
 import json
 import logging
 import os
-import signal
 import struct
 import subprocess
 import sys
@@ -22,18 +21,18 @@ import pytest
 
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.retrieval.chunking.split import Cut, cut_document
-from crag_core.retrieval.readers import MAX_BYTES, Page, read_document
+from crag_core.retrieval.readers import Page, read_document
 from crag_core.retrieval.sandbox.child import BadFrame
-from crag_core.retrieval.sandbox.documents import KEPT_VARIABLES, DocumentProcesses
+from crag_core.retrieval.sandbox.documents import DocumentProcesses
 from crag_core.retrieval.sandbox.messages import (
     Limits,
-    Reply,
     check_reply,
     pack_chunks,
     pack_pages,
     unpack_chunks,
     unpack_pages,
 )
+from crag_core.retrieval.sandbox.process import KEPT_VARIABLES
 from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.processes import children, frame, is_alive, wait_until
@@ -93,12 +92,6 @@ def tell(parser: DocumentProcesses, content: bytes = b"/nowhere/file") -> dict[s
     return told
 
 
-def may_leave_network() -> bool:
-    """Whether this system lets a process do so; many containers do not."""
-    leave = f"import ctypes; print(ctypes.CDLL(None).unshare({0x40000000 | (0x10000000 if os.geteuid() else 0)}))"
-    return subprocess.run([sys.executable, "-c", leave], capture_output=True, check=True).stdout == b"0\n"
-
-
 # --- the same as in our process -------------------------------------------------------------------------------------
 
 
@@ -113,22 +106,6 @@ def test_every_shared_document_gives_the_same_as_in_our_process(
         assert outcome == outcome_of(read_document, file.read_bytes(), file.name), file.name
         refused += not isinstance(outcome[0], Page)
     assert 5 < refused < len(files) - 20
-
-
-@pytest.mark.parametrize("name", ["", "song.mp3", "名前.txt", "half \udc80 a name.md", "a\n.txt", "x" * 300 + ".txt"])
-@pytest.mark.parametrize("content", [b"", b"text", "ärger".encode("latin-1"), b"%PDF-1.7 nothing"])
-def test_names_and_contents_of_all_kinds_give_the_same(plain: DocumentProcesses, name: str, content: bytes) -> None:
-    received = name.replace("\udc80", "\ufffd")  # half a pair is no text for another process
-    assert outcome_of(plain.read, content, name) == outcome_of(read_document, content, received)
-
-
-@pytest.mark.exhaustive
-def test_the_largest_file_passes_and_a_larger_one_is_not_sent(plain: DocumentProcesses) -> None:
-    line = b"As large as a file may be.\n"
-    largest = (line * (MAX_BYTES // len(line) + 1))[:MAX_BYTES]
-    (page,) = plain.read(largest, "large.txt")
-    assert len(page.text) > MAX_BYTES - 100
-    assert "over the limit" in refuse(plain, "larger.txt", largest + b".")
 
 
 # --- what files can do ----------------------------------------------------------------------------------------------
@@ -242,14 +219,8 @@ def test_what_a_file_starts_ends_with_its_process() -> None:
 )
 def test_only_a_sound_reply_is_taken(reply: Any, body: bytes) -> None:
     with pytest.raises(BadFrame):
-        header = {"id": 7, **reply} if isinstance(reply, dict) else reply
+        header = {"id": 7, "left_out": [""] * len(reply["numbers"]), **reply} if isinstance(reply, dict) else reply
         unpack_pages(check_reply(header, 7), body, 10)
-
-
-def test_a_sound_reply_is_taken() -> None:
-    reply = check_reply({"id": 7, "numbers": [2, None]}, 7)
-    assert reply == Reply(7, (2, None))
-    assert unpack_pages(reply, "ä\0abc".encode(), 10) == (Page("ä", 2), Page("abc"))
 
 
 def test_what_was_left_out_comes_with_pages_and_with_chunks() -> None:
@@ -258,11 +229,6 @@ def test_what_was_left_out_comes_with_pages_and_with_chunks() -> None:
     made = cut_document(pages, "a.pdf", Cut(tokenize=str.split))
     assert unpack_chunks(*pack_chunks(7, made), Cut().size, Limits()) == made
     assert made.left_out == "Left out: page 2: no text, only a picture."
-
-
-def test_what_is_no_text_comes_through_as_text() -> None:
-    reply, body = pack_pages(7, [Page("half \udc80 a letter", 3)])
-    assert unpack_pages(reply, body, 20) == (Page("half ? a letter", 3),)
 
 
 # --- what it is kept from -------------------------------------------------------------------------------------------
@@ -315,20 +281,6 @@ def test_a_stop_ends_it_at_once(parser: DocumentProcesses) -> None:
         parser.read(GOOD, "good.txt", cancel)
 
 
-def test_a_stop_reaches_who_waits_for_a_turn() -> None:
-    parser, first, second = DocumentProcesses(Limits(readers=BAD), workers=1), threading.Event(), threading.Event()
-    with ThreadPoolExecutor(2) as pool:
-        running = pool.submit(parser.read, b"any", "a.sleep", first)
-        wait_until(lambda: any(process.served for process in parser._processes))
-        waiting = pool.submit(parser.read, GOOD, "good.txt", second)
-        second.set()
-        assert isinstance(waiting.exception(20), Stopped) and not running.done()
-        first.set()
-        assert isinstance(running.exception(20), Stopped)
-    assert reads_good(parser)
-    parser.close()
-
-
 def test_closing_stops_who_is_reading_and_who_comes_later() -> None:
     parser = DocumentProcesses(Limits(readers=BAD))
     with ThreadPoolExecutor(1) as pool:
@@ -368,16 +320,11 @@ def test_one_is_used_again_until_it_has_read_its_share() -> None:
 
 
 def test_an_idle_one_ends_and_the_next_file_gets_another() -> None:
-    parser = DocumentProcesses(Limits(readers=BAD), idle=0.2)
+    parser = DocumentProcesses(Limits(readers=BAD, idle=0.2))
     number = tell(parser)["pid"]
-    wait_until(lambda: number not in children())
+    wait_until(lambda: not is_alive(number))
     assert reads_good(parser)
     parser.close()
-
-
-def test_one_that_was_killed_while_idle_is_replaced(parser: DocumentProcesses) -> None:
-    os.kill(tell(parser)["pid"], signal.SIGKILL)
-    assert reads_good(parser)
 
 
 def test_a_parser_that_nobody_holds_leaves_nothing() -> None:
@@ -386,23 +333,6 @@ def test_a_parser_that_nobody_holds_leaves_nothing() -> None:
     del parser
     gc.collect()
     assert number not in children()
-
-
-@pytest.mark.exhaustive
-@linux
-def test_fifty_files_with_crashes_leave_no_pipes_and_no_threads(hasty: DocumentProcesses) -> None:
-    def count() -> tuple[int, int]:
-        return len(os.listdir("/proc/self/fd")), threading.active_count()
-
-    assert reads_good(hasty)
-    before = count()
-    for n in range(50):
-        if n % 3 == 0:
-            refuse(hasty, "a.leave")
-        assert reads_good(hasty)
-    refuse(hasty, "a.sleep")
-    assert reads_good(hasty)
-    wait_until(lambda: count() <= before)
 
 
 def test_one_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -456,11 +386,4 @@ def test_it_ends_when_its_application_is_killed(task: str) -> None:
 def test_it_ends_with_the_interpreter() -> None:
     parent, number = start_parent("")
     assert parent.communicate(timeout=20)[1] == "" and parent.returncode == 0
-    assert not is_alive(number)
-
-
-def test_ctrl_c_ends_both() -> None:
-    parent, number = start_parent("a.sleep")
-    os.killpg(parent.pid, signal.SIGINT)
-    assert "KeyboardInterrupt" in parent.communicate(timeout=20)[1]
     assert not is_alive(number)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from crag_core.base.documents import Document, IngestOutcome, Progress, Recipe
-from crag_core.base.errors import EmbeddingUnavailable
+from crag_core.base.documents import Document, IngestOutcome, Progress
 from crag_core.retrieval.index.ingest import divide
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
@@ -58,17 +57,6 @@ def test_first_chunks_are_found_before_the_last_is_embedded(store: PassageStore)
     assert complete(store) and store.count() == CHUNKS
 
 
-def test_progress_says_up_to_which_page_a_document_is_searched(store: PassageStore, tmp_path: Path) -> None:
-    from tests.retrieval.printed import print_pages
-
-    told: list[Progress] = []
-    pages = [write_prose(f"pier {number}", 20).decode().replace("\n\n", " ") for number in range(8)]
-    store.ingest([("piers.pdf", print_pages(*pages))], told.append)
-    places = [(one.page, one.pages) for one in told if one.passages]
-    assert places[0] == (0, 0) and places[-1][1] == 8 and 0 < places[-1][0] < 8
-    assert places == sorted(places)
-
-
 def test_no_part_of_a_new_version_is_searched_beside_the_old_one(store: PassageStore) -> None:
     store.ingest([("long.txt", write_prose("ropes"))])
     store.ingest([LONG], during(store, lambda row, _: None if row is None else _assert_not_partial(store)))
@@ -79,50 +67,12 @@ def _assert_not_partial(store: PassageStore) -> None:
     assert not any(row.is_partial for row in store.listing())
 
 
-def test_a_document_that_is_removed_meanwhile_leaves_nothing(store: PassageStore) -> None:
-    def remove(row: Document | None, progress: Progress) -> None:
-        if progress.embedded == 2 and row:
-            store.delete_all([row.id])
-
-    (told,) = store.ingest([LONG], during(store, remove))
-    assert "removed from the index" in told.message
-    assert store.listing() == () and not store.search_keyword("gulls", 5)
-
-
 def test_stopping_takes_the_part_out_again(store: PassageStore) -> None:
     cancel = threading.Event()
     store.ingest([("whole.txt", write_prose("ropes"))])
     told = store.ingest([LONG], lambda progress: cancel.set() if progress.embedded >= 4 else None, cancel=cancel)
     assert [one.outcome for one in told] == [IngestOutcome.LEFT_OUT]
     assert [row.name for row in store.listing()] == ["whole.txt"] and not store.search_keyword("gulls", 5)
-
-
-def test_a_fault_of_the_model_takes_the_part_out_again(tmp_path: Path) -> None:
-    batches: list[int] = []
-
-    def fail(texts: Sequence[str]) -> None:
-        batches.append(len(texts))
-        if len(batches) == 3:
-            raise EmbeddingUnavailable("away")
-
-    store = PassageStore(tmp_path, WordEmbedder(on_batch=fail))
-    with pytest.raises(EmbeddingUnavailable):
-        store.ingest([LONG])
-    assert batches == [2, 2, 4] and store.listing() == () and not store.search_keyword("gulls", 5)
-
-
-@pytest.mark.parametrize("at", [0, 2, 4])
-def test_two_that_add_the_same_file_at_once_leave_it_once(store: PassageStore, tmp_path: Path, at: int) -> None:
-    other = PassageStore(tmp_path / "index", WordEmbedder())
-    entered: list[int] = []
-
-    def add_too(row: Document | None, progress: Progress) -> None:
-        if progress.embedded == at and not entered:
-            entered.append(1)
-            other.ingest([LONG])
-
-    store.ingest([LONG], during(store, add_too))
-    assert entered and complete(store)
 
 
 def test_a_second_one_that_is_killed_after_its_part_leaves_the_first_to_go_on(
@@ -145,19 +95,6 @@ def test_a_second_one_that_is_killed_after_its_part_leaves_the_first_to_go_on(
 
     store.ingest([LONG], during(store, add_too))
     assert entered and complete(store)
-
-
-def test_reindexing_that_ends_meanwhile_is_followed(store: PassageStore) -> None:
-    store.ingest([("guide.txt", write_prose("ropes"))])
-    done: list[object] = []
-
-    def reindex(row: Document | None, progress: Progress) -> None:
-        if progress.embedded == 4 and not done:
-            done.append(store.rebuild(Recipe("words-64", 200, 20)))
-
-    store.ingest([LONG], during(store, reindex))
-    row = next(row for row in store.documents() if row.name == "long.txt")
-    assert done and [one.ordinal for one in store.passages_of(row.id)] == list(range(row.passages))
 
 
 @pytest.mark.parametrize("passages", [0, 1, 64, 128, 129, 700, 20_000])

@@ -48,34 +48,6 @@ def test_passages_know_where_they_come_from(store: PassageStore) -> None:
     )
 
 
-def test_pages_of_a_pdf_reach_the_passages(store: PassageStore) -> None:
-    from fpdf import FPDF
-
-    pdf = FPDF()
-    pdf.set_font("helvetica")
-    for text in ("The first page.", "The second page."):
-        pdf.add_page()
-        pdf.cell(text=text)
-    store.ingest([("two.pdf", bytes(pdf.output()))])
-    (document,) = store.documents()
-    assert document.pages == 2
-    assert [(passage.page, passage.text) for passage in store.passages_of(document.id)] == [
-        (1, "The first page."),
-        (2, "The second page."),
-    ]
-
-
-def test_a_table_row_is_never_cut(store: PassageStore) -> None:
-    rows = "route,departs,vessel,note\n" + "".join(
-        f"R{n},{n % 24:02}:15,Grey Plover,calls at pier {n} if needed\n" for n in range(120)
-    )
-    store.ingest([("times.csv", rows.encode())])
-    (document,) = store.documents()
-    lines = [line for passage in store.passages_of(document.id) for line in passage.text.split("\n")]
-    assert document.passages > 5
-    assert all(line.startswith("route: R") and line.endswith("if needed") for line in lines)
-
-
 def test_the_same_again_embeds_nothing(store: PassageStore, embedder: WordEmbedder) -> None:
     store.ingest([("harbour.txt", HARBOUR)])
     count, embedded = store.count(), len(embedder.embedded)
@@ -94,13 +66,6 @@ def test_a_new_version_takes_the_old_one_s_place(store: PassageStore) -> None:
     (guide,) = (document for document in store.documents() if document.name == "guide.txt")
     assert guide.id == one.document_id
     assert not [hit for hit in store.search_keyword("harbour", 50) if hit.passage.source == "guide.txt"]
-
-
-def test_taking_over_another_file_s_content_removes_the_own_old_version(store: PassageStore) -> None:
-    store.ingest([("a.txt", HARBOUR), ("b.txt", TIDES)])
-    (one,) = store.ingest([("a.txt", TIDES)])
-    assert one.outcome == ALREADY and "'b.txt'" in one.message and "older version was removed" in one.message
-    assert name_all(store) == ["b.txt"]
 
 
 def test_a_refused_file_stops_no_other_and_harms_no_older_version(store: PassageStore) -> None:
@@ -148,20 +113,6 @@ def test_deletion_is_complete_and_takes_only_its_own(store: PassageStore) -> Non
     assert again.outcome == INDEXED and store.search_keyword("harbour", 5)
 
 
-@pytest.mark.parametrize("bad", ["", "x", "' OR 1=1 --", "0" * 31, "G" * 32, "0" * 32 + "' OR '1'='1"])
-def test_ids_that_are_none_touch_nothing(store: PassageStore, bad: str) -> None:
-    store.ingest([("harbour.txt", HARBOUR)])
-    count = store.count()
-    assert not store.delete_all([bad]) and store.passages_of(bad) == () and store.count() == count
-
-
-def test_progress_tells_file_and_passages(store: PassageStore) -> None:
-    seen: list[Progress] = []
-    store.ingest([("bad.mp3", b"x"), ("harbour.txt", HARBOUR)], seen.append)
-    assert (seen[0].name, seen[0].position, seen[0].total) == ("bad.mp3", 1, 2)
-    assert seen[-1].name == "harbour.txt" and seen[-1].embedded == seen[-1].passages == store.count()
-
-
 def test_stopping_leaves_the_current_document_and_those_after_it_out(store: PassageStore) -> None:
     cancel = threading.Event()
 
@@ -176,17 +127,6 @@ def test_stopping_leaves_the_current_document_and_those_after_it_out(store: Pass
     assert {row.name: row.state for row in store.listing()} == {"harbour.txt": "indexed", "x.mp3": "refused"}
     assert store.finish_interrupted() == (), "what was stopped is not interrupted"
     assert [one.outcome for one in store.ingest(files)] == [ALREADY, REFUSED, INDEXED, INDEXED]
-
-
-def test_the_end_of_the_program_leaves_the_rest_to_the_next_start(
-    store: PassageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cancel, files = threading.Event(), [("harbour.txt", HARBOUR), ("z.txt", b"Z.")]
-    with monkeypatch.context() as ending:
-        ending.setattr("crag_core.retrieval.index.ingest.is_ending", cancel.is_set)
-        store.ingest(files, lambda progress: cancel.set(), cancel=cancel)
-    assert name_all(store) == [] and {row.name for row in store.listing()} == {"harbour.txt", "z.txt"}
-    assert [one.outcome for one in store.finish_interrupted()] == [INDEXED, INDEXED]
 
 
 def test_what_a_fault_leaves_out_is_forgotten_and_what_was_done_stays(store: PassageStore) -> None:
@@ -208,15 +148,6 @@ def test_a_table_made_by_another_embedding_model_is_refused(tmp_path: Path) -> N
             use()
 
 
-def test_another_store_on_the_same_folder_sees_every_change_at_once(tmp_path: Path, embedder: WordEmbedder) -> None:
-    one, other = PassageStore(tmp_path, embedder), PassageStore(tmp_path, embedder)
-    assert other.count() == 0
-    (done,) = one.ingest([("harbour.txt", HARBOUR)])
-    assert other.count() == one.count() > 0 and other.search_keyword("harbour", 1)
-    other.delete_all([done.document_id])
-    assert one.count() == 0
-
-
 def test_threads_adding_the_same_files_add_each_once(store: PassageStore) -> None:
     files = [(f"{topic}.txt", write_prose(topic, 5)) for topic in ("seals", "gulls", "tides", "ropes")]
     with ThreadPoolExecutor(4) as pool:
@@ -225,14 +156,6 @@ def test_threads_adding_the_same_files_add_each_once(store: PassageStore) -> Non
         assert sorted(each.outcome for each in one) == [ALREADY] * 3 + [INDEXED]
     ids = [passage.id for document in store.documents() for passage in store.passages_of(document.id)]
     assert len(ids) == len(set(ids)) == store.count()
-
-
-@pytest.mark.parametrize(
-    "text", ['"harbour"', "“harbour”", '"What is a ""harbour""?"', "'harbour'", "harbour AND (", "-harbour*"]
-)
-def test_a_question_in_quotes_is_searched_for_by_its_words(store: PassageStore, text: str) -> None:
-    store.ingest([("harbour.txt", HARBOUR)])
-    assert store.search_keyword(text, 1)
 
 
 def test_words_that_stand_everywhere_in_a_large_index_are_left_out_unless_there_are_no_others(
@@ -310,3 +233,14 @@ def test_a_file_comes_back_byte_for_byte(store: PassageStore, tmp_path: Path, od
         with pytest.raises(DocumentMissing, match="not in the index"):
             store.read_original(gone)
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def test_the_end_of_the_program_leaves_the_rest_to_the_next_start(
+    store: PassageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancel, files = threading.Event(), [("harbour.txt", HARBOUR), ("z.txt", b"Z.")]
+    with monkeypatch.context() as ending:
+        ending.setattr("crag_core.retrieval.index.ingest.is_ending", cancel.is_set)
+        store.ingest(files, lambda progress: cancel.set(), cancel=cancel)
+    assert name_all(store) == [] and {row.name for row in store.listing()} == {"harbour.txt", "z.txt"}
+    assert [one.outcome for one in store.finish_interrupted()] == [INDEXED, INDEXED]

@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import signal
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crag_core.base.errors import DocumentRefused, Stopped
+from crag_core.base.errors import DocumentRefused
 from crag_core.base.text.sentences import split
-from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.page_image import Draw, PagePicture, page_picture
-from crag_core.retrieval.passage_location import Places
-from crag_core.retrieval.readers import MAX_BYTES, read_document
+from crag_core.retrieval.readers import read_document
 from crag_core.retrieval.sandbox.child import BadFrame
 from crag_core.retrieval.sandbox.documents import DRAWING, DocumentProcesses
 from crag_core.retrieval.sandbox.messages import (
     MOST_PNG,
     Drawing,
     Limits,
-    Reply,
     check_reply,
     pack_picture,
     unpack_picture,
 )
-from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.printed import TEXT, draw, print_columns, print_pages
-from tests.retrieval.processes import children, frame, is_alive, wait_until
 
 BAD = "tests.retrieval.bad_drawers"
 GOOD = print_pages(TEXT)
@@ -57,13 +47,6 @@ def drawer() -> Iterator[DocumentProcesses]:
 def plain() -> Iterator[DocumentProcesses]:
     """As the application has it."""
     made = DocumentProcesses(DRAWING)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def hasty() -> Iterator[DocumentProcesses]:
-    made = DocumentProcesses(Limits(readers=BAD, seconds=3))
     yield made
     made.close()
 
@@ -89,13 +72,6 @@ def refuse(drawer: DocumentProcesses, original: bytes) -> str:
 
 def draws_good(drawer: DocumentProcesses) -> bool:
     return drawer.draw(GOOD, 1, TEXT, spans_of(TEXT), WIDTH).found_share == 1.0
-
-
-def number_of(drawer: DocumentProcesses) -> int:
-    """Of the process that draws now."""
-    with pytest.raises(DocumentRefused) as told:
-        drawer.draw(b"number ", 1, "", [], WIDTH)
-    return int(told.value.message)
 
 
 # --- the same as in our process -------------------------------------------------------------------------------------
@@ -128,29 +104,6 @@ def test_a_page_that_is_not_there_is_refused(plain: DocumentProcesses, page: int
     assert isinstance(outcome, tuple) and outcome[0] is DocumentRefused
 
 
-@pytest.mark.parametrize("content", [b"", b"no PDF at all", b"%PDF-1.7 broken", b"\x89PNG", GOOD[:300]])
-def test_a_file_that_is_no_sound_pdf_is_refused_alike(plain: DocumentProcesses, content: bytes) -> None:
-    outcome = outcome_of(plain.draw, content)
-    assert outcome == outcome_of(page_picture, content)
-    assert isinstance(outcome, tuple) and outcome[0] is DocumentRefused
-
-
-def test_shared_documents_give_the_same(plain: DocumentProcesses, shared_documents: Path) -> None:
-    paths = [path for kind in ("ok", "hostile") for path in sorted((shared_documents / kind).glob("*.pdf"))]
-    assert len(paths) > 5
-    for path in paths:
-        content, text = path.read_bytes(), TEXT
-        if path.parent.name == "ok":
-            text = read_document(content, path.name)[0].text
-        assert outcome_of(plain.draw, content, 1, text) == outcome_of(page_picture, content, 1, text), path.name
-
-
-def test_a_text_as_long_as_a_book_passes(plain: DocumentProcesses) -> None:
-    text = TEXT + " Nobody has ever printed that sentence." * 60_000
-    outcome = outcome_of(plain.draw, GOOD, text=text)
-    assert isinstance(outcome, PagePicture) and {box.span for box in outcome.boxes} == {0, 1, 2}
-
-
 def test_a_page_of_more_pieces_than_anybody_prints_is_refused(plain: DocumentProcesses) -> None:
     scattered = " ".join(f"1 0 0 1 {at % 110 * 5.5} {at // 110 * 5.5 + 5} Tm (a) Tj" for at in range(14_000))
     content = draw(f"BT /F1 1 Tf {scattered} ET".encode())
@@ -160,11 +113,6 @@ def test_a_page_of_more_pieces_than_anybody_prints_is_refused(plain: DocumentPro
     assert isinstance(outcome, tuple) and "at most 10,000 pieces" in outcome[1]
 
 
-def test_a_file_over_the_limit_is_not_sent(plain: DocumentProcesses) -> None:
-    with pytest.raises(DocumentRefused, match="over the limit"):
-        plain.draw(GOOD + b"\0" * MAX_BYTES, 1, "", [], WIDTH)
-
-
 # --- what files can do ----------------------------------------------------------------------------------------------
 
 
@@ -172,12 +120,9 @@ def test_a_file_over_the_limit_is_not_sent(plain: DocumentProcesses) -> None:
     ("original", "reason"),
     [
         (b"crash ", "SIGSEGV"),
-        (b"leave ", "exit status 0"),
         (b"bug ", "exit status 1"),
-        (b"killed ", "memory of the machine is full"),
         (b"large %d" % (MOST_PNG + 1), "made no sense (expected at most"),
         pytest.param(b"eat ", "more than 400 MB of memory", marks=linux),
-        pytest.param(b"malloc ", "MB of memory", marks=linux),
     ],
 )
 def test_a_page_that_breaks_its_process_is_refused_and_the_next_is_drawn(
@@ -187,82 +132,16 @@ def test_a_page_that_breaks_its_process_is_refused_and_the_next_is_drawn(
     assert draws_good(drawer)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("original", mostly(b"hold ", b"sleep "))
-def test_a_page_that_takes_too_long_is_refused_and_the_next_is_drawn(hasty: DocumentProcesses, original: bytes) -> None:
-    number = number_of(hasty)
-    started = time.monotonic()
-    assert "longer than 3 seconds" in refuse(hasty, original)
-    assert time.monotonic() - started < 15 and not is_alive(number)
-    assert draws_good(hasty)
-
-
-def test_one_that_is_killed_in_mid_draw_is_refused_and_the_next_is_drawn() -> None:
-    drawer = DocumentProcesses(Limits(readers=BAD))
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(refuse, drawer, b"sleep ")
-        wait_until(lambda: any(process.served for process in drawer._processes))
-        os.kill(drawer._processes[0]._process.pid, signal.SIGKILL)
-        assert "killed, as happens" in running.result(20)
-    assert draws_good(drawer)
-    drawer.close()
-
-
-@pytest.mark.parametrize(
-    "garbage",
-    [
-        b"\xff" * 100,
-        frame(b"{"),
-        frame(b"{}"),
-        frame(b"[" * 100_000),
-        frame(b'{"id": 1}'),
-        frame(b'{"id": 1, "fault": "text"}'),
-        frame(b'{"id": 1, "numbers": [1]}'),
-        frame(b'{"id": 1, "drawn": null}'),
-        frame(b'{"id": 1, "drawn": {"width": 1}}'),
-        frame(b"\x80\x04cos\nsystem\n(S'true'\ntR."),
-        struct.pack(">II", 2, 2**31) + b"{}",
-    ],
-)
-def test_garbage_in_place_of_a_picture_is_refused(garbage: bytes) -> None:
-    drawer = DocumentProcesses(Limits(readers=BAD))
-    assert "made no sense" in refuse(drawer, b"garbage " + garbage.hex().encode())
-    assert draws_good(drawer)
-    drawer.close()
-
-
-def test_the_harm_that_a_page_did_is_not_laid_to_the_next(drawer: DocumentProcesses) -> None:
-    assert drawer.draw(b"later " + GOOD, 1, TEXT, [], WIDTH).found_share == 1.0
-    assert drawer.draw(b"fine " + GOOD, 1, TEXT, [], WIDTH).found_share == 1.0
-
-
-def test_only_the_log_hears_what_it_printed(drawer: DocumentProcesses, caplog: pytest.LogCaptureFixture) -> None:
-    assert drawer.draw(b"chatter " + GOOD, 1, TEXT, [], WIDTH).found_share == 1.0
-    with caplog.at_level(logging.DEBUG, "crag_core"):
-        assert "of ours" not in refuse(drawer, b"bug ")
-    assert "ZeroDivisionError: of ours" in caplog.text and "page 7 of a PDF of 4 bytes" in caplog.text
-    kept = [record.getMessage() for record in caplog.records if record.levelno > logging.DEBUG]
-    assert kept and not any("of ours" in line for line in kept), "a library may quote the document"
-
-
 # --- what may come over the wire ------------------------------------------------------------------------------------
 
 ASKED = Drawing(3, "Here. There.", ((0, 5, True), (6, 12, False)), 20)
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + struct.pack(">II", 20, 30) + b"whatever a browser makes of it"
 BOX = {"left": 0, "top": 1.5, "right": 20, "bottom": 30, "kept": False, "span": 1}
-SOUND = {"width": 20, "height": 30, "page": 3, "pages": 3, "boxes": [BOX], "found_share": 0.5}
+SOUND = {"png": "", "width": 20, "height": 30, "page": 3, "pages": 3, "boxes": [BOX], "found_share": 0.5}
 
 
 def take(drawn: Any, body: bytes = PNG) -> PagePicture:
-    return unpack_picture(check_reply({"id": 7, "drawn": drawn}, 7), body, ASKED)
-
-
-def test_a_sound_picture_is_taken() -> None:
-    picture = take(SOUND)
-    assert (picture.png, picture.width, picture.height, picture.page, picture.pages) == (PNG, 20, 30, 3, 3)
-    assert [(box.right, box.kept, box.span) for box in picture.boxes] == [(20.0, False, 1)]
-    header, body = pack_picture(7, picture)
-    assert isinstance(header, Reply) and unpack_picture(header, body, ASKED) == picture
+    return unpack_picture(check_reply({"id": 7, "picture": drawn}, 7), body, ASKED)
 
 
 @pytest.mark.parametrize(
@@ -305,79 +184,14 @@ def test_a_sound_picture_is_taken() -> None:
     ],
 )
 def test_only_what_could_have_been_drawn_is_taken(wrong: dict[str, Any], body: bytes) -> None:
+    sound = take(SOUND)
+    assert (sound.png, sound.width, sound.boxes[0].span) == (PNG, 20, 1)
+    assert unpack_picture(*pack_picture(7, sound), ASKED) == sound
     with pytest.raises(BadFrame):
         take({**SOUND, **wrong}, body)
 
 
-# --- beside others --------------------------------------------------------------------------------------------------
-
-
-def test_a_page_is_drawn_while_all_readers_are_busy(plain: DocumentProcesses) -> None:
-    parser = DocumentProcesses(Limits(readers=BAD))
-    with ThreadPoolExecutor(3) as pool:
-        reading = [pool.submit(parser.read, b"any", "a.sleep") for _ in range(3)]
-        wait_until(lambda: len([one for one in parser._processes if one.served]) == 2)
-        assert draws_good(plain)
-        assert not any(one.done() for one in reading)
-        parser.close()
-        assert all(isinstance(one.exception(20), Stopped) for one in reading)
-
-
-def test_a_page_that_hangs_leaves_a_process_to_others() -> None:
-    drawer, before = DocumentProcesses(Limits(readers=BAD)), set(children())
-    with ThreadPoolExecutor(5) as pool:
-        hanging = pool.submit(drawer.draw, b"sleep ", 1, "", [], WIDTH)
-        wait_until(lambda: any(process.served for process in drawer._processes))
-        assert all(pool.map(draws_good, [drawer] * 8))
-        assert len(set(children()) - before) == 2 and not hanging.done()
-        drawer.close()
-        assert isinstance(hanging.exception(20), Stopped)
-    with pytest.raises(Stopped):
-        drawer.draw(GOOD, 1, TEXT, [], WIDTH)
-    assert set(children()) <= before, "not even a zombie is left"
-
-
-def test_one_is_used_again_until_it_has_drawn_its_share() -> None:
-    drawer = DocumentProcesses(Limits(readers=BAD), files_each=3)
-    numbers = [number_of(drawer) for _ in range(7)]
-    assert [numbers.count(number) for number in dict.fromkeys(numbers)] == [3, 3, 1]
-    assert not is_alive(numbers[0])
-    drawer.close()
-
-
-def test_an_idle_one_ends_and_the_next_page_gets_another() -> None:
-    drawer = DocumentProcesses(Limits(readers=BAD), idle=0.2)
-    number = number_of(drawer)
-    wait_until(lambda: number not in children())
-    assert draws_good(drawer)
-    drawer.close()
-
-
-def test_one_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "exit status 1) before it had started" in refuse(DocumentProcesses(Limits(readers="no_such_module")), GOOD)
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    assert "could not be started (No such file" in refuse(DocumentProcesses(DRAWING), GOOD)
-
-
 # --- as the application has it --------------------------------------------------------------------------------------
-
-
-def test_a_passage_is_shown_again_after_its_page_broke_a_process(
-    store: PassageStore, drawer: DocumentProcesses
-) -> None:
-    (done,) = store.ingest([("one.pdf", GOOD)])
-    (passage,) = store.passages_of(done.document_id)
-    broken: list[bytes] = [b"crash ", b"leave "]
-
-    def draw_or_break(original: bytes, *arguments: Any) -> PagePicture:
-        return drawer.draw(broken.pop() if broken else original, *arguments)
-
-    places = Places(store, draw_or_break)
-    for _ in range(2):
-        with pytest.raises(DocumentRefused, match="the process that draws it"):
-            places.picture(passage, spans_of(passage.text))
-    shown = places.picture(passage, spans_of(passage.text))
-    assert shown.found_share == 1.0 and places.picture(passage, spans_of(passage.text)) is shown
 
 
 WORKBENCH = f"""

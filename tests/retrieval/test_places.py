@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,14 +16,14 @@ from crag_core.base.documents import Document
 from crag_core.base.errors import DocumentMissing, DocumentRefused
 from crag_core.base.text.sentences import split
 from crag_core.base.types.passages import Passage
-from crag_core.retrieval.chunking.split import Cut, cut_pages, make_nodes
+from crag_core.retrieval.chunking.split import cut_pages, make_nodes
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.highlight import Box, join_letters
-from crag_core.retrieval.page_view.page_image import PagePicture, align, letters_of, page_picture
+from crag_core.retrieval.page_view.page_image import PagePicture, align, page_picture
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.readers import read_document
 from tests.retrieval.fakes import WordEmbedder, write_prose
-from tests.retrieval.printed import SENTENCES, TEXT, change, draw, find_word, print_as, print_columns, print_pages
+from tests.retrieval.printed import SENTENCES, TEXT, change, draw, find_word, print_as, print_pages
 
 WIDTH = 1000
 Letters = list[tuple[float, float, float, float]]
@@ -77,21 +76,6 @@ def test_every_word_is_in_a_box_of_its_own_sentence() -> None:
     assert {box.kept for box in picture.boxes if box.span != 1} == {True}
 
 
-def test_words_of_others_are_in_no_box() -> None:
-    original = print_pages(f"Before all else. {TEXT} Whatever follows here.", width=70)
-    picture = look(original, text=TEXT)
-    assert picture.found_share == 1.0
-    for word in ("Before", "else", "Whatever", "here"):
-        letters = find_word(original, 1, word, WIDTH)
-        assert not any(holds(box, letter) for box in picture.boxes for letter in letters)
-
-
-def test_lines_have_a_box_each_and_words_of_a_line_share_it() -> None:
-    picture = look(print_pages(SENTENCES[0], width=40))
-    assert len(picture.boxes) == 3
-    assert all(above.bottom <= below.top + 5 for above, below in pairwise(picture.boxes))
-
-
 @pytest.mark.parametrize("degrees", [90, 180, 270])
 def test_turned_pages(degrees: int) -> None:
     original = change(print_pages(TEXT, width=70), lambda page: page.set_rotation(degrees))
@@ -102,18 +86,6 @@ def test_turned_pages(degrees: int) -> None:
     for word in ("harbour", "Bicycles", "euros"):
         (span,) = (at for at, (start, end) in enumerate(split(text)) if word in text[start:end])
         assert spans_at(picture, find_word(original, 1, word, WIDTH)) == {span}
-
-
-def test_cropped_pages_and_pages_whose_corner_is_elsewhere() -> None:
-    original = change(print_pages(TEXT, width=70), lambda page: page.set_cropbox(20, 500, 320, 842))
-    picture = look(original)
-    assert picture.found_share == 1.0
-    assert spans_at(picture, find_word(original, 1, "Bicycles", WIDTH)) == {1}
-
-
-def test_what_is_cut_off_is_not_said_to_be_found() -> None:
-    original = change(print_pages(TEXT, width=70), lambda page: page.set_cropbox(0, 0, 595, 600))
-    assert look(original, text=TEXT).found_share == 0.0
 
 
 def test_text_that_runs_up_and_down_the_page() -> None:
@@ -134,16 +106,6 @@ def test_text_that_runs_up_and_down_the_page() -> None:
             assert box.height > 5 * box.width
         # One box around all of a slanting line would cover half of the page.
         assert sum(box.width * box.height for box in picture.boxes) < 40_000
-
-
-def test_columns_are_boxed_apart_and_a_passage_over_both_is_found_whole() -> None:
-    left, right = write_prose("the harbour", 12).decode(), write_prose("the tides", 12).decode()
-    original = print_columns(left, right)
-    text = read_page(original)
-    picture = look(original, text=text)
-    assert picture.found_share == 1.0
-    middle = picture.width / 2
-    assert all(box.right < middle or box.left > middle for box in picture.boxes)
 
 
 def test_broken_words_are_marked_with_their_hyphens() -> None:
@@ -180,11 +142,6 @@ def test_any_script(letters: str) -> None:
     assert sum(box.width for box in picture.boxes) > 80 and all(box.height > 5 for box in picture.boxes)
 
 
-def test_ligatures_of_the_page_are_the_letters_of_the_passage() -> None:
-    picture = page_picture(print_as("oﬃce ﬁx"), 1, "office fix", [], WIDTH)
-    assert picture.found_share == 1.0
-
-
 # --- what is not quite there ----------------------------------------------------------------------------------------
 
 
@@ -193,11 +150,6 @@ def test_a_text_that_reads_a_little_otherwise_is_found_where_it_is_the_same() ->
     picture = look(print_pages(TEXT, width=70), text=other)
     assert 0.7 < picture.found_share < 1.0
     assert {box.span for box in picture.boxes} == {0, 1, 2}
-
-
-def test_a_text_from_elsewhere_is_not_found_and_nothing_is_marked() -> None:
-    picture = look(print_pages(TEXT), text="Penguins breed in colonies upon the southern ice.")
-    assert (picture.found_share, picture.boxes) == (0.0, ())
 
 
 def test_a_page_without_a_passage_is_only_drawn() -> None:
@@ -212,17 +164,6 @@ def test_a_text_over_two_pages_has_its_part_on_each() -> None:
     shares = [look(original, page, text) for page in (1, 2)]
     assert sum(picture.found_share for picture in shares) == pytest.approx(1.0)
     assert {box.span for box in shares[0].boxes}.isdisjoint(box.span for box in shares[1].boxes)
-
-
-def test_spans_that_do_not_fit_the_text_are_cut_to_it() -> None:
-    spans = [(-5, 3, True), (40, 10_000, False), (9_000, 9_001, True), (8, 4, True)]
-    picture = page_picture(print_pages(TEXT), 1, TEXT, spans, WIDTH)
-    assert picture.found_share == 1.0 and {box.span for box in picture.boxes} == {0, 1, None}
-
-
-@pytest.mark.parametrize(("wanted", "there"), [("", "abc"), ("abc", ""), ("", "")])
-def test_nothing_is_aligned_with_nothing(wanted: str, there: str) -> None:
-    assert align(wanted, there) == [None] * len(wanted)
 
 
 @given(
@@ -240,11 +181,6 @@ def test_aligned_letters_are_equal_and_in_order(pieces: list[tuple[str, bool, st
     assert all(one < other for (_, one), (_, other) in pairwise(told))
     if wanted in there:
         assert None not in found
-
-
-def test_letters_remember_where_they_came_from() -> None:
-    letters = letters_of("A-ﬁ \u00adé\n\x02Ω")
-    assert (letters.text, letters.places) == ("AfieΩ", (0, 2, 2, 5, 8))
 
 
 def test_letters_apart_are_not_joined() -> None:
@@ -317,12 +253,6 @@ def test_white_letters_on_a_dark_ground_are_marked_too() -> None:
     assert pixels(picture).convert("L").getextrema()[1] == 255
 
 
-def test_colours_are_those_of_the_page() -> None:
-    picture = pixels(page_picture(draw(b"1 0.5 0 rg 0 0 612 792 re f"), 1, "", [], 100))
-    red, green, blue = picture.getpixel((50, 50))
-    assert red > 250 and 120 < green < 135 and blue < 5
-
-
 @pytest.mark.parametrize(
     ("size", "wide"), [((1, 14_400), False), ((14_400, 1), True), ((14_400, 14_400), True), ((0.001, 0.001), True)]
 )
@@ -335,20 +265,6 @@ def test_pages_of_any_shape_give_pictures_of_bounded_size(size: tuple[float, flo
 # --- what cannot be shown -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", [0, -1, 2, 10**9])
-def test_a_page_that_is_not_there(page: int) -> None:
-    with pytest.raises(DocumentRefused, match="from 1 to 1") as missing:
-        look(print_pages(TEXT), page, TEXT)
-    assert missing.value.hint
-
-
-@pytest.mark.parametrize("content", [b"", b"%PDF-1.7 broken", b"\x89PNG", print_pages(TEXT)[:300]])
-def test_a_file_that_is_no_sound_pdf_is_refused_with_advice(content: bytes) -> None:
-    with pytest.raises(DocumentRefused, match="cannot be drawn") as refusal:
-        page_picture(content, 1, TEXT, [], WIDTH)
-    assert refusal.value.hint
-
-
 def test_a_page_that_takes_too_long_to_draw_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     curves = b"".join(b"%d %d m 0 700 600 0 %d 700 c S\n" % (n % 600, n % 700, n % 500) for n in range(5_000))
     monkeypatch.setattr("crag_core.retrieval.page_view.pdf_page._DRAWING_SECONDS", 0.0)
@@ -357,26 +273,6 @@ def test_a_page_that_takes_too_long_to_draw_is_given_up(monkeypatch: pytest.Monk
     assert refusal.value.hint
     monkeypatch.undo()
     assert look(print_pages(TEXT)).found_share == 1.0, "and the next one is drawn"
-
-
-def test_drawing_and_reading_in_many_threads(tmp_path: Path) -> None:
-    original = print_pages(TEXT, width=70)
-
-    def work(turn: int) -> float:
-        return look(original, text=TEXT).found_share if turn % 2 else float(len(read_document(original, "made.pdf")))
-
-    with ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(work, range(12))) == {1.0}
-
-
-def test_hostile_documents_give_a_picture_or_an_error_of_ours(shared_documents: Path) -> None:
-    for path in sorted((shared_documents / "hostile").glob("*.pdf")):
-        try:
-            picture = page_picture(path.read_bytes(), 1, TEXT, spans_of(TEXT), 300)
-        except DocumentRefused as refusal:
-            assert refusal.hint
-        else:
-            assert pixels(picture).size == (picture.width, picture.height)
 
 
 def test_passages_of_the_shared_documents_are_found(shared_documents: Path) -> None:
@@ -444,15 +340,6 @@ def test_a_page_is_drawn_once_for_the_same_marks(store: PassageStore) -> None:
     assert len(drawn) == 3, "other marks are another picture; a page without any is the same one"
 
 
-def test_what_is_remembered_is_bounded(store: PassageStore, places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    passage, *_ = index(store, "two.pdf", print_pages(TEXT, "Something else."))
-    size = len(places.picture(passage, ()).png)
-    monkeypatch.setattr("crag_core.retrieval.passage_location._MOST_KEPT", size + 10)
-    first = places.picture(passage, ())
-    places.picture(passage, spans_of(passage.text))
-    assert places.picture(passage, ()) is not first
-
-
 def test_a_deleted_document_is_not_shown_from_memory(store: PassageStore, places: Places) -> None:
     (passage,) = index(store, "one.pdf", print_pages(TEXT))
     places.picture(passage, ())
@@ -460,11 +347,6 @@ def test_a_deleted_document_is_not_shown_from_memory(store: PassageStore, places
     with pytest.raises(DocumentMissing, match="not in the index"):
         places.picture(passage, ())
     assert places.surroundings(passage) is None
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.pdf.txt", "a.docx"])
-def test_formats_without_pages(places: Places, name: str) -> None:
-    assert not places.has_pages(Passage("0-0", TEXT, name, document_id="0" * 32))
 
 
 def test_surroundings_are_the_document_around_the_passage(store: PassageStore, places: Places) -> None:
@@ -482,20 +364,6 @@ def test_surroundings_are_the_document_around_the_passage(store: PassageStore, p
         assert around.ends or 1_400 < len(around.after) <= 1_500
         assert around.starts or around.before[:1].isspace(), "no word is cut"
         assert around.ends or document[document.index(whole) + len(whole)].isspace()
-
-
-@pytest.mark.parametrize("size", [0, 1_499, 1_500, 1_501, 5_000])
-def test_a_text_without_gaps_is_cut_where_it_is(store: PassageStore, size: int) -> None:
-    from crag_core.retrieval.chunking.join import surround
-
-    before, passage, after = (
-        Passage(f"d-{at}", text, "a.txt", ordinal=at) for at, text in enumerate(("x" * size, "Here.", "y" * size))
-    )
-    document = tuple(one for one in (before, passage, after) if one.text)
-    around = surround(passage, document, Cut(tokenize=list))
-    assert around is not None
-    assert len(around.before) <= 1_500 and len(around.after) <= 1_500
-    assert (around.starts, around.ends) == ((size < 1_500,) * 2)
 
 
 def test_a_passage_that_reads_otherwise_now_has_no_surroundings(store: PassageStore, places: Places) -> None:

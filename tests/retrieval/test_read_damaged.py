@@ -12,10 +12,10 @@ from contextlib import suppress
 import pytest
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers import office, packages, page, pdf, read_document
+from crag_core.retrieval.readers import office, packages, page, pdf, read_document, workbook
 from crag_core.retrieval.readers.file_kind import detect_kind
 from crag_core.retrieval.readers.packages import Package
-from tests.retrieval.made_files import fill, make_open, make_slides, make_workbook, one_of_each, rezip, zip_files
+from tests.retrieval.made_files import fill, make_open, make_slides, make_workbook, one_of_each, rezip
 from tests.retrieval.printed import print_pages
 
 SOUND = one_of_each()
@@ -52,18 +52,6 @@ def test_every_cut(extension: str) -> None:
     for part in range(1, 41):
         try_to_read(content[: max(1, len(content) * part // 41)], extension)
     assert time.monotonic() - started < 10
-
-
-@pytest.mark.parametrize("extension", SOUND)
-def test_changed_bytes(extension: str) -> None:
-    dice = random.Random(7)
-    started = time.monotonic()
-    for _ in range(100):
-        content = bytearray(SOUND[extension])
-        for _ in range(dice.choice((1, 3, 20))):
-            content[dice.randrange(len(content))] = dice.randrange(256)
-        try_to_read(bytes(content), extension)
-    assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize("extension", PACKAGES)
@@ -104,12 +92,6 @@ def test_xml_may_not_define_entities(extension: str, encoding: str, entities: st
     assert time.monotonic() - started < 2
 
 
-@pytest.mark.parametrize("extension", [".xml", ".fb2", ".docbook"])
-def test_plain_xml_may_not_define_entities_either(extension: str) -> None:
-    content = f"<!DOCTYPE x [{LAUGHS}]><x>&a9;</x>".encode()
-    assert "XML entities" in refuse(content, f"a{extension}").message
-
-
 def test_entities_that_slip_through_are_not_expanded() -> None:
     package = Package(SOUND[".odt"], "a.odt", "a text")
     hidden = f'<?xml version="1.0" encoding="UTF-7"?>+ADwAIQ-DOCTYPE x [{LAUGHS}]><x>&a9;</x>'.replace(
@@ -119,10 +101,9 @@ def test_entities_that_slip_through_are_not_expanded() -> None:
         assert "ha" * 100 not in "".join(package.parse_xml(hidden.encode()).itertext())
 
 
-def test_entities_of_a_chapter_are_harmless() -> None:
-    chapter = f"<!DOCTYPE html [{LAUGHS}]><html><body><p>Ferry &a9; &nbsp;&eacute;</p></body></html>"
-    text = read_document(rezip(SOUND[".epub"], {"OEBPS/a.xhtml": chapter}), "a.epub")[1].text
-    assert "Ferry" in text and "é" in text and "haha" not in text
+def test_chapters_may_not_define_entities_either() -> None:
+    chapter = f"<!DOCTYPE html [{LAUGHS}]><html><body><p>Ferry &a9;</p></body></html>"
+    assert "XML entities" in refuse(rezip(SOUND[".epub"], {"OEBPS/a.xhtml": chapter}), "a.epub").message
 
 
 @pytest.mark.parametrize("extension", PACKAGES)
@@ -146,28 +127,6 @@ def test_bytes_are_counted_when_the_archive_lies_about_them(monkeypatch: pytest.
         package.read("content.xml")
 
 
-def test_ways_of_packing_that_no_document_uses() -> None:
-    with zipfile.ZipFile(io.BytesIO(SOUND[".pptx"])) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
-    assert "packed in a way" in refuse(zip_files(files, zipfile.ZIP_LZMA), "a.pptx").message
-
-
-def test_names_that_lead_out_of_a_package_are_only_names() -> None:
-    content = rezip(SOUND[".odt"], {"../../escaped.xml": "<a/>", "/absolute.xml": "<a/>", "C:\\drive.xml": "<a/>"})
-    assert read_document(content, "a.odt") == read_document(SOUND[".odt"], "a.odt")
-
-
-@pytest.mark.parametrize("extension", PACKAGES)
-def test_packages_whose_files_are_all_locked(extension: str) -> None:
-    content = bytearray(SOUND[extension])
-    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        at = content.find(mark)
-        while at >= 0:
-            content[at + offset] |= 1
-            at = content.find(mark, at + 1)
-    assert "protected with a password" in refuse(bytes(content), f"a{extension}").message
-
-
 def test_packages_with_a_password_or_too_many_files(monkeypatch: pytest.MonkeyPatch) -> None:
     content = bytearray(SOUND[".pptx"])
     for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
@@ -180,7 +139,7 @@ def test_packages_with_a_password_or_too_many_files(monkeypatch: pytest.MonkeyPa
 def test_too_many_slides_sheets_or_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, content, what in (
         (office, "a.pptx", make_slides(("a", "b", ""), ("c", "d", "")), "slides"),
-        (office, "a.xlsx", make_workbook(fill(("a",)), fill(("b",))), "sheets"),
+        (workbook, "a.xlsx", make_workbook(fill(("a",)), fill(("b",))), "sheets"),
         (pdf, "a.pdf", print_pages("one", "two"), "pages"),
     ):
         monkeypatch.setattr(module, "MAX_PAGES" if what == "pages" else "MAX_PARTS", 1)
@@ -194,13 +153,6 @@ def test_formats_under_the_name_of_another(extension: str) -> None:
     refusal = refuse(SOUND[extension], f"a{other}")
     assert f"found {detect_kind(SOUND[extension])}" in refusal.message
     assert refusal.hint == f"If that is what it should be, rename it so that its name ends in {extension}."
-
-
-def test_a_presentation_that_holds_a_workbook_is_a_presentation() -> None:
-    with zipfile.ZipFile(stream := io.BytesIO(), "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr("embedded.xlsx", zip_files({"xl/workbook.xml": "<x/>"}))
-        archive.writestr("ppt/presentation.xml", "<x/>")
-    assert detect_kind(stream.getvalue()) == "a PowerPoint presentation (.pptx)"
 
 
 @pytest.mark.parametrize(
@@ -232,3 +184,14 @@ def test_open_tables_that_repeat_without_end() -> None:
     assert "more than 1,000,000 cells" in refuse(make_open("spreadsheet", body), "a.ods").message
     assert "found a damaged one" in refuse(make_open("spreadsheet", body.replace("1000000", "many")), "a.ods").message
     assert time.monotonic() - started < 5
+
+
+def test_names_that_lead_out_of_a_package_are_only_names() -> None:
+    content = rezip(SOUND[".odt"], {"../../escaped.xml": "<a/>", "/absolute.xml": "<a/>", "C:\\drive.xml": "<a/>"})
+    assert read_document(content, "a.odt") == read_document(SOUND[".odt"], "a.odt")
+
+
+@pytest.mark.parametrize("extension", [".xml", ".fb2", ".docbook"])
+def test_plain_xml_may_not_define_entities_either(extension: str) -> None:
+    content = f"<!DOCTYPE x [{LAUGHS}]><x>&a9;</x>".encode()
+    assert "XML entities" in refuse(content, f"a{extension}").message

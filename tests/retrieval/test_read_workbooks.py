@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers import office, page, read_document
-from crag_core.retrieval.readers.office import format_number
+from crag_core.retrieval.readers import page, read_document
+from crag_core.retrieval.readers.workbook import format_number
 from tests.retrieval.made_files import fill, make_open, make_workbook, rezip
 
 
@@ -67,11 +67,6 @@ def test_hidden_rows_and_columns_are_left_out_and_said() -> None:
     assert page.say_left_out((shown, remark)) == f"Left out: {remark.left_out}."
 
 
-def test_dates_and_numbers_of_a_sheet() -> None:
-    content = make_workbook(fill(("Day", "Guests", "Share"), (date(2021, 3, 4), 12.0, 0.5)))
-    assert read(content) == "# Sheet 1\n\nDay: 2021-03-04; Guests: 12; Share: 0.5"
-
-
 def test_merged_cells_say_the_same_in_every_row_and_column() -> None:
     def fill_sheet(sheet: Any) -> None:
         for row in (
@@ -125,15 +120,6 @@ def test_tables_below_and_beside_each_other() -> None:
     ]
 
 
-def test_a_table_goes_on_after_an_empty_row() -> None:
-    content = make_workbook(fill(("Name", "Role"), ("Ann", "mate"), (), ("Bo", "cook"), ("Cem", "captain")))
-    assert read(content).endswith("Name: Ann; Role: mate\n\nName: Bo; Role: cook\nName: Cem; Role: captain")
-
-
-def test_a_workbook_with_macros() -> None:
-    assert read(make_workbook(fill(("seen",))), "a.xlsm") == "# Sheet 1\n\nseen"
-
-
 def test_names_and_values_without_a_header() -> None:
     assert read(make_workbook(fill(("Guests", 12), ("Crew", 4)))) == "# Sheet 1\n\nGuests: 12\nCrew: 4"
     assert read(make_workbook(fill(("Route", "Price")))) == "# Sheet 1\n\nRoute | Price"
@@ -163,13 +149,6 @@ def test_a_sheet_may_lie_about_its_size_and_end_far_away() -> None:
     text = read(rezip(content, {"xl/worksheets/sheet1.xml": stretch}))
     assert "Name: Kelderport; Depth: 11" in text and text.endswith("7")
     assert time.monotonic() - started < 5
-
-
-def test_more_cells_than_any_sheet_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = make_workbook(fill(("Name", "Depth"), ("Kelderport", 11)))
-    monkeypatch.setattr(office, "MAX_CELLS", 3)
-    with pytest.raises(DocumentRefused, match="more than 3 cells, which is the limit"):
-        read(content)
 
 
 @pytest.mark.parametrize("tag", [b"<c ", b'<c r="A1"><f>', b"<mergeCell ", b'<c r="A1"><f '])

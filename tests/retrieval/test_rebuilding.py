@@ -89,33 +89,6 @@ def test_all_passages_are_made_anew(filled: PassageStore, tmp_path: Path, recipe
     assert versions == {1}, "it is the same content"
 
 
-def test_files_that_come_later_are_made_by_the_new_recipe(filled: PassageStore) -> None:
-    filled.rebuild(OTHER)
-    more = [*FILES, ("ropes.txt", write_prose("ropes"))]
-    filled.ingest(more)
-    check_whole(filled, more)
-
-
-def test_a_recipe_that_was_left_can_be_come_back_to(filled: PassageStore) -> None:
-    first = filled.index_version.recipe
-    for recipe in (SHORT, OTHER, first):
-        filled.rebuild(recipe)
-        assert filled.index_version.recipe == recipe
-        check_whole(filled)
-
-
-def test_until_they_are_whole_the_old_ones_are_searched(filled: PassageStore, tmp_path: Path) -> None:
-    seen: list[str] = []
-
-    def look(progress: Progress) -> None:
-        other = open_store(tmp_path)
-        check_whole(other)
-        seen.append(other.index_version.embedding)
-
-    filled.rebuild(OTHER, look)
-    assert len(seen) >= 3 and set(seen) == {"words-64"} and filled.index_version.embedding == "words-32"
-
-
 @pytest.mark.parametrize("fault", [Stopped("Stopped by you."), EmbeddingUnavailable("no model"), RuntimeError("a bug")])
 def test_what_is_stopped_or_fails_leaves_the_old_ones(filled: PassageStore, fault: Exception) -> None:
     def fail(progress: Progress) -> None:
@@ -128,24 +101,6 @@ def test_what_is_stopped_or_fails_leaves_the_old_ones(filled: PassageStore, faul
     assert filled.index_version == before and building(filled) is None
     check_whole(filled)
     assert filled.rebuild(OTHER).documents == 3, "and it can be tried again"
-
-
-def test_it_stops_when_it_is_told_to(filled: PassageStore) -> None:
-    cancel = threading.Event()
-    with pytest.raises(Stopped):
-        filled.rebuild(OTHER, lambda progress: cancel.set(), cancel)
-    assert filled.index_version.embedding == "words-64"
-
-
-def test_the_end_of_the_program_leaves_it_to_the_next_start(
-    filled: PassageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cancel = threading.Event()
-    with monkeypatch.context() as ending, pytest.raises(Stopped):
-        ending.setattr("crag_core.retrieval.index.ingest.is_ending", cancel.is_set)
-        filled.rebuild(OTHER, lambda progress: cancel.set(), cancel)
-    assert filled.index_version.embedding == "words-64" and building(filled) is not None
-    assert filled.finish_rebuild() is not None and filled.index_version.embedding == "words-32"
 
 
 def test_documents_come_and_go_and_move_meanwhile(filled: PassageStore, tmp_path: Path) -> None:
@@ -167,21 +122,6 @@ def test_documents_come_and_go_and_move_meanwhile(filled: PassageStore, tmp_path
     assert not filled.search_keyword("seals", 5)
     held = {row.id: len(filled.passages_of(row.id)) for row in filled.documents()}
     assert held == {row.id: row.passages for row in filled.documents()}
-
-
-def test_files_that_are_on_their_way_when_it_ends_are_made_once_more(filled: PassageStore, tmp_path: Path) -> None:
-    other = open_store(tmp_path)
-    rebuilt: list[str] = []
-
-    def rebuild(progress: Progress) -> None:
-        if progress.passages and progress.embedded == progress.passages and not rebuilt:
-            rebuilt.append(progress.name)
-            other.rebuild(OTHER)
-
-    more = [*FILES, ("ropes.txt", write_prose("ropes"))]
-    (done,) = filled.ingest(more[3:], rebuild)
-    assert rebuilt and done.outcome == "indexed"
-    check_whole(filled, more)
 
 
 def test_a_search_that_a_replacement_overtakes_is_made_once_more(
@@ -240,3 +180,14 @@ def test_after_a_kill_only_what_is_missing_is_made(filled: PassageStore) -> None
     assert filled.finish_rebuild(told.append) is not None
     assert {one.total for one in told} == {1}, "two of three were there"
     check_whole(filled)
+
+
+def test_the_end_of_the_program_leaves_it_to_the_next_start(
+    filled: PassageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancel = threading.Event()
+    with monkeypatch.context() as ending, pytest.raises(Stopped):
+        ending.setattr("crag_core.retrieval.index.ingest.is_ending", cancel.is_set)
+        filled.rebuild(OTHER, lambda progress: cancel.set(), cancel)
+    assert filled.index_version.embedding == "words-64" and building(filled) is not None
+    assert filled.finish_rebuild() is not None and filled.index_version.embedding == "words-32"

@@ -45,13 +45,6 @@ def test_a_known_text_needs_no_model_and_others_keep_their_places(monkeypatch: p
     assert asked == [["ab", "abc"]]
 
 
-def test_another_model_has_vectors_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    embedder = HuggingFaceEmbedder("another")
-    monkeypatch.setattr(embedder, "_load", lambda: pytest.fail("it was asked, as it should be"))
-    with pytest.raises(pytest.fail.Exception, match="as it should be"):
-        embedder.embed_question(QUESTION)
-
-
 def test_vectors_come_back_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "vectors.npz"
     write_vectors({"one": [0.6, 0.8], "two \ud800": [1.0, 0.0]}, path)

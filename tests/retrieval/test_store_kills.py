@@ -28,6 +28,7 @@ from crag_core.storage.history import HistoryStore
 from tests.matrix import mostly
 from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
+from tests.retrieval.processes import wait_until
 from tests.retrieval.store_worker import open_store
 from tests.stand_ins.postgres_server import PostgresServer
 from tests.storage.history_parts import whole_run
@@ -79,6 +80,14 @@ def working(folder: Path, seed: int, told: Path, *url: str) -> Iterator[subproce
     assert process.returncode == -9, told.read_text()
 
 
+def wait_for_lines(told: Path, seed: int, most: int) -> None:
+    """A number of steps and a moment, at random, however busy this machine is."""
+    dice = random.Random(seed)
+    steps = dice.randrange(most)
+    wait_until(lambda: len(told.read_text().splitlines()) > steps, 60)
+    time.sleep(dice.uniform(0, 0.1))
+
+
 def keep(kept: dict[str, set[str]], told: list[str], folder: Path) -> None:
     """All runs, grades and questions that were acknowledged are there, and whole copies that have those before them."""
     for line in told:
@@ -125,7 +134,7 @@ def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
     folder = tmp_path / "index"
     for seed in range(kills):
         with working(folder, seed, tmp_path / "told"):
-            time.sleep(random.Random(seed).uniform(0, 0.6))
+            wait_for_lines(tmp_path / "told", seed, 12)
         if not (folder / NAME).exists():
             continue
         store = check(folder)
@@ -151,7 +160,7 @@ def test_killed_at_random_moments_with_the_vectors_in_postgres(
     folder, url = tmp_path / "index", postgres_url.replace("postgresql://", "postgresql+psycopg://")
     for seed in range(kills):
         with working(folder, seed, tmp_path / "told", url):
-            time.sleep(random.Random(seed).uniform(0.1, 0.8))
+            wait_for_lines(tmp_path / "told", seed, 6)
         open_store(folder, url).take_over()  # as every start does
         store = check(folder, url)
         known = expect(known, (tmp_path / "told").read_text().splitlines()[1:], store)

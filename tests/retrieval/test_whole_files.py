@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,6 @@ import pytest
 from crag_core.base.errors import DocumentMissing
 from crag_core.base.text.words import words
 from crag_core.base.types.passages import Origin, Passage
-from crag_core.retrieval.chunking.join import find_overlap, join_passages
-from crag_core.retrieval.chunking.split import Cut, counter
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import read_document
@@ -57,18 +54,6 @@ def test_every_sample_document_comes_back_word_for_word(
         assert "".join(text.split()) == "".join(expected.split()), "nor is a mark between words lost"
 
 
-def test_rows_of_a_table_stay_apart_and_pages_have_a_blank_line_between(store: PassageStore) -> None:
-    table = REPOSITORY / "data" / "sample" / "timetable-summer-2025.csv"
-    text = store.read_document(store.ingest([(table.name, table)])[0].document_id)
-    assert text == read_document(table)[0].text, "even the line breaks"
-    manual = REPOSITORY / "data" / "sample" / "engine-maintenance-manual.pdf"
-    document_id = store.ingest([(manual.name, manual)])[0].document_id
-    passages = store.passages_of(document_id)
-    heads = [one for previous, one in pairwise(passages) if previous.page != one.page]
-    text = store.read_document(document_id)
-    assert text is not None and len(heads) >= 2 and all(f"\n\n{head.text[:60]}" in text for head in heads)
-
-
 # --- texts that repeat themselves -------------------------------------------------------------------------------------
 
 
@@ -95,11 +80,6 @@ def test_repeated_sentences_come_back_as_often_as_they_were_there(store: Passage
     assert text is not None and words(text) == words(content)
 
 
-def test_a_document_of_one_passage_is_that_passage(store: PassageStore) -> None:
-    assert store.read_document(keep(store, "One line.\n\nAnother.")) == "One line.\n\nAnother."
-    assert store.read_document(keep(store, "東京", "tokyo.txt")) == "東京"
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -115,56 +95,7 @@ def test_long_texts_without_repetition_come_back(store: PassageStore, content: s
     assert reread(store, content) == " ".join(content.split())
 
 
-# --- what is overlap and what only looks like it ----------------------------------------------------------------------
-
-FULL = " ".join(LONG.format(n) for n in range(5))
-NEXT = LONG.format("Bo")
-KEY = "Ask Ada for the key of the store."
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "overlap"),
-    [
-        (f"{FULL} Ask Ada.", f"Ask Ada. {NEXT}", "Ask Ada."),
-        (f"{FULL} See page 3. Ask Ada.", f"See page 3. Ask Ada. {NEXT}", "See page 3. Ask Ada."),
-        (f"{FULL}\n\nAsk Ada.", f"Ask Ada.\n\n{NEXT}", "Ask Ada."),
-        (f"{FULL}\n-", f"-\n{NEXT}", "-"),
-        (f"{FULL} Ask Ada.", f"Ask Adam. {NEXT}", ""),
-        (f"{FULL} Ask Ada.", f"Ada. {NEXT}", ""),
-        (f"{FULL} Ask Ada.", f"a. {NEXT}", ""),
-        (f"{FULL} Ask Ada", f"a {NEXT}", ""),
-        (
-            f"{FULL} It ends in a long sentence, for this one has far more words than are ever repeated at the \
-start of the next passage, and the very last of them are, as everybody can see here, these: Ask Ada.",
-            f"Ask Ada. {NEXT}",
-            "",
-        ),
-        (f"{FULL} See page 3. Ask Ada.", f"Ask Ada. {NEXT}", ""),  # it would have repeated both
-        # Unless pieces before it were cut more coarsely; this much, and only once, is no chance.
-        (f"{FULL} See page 3. {KEY}", f"{KEY} {NEXT}", KEY),
-        (f"{FULL} {KEY} {KEY}", f"{KEY} {NEXT}", ""),
-        ("Short before. Ask Ada.", f"Ask Ada. {NEXT}", ""),  # nothing made the splitter stop there
-        (f"{FULL} {NEXT}", f"{NEXT} {FULL}", ""),  # longer than it ever repeats
-        (FULL, f"Something else. {FULL}", ""),
-    ],
-)
-def test_only_whole_pieces_that_the_splitter_would_repeat_are_overlap(before: str, after: str, overlap: str) -> None:
-    cut = Cut(tokenize=str.split)
-    assert after[: find_overlap(before, after, cut, counter(cut))] == overlap
-
-
-def test_a_rule_of_dashes_at_the_end_and_at_the_start_is_two_rules(store: PassageStore) -> None:
-    blocks = "\n\n".join(f"```\n{' '.join(f'run{n}x{m}' for m in range(60))}\n```" for n in range(20))
-    assert reread(store, blocks) == " ".join(blocks.split()), "every fence is opened and closed"
-
-
-def test_pages_are_never_taken_for_each_other_s_overlap() -> None:
-    passages = [Passage(f"d-{n}", "Page header.", "a.pdf", page=n // 2 + 1, ordinal=n) for n in range(4)]
-    joined = join_passages(passages, Cut(tokenize=str.split))
-    assert joined.count("Page header.") == 4 and joined.count("\n\n") == 1
-
-
-# --- as passages ------------------------------------------------------------------------------------------------------
+# --- files read whole -------------------------------------------------------------------------------------------------
 
 
 def test_whole_files_come_as_one_passage_each_in_the_order_asked_for(store: PassageStore) -> None:
@@ -181,14 +112,6 @@ def test_whole_files_come_as_one_passage_each_in_the_order_asked_for(store: Pass
     assert retriever.read_files([]) == ()
 
 
-def test_reading_files_asks_the_embedding_model_nothing(store: PassageStore) -> None:
-    class Untouchable(WordEmbedder):
-        def embed_question(self, text: str) -> list[float]:
-            raise AssertionError("asked for a vector")
-
-    assert HybridRetriever(store, Untouchable()).read_files([keep(store, "Tides turn.")])[0].text == "Tides turn."
-
-
 @pytest.mark.parametrize("unknown", ["0" * 32, "harbour.txt", "", "' OR 1=1 --", "x" * 5000])
 def test_a_document_that_is_not_there_is_named(store: PassageStore, unknown: str) -> None:
     there = keep(store, "Tides turn.")
@@ -197,11 +120,3 @@ def test_a_document_that_is_not_there_is_named(store: PassageStore, unknown: str
         HybridRetriever(store, WordEmbedder()).read_files([there, unknown])
     assert repr(unknown[:80]) in caught.value.message and "expected" in caught.value.message.lower()
     assert caught.value.hint and len(str(caught.value)) < 400
-
-
-def test_a_deleted_document_and_an_index_that_was_never_used_hold_nothing(store: PassageStore) -> None:
-    assert store.read_document("0" * 32) is None
-    document_id = keep(store, "Tides turn.")
-    assert store.delete_all([document_id]) and store.read_document(document_id) is None
-    with pytest.raises(DocumentMissing):
-        HybridRetriever(store, WordEmbedder()).read_files([document_id])

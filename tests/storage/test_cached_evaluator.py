@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -28,12 +27,6 @@ def test_repeated_question_costs_no_call() -> None:
     assert inner.asked == [("p1", "p2")]
     assert [grade.from_cache for grade in (*first, *second)] == [False, False, True, True]
     assert second == tuple(replace(grade, seconds=0.0, usage=Usage(), from_cache=True) for grade in first)
-
-
-def test_first_run_pays_and_says_so() -> None:
-    evaluator, _ = cached()
-    (grade,) = ask(evaluator, passage("p1"))
-    assert (grade.usage.calls, grade.seconds) == (1, 1.5)
 
 
 def test_same_text_under_another_id_is_known_and_keeps_the_id_asked_for() -> None:
@@ -61,17 +54,6 @@ def test_same_text_twice_in_one_call_gets_two_grades_in_order() -> None:
         assert [grade.passage_id for grade in ask(evaluator, *twins)] == ["p1", "p2", "p3"]
 
 
-def test_nobody_is_asked_about_nothing() -> None:
-    evaluator, inner = cached()
-    assert ask(evaluator) == ()
-    assert inner.asked == []
-
-
-def test_wrapping_shows_the_card_of_the_evaluator() -> None:
-    evaluator, inner = cached()
-    assert evaluator.card is inner.card
-
-
 @pytest.mark.parametrize(
     "bad",
     [
@@ -92,14 +74,6 @@ def test_ungraded_passage_is_asked_again(bad: Grade) -> None:
     assert [(grade.score, grade.from_cache) for grade in again] == [(0.9, False), (0.8, True)]
 
 
-def test_score_of_zero_is_a_grade() -> None:
-    evaluator, inner = cached()
-    inner.scoring = lambda passage: 0.0
-    ask(evaluator, passage("p1"))
-    assert ask(evaluator, passage("p1"))[0].score == 0.0
-    assert len(inner.asked) == 1
-
-
 def test_stop_is_passed_on_and_what_is_known_stays_known() -> None:
     evaluator, inner = cached()
     ask(evaluator, passage("p1"))
@@ -110,24 +84,6 @@ def test_stop_is_passed_on_and_what_is_known_stays_known() -> None:
     assert evaluator.grade(QUESTION, passages("p1"), stopped)[0].from_cache, "waits for nobody, so nothing to stop"
     ask(evaluator, *passages("p1", "p2"))
     assert inner.asked == [("p1",), ("p2",)]
-
-
-def test_cache_that_is_away_only_costs_the_work_again() -> None:
-    class Away(MemoryCache):
-        def get_many(self, keys: Sequence[str]) -> dict[str, Grade]:
-            return {}
-
-    evaluator, inner = cached(cache=Away())
-    for _ in range(2):
-        assert ask(evaluator, passage("p1"))[0].score == 0.8
-    assert len(inner.asked) == 2
-
-
-def test_evaluator_that_forgets_a_passage_is_a_bug_that_shows() -> None:
-    evaluator, inner = cached()
-    inner.grade = lambda question, passages, cancel: ()  # type: ignore[method-assign]
-    with pytest.raises(ValueError, match="shorter"):
-        ask(evaluator, passage("p1"))
 
 
 # --- the key --------------------------------------------------------------------------------------------------------

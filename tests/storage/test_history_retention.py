@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.storage.history import HistoryStore, open_history
+from crag_core.storage.history import HistoryStore
 from crag_core.trace.feedback import Mark
 from tests.storage.history_parts import route_label, run, whole_run
 
@@ -86,13 +86,6 @@ def test_a_clock_that_jumps_back_deletes_nothing(store: HistoryStore, times: Tim
     assert store.prune(5.0) == 0 and len(kept(store)) == 11
 
 
-def test_after_a_pause_what_is_old_goes_within_some_prunings(store: HistoryStore, times: Times) -> None:
-    daily(store, times, 3)
-    times.pass_by(100 * DAY)
-    deleted = [store.prune(30.0) for _ in range(101)]
-    assert sum(deleted) == 3 and deleted[0] == 0 and kept(store) == []
-
-
 def test_it_is_done_at_the_first_use_and_then_when_an_hour_has_passed(tmp_path: Path, times: Times) -> None:
     file = tmp_path / "history.db"
     daily(open_at(file, times), times, 3)
@@ -105,21 +98,6 @@ def test_it_is_done_at_the_first_use_and_then_when_an_hour_has_passed(tmp_path: 
     times.pass_by(HOUR)
     store.save(run("newer"))
     assert kept(store) == ["day-2", "new", "newer"]
-
-
-def test_for_ever_is_for_ever(tmp_path: Path, times: Times) -> None:
-    store = open_history("disk", tmp_path)
-    assert store.days == 0.0
-    daily(open_at(tmp_path / "crag.db", times), times, 3)
-    store.save(run("now"))
-    assert len(kept(store)) == 4
-
-
-def test_the_setting_reaches_the_history(tmp_path: Path) -> None:
-    assert [open_history(setting, tmp_path, 90.0).days for setting in ("disk", f"sqlite:///{tmp_path}/x")] == [
-        90.0,
-        90.0,
-    ]
 
 
 def test_a_pruning_that_fails_is_no_error_of_the_run(

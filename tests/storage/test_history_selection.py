@@ -52,13 +52,6 @@ def with_answer(id: str, text: str, question: str = "Why?") -> Trace:
 # --- each of them runs on PostgreSQL too, see test_history_postgres.py ----------------------------------------------
 
 
-def test_nothing_asked_for_is_everything_newest_first(store: HistoryStore) -> None:
-    save(store, *(run(f"run-{number}") for number in range(5)))
-    assert [kept.id for kept in store.search(EVERYTHING)] == [f"run-{number}" for number in (4, 3, 2, 1, 0)]
-    assert [kept.id for kept in store.search(EVERYTHING, limit=2, skip=1)] == ["run-3", "run-2"]
-    assert store.search(EVERYTHING, 10, skip=5) == () and store.count() == 5
-
-
 def test_runs_are_found_by_action_policy_and_ending(store: HistoryStore) -> None:
     other = replace(run().settings, policy=replace(run().settings.policy, name="mine"))
     save(store, whole_run("correct"), run("undecided"), run("mine", settings=other))
@@ -122,11 +115,6 @@ def test_hostile_text_is_kept_found_and_does_no_harm(store: HistoryStore) -> Non
     assert ids(store, asked_by=HOSTILE) == ["hers"]
 
 
-def test_a_long_answer_is_searched_from_its_beginning(store: HistoryStore) -> None:
-    save(store, with_answer("long", f"early {'x' * 100_000} late"))
-    assert ids(store, text="early") == ["long"] and ids(store, text="late") == []
-
-
 def test_runs_are_found_by_what_was_said_of_them(store: HistoryStore) -> None:
     save(store, *(whole_run(name) for name in ("right", "wrong", "passage", "nothing")))
     store.add_label(route_label(whole_run("right"), Mark.RIGHT))
@@ -174,17 +162,6 @@ def test_numbers_that_no_column_holds_are_kept_in_the_record_alone(store: Histor
     assert kept is not None and math.isfinite(kept.seconds) and kept.tokens < 2**33
 
 
-def test_versions_and_settings_stand_beside_every_run(store: HistoryStore) -> None:
-    settings = replace(run().settings, writer="ollama/llama3.2", writer_version="a80c4f17acd5")
-    settings = replace(settings, evaluator=replace(settings.evaluator, version="2025-11"))
-    made = run(settings=settings)
-    save(store, made)
-    kept = store.find("run-1")
-    assert kept is not None
-    assert (kept.writer, kept.writer_version, kept.evaluator_version) == ("ollama/llama3.2", "a80c4f17acd5", "2025-11")
-    assert (kept.embedding, kept.fingerprint) == ("minilm", made.fingerprint)
-
-
 def test_what_is_selected_is_deleted_with_its_labels_and_nothing_else(store: HistoryStore) -> None:
     runs = [whole_run(f"run-{number}") for number in range(4)]
     save(store, *runs)
@@ -202,15 +179,6 @@ def test_an_export_has_every_record_that_fits_newest_first(store: HistoryStore) 
     save(store, *runs)
     assert list(store.export()) == runs[::-1]
     assert list(store.export(Selection(ids=("run-2", "run-0")))) == [runs[2], runs[0]]
-
-
-def test_an_export_goes_on_where_runs_go_and_come(store: HistoryStore) -> None:
-    save(store, run("one"), run("two"), run("three"))
-    export = store.export()
-    assert next(export).id == "three"
-    store.delete_all(Selection(ids=("two",)))
-    store.save(run("four"))
-    assert [trace.id for trace in export] == ["one"]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -235,8 +203,3 @@ def test_nothing_is_there_before_anything_is_kept_and_looking_makes_no_file(
 def test_a_selection_that_no_run_can_fit_is_refused(make: Callable[[], Selection]) -> None:
     with pytest.raises(BadRecord, match="Expected"):
         make()
-
-
-def test_the_longest_text_can_be_looked_for(store: HistoryStore) -> None:
-    save(store, run())
-    assert ids(store, text="%" * LONGEST_TEXT) == [] and ids(store, text="ΐ" * LONGEST_TEXT) == []

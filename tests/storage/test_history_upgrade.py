@@ -14,9 +14,9 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.types.decisions import Action
 from crag_core.storage.history import HistoryStore
 from crag_core.storage.history import store as history_store
-from crag_core.storage.history.runs import Feedback, Selection
+from crag_core.storage.history.runs import Selection
 from crag_core.trace.feedback import Mark
-from crag_core.trace.summary import Ending, measure
+from crag_core.trace.summary import Ending
 from tests.storage.first_version import write
 from tests.storage.history_parts import golden_runs, passage_label, route_label, run, whole_run
 
@@ -54,18 +54,6 @@ def test_every_run_and_label_is_there_as_it_was(store: HistoryStore) -> None:
     assert [store.load(trace.id) for trace in OLD] == OLD
     assert set(store.all_labels()) == set(LABELS)
     assert [kept.is_imported for kept in reversed(store.search(limit=100))][:4] == [False, True, False, True]
-
-
-def test_the_new_columns_are_filled_from_the_records(store: HistoryStore) -> None:
-    kept = store.find("whole")
-    assert kept is not None
-    assert (kept.fingerprint, kept.writer, kept.seconds) == (OLD[0].fingerprint, "extractive", OLD[0].seconds)
-    assert (kept.route, kept.labelled, kept.asked_by, kept.kept_at) == (Mark.WRONG, 1, "", 1000.0)
-    told = {found.at: found for found in store.measured()}
-    for number, trace in enumerate(OLD):
-        assert number % 2 or told[1000.0 + number] == measure(trace, 1000.0 + number)
-    assert [one.id for one in store.search(Selection(text="NINE EUROS"))] == ["whole"]
-    assert [one.id for one in store.search(Selection(feedback=(Feedback.ROUTE_WRONG,)))] == ["whole"]
 
 
 def test_a_record_that_cannot_be_read_stays_with_neutral_figures(store: HistoryStore) -> None:

@@ -35,17 +35,6 @@ def test_passages_of_later_rounds_and_of_the_web_can_be_labelled_and_no_others()
     assert [label and label.target for label in made] == ["p1", "p2", "p3", "w1", None, None]
 
 
-def test_the_same_id_with_another_text_has_another_fingerprint() -> None:
-    one, other = (passage_label(whole_run(), name) for name in ("p1", "w1"))
-    assert one.text != other.text
-
-
-def test_an_answer_is_labelled_with_its_text_and_only_if_there_is_one() -> None:
-    label = of_answer(whole_run(), PAPER, Mark.WRONG, "now")
-    assert label is not None and label.text == fingerprint("Nine euros [1].") and label.target == ""
-    assert of_answer(run(), PAPER, Mark.WRONG, "now") is None
-
-
 @pytest.mark.parametrize(
     ("mark", "expected", "wanted"),
     [

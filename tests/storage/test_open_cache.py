@@ -34,13 +34,6 @@ def test_url_is_a_redis_and_its_name(url: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
-def test_url_is_a_postgresql_and_its_name(scheme: str, tmp_path: Path) -> None:
-    cache = open_cache(f" {scheme}://me:secret@box:5433/crag ", tmp_path, HOUR)
-    assert isinstance(cache, TableCache) and cache.name == "postgresql://box:5433/crag"
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("setting", "shown"),
     [
@@ -48,7 +41,7 @@ def test_url_is_a_postgresql_and_its_name(scheme: str, tmp_path: Path) -> None:
         ("Disk", "'Disk'"),
         ("memcached://user:secret@cache", "a URL that starts with memcached://"),
         ("REDIS://:secret@cache", "a URL that starts with REDIS://"),
-        ("postgresql+psycopg2://me:secret@box/crag", "a URL that starts with postgresql+psycopg2://"),
+        ("postgresql://me:secret@box/crag", "a URL that starts with postgresql://"),
         ("user:secret@cache:6379", "something else"),
         ("cache:6379", "something else"),
         ("secret" * 10, "something else"),

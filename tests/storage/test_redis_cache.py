@@ -18,12 +18,10 @@ import redis
 from crag_core.base.errors import BadRecord
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.storage.cache import RedisCache
-from crag_core.storage.cache.grade_cache import AWAY_S
-from crag_core.storage.cache.redis import PREFIX
+from crag_core.storage.cache.redis import AWAY_S, PREFIX
 from tests.stand_ins.local_server import HOST
 from tests.stand_ins.valkey_server import ValkeyServer
 from tests.storage.cache_parts import IDENTITY, CountingEvaluator, HandClock, ask, grade, key, passages
-from tests.storage.test_table_cache import POISON
 
 HOUR = 3600.0
 
@@ -51,11 +49,6 @@ def test_what_was_put_comes_back_whole(cache: RedisCache, raw: redis.Redis) -> N
     assert cache.problem == ""
 
 
-def test_socket_file_and_port_are_the_same_server(cache: RedisCache, raw: redis.Redis, valkey: ValkeyServer) -> None:
-    cache.put_many({key(1): grade()})
-    assert RedisCache(valkey.socket_url, HOUR).get_many([key(1)]) == {key(1): grade()}
-
-
 def test_server_itself_lets_grades_expire(cache: RedisCache, raw: redis.Redis, valkey: ValkeyServer) -> None:
     cache.put_many({key(1): grade()})
     RedisCache(valkey.url, 0.2).put_many({key(2): grade()})
@@ -72,22 +65,6 @@ def test_one_request_reads_and_one_writes_however_many_grades(cache: RedisCache,
     cache.put_many({})
     reads = raw.info("stats")["total_reads_processed"] - before
     assert reads <= 8, "a long request may arrive in pieces, but forty would not do"
-
-
-@pytest.mark.parametrize("value", POISON.values(), ids=POISON)
-def test_poisoned_value_is_absent_and_spoils_no_other(cache: RedisCache, raw: redis.Redis, value: str | bytes) -> None:
-    cache.put_many({key(2): grade()})
-    raw.set(PREFIX + key(1), value)
-    assert cache.get_many([key(1), key(2)]) == {key(2): grade()}
-    assert cache.problem == ""
-
-
-def test_key_that_holds_something_else_is_absent(cache: RedisCache, raw: redis.Redis) -> None:
-    raw.rpush(PREFIX + key(1), "a list")
-    assert cache.get_many([key(1)]) == {}
-    cache.put_many({key(1): grade()})
-    assert cache.get_many([key(1)]) == {key(1): grade()}
-    assert cache.problem == ""
 
 
 # --- servers that do not answer -------------------------------------------------------------------------------------
@@ -114,18 +91,6 @@ def test_server_killed_in_mid_use_costs_only_the_work_and_is_used_again_when_bac
         clock.now += AWAY_S
         assert (calls_for("p1"), calls_for("p1")) == (1, 0)
         assert cache.problem == ""
-        cache.close()
-
-
-def test_server_that_was_restarted_unseen_is_no_problem() -> None:
-    with ValkeyServer() as server:
-        cache = RedisCache(server.url, HOUR)
-        cache.put_many({key(1): grade()})
-        server.stop()
-        server.start()
-        assert cache.get_many([key(1)]) == {}
-        cache.put_many({key(1): grade()})
-        assert cache.get_many([key(1)]) and cache.problem == ""
         cache.close()
 
 
@@ -178,11 +143,6 @@ def test_silent_server_costs_one_wait_in_half_a_minute() -> None:
         cache.close()
 
 
-def test_time_outs_are_short() -> None:
-    options = RedisCache("redis://localhost", HOUR)._client.connection_pool.connection_kwargs
-    assert (options["socket_connect_timeout"], options["socket_timeout"]) == (1.0, 1.0)
-
-
 @pytest.mark.parametrize("says", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"*1\r\n$4\r\nwhat\r\n", b"+OK\r\n" * 50])
 def test_server_that_is_no_redis_is_a_problem_and_no_error(says: bytes) -> None:
     with Impostor(says) as impostor:
@@ -191,13 +151,6 @@ def test_server_that_is_no_redis_is_a_problem_and_no_error(says: bytes) -> None:
         assert cache.get_many([key(1)]) == {}
         assert impostor.url.partition("?")[0] in cache.problem
         cache.close()
-
-
-@pytest.mark.parametrize("reply", [5, b"OK", None, [5], [["nested"]], []], ids=repr)
-def test_reply_of_a_wrong_shape_holds_no_grade(reply: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = RedisCache("redis://localhost", HOUR)
-    monkeypatch.setattr(cache._client, "mget", lambda keys: reply)
-    assert cache.get_many([key(1)]) == {}
 
 
 def test_full_server_takes_nothing_more_but_is_read(cache: RedisCache, raw: redis.Redis) -> None:
@@ -214,12 +167,6 @@ def test_full_server_takes_nothing_more_but_is_read(cache: RedisCache, raw: redi
     assert cache.get_many([key(2)]) and cache.problem == ""
 
 
-def test_encrypted_connection_to_a_plain_server_is_a_problem(valkey: ValkeyServer) -> None:
-    cache = RedisCache(f"rediss://{HOST}:{valkey.port}/0?socket_timeout=0.05&socket_connect_timeout=0.05", HOUR)
-    assert cache.get_many([key(1)]) == {}
-    assert cache.problem.startswith(f"The grade cache rediss://{HOST}:{valkey.port}/0 cannot be reached")
-
-
 # --- passwords and addresses ----------------------------------------------------------------------------------------
 
 PASSWORD = "s3cr/t#p?ss@w:rd%"
@@ -233,13 +180,6 @@ def guarded() -> Iterator[int]:
         yield server.port
 
 
-def test_password_lets_in(guarded: int) -> None:
-    cache = RedisCache(f"redis://:{QUOTED}@{HOST}:{guarded}/0", HOUR)
-    cache.put_many({key(1): grade()})
-    assert cache.get_many([key(1)]) and cache.problem == ""
-    assert cache.name == f"redis://{HOST}:{guarded}/0"
-
-
 @pytest.mark.parametrize("user", ["", ":wrong-word@", "admin:wrong-word@"])
 def test_wrong_password_is_a_problem_that_does_not_show_it(
     guarded: int, user: str, caplog: pytest.LogCaptureFixture
@@ -251,17 +191,6 @@ def test_wrong_password_is_a_problem_that_does_not_show_it(
     assert "lets you in" in cache.problem
     assert "wrong-word" not in "\n".join([cache.problem, cache.name, repr(cache), caplog.text])
     assert len(caplog.records) == 1
-
-
-def test_password_in_the_words_of_the_client_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = RedisCache(f"redis://:{QUOTED}@{HOST}", HOUR)
-
-    def fail(keys: object) -> None:
-        raise redis.ConnectionError(f"AUTH {PASSWORD} failed")
-
-    monkeypatch.setattr(cache._client, "mget", fail)
-    cache.get_many([key(1)])
-    assert "(AUTH … failed)" in cache.problem
 
 
 NAMES = {

@@ -1,32 +1,19 @@
-"""Grades in a table, of a file and of a real PostgreSQL: expiry, size, faults of disks and servers, passwords."""
+"""Grades in the file of a home: expiry, size, what others wrote, faults."""
 
 from __future__ import annotations
 
 import json
 import logging
-import resource
 import sqlite3
-import time
-import traceback
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from dataclasses import replace
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crag_core.base.errors import BadRecord
-from crag_core.base.types.grades import Grade
-from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.storage.cache import TableCache
-from crag_core.storage.cache import tables as cache_tables
-from crag_core.storage.cache.grade_cache import AWAY_S
 from crag_core.storage.cache.tables import SWEEP_S
-from tests.stand_ins.local_server import HOST
-from tests.stand_ins.postgres_server import PASSWORD, PostgresServer
-from tests.storage.cache_parts import IDENTITY, CountingEvaluator, HandClock, ask, grade, key, passages
+from tests.storage.cache_parts import HandClock, grade, key
 
 HOUR = 3600.0
 
@@ -41,43 +28,15 @@ def clock() -> HandClock:
     return HandClock()
 
 
-@pytest.fixture(params=["file", "postgres"])
-def place(request: pytest.FixtureRequest, path: Path) -> Path | str:
-    url: str = request.getfixturevalue("postgres_url") if request.param == "postgres" else ""
-    return url or path
-
-
 @pytest.fixture
-def cache(place: Path | str, clock: HandClock) -> Iterator[TableCache]:
-    cache = TableCache(place, HOUR, 10, clock)
-    yield cache
-    cache.close()
+def cache(path: Path, clock: HandClock) -> TableCache:
+    return TableCache(path, HOUR, 10, clock)
 
 
-@pytest.fixture
-def on_disk(path: Path, clock: HandClock) -> TableCache:
-    return TableCache(path, HOUR, clock=clock)
-
-
-@pytest.fixture
-def on_server(postgres_url: str, clock: HandClock) -> Iterator[TableCache]:
-    cache = TableCache(postgres_url, HOUR, clock=clock)
-    yield cache
-    cache.close()
-
-
-@pytest.fixture
-def execute(place: Path | str, request: pytest.FixtureRequest) -> Callable[..., Any]:
+def execute(path: Path, statement: str, *values: object) -> list[Any]:
     """Behind the cache's back."""
-    if isinstance(place, str):
-        server = request.getfixturevalue("postgres")
-        return lambda statement, *values: server.execute(statement, *values, url=place)
-
-    def change(statement: str, *values: object) -> list[Any]:
-        with closing(sqlite3.connect(place)) as database, database:
-            return database.execute(statement.replace("%s", "?"), values).fetchall()
-
-    return change
+    with closing(sqlite3.connect(path)) as database, database:
+        return database.execute(statement, values).fetchall()
 
 
 def test_what_was_put_comes_back_whole(cache: TableCache) -> None:
@@ -88,34 +47,24 @@ def test_what_was_put_comes_back_whole(cache: TableCache) -> None:
     assert cache.problem == ""
 
 
-def test_constructing_touches_no_disk_and_nothing_asked_touches_none_either(path: Path) -> None:
-    for place in (path, f"postgresql://{HOST}:9/grades"):
-        cache = TableCache(place, HOUR)
-        assert cache.get_many([]) == {}
-        cache.put_many({})
-        cache.close()
-        assert cache.problem == ""
-    assert not path.parent.exists()
+def test_nothing_asked_touches_no_disk(cache: TableCache, path: Path) -> None:
+    assert cache.get_many([]) == {}
+    cache.put_many({})
+    assert cache.problem == "" and not path.parent.exists()
 
 
-def test_another_cache_on_the_same_table_reads_it_and_replaces(
-    cache: TableCache, place: Path | str, clock: HandClock, execute: Callable[..., Any]
-) -> None:
+def test_another_cache_on_the_same_table_reads_it_and_replaces(cache: TableCache, path: Path, clock: HandClock) -> None:
     cache.put_many({key(1): grade(0.1)})
-    other = TableCache(place, HOUR, clock=clock)
+    other = TableCache(path, HOUR, clock=clock)
     assert other.get_many([key(1)]) == {key(1): grade(0.1)}
     other.put_many({key(1): grade(0.9)})
     assert cache.get_many([key(1)])[key(1)].score == 0.9
-    assert execute("SELECT count(*) FROM crag_kept_grades") == [(1,)]
-    other.close()
 
 
 # --- time and size --------------------------------------------------------------------------------------------------
 
 
-def test_grades_expire_and_leave_the_table_after_a_while(
-    cache: TableCache, clock: HandClock, execute: Callable[..., Any]
-) -> None:
+def test_grades_expire_and_leave_the_table_after_a_while(cache: TableCache, clock: HandClock, path: Path) -> None:
     cache.put_many({key(1): grade()})
     clock.now += HOUR - 1
     assert cache.get_many([key(1)]), "however often it was read in between"
@@ -123,11 +72,11 @@ def test_grades_expire_and_leave_the_table_after_a_while(
     assert cache.get_many([key(1)]) == {}
     clock.now += SWEEP_S
     cache.put_many({key(2): grade()})
-    assert execute("SELECT key FROM crag_kept_grades") == [(key(2),)]
+    assert execute(path, "SELECT key FROM crag_kept_grades") == [(key(2),)]
 
 
 def test_clock_set_back_makes_nothing_immortal_and_by_a_second_loses_nothing(
-    cache: TableCache, clock: HandClock, execute: Callable[..., Any]
+    cache: TableCache, clock: HandClock, path: Path
 ) -> None:
     cache.put_many({key(1): grade()})
     clock.now -= 1
@@ -136,13 +85,11 @@ def test_clock_set_back_makes_nothing_immortal_and_by_a_second_loses_nothing(
     clock.now -= 24 * HOUR
     assert cache.get_many([key(1)]) == {}
     cache.put_many({key(3): grade()})
-    assert execute("SELECT key FROM crag_kept_grades") == [(key(3),)]
+    assert execute(path, "SELECT key FROM crag_kept_grades") == [(key(3),)]
     assert cache.get_many([key(3)])
 
 
-def test_number_of_grades_is_bounded_and_the_oldest_go(
-    cache: TableCache, clock: HandClock, execute: Callable[..., Any]
-) -> None:
+def test_number_of_grades_is_bounded_and_the_oldest_go(cache: TableCache, clock: HandClock, path: Path) -> None:
     for number in range(25):
         cache.put_many({key(number): grade()})
         clock.now += 1
@@ -173,270 +120,35 @@ POISON = {
 
 
 @pytest.mark.parametrize("value", POISON.values(), ids=POISON)
-def test_poisoned_value_is_absent_and_spoils_no_other(
-    cache: TableCache, execute: Callable[..., Any], value: str
-) -> None:
+def test_poisoned_value_is_absent_and_spoils_no_other(cache: TableCache, path: Path, value: str) -> None:
     cache.put_many({key(1): grade(), key(2): grade()})
-    execute("UPDATE crag_kept_grades SET value = %s WHERE key = %s", value, key(1))
+    execute(path, "UPDATE crag_kept_grades SET value = ? WHERE key = ?", value, key(1))
     assert cache.get_many([key(1), key(2)]) == {key(2): grade()}
     cache.put_many({key(1): grade(0.7)})
     assert cache.get_many([key(1)])[key(1)].score == 0.7
     assert cache.problem == ""
 
 
-def test_grade_of_the_version_before_is_still_read(on_disk: TableCache, path: Path) -> None:
-    on_disk.put_many({key(1): grade()})
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE crag_kept_grades SET value = json_set(value, '$.second', NULL)")
-    assert on_disk.get_many([key(1)]) == {key(1): grade()}
+def test_grade_of_the_version_before_is_still_read(cache: TableCache, path: Path) -> None:
+    cache.put_many({key(1): grade()})
+    execute(path, "UPDATE crag_kept_grades SET value = json_set(value, '$.second', NULL)")
+    assert cache.get_many([key(1)]) == {key(1): grade()}
 
 
 # --- files that cannot be used --------------------------------------------------------------------------------------
 
 
-def test_folder_that_cannot_be_made_costs_only_the_work(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    cache = TableCache(tmp_path / "file" / "grades.sqlite", HOUR)
-    inner = CountingEvaluator()
-    evaluator = CachedEvaluator(inner, cache, IDENTITY)
-    for _ in range(2):
-        assert [one.score for one in ask(evaluator, *passages("p1", "p2"))] == [0.8, 0.8]
-    assert len(inner.asked) == 2
-    assert str(tmp_path / "file") in cache.problem and "may write to" in cache.problem
-
-
-def test_folder_in_the_place_of_the_file(on_disk: TableCache, path: Path) -> None:
-    path.mkdir(parents=True)
-    (path / "theirs").touch()
-    on_disk.put_many({key(1): grade()})
-    assert on_disk.get_many([key(1)]) == {}
-    assert "unable to open" in on_disk.problem
-    assert [one.name for one in path.parent.iterdir()] == [path.name], "nothing of the user's was moved"
-
-
-@contextmanager
-def files_no_longer_than(size: int) -> Iterator[None]:
-    """A disk that is full, as far as this process can tell."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_full_disk_loses_nothing_and_is_told_until_there_is_room(on_disk: TableCache) -> None:
-    on_disk.put_many({key(1): grade()})
-    with files_no_longer_than(100_000):
-        on_disk.put_many({key(number): grade(0.5, "x" * 1000) for number in range(10, 500)})
-        assert "cannot be written" in on_disk.problem
-        assert on_disk.get_many([key(1), key(10)]) == {key(1): grade()}
-        assert "cannot be written" in on_disk.problem, "a read that works says nothing of writing"
-    on_disk.put_many({key(2): grade()})
-    assert on_disk.problem == ""
-    assert set(on_disk.get_many([key(1), key(2)])) == {key(1), key(2)}
-
-
-def test_lock_that_is_never_let_go_is_named(
-    on_disk: TableCache, path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_disk.put_many({key(1): grade()})
-    monkeypatch.setattr(cache_tables, "PART", replace(cache_tables.PART, busy_s=0.05))
-    on_disk = TableCache(path, HOUR, clock=clock)
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    on_disk.put_many({key(2): grade()})
-    assert "locked" in on_disk.problem and "Another process" in on_disk.problem
-    assert on_disk.get_many([key(1)]), "reading needs no lock"
-    other.close()
-    on_disk.put_many({key(2): grade()})
-    assert on_disk.problem == ""
-
-
-def test_each_change_is_logged_once(on_disk: TableCache, path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_change_is_logged_once(cache: TableCache, path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "crag.cache")
     path.mkdir(parents=True)
     for _ in range(3):
-        on_disk.put_many({key(1): grade()})
-        on_disk.get_many([key(1)])
+        cache.put_many({key(1): grade()})
+        cache.get_many([key(1)])
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"], "writing and reading, once each"
     caplog.clear()
     path.rmdir()
     for _ in range(3):
-        on_disk.put_many({key(1): grade()})
-        on_disk.get_many([key(1)])
+        cache.put_many({key(1): grade()})
+        cache.get_many([key(1)])
     assert [record.levelname for record in caplog.records] == ["INFO", "INFO"]
     assert {record.name for record in caplog.records} == {"crag.cache"}
-
-
-# --- servers that do not answer, and those that say no -------------------------------------------------------------
-
-
-def test_server_killed_in_mid_use_costs_only_the_work_and_is_used_again_when_back(postgres: PostgresServer) -> None:
-    clock, inner = HandClock(), CountingEvaluator()
-    with PostgresServer() as server:
-        cache = TableCache(server.url, HOUR, clock=clock)
-        evaluator = CachedEvaluator(inner, cache, IDENTITY)
-
-        def calls_for(*ids: str) -> int:
-            before = len(inner.asked)
-            assert [one.score for one in ask(evaluator, *passages(*ids))] == [0.8] * len(ids)
-            return len(inner.asked) - before
-
-        assert (calls_for("p1", "p2"), calls_for("p1", "p2")) == (1, 0)
-        server.stop()
-        assert (calls_for("p1", "p2"), calls_for("p1", "p2")) == (1, 1)
-        assert f"{cache.name} cannot be reached" in cache.problem and "server runs" in cache.problem
-
-        server.start()
-        assert calls_for("p1") == 1, "left alone for a while"
-        clock.now += AWAY_S
-        assert calls_for("p1") == 0, "nothing was lost"
-        assert cache.problem == ""
-
-        server.stop()
-        server.start()
-        assert calls_for("p2") == 0, "nobody saw that it was away"
-        assert cache.problem == ""
-        cache.close()
-
-
-@pytest.mark.exhaustive
-def test_server_that_freezes_costs_one_wait_in_half_a_minute(
-    postgres_url: str, postgres: PostgresServer, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cache_tables, "PART", replace(cache_tables.PART, reply_s=0.2))
-    on_server = TableCache(postgres_url, HOUR, clock=clock)
-    on_server.put_many({key(1): grade()})
-    with postgres.frozen():
-        started = time.monotonic()
-        for _ in range(5):
-            assert on_server.get_many([key(1)]) == {}
-            on_server.put_many({key(2): grade()})
-        assert 0.2 <= time.monotonic() - started < 4, "pinged once, and connected to once"
-        assert "cannot be reached" in on_server.problem
-        started = time.monotonic()
-        clock.now += AWAY_S
-        with ThreadPoolExecutor(4) as threads:
-            list(threads.map(lambda number: on_server.get_many([key(number)]), range(4)))
-        assert time.monotonic() - started < 3.5, "it takes two seconds to see that nobody opens"
-        assert "cannot be reached" in on_server.problem
-    clock.now += AWAY_S
-    assert on_server.get_many([key(1), key(2)]) == {key(1): grade()}
-    assert on_server.problem == ""
-    on_server.close()
-
-
-def test_connections_that_the_server_breaks_off_are_made_anew(on_server: TableCache, postgres: PostgresServer) -> None:
-    on_server.put_many({key(1): grade()})
-    postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'test%%'")
-    assert on_server.get_many([key(1)]) and on_server.problem == ""
-
-
-def test_a_user_who_may_only_read_reads_and_is_told(postgres: PostgresServer, postgres_url: str) -> None:
-    full = TableCache(postgres_url, HOUR)
-    full.put_many({key(1): grade()})
-    full.close()
-    name = postgres_url.rpartition("/")[2]
-    postgres.execute("CREATE ROLE reader LOGIN PASSWORD 'words'")
-    postgres.execute("GRANT SELECT ON crag_kept_grades TO reader", url=postgres_url)
-    cache = TableCache(postgres.url_of(name, "reader", "words"), HOUR)
-    try:
-        for _ in range(2):
-            cache.put_many({key(2): grade()})
-            assert cache.get_many([key(1), key(2)]) == {key(1): grade()}
-            assert "cannot be written" in cache.problem and "permission denied" in cache.problem
-        postgres.execute("GRANT ALL ON crag_kept_grades TO reader", url=postgres_url)
-        cache.put_many({key(2): grade()})
-        assert cache.get_many([key(2)]) and cache.problem == ""
-    finally:
-        cache.close()
-        postgres.execute("DROP OWNED BY reader", url=postgres_url)
-        postgres.execute("DROP ROLE reader")
-
-
-def test_a_user_who_may_not_make_the_table_is_told(postgres: PostgresServer, postgres_url: str) -> None:
-    postgres.execute("CREATE ROLE guest LOGIN PASSWORD 'words'")
-    cache = TableCache(postgres.url_of(postgres_url.rpartition("/")[2], "guest", "words"), HOUR)
-    try:
-        assert cache.get_many([key(1)]) == {}
-        cache.put_many({key(1): grade()})
-        assert "cannot be written" in cache.problem and "makes a table" in cache.problem
-    finally:
-        cache.close()
-        postgres.execute("DROP ROLE guest")
-
-
-# --- passwords and addresses ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("user", ["", "crag:wrong-word@", "admin:wrong-word@"])
-def test_wrong_password_is_a_problem_that_does_not_show_it(
-    postgres: PostgresServer, user: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    cache = TableCache(f"postgresql://{user}{HOST}:{postgres.port}/postgres", HOUR)
-    cache.put_many({key(1): grade()})
-    assert cache.get_many([key(1)]) == {}
-    assert "cannot be reached" in cache.problem and "lets you in" in cache.problem
-    assert "wrong-word" not in "\n".join([cache.problem, cache.name, repr(cache), caplog.text])
-    assert len([record for record in caplog.records if record.name == "crag.cache"]) == 1
-    cache.close()
-
-
-def test_password_may_be_an_option(postgres: PostgresServer, postgres_url: str) -> None:
-    bare, _, quoted = postgres_url.partition("@")[0].rpartition(":")
-    cache = TableCache(f"{bare}@{postgres_url.partition('@')[2]}?password={quoted}", HOUR)
-    cache.put_many({key(1): grade()})
-    assert cache.get_many([key(1)]) and cache.problem == ""
-    fault = cache._fault(OSError(f"no {PASSWORD} here"))
-    assert fault is not None and fault.detail == "no … here"
-    cache.close()
-
-
-NAMES = {
-    "postgresql://": "postgresql:///",
-    "postgres://box": "postgresql://box/",
-    "postgresql://me:pw@box/crag": "postgresql://box/crag",
-    "postgresql://me:p%40w@box:5433/crag?sslmode=require": "postgresql://box:5433/crag",
-    "postgresql://me@[::1]:5433/crag": "postgresql://[::1]:5433/crag",
-    "postgresql:///crag?host=/run/postgresql&password=pw": "postgresql:///crag",
-}
-
-
-@pytest.mark.parametrize(("url", "name"), NAMES.items(), ids=NAMES)
-def test_name_is_the_address_alone(url: str, name: str) -> None:
-    assert TableCache(url, HOUR).name == name
-
-
-BAD = [
-    *("postgresql://me:secret@box:port/crag", "postgresql://me:sec@ret@box/crag", "postgresql://me:12@sec/ret@box"),
-    *("postgresql://me:secret@box/crag?colour=red", "postgresql://me:secret\udc80@box/crag", "postgresql:secret"),
-    *("postgresql://me:secret@box/crag/extra", "http://me:secret@box"),
-]
-
-
-@pytest.mark.parametrize("url", BAD, ids=ascii)
-def test_url_that_cannot_be_read_is_refused_and_not_shown(url: str) -> None:
-    with pytest.raises(BadRecord, match="expected postgresql://") as refused:
-        TableCache(url, HOUR)
-    shown = "".join(traceback.format_exception_only(refused.value))
-    assert "sec" not in shown and refused.value.__suppress_context__
-
-
-# --- threads --------------------------------------------------------------------------------------------------------
-
-
-def test_many_threads_lose_nothing(place: Path | str) -> None:
-    cache = TableCache(place, HOUR)
-
-    def put_and_get(number: int) -> Grade:
-        cache.put_many({key(number): grade(reason=str(number))})
-        return cache.get_many([key(number)])[key(number)]
-
-    with ThreadPoolExecutor(8) as threads:
-        grades = list(threads.map(put_and_get, range(120)))
-    assert [one.reason for one in grades] == [str(number) for number in range(120)]
-    assert len(cache.get_many([key(number) for number in range(120)])) == 120
-    assert cache.problem == ""
-    cache.close()

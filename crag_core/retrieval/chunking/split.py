@@ -64,11 +64,13 @@ USUAL = Cut()
 
 @dataclass(frozen=True)
 class Chunk:
-    """`page` is None in formats without pages; `section` is the headings above it, else the title of the document."""
+    """`start` is its offset in the text of its page; `page` is None in formats without pages; `section` is the headings
+    above it, else the title of the document."""
 
     text: str
     page: int | None = None
     section: str = ""
+    start: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,10 @@ def cut_pages(pages: Sequence[Page], name: str, cut: Cut = USUAL) -> Iterator[Ch
         text = storable(page.text)
         pieces = split_text(text, cut.size, counted)
         if not is_headed:
-            yield from (Chunk(piece, page.number, title) for _, piece in pieces)
+            yield from (Chunk(piece, page.number, title, start) for start, piece in pieces)
             continue
-        for piece, section in find_sections(text, pieces):
-            yield Chunk(piece, page.number, section or title)
+        for start, piece, section in find_sections(text, pieces):
+            yield Chunk(piece, page.number, section or title, start)
 
 
 def title_of(text: str, is_headed: bool = True) -> str:
@@ -203,8 +205,8 @@ def _label(document: Document, chunk: Chunk, ordinal: int) -> dict[str, str | in
     }
 
 
-def find_sections(text: str, pieces: Iterable[tuple[int, str]]) -> Iterator[tuple[str, str]]:
-    """Each piece with the headings above its start, outermost first; "" above the first heading.
+def find_sections(text: str, pieces: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
+    """Each piece with its offset and the headings above its start, outermost first; "" above the first heading.
 
     `text` is Markdown; `pieces` are parts of it with their offsets.
     """
@@ -215,7 +217,7 @@ def find_sections(text: str, pieces: Iterable[tuple[int, str]]) -> Iterator[tupl
         opening = _HEADINGS.match(piece)
         begun = at + (opening.end() if opening else 0)
         index = bisect_right(starts, max(begun - 1, at))
-        yield piece, places[index - 1][1] if index else ""
+        yield at, piece, places[index - 1][1] if index else ""
 
 
 def _headings(text: str) -> Iterator[tuple[int, str]]:

@@ -25,7 +25,7 @@ CREATE TABLE originals (document INTEGER PRIMARY KEY, content BLOB NOT NULL);
 _PASSAGES = """
 CREATE TABLE passages_{0} (
   number INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL, ordinal INTEGER NOT NULL, page INTEGER,
-  section TEXT NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL);
+  section TEXT NOT NULL, start INTEGER NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL);
 CREATE UNIQUE INDEX passages_{0}_of ON passages_{0} (document, ordinal);
 CREATE VIRTUAL TABLE words_{0} USING fts5 (
   text, tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co M*'");
@@ -46,6 +46,25 @@ class IndexFile(sqlite_file.Tables):
         with super().writing() as database:
             yield database
             database.execute("UPDATE state SET value = value + 1 WHERE name = 'generation'")
+
+    def upgrade(self) -> None:
+        """An earlier version did not record where chunks start in their pages."""
+        with self.reading() as database:
+            old = (
+                [version for version in versions_in(database) if not _has_starts(database, version)] if database else []
+            )
+        if old:
+            with self.writing() as database:
+                for version in old:
+                    database.execute(f"ALTER TABLE passages_{version} ADD COLUMN start INTEGER NOT NULL DEFAULT -1")
+
+
+def versions_in(database: sqlite3.Connection) -> list[int]:
+    return [row[0] for row in database.execute("SELECT id FROM versions")]
+
+
+def _has_starts(database: sqlite3.Connection, version: int) -> bool:
+    return any(row[1] == "start" for row in database.execute(f"PRAGMA table_info(passages_{version})"))
 
 
 def generation(database: sqlite3.Connection) -> int:

@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from crag_core.base.documents import Document, IndexVersion, Recipe, Stage, State
 from crag_core.base.errors import StoreUnavailable
 from crag_core.base.types.passages import Passage
+from crag_core.retrieval.chunking.join import Piece
 from crag_core.retrieval.chunking.split import Chunk
-from crag_core.retrieval.index.index_file import IndexFile, drop_passages, make_passages
+from crag_core.retrieval.index.index_file import IndexFile, drop_passages, make_passages, versions_in
 from crag_core.retrieval.index.keywords import spaced
-from crag_core.retrieval.index.search import passages_of
+from crag_core.retrieval.index.search import passages_of, pieces_of
 from crag_core.retrieval.index.workers import is_alive
 
 Embedded = Sequence[tuple[Chunk, "array[float]"]]
@@ -178,11 +179,17 @@ class IndexWriter:
                 return None
             return _content(database, document_id)
 
-    def passages(self, document_id: str) -> tuple[IndexVersion, list[Passage]]:
-        """Of one document in reading order, with the version that has them."""
+    def passages(self, document_id: str) -> list[Passage]:
+        """Of one document in reading order."""
         with self.file.reading() as database:
             current = self.current(database)
-            return current, passages_of(database, current.id, document_id) if database and current.id else []
+            return passages_of(database, current.id, document_id) if database and current.id else []
+
+    def pieces(self, document_id: str) -> list[Piece]:
+        """The texts of its passages and their places."""
+        with self.file.reading() as database:
+            current = self.current(database)
+            return pieces_of(database, current.id, document_id) if database and current.id else []
 
     def remove(self, ids: Iterable[str]) -> set[str]:
         """Take documents out, whole ones and others; the ids of those that were there."""
@@ -343,16 +350,13 @@ def _replaced_by(database: sqlite3.Connection, row: Document) -> list[Document]:
     return [one for one in found if one.is_whole or one.state == State.REFUSED]
 
 
-def _versions(database: sqlite3.Connection) -> list[int]:
-    return [row[0] for row in database.execute("SELECT id FROM versions")]
-
-
 def _add(database: sqlite3.Connection, version: int, document_id: str, embedded: Embedded, start: int) -> None:
     (number,) = database.execute("SELECT number FROM documents WHERE id = ?", (document_id,)).fetchone()
     for ordinal, (chunk, vector) in enumerate(embedded[start:], start):
         added = database.execute(
-            f"INSERT INTO passages_{version} VALUES (NULL, ?, ?, ?, ?, ?, ?)",
-            (number, ordinal, chunk.page, chunk.section, chunk.text, vector.tobytes()),
+            f"INSERT INTO passages_{version} (document, ordinal, page, section, start, text, vector)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (number, ordinal, chunk.page, chunk.section, chunk.start, chunk.text, vector.tobytes()),
         )
         database.execute(
             f"INSERT INTO words_{version} (rowid, text) VALUES (?, ?)", (added.lastrowid, spaced(chunk.text))
@@ -360,7 +364,7 @@ def _add(database: sqlite3.Connection, version: int, document_id: str, embedded:
 
 
 def _drop_passages_of(database: sqlite3.Connection, ids: Collection[str]) -> None:
-    for version in _versions(database):
+    for version in versions_in(database):
         for one in ids:
             database.execute(
                 f"DELETE FROM passages_{version} WHERE document = (SELECT number FROM documents WHERE id = ?)", (one,)

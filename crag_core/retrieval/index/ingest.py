@@ -22,7 +22,7 @@ from crag_core.base.documents import (
 from crag_core.base.errors import DocumentRefused, Stopped, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.retrieval.chunking.join import join_pages
-from crag_core.retrieval.chunking.split import Chunks, Cut, Tokenize, cut_document
+from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
 from crag_core.retrieval.index.index_writer import (
     EARLIER,
     Embedded,
@@ -193,7 +193,8 @@ class Preparer:
 
     def __init__(self, version: IndexVersion, embedder: Embedder, read: Read, cancel: Cancel) -> None:
         self.version = version
-        self.cut = cut_of(version, embedder)
+        # In the embedding model's own tokens, where it offers them, so that no passage is longer than it reads.
+        self.cut = Cut(version.tokens, version.overlap, getattr(embedder, "tokenize", None))
         self._embedder = embedder
         self._read = read
         self._cancel = cancel
@@ -237,12 +238,6 @@ def divide(passages: int, first: int) -> Iterator[tuple[int, int]]:
         start += size
         size = max(first, start // 2)
     yield start, passages
-
-
-def cut_of(version: IndexVersion, embedder: Embedder) -> Cut:
-    """In the embedding model's own tokens, where it offers them, so that no passage is longer than it reads."""
-    tokenize: Tokenize | None = getattr(embedder, "tokenize", None)
-    return Cut(version.tokens, version.overlap, tokenize)
 
 
 def _find_tokenizer(embedder: Embedder) -> str:
@@ -306,6 +301,5 @@ class Rebuilder:
 
     def _kept(self, preparer: Preparer, row: Document) -> Chunks:
         """From the text of the present passages."""
-        current, passages = self._writer.passages(row.id)
-        pages = [Page(text, number) for number, text in join_pages(passages, self._new_preparer(current).cut)]
+        pages = [Page(text, number) for number, text in join_pages(self._writer.pieces(row.id))]
         return cut_document(pages, row.name, preparer.cut)

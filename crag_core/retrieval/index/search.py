@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from crag_core.base.types.passages import Passage
+from crag_core.retrieval.chunking.join import Piece
 from crag_core.retrieval.index.index_file import generation
 from crag_core.retrieval.index.keywords import query, words_of
 
@@ -174,6 +175,15 @@ def passages_of(database: sqlite3.Connection, version: int, document_id: str) ->
         f"{_PASSAGE} WHERE d.id = ? ORDER BY p.ordinal".format(f"passages_{version}"), (document_id,)
     )
     return [to_passage(row) for row in rows]
+
+
+def pieces_of(database: sqlite3.Connection, version: int, document_id: str) -> list[Piece]:
+    found = database.execute(
+        f"SELECT page, start, text FROM passages_{version}"
+        " WHERE document = (SELECT number FROM documents WHERE id = ?) ORDER BY ordinal",
+        (document_id,),
+    )
+    return [Piece(*row) for row in found]
 
 
 def to_passage(row: tuple[str, str, int, int | None, str, str, bytes]) -> Passage:

@@ -26,7 +26,7 @@ from crag_core.base.documents import (
 from crag_core.base.errors import DocumentMissing, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.types.passages import Passage
-from crag_core.retrieval.chunking.join import Surroundings, join_passages, surround
+from crag_core.retrieval.chunking.join import Surroundings, join_pieces, surround
 from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
 from crag_core.retrieval.index import earlier_index
 from crag_core.retrieval.index.index_file import IndexFile, generation
@@ -38,7 +38,7 @@ from crag_core.retrieval.index.index_writer import (
     now,
     rows_where,
 )
-from crag_core.retrieval.index.ingest import Indexer, Preparer, Read, Rebuilder, cut_of
+from crag_core.retrieval.index.ingest import Indexer, Preparer, Read, Rebuilder
 from crag_core.retrieval.index.search import Hit, Searcher
 from crag_core.retrieval.readers import read_document
 from crag_core.retrieval.upload import Given
@@ -183,6 +183,7 @@ class PassageStore:
         Their files are kept in this index first; what is stopped or killed is continued by the next call. The earlier
         index is deleted afterwards, but for the files of documents that cannot be read any more.
         """
+        self._file.upgrade()
         self._register_earlier()
         if not earlier_index.is_there(self._earlier) and not self._waiting_earlier():
             return ()
@@ -243,16 +244,15 @@ class PassageStore:
 
     def passages_of(self, document_id: str) -> tuple[Passage, ...]:
         """In reading order; empty for a document that is not there."""
-        return tuple(self._writer.passages(document_id)[1]) if _ID.fullmatch(document_id) else ()
+        return tuple(self._writer.passages(document_id)) if _ID.fullmatch(document_id) else ()
 
     def read_document(self, document_id: str) -> str | None:
         """The whole text as it was read from the file, but for white space; None for a document that is not there."""
-        passages = self.passages_of(document_id)
-        return join_passages(passages, cut_of(self.index_version, self.embedder)) if passages else None
+        return join_pieces(self._writer.pieces(document_id)) or None
 
     def surround(self, passage: Passage) -> Surroundings | None:
         """The text around a passage in its document; None where it does not stand there, or not any more."""
-        return surround(passage, self.passages_of(passage.document_id), cut_of(self.index_version, self.embedder))
+        return surround(passage, self._writer.pieces(passage.document_id))
 
     def read_original(self, document_id: str) -> bytes:
         """The file as it was indexed; raises `DocumentMissing` where it is not, or not any more."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import lru_cache
 
 from crag_core.base.errors import DocumentRefused
@@ -18,7 +17,7 @@ Span = tuple[int, int, bool]
 
 # Far more than people print, and few enough for the header of a reply and for a browser.
 _MOST_BOXES = 10_000
-# A run of so many letters that occurs once in both texts is the same place.
+# A run of so many letters in both texts is the same place.
 _TELLING = 10
 
 
@@ -117,8 +116,8 @@ def letters_of(pieces: Iterable[str]) -> Letters:
 def align(wanted: str, there: str) -> list[int | None]:
     """For each letter of `wanted` its place in `there`; None where it is unknown.
 
-    Usually one contains the other, and the first match is taken. Otherwise runs of ten letters that occur once in both,
-    in the same order, are aligned, and then equal letters beside them.
+    Usually one contains the other, and the first match is taken. Otherwise the same runs of ten letters are aligned, in
+    the same order; those that occur often in a long text are left out.
     """
     found: list[int | None] = [None] * len(wanted)
     if not wanted or not there:
@@ -128,50 +127,14 @@ def align(wanted: str, there: str) -> list[int | None]:
     if (at := wanted.find(there)) >= 0:
         found[at : at + len(there)] = range(len(there))
         return found
+    mine, theirs = ([text[at : at + _TELLING] for at in range(len(text) - _TELLING + 1)] for text in (wanted, there))
     free = 0
-    for left, right in _in_order(_pins(wanted, there)):
-        if found[left] is None and right >= free:
-            free = _join(wanted, there, found, left, right, free)
+    for left, right, runs in SequenceMatcher(None, mine, theirs).get_matching_blocks():
+        for step in range(runs + _TELLING - 1 if runs else 0):
+            if right + step >= free:
+                found[left + step] = right + step
+                free = right + step + 1
     return found
-
-
-def _pins(wanted: str, there: str) -> list[tuple[int, int]]:
-    mine, theirs = _once(wanted), _once(there)
-    return sorted((mine[run], theirs[run]) for run in mine.keys() & theirs.keys())
-
-
-def _once(text: str) -> dict[str, int]:
-    runs = [text[at : at + _TELLING] for at in range(len(text) - _TELLING + 1)]
-    counts = Counter(runs)
-    return {run: at for at, run in enumerate(runs) if counts[run] == 1}
-
-
-def _in_order(pins: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest increasing subsequence: pins are sorted by their first places, here the second ones grow too."""
-    ends: list[int] = []  # the smallest second place at the end of a subsequence of this length
-    chosen: list[int] = []
-    before: list[int | None] = []
-    for at, (_, place) in enumerate(pins):
-        length = bisect_left(ends, place)
-        before.append(chosen[length - 1] if length else None)
-        ends[length:] = [place] if length == len(ends) else [place, *ends[length + 1 :]]
-        chosen[length : length + 1] = [at]
-    kept = []
-    last = chosen[-1] if chosen else None
-    while last is not None:
-        kept.append(pins[last])
-        last = before[last]
-    return kept[::-1]
-
-
-def _join(wanted: str, there: str, found: list[int | None], left: int, right: int, free: int) -> int:
-    """Align equal letters around a pin; places before `free` are taken. Returns the next free place."""
-    while left > 0 and right > free and found[left - 1] is None and wanted[left - 1] == there[right - 1]:
-        left, right = left - 1, right - 1
-    while left < len(wanted) and right < len(there) and wanted[left] == there[right]:
-        found[left] = right
-        left, right = left + 1, right + 1
-    return right
 
 
 @lru_cache(maxsize=1 << 16)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers.file_kind import MEDIA_TYPES, check_kind, refuse_extension
-from crag_core.retrieval.readers.library import read_by_library, read_epub
+from crag_core.retrieval.readers.file_kind import LIBRARY, check_kind, refuse_extension
+from crag_core.retrieval.readers.library import read_by_library
 from crag_core.retrieval.readers.mail import read_mail
 from crag_core.retrieval.readers.page import MAX_BYTES, Page, format_size, say_left_out
 from crag_core.retrieval.readers.pdf import read_pdf
@@ -30,10 +30,9 @@ def read_eml(content: bytes, name: str) -> tuple[Page, ...]:
 
 
 READERS: dict[str, Reader] = {
-    **dict.fromkeys(MEDIA_TYPES, read_by_library),
+    **dict.fromkeys(LIBRARY, read_by_library),
     ".csv": read_csv,
     ".eml": read_eml,
-    ".epub": read_epub,
     ".markdown": read_markdown,
     ".md": read_markdown,
     ".pdf": read_pdf,

@@ -29,83 +29,19 @@ _SLIDES = "a PowerPoint presentation (.pptx)"
 _WORKBOOK = "an Excel workbook (.xlsx)"
 _TEXTS = (".csv", ".markdown", ".md", ".tsv", ".txt")
 # Marked-up text and data, in any encoding.
-_MARKUP = {
-    ".adoc": "text/asciidoc",
-    ".asciidoc": "text/asciidoc",
-    ".bib": "application/x-bibtex",
-    ".commonmark": "text/x-commonmark",
-    ".dbk": "application/docbook+xml",
-    ".djot": "text/x-djot",
-    ".docbook": "application/docbook+xml",
-    ".enw": "application/x-endnote+xml",
-    ".fb2": "application/x-fictionbook+xml",
-    ".geojson": "application/json",
-    ".htm": "text/html",
-    ".html": "text/html",
-    ".ipynb": "application/x-ipynb+json",
-    ".jats": "application/x-jats+xml",
-    ".json": "application/json",
-    ".jsonl": "application/x-ndjson",
-    ".kml": "application/vnd.google-earth.kml+xml",
-    ".latex": "application/x-latex",
-    ".mdx": "text/mdx",
-    ".nbib": "application/x-pubmed",
-    ".ndjson": "application/x-ndjson",
-    ".nxml": "application/x-jats+xml",
-    ".opml": "application/xml+opml",
-    ".org": "text/org",
-    ".qmd": "text/x-quarto",
-    ".ris": "application/x-research-info-systems",
-    ".rmd": "text/x-r-markdown",
-    ".rst": "text/prs.fallenstein.rst",
-    ".tex": "application/x-latex",
-    ".toml": "application/toml",
-    ".typ": "text/vnd.typst",
-    ".vtt": "text/vtt",
-    ".xhtml": "text/html",
-    ".xml": "application/xml",
-    ".yaml": "application/yaml",
-    ".yml": "application/yaml",
-}
-_OPENXML = "application/vnd.openxmlformats-officedocument"
-MEDIA_TYPES = {
-    **_MARKUP,
-    ".dbf": "application/vnd.dbf",
-    ".doc": "application/msword",
-    ".docm": "application/vnd.ms-word.document.macroEnabled.12",
-    ".docx": f"{_OPENXML}.wordprocessingml.document",
-    ".dot": "application/msword",
-    ".dotm": "application/vnd.ms-word.template.macroEnabled.12",
-    ".dotx": f"{_OPENXML}.wordprocessingml.template",
-    ".epub": "application/epub+zip",
-    ".hwp": "application/x-hwp",
-    ".hwpx": "application/haansofthwpx",
-    ".key": "application/x-iwork-keynote-sffkey",
-    ".msg": "application/vnd.ms-outlook",
-    ".numbers": "application/x-iwork-numbers-sffnumbers",
-    ".odp": "application/vnd.oasis.opendocument.presentation",
-    ".ods": "application/vnd.oasis.opendocument.spreadsheet",
-    ".odt": "application/vnd.oasis.opendocument.text",
-    ".pages": "application/x-iwork-pages-sffpages",
-    ".pot": "application/vnd.ms-powerpoint",
-    ".potm": "application/vnd.ms-powerpoint.template.macroEnabled.12",
-    ".potx": f"{_OPENXML}.presentationml.template",
-    ".pps": "application/vnd.ms-powerpoint",
-    ".ppsx": f"{_OPENXML}.presentationml.slideshow",
-    ".ppt": "application/vnd.ms-powerpoint",
-    ".pptm": "application/vnd.ms-powerpoint.presentation.macroEnabled.12",
-    ".pptx": f"{_OPENXML}.presentationml.presentation",
-    ".rtf": "application/rtf",
-    ".wpd": "application/vnd.wordperfect",
-    ".xls": "application/vnd.ms-excel",
-    ".xlsb": "application/vnd.ms-excel.sheet.binary.macroEnabled.12",
-    ".xlsm": "application/vnd.ms-excel.sheet.macroEnabled.12",
-    ".xlsx": f"{_OPENXML}.spreadsheetml.sheet",
-    ".xlt": "application/vnd.ms-excel",
-    ".xltm": "application/vnd.ms-excel.template.macroEnabled.12",
-    ".xltx": f"{_OPENXML}.spreadsheetml.template",
-}
-"""Of the formats that the library reads, by extension."""
+_MARKUP = re.findall(
+    r"\S+",
+    ".adoc .asciidoc .bib .commonmark .dbk .djot .docbook .enw .fb2 .geojson .htm .html .ipynb .jats .json .jsonl "
+    ".kml .latex .mdx .nbib .ndjson .nxml .opml .org .qmd .ris .rmd .rst .tex .toml .typ .vtt .xhtml .xml .yaml "
+    ".yml",
+)
+_DOCUMENTS = re.findall(
+    r"\S+",
+    ".dbf .doc .docm .docx .dot .dotm .dotx .epub .hwp .hwpx .key .msg .numbers .odp .ods .odt .pages .pot .potm "
+    ".potx .pps .ppsx .ppt .pptm .pptx .rtf .wpd .xls .xlsb .xlsm .xlsx .xlt .xltm .xltx",
+)
+LIBRARY = (*_MARKUP, *_DOCUMENTS)
+"""The formats that the library reads, by extension."""
 EXPECTED = {
     **dict.fromkeys((*_TEXTS, *_MARKUP), "text"),
     **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), _WORD),
@@ -242,6 +178,11 @@ def check_kind(content: bytes, extension: str, name: str) -> None:
     else:
         hint = f"Download or export the file again, or rename it if it is not meant to be {extension}."
     raise DocumentRefused(f"{name}: expected {expected}, found {found}.", hint=hint)
+
+
+def usual_extension(content: bytes) -> str:
+    """For a file without a name; ".txt" for every text."""
+    return _EXTENSIONS.get(detect_kind(content), ".txt")
 
 
 def refuse_extension(name: str, extension: str, known: Iterable[str]) -> DocumentRefused:

@@ -8,47 +8,17 @@ from typing import Any
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
 
-_DROPPED = [
-    *("head", "script", "style", "noscript", "template", "nav", "footer", "svg", "math", "iframe", "object", "canvas"),
-    *("audio", "video", "select", "datalist", "input", "textarea"),
-]
+_DROPPED = re.findall(
+    r"\S+",
+    "head script style noscript template nav footer svg math iframe object canvas audio video select datalist "
+    "input textarea",
+)
 # Their text stays; what they mean is not in the text.
-_UNWRAPPED = [
-    *(
-        "button",
-        "a",
-        "abbr",
-        "b",
-        "big",
-        "bdi",
-        "bdo",
-        "cite",
-        "code",
-        "del",
-        "em",
-        "font",
-        "i",
-        "ins",
-    ),
-    *(
-        "kbd",
-        "label",
-        "mark",
-        "q",
-        "s",
-        "samp",
-        "small",
-        "span",
-        "strike",
-        "strong",
-        "sub",
-        "sup",
-        "time",
-        "tt",
-        "u",
-        "var",
-    ),
-]
+_UNWRAPPED = re.findall(
+    r"\S+",
+    "button a abbr b big bdi bdo cite code del em font i ins kbd label mark q s samp small span strike strong sub "
+    "sup time tt u var",
+)
 _CHARSET = re.compile(rb"""(?:<meta[^>]+charset|<\?xml[^>]+encoding)\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _SHOWN_LATER = ("tabpanel", "region")

@@ -5,40 +5,39 @@ Nothing is fetched, recognised in pictures or written to a cache; the bytes go i
 
 from __future__ import annotations
 
-import posixpath
 import re
 import struct
 from collections.abc import Iterator
+from functools import cache
 from pathlib import PurePath
 from typing import Any
-from urllib.parse import unquote
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
-from crag_core.retrieval.readers.file_kind import EXPECTED, MEDIA_TYPES
+from crag_core.retrieval.readers.file_kind import EXPECTED
 from crag_core.retrieval.readers.html import prepare_html
-from crag_core.retrieval.readers.markdown_text import join_blocks, normalise_text
-from crag_core.retrieval.readers.office import prepare_open, prepare_slides, prepare_word, prepare_workbook
+from crag_core.retrieval.readers.office import prepare_open, prepare_slides, prepare_word
 from crag_core.retrieval.readers.packages import Package, check_entities
 from crag_core.retrieval.readers.page import (
     MAX_CELLS,
     MAX_MEMBERS,
     MAX_PAGES,
-    MAX_PARTS,
     MAX_UNPACKED,
     Page,
-    check_count,
 )
 from crag_core.retrieval.readers.tables import show_markdown_tables
+from crag_core.retrieval.readers.text import normalise_text
+from crag_core.retrieval.readers.workbook import read_workbook
 
 _PREPARE = {
     **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), prepare_word),
     **dict.fromkeys((".pptx", ".pptm", ".potx", ".potm", ".ppsx"), prepare_slides),
-    **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xltm"), prepare_workbook),
     **dict.fromkeys((".odt", ".ods", ".odp"), prepare_open),
 }
-_HTML = "text/html"
-_CHAPTERS = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document")
+_WORKBOOKS = (".xlsx", ".xlsm", ".xltx", ".xltm")
+_HTML = (".htm", ".html", ".xhtml")
+# What the library calls otherwise, and then reads less of.
+_READ_AS_TYPE = {".geojson": "application/json", ".xhtml": "text/html"}
 # Obfuscation of fonts, which does not concern the text.
 _FONTS_ONLY = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 _LINK = re.compile(
@@ -49,34 +48,49 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 def read_by_library(content: bytes, name: str) -> tuple[Page, ...]:
-    """The pages of a document whose extension is in `MEDIA_TYPES`; raises `DocumentRefused`."""
+    """The pages of a document whose extension is in `LIBRARY`; raises `DocumentRefused`."""
     extension = PurePath(name).suffix.lower()
     left_out: list[str] = []
     title = ""
     if content.startswith(b"PK"):
         package = Package(content, name, EXPECTED.get(extension, f"a {extension} file"))
         package.check_xml()
-        if extension in _PREPARE:
+        if extension == ".epub":
+            _refuse_locked(package)
+        elif extension in _WORKBOOKS:
+            return package.parsed(read_workbook)
+        elif extension in _PREPARE:
             changed, left_out = package.parsed(_PREPARE[extension])
             content = package.replaced(changed)
-    elif MEDIA_TYPES[extension] == _HTML:
+    elif extension in _HTML:
         title, content = _prepare_page(content, name)
     elif extension == ".rtf":
         content = _prepare_rich(content)
     elif not content.startswith(b"\xd0\xcf\x11\xe0") and b"\x00" not in content[:4096]:
         check_entities(content, name)
         content = decode_text(content).encode("utf-8", "ignore")
-    document = _extract(content, name, MEDIA_TYPES[extension])
+    document = _extract(content, name)
+    if extension == ".epub":
+        title = " ".join((document.metadata.title or "").split())
     pages = [*_split_pages(document, extension, title)]
     if left_out:
         pages.append(Page("", None, ", ".join(left_out)))
     return tuple(pages)
 
 
+def _refuse_locked(package: Package) -> None:
+    if "META-INF/encryption.xml" not in package.names:
+        return
+    for data in package.parse("META-INF/encryption.xml").iter("{*}EncryptedData"):
+        methods = [method.get("Algorithm", "") for method in data.iterchildren("{*}EncryptionMethod")]
+        if not methods or any(method not in _FONTS_ONLY for method in methods):
+            raise package.locked("a book with copy protection (DRM), and its text is encrypted")
+
+
 def html_to_text(content: bytes, name: str, declared: str = "") -> tuple[str, str]:
     """The title of an HTML page and the text of its body."""
     title, prepared = _prepare_page(content, name, declared)
-    return title, show_markdown(_extract(prepared, "page.html", _HTML).content)
+    return title, show_markdown(_extract(prepared, "page.html").content)
 
 
 def _prepare_page(content: bytes, name: str, declared: str = "") -> tuple[str, bytes]:
@@ -87,25 +101,16 @@ def _prepare_page(content: bytes, name: str, declared: str = "") -> tuple[str, b
 
 
 def _prepare_rich(content: bytes) -> bytes:
-    """RTF without what is not read: pictures, deleted text, headers, the marks of bold; what stands behind it leaves.
+    """RTF without what is not read: deleted text, headers, the marks of bold; what stands behind its end leaves.
 
-    Letters become UTF-8 where the library would lose them: of two bytes, of two code units, and without an escape.
+    Letters become UTF-8 where the library would lose them: of two code units, and without an escape.
     """
-    pieces, at = [], 0
-    for binary in re.finditer(rb"\\bin(\d{1,9}) ?", content):
-        if binary.start() >= at:
-            pieces.append(content[at : binary.start()])
-            at = binary.end() + int(binary[1])
-    content = b"".join([*pieces, content[at:]])
-    codepage = re.search(rb"\\ansicpg(\d{3,5})\b", content[:4096])
-    name = f"cp{codepage[1].decode()}" if codepage else "cp1252"
+    if rb"\bin" in content:  # its braces count for nothing
+        return content
     try:
         content.decode()
     except UnicodeDecodeError:
         content = re.sub(rb"[\x80-\xff]", lambda found: b"\\'%02x" % found[0][0], content)
-    if name in ("cp932", "cp936", "cp949", "cp950"):
-        content = _TWO_BYTES.sub(lambda found: _decode_pair(found, name), content)
-    content = _TWO_UNITS.sub(_decode_units, content)
     for written, read in _READ_AS:
         content = written.sub(read, content)
     pieces, depth, dropped = [], 0, 0
@@ -121,20 +126,14 @@ def _prepare_rich(content: bytes) -> bytes:
     return b"".join(pieces)
 
 
-def _decode_pair(found: re.Match[bytes], codepage: str) -> bytes:
-    pair = bytes.fromhex(found[1].decode()) + (bytes.fromhex(found[2].decode()) if found[2] else found[3])
-    return pair.decode(codepage, "ignore").encode() or found[0]
-
-
 def _decode_units(found: re.Match[bytes]) -> bytes:
     units = b"".join(struct.pack("<H", int(unit) & 0xFFFF) for unit in found.groups())
     return units.decode("utf-16-le", "ignore").encode()
 
 
 _UNREAD = re.compile(rb"\s*(?:\\(?!par)[a-z]+-?\d* ?)*?\\(?:deleted|header[lrf]?|footer[lrf]?|shprslt)(?![a-z0-9])")
-_TWO_BYTES = re.compile(rb"\\'([89a-fA-F][0-9a-fA-F])(?:\\'([0-9a-fA-F]{2})|([@-Z^-z]))")
-_TWO_UNITS = re.compile(rb"\\u(-?\d+)\??\\u(-\d+)\??(?<=.)")
-_READ_AS = [
+_READ_AS: list[tuple[re.Pattern[bytes], Any]] = [
+    (re.compile(rb"\\u(-?\d+)\??\\u(-\d+)\??(?<=.)"), _decode_units),
     (re.compile(rb"\\(?:b|i|ul|strike|listtext|pntext)\d?(?![a-z0-9*-])(?: |\r?\n)?"), rb""),
     (re.compile(rb"\\(?:page|sect|column)(?![a-z0-9])"), rb"\\par"),
     (re.compile(rb"(?<!\\)\\~"), rb" "),
@@ -142,7 +141,15 @@ _READ_AS = [
 ]
 
 
-def _extract(content: bytes, name: str, media_type: str) -> Any:
+@cache
+def _media_types() -> dict[str, str]:
+    import xberg
+
+    known = {f".{one.extension.lstrip('.')}": one.mime_type for one in xberg.list_supported_formats()}
+    return known | _READ_AS_TYPE
+
+
+def _extract(content: bytes, name: str) -> Any:
     """The first document that the library makes of it; raises `DocumentRefused`."""
     import asyncio
 
@@ -170,7 +177,10 @@ def _extract(content: bytes, name: str, media_type: str) -> Any:
         max_archive_depth=0,
     )
     given = xberg.ExtractInput(
-        kind=xberg.ExtractInputKind.BYTES, bytes=content, mime_type=media_type, filename=PurePath(name).name
+        kind=xberg.ExtractInputKind.BYTES,
+        bytes=content,
+        mime_type=_media_types()[PurePath(name).suffix.lower()],
+        filename=PurePath(name).name,
     )
 
     async def extract() -> Any:
@@ -180,7 +190,7 @@ def _extract(content: bytes, name: str, media_type: str) -> Any:
     try:
         result = asyncio.run(extract())
         problems = [str(getattr(one, "message", one)) for one in result.errors]
-    except xberg.XbergError as error:
+    except (xberg.XbergError, RuntimeError) as error:
         result, problems, fault = None, [str(error)], error
     if result is None or not result.results:
         detail = " ".join(" ".join(problems).split())
@@ -231,71 +241,3 @@ def _show_plain(text: str) -> str:
     text = re.sub(r"\[\^([^\]\n]+)\]", lambda found: f"[{found[1]}]" if found[1] in notes else "", text)
     text = re.sub(r"(?m)^(?:-{3,}|\* \* \*|#+ *|\\)$\n*", "", text)
     return re.sub(r"(?m)^(?:- )?[\u00b7\u2022-][ \t]+", "- ", _ESCAPE.sub(r"\1", text))
-
-
-# --- books ------------------------------------------------------------------------------------------------------------
-
-
-def read_epub(content: bytes, name: str) -> tuple[Page, ...]:
-    """A page for the title and one for each chapter, without tables of contents."""
-    package = Package(content, name, "an EPUB book (.epub)")
-    _refuse_locked(package)
-    place = _find_contents(package)
-    book = package.parse(place)
-    chapters = _list_chapters(book, posixpath.dirname(place), package)
-    check_count(name, len(chapters), MAX_PARTS, "chapters")
-    # One file may stand several times in the order, but is read once.
-    pages = [Page(html_to_text(package.read(chapter), chapter)[1]) for chapter in dict.fromkeys(chapters)]
-    # With a title alone, a book whose chapters are all missing would count as read.
-    return (Page(_show_title(book)), *pages) if any(page.text.strip() for page in pages) else ()
-
-
-def _refuse_locked(package: Package) -> None:
-    if "META-INF/encryption.xml" not in package.names:
-        return
-    for data in package.parse("META-INF/encryption.xml").iter("{*}EncryptedData"):
-        methods = [method.get("Algorithm", "") for method in data.iterchildren("{*}EncryptionMethod")]
-        if not methods or any(method not in _FONTS_ONLY for method in methods):
-            raise package.locked("a book with copy protection (DRM), and its text is encrypted")
-
-
-def _find_contents(package: Package) -> str:
-    """The path of the package document, which lists the files and their order."""
-    if "META-INF/container.xml" in package.names:
-        for file in package.parse("META-INF/container.xml").iter("{*}rootfile"):
-            path = _resolve(file.get("full-path", ""), "", package)
-            if path:
-                return path
-    for path in package.names:
-        if path.lower().endswith(".opf"):
-            return path
-    raise package.damaged("its list of contents (.opf) is missing")
-
-
-def _list_chapters(book: Any, folder: str, package: Package) -> list[str]:
-    items = {item.get("id"): item for item in book.iter("{*}item")}
-    order = [items[line.get("idref")] for line in book.iter("{*}itemref") if line.get("idref") in items]
-    # A book whose order is missing or empty still has its files in some order.
-    chapters = [_chapter_path(item, folder, package) for item in order or items.values()]
-    return [path for path in chapters if path]
-
-
-def _chapter_path(item: Any, folder: str, package: Package) -> str | None:
-    is_chapter = item.get("media-type", "").lower() in _CHAPTERS and "nav" not in item.get("properties", "").split()
-    return _resolve(item.get("href", ""), folder, package) if is_chapter else None
-
-
-def _resolve(href: str, folder: str, package: Package) -> str | None:
-    """The file that `href` means, or None: paths may be percent-encoded, or differ in case."""
-    path = href.partition("#")[0].replace("\\", "/")
-    meant = [posixpath.normpath(posixpath.join(folder, one)).lstrip("/") for one in (path, unquote(path))]
-    for one in meant:
-        if one in package.names:
-            return one
-    lowered = {name.lower(): name for name in package.names}
-    return next((lowered[one.lower()] for one in meant if one.lower() in lowered), None)
-
-
-def _show_title(book: Any) -> str:
-    title, author = (" ".join(book.findtext(f".//{{*}}{tag}", "").split()) for tag in ("title", "creator"))
-    return normalise_text(join_blocks([title and f"# {title}", author and f"Author: {author}"]))

@@ -12,8 +12,8 @@ from pathlib import PurePosixPath
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.library import html_to_text
-from crag_core.retrieval.readers.markdown_text import join_blocks, join_lines, normalise_text
 from crag_core.retrieval.readers.page import MAX_ATTACHMENTS, MAX_NESTED_MAILS, Page
+from crag_core.retrieval.readers.text import join_blocks, join_lines, normalise_text
 
 ReadAttachment = Callable[[bytes, str], tuple[Page, ...]]
 

@@ -1,23 +1,19 @@
 """Office and OpenDocument files before they become Markdown: hidden parts leave, spanned cells are filled, and what the
-library does not read (headers, charts, formats of numbers) is put where it reads it."""
+library does not read (headers, charts) is put where it reads it."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator
 from copy import deepcopy
-from decimal import ROUND_HALF_UP, Decimal
-from posixpath import normpath
 from typing import Any
 
 from crag_core.retrieval.readers.html import fill_spans
-from crag_core.retrieval.readers.packages import Package, attribute, local
+from crag_core.retrieval.readers.packages import Package, attribute, local, relations
 from crag_core.retrieval.readers.page import MAX_CELLS, MAX_PARTS, check_count
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 Prepared = tuple[dict[str, Any], list[str]]
 """The root elements that changed, by the file they are of, and what was left out, in words."""
@@ -78,8 +74,10 @@ def _fill_word_table(table: Any) -> None:
 
 def _append_margins(package: Package, root: Any, body: Any) -> None:
     """Headers and footers with letters that stand nowhere else, once each, at the end."""
+    from lxml.etree import SubElement
+
     said, end = _text(root), body.find(f"{W}sectPr")
-    related = _relations(package, "word/document.xml")
+    related = relations(package, "word/document.xml")
     used = dict.fromkeys(
         related.get(attribute(one, "id"), "") for one in root.iter(f"{W}headerReference", f"{W}footerReference")
     )
@@ -93,11 +91,7 @@ def _append_margins(package: Package, root: Any, body: Any) -> None:
             ):
                 said += f" {shown}"
                 made = root.makeelement(f"{W}p")
-                piece = made.makeelement(f"{W}t")
-                piece.text = shown
-                run = made.makeelement(f"{W}r")
-                run.append(piece)
-                made.append(run)
+                SubElement(SubElement(made, f"{W}r"), f"{W}t").text = shown
                 body.append(made) if end is None else end.addprevious(made)
 
 
@@ -107,7 +101,7 @@ _FURNITURE = ("dt", "ftr", "sldNum", "hdr")
 
 
 def prepare_slides(package: Package) -> Prepared:
-    related = _relations(package, "ppt/presentation.xml")
+    related = relations(package, "ppt/presentation.xml")
     shown_in_order = package.parse("ppt/presentation.xml").iter("{*}sldId")
     slides = [
         related.get(next((v for k, v in one.attrib.items() if k.startswith(R)), ""), "") for one in shown_in_order
@@ -125,8 +119,10 @@ def prepare_slides(package: Package) -> Prepared:
             for name in ("b", "i", "u", "strike"):
                 looks.attrib.pop(name, None)
         for table in root.iter(f"{A}tbl"):
-            _fill_slide_table(table)
-        related = _relations(package, part)
+            for cell in [one for one in table.iter(f"{A}tc") if one.get("hMerge") or one.get("vMerge")]:
+                _remove(cell)
+            fill_spans([*table.iterchildren(f"{A}tr")], (f"{A}tc",), "gridSpan", "rowSpan")
+        related = relations(package, part)
         for drawing in [*root.iter("{*}chart", "{*}relIds")]:
             target = related.get(attribute(drawing, "dm") or attribute(drawing, "id"), "")
             if target in package.names:
@@ -134,34 +130,6 @@ def prepare_slides(package: Package) -> Prepared:
                 rows = _chart_rows(shown) if local(drawing) == "chart" else _diagram_rows(shown)
                 _put_table(drawing.getparent(), rows)
     return changed, []
-
-
-def _relations(package: Package, part: str) -> dict[str, str]:
-    folder, _, file = part.rpartition("/")
-    place = f"{folder}/_rels/{file}.rels"
-    if place not in package.names:
-        return {}
-    targets = {one.get("Id", ""): one.get("Target", "") for one in package.parse(place)}
-    return {
-        name: target.lstrip("/") if target.startswith("/") else normpath(f"{folder}/{target}")
-        for name, target in targets.items()
-    }
-
-
-def _fill_slide_table(table: Any) -> None:
-    rows = [[*row.iterchildren(f"{A}tc")] for row in table.iterchildren(f"{A}tr")]
-    for top, row in enumerate(rows):
-        for left, cell in enumerate(row):
-            origin = row[left - 1] if cell.get("hMerge") and left else None
-            if cell.get("vMerge") and top and left < len(rows[top - 1]):
-                origin = rows[top - 1][left]
-            if origin is not None:
-                for child in [*cell]:
-                    cell.remove(child)
-                cell.extend(deepcopy(child) for child in origin)
-    for cell in table.iter(f"{A}tc"):
-        for name in ("hMerge", "vMerge", "gridSpan", "rowSpan"):
-            cell.attrib.pop(name, None)
 
 
 def _chart_rows(chart: Any) -> Iterator[list[str]]:
@@ -189,226 +157,17 @@ def _diagram_rows(drawing: Any) -> Iterator[list[str]]:
 
 def _put_table(data: Any, rows: Iterator[list[str]]) -> None:
     """In place of what a frame holds."""
-    table = data.makeelement(f"{A}tbl")
-    table.append(data.makeelement(f"{A}tblPr"))
-    table.append(data.makeelement(f"{A}tblGrid"))
-    for row in rows:
-        line = data.makeelement(f"{A}tr", h="1")
-        for text in row:
-            cell = line.makeelement(f"{A}tc")
-            body = cell.makeelement(f"{A}txBody")
-            run, piece = (body.makeelement(f"{A}{tag}") for tag in ("r", "t"))
-            paragraph = body.makeelement(f"{A}p")
-            piece.text = text
-            run.append(piece)
-            paragraph.append(run)
-            body.append(paragraph)
-            cell.append(body)
-            line.append(cell)
-        table.append(line)
+    from lxml.etree import SubElement
+
     for child in [*data]:
         data.remove(child)
     data.set("uri", "http://schemas.openxmlformats.org/drawingml/2006/table")
-    data.append(table)
-
-
-# --- Excel ------------------------------------------------------------------------------------------------------------
-
-_BUILT_IN = {
-    1: "0",
-    2: "0.00",
-    3: "#,##0",
-    4: "#,##0.00",
-    9: "0%",
-    10: "0.00%",
-    37: "#,##0",
-    38: "#,##0",
-    39: "#,##0.00",
-    40: "#,##0.00",
-}
-_NUMBER_FORMAT = re.compile(r"([0#?][0#?,]*?)(?:\.([0#?]+))?(,*)(?![0#?,])")
-_LARGEST = 10**15
-
-
-def prepare_workbook(package: Package) -> Prepared:
-    """Without hidden sheets, rows and columns: whoever opens the file must be able to find what an answer cites."""
-    book = package.parse("xl/workbook.xml")
-    related = _relations(package, "xl/workbook.xml")
-    sheets = [*book.iter(f"{S}sheet")]
-    check_count(package.name, len(sheets), MAX_PARTS, "sheets")
-    formats = _number_formats(package)
-    changed: dict[str, Any] = {"xl/workbook.xml": book}
-    left_out: list[str] = []
-    cells = 0
-    for sheet in sheets:
-        name = sheet.get("name", "")
-        target = related.get(attribute(sheet, "id"), "")
-        if sheet.get("state", "visible") != "visible":
-            _remove(sheet)
-            left_out.append(f"hidden sheet {name}")
-            continue
-        if target not in package.names:
-            continue
-        root = changed[target] = package.parse(target)
-        hidden = _remove_hidden(root)
-        left_out += [f"{what} on sheet {name}" for what in hidden]
-        cells += _show_cells(root, formats)
-        check_count(package.name, cells, MAX_CELLS, "cells")
-    return changed, left_out
-
-
-def _number_formats(package: Package) -> list[str]:
-    """The code of each cell style."""
-    if "xl/styles.xml" not in package.names:
-        return []
-    styles = package.parse("xl/styles.xml")
-    own = {one.get("numFmtId"): one.get("formatCode", "") for one in styles.iter(f"{S}numFmt")}
-    used = [one.get("numFmtId", "0") for group in styles.iter(f"{S}cellXfs") for one in group.iter(f"{S}xf")]
-    return [own.get(one) or _BUILT_IN.get(int("0" + one) if one.isdigit() else 0, "") for one in used]
-
-
-def _remove_hidden(root: Any) -> list[str]:
-    said = []
-    rows = [row for row in root.iter(f"{S}row") if row.get("hidden") in ("1", "true")]
+    table = SubElement(data, f"{A}tbl")
     for row in rows:
-        _remove(row)
-    if rows:
-        _close_gaps(root, [int(row.get("r", "0")) for row in rows])
-    columns = [
-        (int(one.get("min", "1")), min(int(one.get("max", "1")), 16384))
-        for one in root.iter(f"{S}col")
-        if one.get("hidden") in ("1", "true")
-    ]
-    found = 0
-    if columns:
-        for cell in [*root.iter(f"{S}c")]:
-            at = _column(cell.get("r", "A1"))
-            if any(first <= at <= last for first, last in columns):
-                found += 1
-                _remove(cell)
-    if rows:
-        said.append(f"{len(rows)} hidden row{'s' * (len(rows) > 1)}")
-    if found:
-        wide = sum(last - first + 1 for first, last in columns)
-        said.append(f"{wide} hidden column{'s' * (wide > 1)}")
-    return said
-
-
-def _close_gaps(root: Any, gone: list[int]) -> None:
-    """An empty row would end the table there."""
-    for row in root.iter(f"{S}row"):
-        number = int(row.get("r", "0"))
-        new = str(number - bisect_left(gone, number))
-        row.set("r", new)
-        for cell in row:
-            cell.set("r", re.sub(r"\d+", new, cell.get("r", "A1")))
-    for merged in root.iter(f"{S}mergeCell"):
-        ref = merged.get("ref", "")
-        merged.set("ref", re.sub(r"\d+", lambda found: str(int(found[0]) - bisect_left(gone, int(found[0]))), ref))
-
-
-def _show_cells(root: Any, formats: list[str]) -> int:
-    """Numbers as the cell shows them, formulas that were never calculated, and merged cells; how many cells."""
-    by_place: dict[str, Any] = {}
-    for cell in root.iter(f"{S}c"):
-        by_place[cell.get("r", "")] = cell
-        value, style = cell.find(f"{S}v"), int("0" + cell.get("s", "0"))
-        code = formats[style] if style < len(formats) else ""
-        if value is None or not value.text:
-            formula = cell.findtext(f"{S}f")
-            if formula is not None and cell.get("t") != "inlineStr":
-                _write(cell, f"={formula}" if formula else "(not calculated)")
-        elif cell.get("t", "n") == "n" and code:
-            shown = format_number(value.text, code)
-            if shown:
-                _write(cell, shown)
-    for merged in [*root.iter(f"{S}mergeCell")]:
-        _fill_merged(root, merged.get("ref", ""), by_place)
-    for merged in [*root.iter(f"{S}mergeCells")]:
-        _remove(merged)
-    return len(by_place)
-
-
-def _write(cell: Any, text: str) -> None:
-    for child in [*cell]:
-        cell.remove(child)
-    cell.set("t", "inlineStr")
-    inner = cell.makeelement(f"{S}is")
-    piece = cell.makeelement(f"{S}t")
-    piece.text = text
-    inner.append(piece)
-    cell.append(inner)
-
-
-def _fill_merged(root: Any, ref: str, by_place: dict[str, Any]) -> None:
-    found = re.fullmatch(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})", ref)
-    origin = by_place.get(ref.partition(":")[0])
-    if not found or origin is None or origin.getparent() is None:
-        return
-    left, right, top, bottom = _column(found[1]), _column(found[3]), int(found[2]), int(found[4])
-    if (right - left + 1) * (bottom - top + 1) > 10_000:
-        return
-    rows = {int(row.get("r", "0")): row for row in root.iter(f"{S}row") if top <= int(row.get("r", "0")) <= bottom}
-    for number, row in rows.items():
-        cells = {_column(cell.get("r", "A1")): cell for cell in row}
-        for at in range(left, right + 1):
-            if (number, at) != (top, left):
-                copy = deepcopy(origin)
-                copy.set("r", f"{_letters(at)}{number}")
-                cells[at] = copy
-        row[:] = [cell for _, cell in sorted(cells.items())]
-
-
-def _column(place: str) -> int:
-    number = 0
-    for letter in place:
-        if letter.isalpha():
-            number = number * 26 + ord(letter) - 64
-    return number
-
-
-def _letters(number: int) -> str:
-    shown = ""
-    while number:
-        number, rest = divmod(number - 1, 26)
-        shown = chr(65 + rest) + shown
-    return shown
-
-
-def format_number(written: str, code: str) -> str:
-    """A number by a format code of Excel; "" where the code has dates, exponents, fractions or no digits."""
-    try:
-        value = Decimal(written)
-    except ArithmeticError:
-        return ""
-    sections = re.split(r';(?=(?:[^"]*"[^"]*")*[^"]*$)', code)
-    if value < 0 and len(sections) > 1:
-        code, value = sections[1], -value
-    else:
-        code = sections[2] if value == 0 and len(sections) > 2 else sections[0]
-    # Currency stands in brackets with a language; colours and conditions do too; "_" and "*" only make room.
-    code = re.sub(r"\[\$([^-\]]*)[^\]]*\]", r'"\1"', code)
-    code = re.sub(r"\[[^\]]*\]|_.|\*.", "", code)
-    literals: list[str] = []
-
-    def keep(found: re.Match[str]) -> str:
-        literals.append(found[1] if found[1] is not None else found[2])
-        return chr(0xE000 + len(literals) - 1)
-
-    code = re.sub(r'"([^"]*)"|\\(.)', keep, code)
-    digits = _NUMBER_FORMAT.findall(code)
-    if len(digits) != 1 or not abs(value) < _LARGEST or re.search(r"[ymdhsYMDHSE/@]|General", code):
-        return ""
-    whole, places, thousands = digits[0]
-    scaled = value.copy_abs() * (100 if "%" in code else 1) / 1000 ** len(thousands)
-    rounded = scaled.quantize(Decimal(1).scaleb(-len(places)), ROUND_HALF_UP)
-    left, _, right = (f"{rounded:,f}" if "," in whole else f"{rounded:f}").partition(".")
-    # "#" is a digit that is shown only when needed, "0" one that always is.
-    needed = len(places.rstrip("#?"))
-    right = right[:needed] + right[needed:].rstrip("0")
-    shown = left.zfill(whole.count("0")) + (f".{right}" if right else "")
-    text = ("-" if value < 0 else "") + _NUMBER_FORMAT.sub(lambda _: shown, code)
-    return re.sub("[\ue000-\ue0ff]", lambda found: literals[ord(found[0]) - 0xE000], text).strip()
+        line = SubElement(table, f"{A}tr", h="1")
+        for text in row:
+            body = SubElement(SubElement(line, f"{A}tc"), f"{A}txBody")
+            SubElement(SubElement(SubElement(body, f"{A}p"), f"{A}r"), f"{A}t").text = text
 
 
 # --- OpenDocument -----------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ The sizes that a package states are not trusted but counted while reading, and X
 from __future__ import annotations
 
 import io
+import posixpath
 import re
 import struct
 import zipfile
@@ -20,7 +21,7 @@ Value = TypeVar("Value")
 _ENCRYPTED = 0x1
 # The only methods that these formats use; others can unpack more at once than was asked for.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_XML = (".xml", ".rels", ".vml", ".opf", ".ncx")
+_XML = (".xml", ".rels", ".vml", ".opf", ".ncx", ".xhtml", ".html", ".htm")
 _READ_AT_ONCE = MEGABYTE
 # What zipfile and zlib raise for damaged archives; RuntimeError for passwords and for features that zipfile lacks.
 BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, struct.error)
@@ -188,3 +189,16 @@ def attribute(element: Any, name: str, default: str = "") -> str:
         if key.rpartition("}")[2] == name:
             return str(value)
     return default
+
+
+def relations(package: Package, part: str) -> dict[str, str]:
+    """The paths of the files that a file of an Office package refers to, by their ids."""
+    folder, _, file = part.rpartition("/")
+    place = f"{folder}/_rels/{file}.rels"
+    if place not in package.names:
+        return {}
+    targets = {one.get("Id", ""): one.get("Target", "") for one in package.parse(place)}
+    return {
+        name: target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
+        for name, target in targets.items()
+    }

@@ -15,7 +15,7 @@ MAX_BYTES = LARGEST_FILE_MB * MEGABYTE
 MAX_UNPACKED = 300 * MEGABYTE
 MAX_MEMBERS = 20_000
 MAX_PAGES = 5_000
-# Slides of a presentation, sheets of a workbook, chapters of a book.
+# Slides of a presentation, sheets of a workbook.
 MAX_PARTS = 2_000
 # Cells of all tables of one document.
 MAX_CELLS = 1_000_000

@@ -13,8 +13,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers.markdown_text import glue_lines, is_row, normalise_text, starts_item
 from crag_core.retrieval.readers.page import MAX_PAGES, Page, check_count
+from crag_core.retrieval.readers.text import glue_lines, is_row, normalise_text, starts_item
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage

@@ -1,17 +1,29 @@
-"""Plain text, Markdown and CSV."""
+"""Plain text, Markdown and CSV; and how text is normalised: its characters, hard-wrapped paragraphs, lists."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
+import unicodedata
+from collections.abc import Iterable
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
-from crag_core.retrieval.readers.markdown_text import join_lines, normalise_text
 from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.tables import show_markdown_tables, show_rows
 
+_NOT_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufeff\u200b\ud800-\udfff]")
+_BULLET = "[-*+\u2022\u2023\u25cf\u25cb\u25aa\u25e6\u2043\u2013\u2014\u00b7]"
+_STARTS_ITEM = re.compile(
+    rf"\s*(?:{_BULLET}\s|\(?(?:\d{{1,3}}|[A-Za-z]|[ivxIVX]{{1,5}})[.)]\s|[#>|]|```|~~~|\d+\s*:\s)"
+)
+_HEADING = re.compile(r"\s*#{1,6}\s")
+_NUMBER = re.compile(r"[-+(]?[$€£]?\d[\d.,:/%)-]*$")
+_WIDE = ("W", "F")
+# Narrower text is a list, a poem, an address or a table column as often as prose: its line breaks stay.
+_NARROWEST_PROSE = 40
+_FULL_LINE = 0.85
 _DELIMITERS = ",;\t|"
 
 
@@ -47,3 +59,101 @@ def _find_delimiter(text: str) -> str:
         return (counts.count(usual) if usual else 0, usual)
 
     return max(_DELIMITERS, key=count_columns)
+
+
+def normalise_text(text: str) -> str:
+    """LF line ends, composed letters, no control characters, no space at line ends, at most one blank line in a row."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\x85", "\n")
+    text = re.sub("[\f\v\u2029]", "\n\n", text).replace("\u00a0", " ").replace("\u202f", " ")
+    text = unicodedata.normalize("NFC", _NOT_TEXT.sub("", text))
+    # Possessive, from the start of a gap only: a long gap would take quadratic time.
+    text = re.sub(r"(?<![ \t])[ \t]++\n", "\n", text)
+    return re.sub(r"\n{3,}", "\n\n", text).strip("\n").rstrip()
+
+
+def join_lines(text: str) -> str:
+    """Turn hard-wrapped paragraphs into one line each.
+
+    A break goes only where the line was full and the next one is neither indented nor an item, heading or table row: a
+    break too many does little harm, but a table row that is joined to the next loses its meaning.
+    """
+    lines = text.split("\n")
+    full = _full_width(lines)
+    if full is None:
+        return text
+    pieces: list[str] = []
+    previous = ""
+    fenced = False
+    for line in lines:
+        fence = line.lstrip().startswith(("```", "~~~"))
+        if pieces and not fenced and not fence and _continues(previous, line, full):
+            pieces += (_gap(previous, line.lstrip()), line.strip())
+        else:
+            pieces += ("\n", line) if pieces else (line,)
+        fenced ^= fence
+        previous = line
+    return "".join(pieces)
+
+
+def join_blocks(blocks: Iterable[str]) -> str:
+    """Paragraphs with a blank line between; items of one list stand under one another, as in Markdown."""
+    text = "\n\n".join(filter(None, blocks))
+    return re.sub(r"(?m)^(- .*|\d+[.)] .*)\n\n(?=- |\d+[.)] )", r"\1\n", text)
+
+
+def starts_item(line: str) -> bool:
+    """A list item, heading, quotation, table row or code fence opens here."""
+    return bool(_STARTS_ITEM.match(line))
+
+
+def _full_width(lines: list[str]) -> int | None:
+    widths = sorted(width for line in lines if (width := _width(line)) > _NARROWEST_PROSE // 2)
+    if len(widths) < 2:
+        return None
+    typical = widths[int(len(widths) * 0.8)]
+    # A page of one-line paragraphs of 300 characters is not wrapped at 300.
+    return typical if _NARROWEST_PROSE <= typical <= 160 else None
+
+
+def _continues(previous: str, line: str, full: int) -> bool:
+    if not previous.strip() or not line.strip() or starts_item(line) or _HEADING.match(previous):
+        return False
+    if previous.endswith("  ") or "|" in previous or "|" in line or is_row(previous) or is_row(line):
+        return False
+    if _indent(line) > _indent(previous) and not starts_item(previous):
+        return False
+    # The break was forced when the next line's first word would not have fitted.
+    first = line.split(maxsplit=1)[0]
+    return _width(previous) + 1 + _width(first) > full * _FULL_LINE
+
+
+def glue_lines(left: str, right: str) -> str:
+    """With a space between, except between Chinese or Japanese letters."""
+    return f"{left}{_gap(left, right)}{right}"
+
+
+def _gap(left: str, right: str) -> str:
+    return "" if _is_wide(left[-1]) and _is_wide(right[0]) else " "
+
+
+def is_row(line: str) -> bool:
+    """Columns of figures or a run of wide gaps."""
+    words = line.split()
+    figures = sum(bool(_NUMBER.match(word)) for word in words)
+    # "2020." alone is the end of a sentence.
+    only = figures == len(words) and not line.rstrip().endswith(".")
+    mostly = only or (len(words) > 3 and figures * 5 >= len(words) * 2)
+    return mostly or len(re.findall(r"\S(?: {3,}|\t)(?=\S)", line)) >= 2
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _width(line: str) -> int:
+    line = line.strip()
+    return len(line) if line.isascii() else sum(2 if _is_wide(letter) else 1 for letter in line)
+
+
+def _is_wide(letter: str) -> bool:
+    return unicodedata.east_asian_width(letter) in _WIDE

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import IO, Any
 
@@ -59,22 +59,25 @@ def _read(stream: IO[bytes], size: int) -> bytes:
     return content
 
 
-def serve(answer: Callable[[Any, bytes], tuple[Any, bytes]], most: int, most_header: int, memory: int = 0) -> None:
-    """Answers requests one after another until stdin ends, and the process with it; nothing outlives the application.
+def serve(
+    answer: Callable[[Any, bytes], tuple[Any, bytes]], most: int, most_header: int, memory: int, idle: float
+) -> None:
+    """Answers requests until stdin ends, or there is none for `idle` seconds, and the process with it.
 
     A request has a header of at most `most_header` bytes and a body of `most`; both come from the application, which is
-    trusted. With `memory`, in bytes, the process is confined: see `_confine`.
+    trusted. The process is limited to `memory` bytes, without network and writing to files: see `_confine`.
     """
     try:
         requests_from, replies_to = _take_pipes()
         _set_first_to_kill()
-        if memory:
-            _confine(memory)
+        _confine(memory)
         requests: SimpleQueue[tuple[Any, bytes]] = SimpleQueue()
         Thread(target=_listen, args=(requests_from, requests, most, most_header), daemon=True).start()
         write_frame(replies_to, None)  # it is ready
         while True:
-            write_frame(replies_to, *answer(*requests.get()))
+            write_frame(replies_to, *answer(*requests.get(timeout=idle)))
+    except Empty:
+        os._exit(0)
     except BaseException:
         traceback.print_exc()
         # At once: cleaning up would close the pipes first, and the application would miss the exit status.
@@ -118,32 +121,27 @@ def _confine(memory: int) -> None:
     if hasattr(os, "nice"):
         os.nice(_NICE)
     if sys.platform == "linux":
-        _leave_network()
+        import ctypes
+
+        system = ctypes.CDLL(None)
+        system.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+        # Where the system refuses (many containers do), nothing changes. Only root can do it without a user namespace,
+        # in which root would lose the right to read other users' files, which the imports may need.
+        system.unshare(_NEW_NETWORK | (_NEW_USER if os.geteuid() else 0))
     # Not RLIMIT_AS: libraries reserve far more addresses than they use.
     _limit("RLIMIT_DATA", memory)
     _limit("RLIMIT_FSIZE", 0)
     _limit("RLIMIT_NOFILE", _FILES)
 
 
-def _leave_network() -> None:
-    import ctypes
-
-    system = ctypes.CDLL(None)
-    system.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    # Where the system refuses (many containers do), nothing changes. Only root can do it without a user namespace, in
-    # which root would lose the right to read other users' files, which the imports may need.
-    system.unshare(_NEW_NETWORK | (_NEW_USER if os.geteuid() else 0))
-
-
 def _limit(name: str, value: int) -> None:
-    try:
-        import resource
-    except ImportError:  # Windows
+    """Where the system knows such a limit."""
+    if sys.platform == "win32":
         return
-    kind = getattr(resource, name, None)
-    if kind is None:
-        return
-    most = resource.getrlimit(kind)[1]
-    value = value if most == resource.RLIM_INFINITY else min(value, most)
-    with suppress(OSError, ValueError):
+    import resource
+
+    with suppress(AttributeError, OSError, ValueError):
+        kind = getattr(resource, name)
+        most = resource.getrlimit(kind)[1]
+        value = value if most == resource.RLIM_INFINITY else min(value, most)
         resource.setrlimit(kind, (value, value))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crag_core.base.errors import BadRecord
@@ -25,14 +25,14 @@ LONGEST_REMARK = 2_000  # characters
 _LONGEST_SIDE = 8_000  # pixels
 _MOST_PAGES = 2**20  # PDFium opens no more
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
-_PNG_SIZE = struct.Struct(">II")
 
 
 @dataclass(frozen=True)
 class Limits:
     """For one file: seconds of work, bytes of memory, characters of text, number of chunks.
 
-    `readers` is a module whose `READERS` the process uses beside our own; "": none.
+    `idle` is after how many seconds without a file the process ends. `readers` is a module whose `READERS` it uses
+    beside our own; "": none.
     """
 
     seconds: float = 120.0
@@ -40,6 +40,7 @@ class Limits:
     # No text file may be larger, so none has more characters.
     characters: int = MAX_BYTES
     chunks: int = MAX_CHUNKS
+    idle: float = 60.0
     readers: str = ""
 
 
@@ -77,31 +78,21 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A `PagePicture` without its PNG, which is the body of the frame."""
-
-    width: int
-    height: int
-    page: int
-    pages: int
-    boxes: tuple[Box, ...]
-    found_share: float
-
-
-@dataclass(frozen=True)
 class Reply:
-    """Pages, chunks, a picture, a refusal (`message`, `hint`), or that memory ran out.
+    """Pages, chunks, a picture without its PNG, a refusal (`message`, `hint`), or that memory ran out.
 
-    `numbers` are the page numbers of pages or chunks. The body is their texts as UTF-8, separated by zeros; for chunks
-    their sections follow, and `pages` and `characters` are as in `Chunks`. `left_out` is that of each page, or of all.
+    `numbers` are the page numbers of pages or chunks, `starts` where chunks start in their pages. The body is the PNG,
+    or their texts as UTF-8, separated by zeros; for chunks their sections follow, and `pages` and `characters` are as
+    in `Chunks`. `left_out` is that of each page, or of all.
     """
 
     id: int
     numbers: tuple[int | None, ...] = ()
+    starts: tuple[int, ...] = ()
     message: str = ""
     hint: str = ""
     is_out_of_memory: bool = False
-    drawn: Drawn | None = None
+    picture: PagePicture | None = None
     pages: int = 0
     characters: int = 0
     left_out: tuple[str, ...] = ()
@@ -113,38 +104,43 @@ def check_reply(header: Any, request_id: int) -> Reply:
         reply = from_plain(Reply, header)
     except BadRecord as error:
         raise BadFrame(str(error)) from error
-    if reply.id != request_id:
-        raise BadFrame(f"expected a reply to request {request_id}, found one to {reply.id}")
+    _expect(reply.id == request_id, f"a reply to request {request_id}")
+    _expect(all(number is None or number >= 1 for number in reply.numbers), "page numbers from 1, or none")
     return reply
+
+
+def _expect(is_so: bool, what: str) -> None:
+    if not is_so:
+        raise BadFrame(f"expected {what}")
 
 
 def pack_pages(request_id: int, pages: Sequence[Page]) -> tuple[Reply, bytes]:
     # Half a surrogate pair is no text, and readers drop it; "replace" is for one that forgets to.
     body = "\0".join(page.text for page in pages).encode("utf-8", "replace")
     left_out = tuple(page.left_out[:LONGEST_REMARK] for page in pages)
-    return Reply(request_id, tuple(page.number for page in pages), left_out=left_out if any(left_out) else ()), body
+    return Reply(request_id, tuple(page.number for page in pages), left_out=left_out), body
 
 
 def unpack_pages(reply: Reply, body: bytes, characters: int) -> tuple[Page, ...]:
     """At least one page with text, at most so many characters in all; raises `BadFrame`."""
     texts = _unpack_texts(body, len(reply.numbers))
-    _check_numbers(reply.numbers)
-    remarks = reply.left_out or ("",) * len(texts)
-    if len(remarks) != len(texts) or any(len(one) > LONGEST_REMARK for one in remarks):
-        raise BadFrame(f"expected {len(texts)} short remarks or none")
-    pages = tuple(map(Page, texts, reply.numbers, remarks))
-    if not all(page.text.strip() or page.left_out for page in pages) or not any(map(str.strip, texts)):
-        raise BadFrame("expected pages with text")
-    if sum(map(len, texts)) > characters:
-        raise BadFrame(f"expected at most {characters} characters in all")
+    is_told = len(reply.left_out) == len(texts) and all(len(one) <= LONGEST_REMARK for one in reply.left_out)
+    _expect(is_told, f"{len(texts)} short remarks")
+    pages = tuple(map(Page, texts, reply.numbers, reply.left_out))
+    _expect(any(map(str.strip, texts)) and all(page.text.strip() or page.left_out for page in pages), "pages with text")
+    _expect(sum(map(len, texts)) <= characters, f"at most {characters} characters in all")
     return pages
 
 
 def pack_chunks(request_id: int, made: Chunks) -> tuple[Reply, bytes]:
     texts = [chunk.text for chunk in made.chunks] + [chunk.section for chunk in made.chunks]
-    numbers = tuple(chunk.page for chunk in made.chunks)
     reply = Reply(
-        request_id, numbers, pages=made.pages, characters=made.characters, left_out=(made.left_out[:LONGEST_REMARK],)
+        request_id,
+        tuple(chunk.page for chunk in made.chunks),
+        tuple(chunk.start for chunk in made.chunks),
+        pages=made.pages,
+        characters=made.characters,
+        left_out=(made.left_out[:LONGEST_REMARK],),
     )
     return reply, "\0".join(texts).encode()
 
@@ -152,27 +148,19 @@ def pack_chunks(request_id: int, made: Chunks) -> tuple[Reply, bytes]:
 def unpack_chunks(reply: Reply, body: bytes, size: Size, limits: Limits) -> Chunks:
     """At least one chunk, each with text, none larger than it may be, nor too many; raises `BadFrame`."""
     count = len(reply.numbers)
-    if not 0 < count <= limits.chunks:
-        raise BadFrame(f"expected 1 to {limits.chunks} chunks")
-    if reply.pages < 0 or not 0 < reply.characters <= limits.characters:
-        raise BadFrame("expected as much text as a file may have")
-    _check_numbers(reply.numbers)
+    _expect(0 < count <= limits.chunks, f"1 to {limits.chunks} chunks")
+    _expect(reply.pages >= 0 and 0 < reply.characters <= limits.characters, "as much text as a file may have")
+    _expect(len(reply.starts) == count and min(reply.starts) >= 0, f"{count} places")
     texts = _unpack_texts(body, 2 * count)
-    chunks = tuple(map(Chunk, texts[:count], reply.numbers, texts[count:]))
+    chunks = tuple(map(Chunk, texts[:count], reply.numbers, texts[count:], reply.starts))
     for chunk in chunks:
-        if not chunk.text.strip() or len(chunk.text) > size.characters or len(chunk.section) > LONGEST_SECTION:
-            raise BadFrame(f"expected chunks with text, of at most {size.characters} characters each")
+        is_sound = chunk.text.strip() and len(chunk.text) <= size.characters and len(chunk.section) <= LONGEST_SECTION
+        _expect(bool(is_sound), f"chunks with text, of at most {size.characters} characters each")
     return Chunks(chunks, reply.pages, reply.characters, " ".join(reply.left_out)[:LONGEST_REMARK])
 
 
-def _check_numbers(pages: Sequence[int | None]) -> None:
-    if not all(number is None or number >= 1 for number in pages):
-        raise BadFrame("expected page numbers from 1, or none")
-
-
 def _unpack_texts(body: bytes, count: int) -> list[str]:
-    if body.count(b"\0") != count - 1:
-        raise BadFrame(f"expected {count} texts")
+    _expect(body.count(b"\0") == count - 1, f"{count} texts")
     try:
         return body.decode().split("\0")
     except UnicodeDecodeError as error:
@@ -180,30 +168,27 @@ def _unpack_texts(body: bytes, count: int) -> list[str]:
 
 
 def pack_picture(request_id: int, picture: PagePicture) -> tuple[Reply, bytes]:
-    drawn = Drawn(picture.width, picture.height, picture.page, picture.pages, picture.boxes, picture.found_share)
-    return Reply(request_id, drawn=drawn), picture.png
+    return Reply(request_id, picture=replace(picture, png=b"")), picture.png
 
 
 def unpack_picture(reply: Reply, body: bytes, asked: Drawing) -> PagePicture:
     """What `page_picture` could have made of `asked`, as far as that shows from outside; raises `BadFrame`."""
-    found = reply.drawn
+    found = reply.picture
     if found is None:
         raise BadFrame("expected a picture")
-    if not (1 <= found.width <= max(asked.width, 1) and 1 <= found.height <= _LONGEST_SIDE):
-        raise BadFrame(f"expected a picture {asked.width} wide, found {found.width} x {found.height}")
+    is_sound = 1 <= found.width <= max(asked.width, 1) and 1 <= found.height <= _LONGEST_SIDE
+    _expect(is_sound, f"a picture {asked.width} wide, found {found.width} x {found.height}")
     # A browser trusts this size, and makes room for it.
-    if not body.startswith(_PNG_HEAD + _PNG_SIZE.pack(found.width, found.height)):
-        raise BadFrame(f"expected a PNG of {found.width} x {found.height}")
-    if not (found.page == asked.page <= found.pages <= _MOST_PAGES):
-        raise BadFrame(f"expected page {asked.page}, found {found.page} of {found.pages}")
-    if not 0 <= found.found_share <= 1:
-        raise BadFrame(f"expected a share, found {found.found_share}")
-    if not all(_is_sound(box, found, asked) for box in found.boxes):
-        raise BadFrame("expected boxes on the page, each of a sentence that was asked for")
-    return PagePicture(body, found.width, found.height, found.page, found.pages, found.boxes, found.found_share)
+    head = _PNG_HEAD + struct.pack(">II", found.width, found.height)
+    _expect(body.startswith(head), f"a PNG of {found.width} x {found.height}")
+    _expect(found.page == asked.page <= found.pages <= _MOST_PAGES, f"page {asked.page} of the document")
+    _expect(0 <= found.found_share <= 1, f"a share, found {found.found_share}")
+    are_sound = all(_is_sound(box, found, asked) for box in found.boxes)
+    _expect(are_sound, "boxes on the page, each of a sentence that was asked for")
+    return replace(found, png=body)
 
 
-def _is_sound(box: Box, found: Drawn, asked: Drawing) -> bool:
+def _is_sound(box: Box, found: PagePicture, asked: Drawing) -> bool:
     if not (0 <= box.left < box.right <= found.width and 0 <= box.top < box.bottom <= found.height):
         return False
     if box.span is None:

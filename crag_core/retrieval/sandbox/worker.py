@@ -1,6 +1,6 @@
 """The child process that parses documents and draws pages: reads requests from stdin, writes replies to stdout.
 
-Started by `documents`, with the limits as its last argument. It ends when its stdin does.
+Started by `process`, with the limits as its last argument. It ends when its stdin does.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> None:
         finally:
             _set_alarm(0)
 
-    serve(answer_in_time, MAX_BYTES, _MOST_REQUEST, limits.memory)
+    serve(answer_in_time, MAX_BYTES, _MOST_REQUEST, limits.memory, limits.idle)
 
 
 def answer(request: Request, content: bytes, limits: Limits) -> tuple[Reply, bytes]:

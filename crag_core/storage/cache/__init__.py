@@ -14,13 +14,12 @@ from crag_core.storage.cache.tables import TableCache
 __all__ = ["GradeCache", "RedisCache", "TableCache", "open_cache"]
 
 _REDIS = ("redis://", "rediss://", "unix://")
-_POSTGRES = ("postgresql://", "postgres://")
 
 
 def open_cache(setting: str, folder: Path, seconds: float) -> GradeCache | None:
     """The cache that CRAG_CACHE asks for, keeping a grade for `seconds`; touches neither disk nor network yet.
 
-    "" and "disk" give the file of the home `folder`, "off" gives None, the URL of a Redis or a PostgreSQL that server.
+    "" and "disk" give the file of the home `folder`, "off" gives None, the URL of a Redis that server.
     """
     setting = setting.strip()
     if setting in ("", "disk"):
@@ -29,7 +28,5 @@ def open_cache(setting: str, folder: Path, seconds: float) -> GradeCache | None:
         return None
     if setting.startswith(_REDIS):
         return RedisCache(setting, seconds)
-    if setting.startswith(_POSTGRES):
-        return TableCache(setting, seconds)
-    known = ", ".join((*_REDIS, *_POSTGRES))
+    known = ", ".join(_REDIS)
     raise BadRecord(f"CRAG_CACHE: expected disk, off, or a URL that starts with {known}; found {show_place(setting)}.")

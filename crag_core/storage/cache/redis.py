@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Clock
-from crag_core.storage.cache.grade_cache import Fault, GradeCache
+from crag_core.storage.cache.grade_cache import GradeCache
 
 if TYPE_CHECKING:
     from redis import Redis
 
+Found = TypeVar("Found")
+
 PREFIX = "crag:grade:1:"
 TIMEOUT_S = 1.0
+AWAY_S = 30.0
+"""So long a server that did not answer is left alone, so that it does not cost each run a wait."""
 
 
 class RedisCache(GradeCache):
@@ -24,30 +29,60 @@ class RedisCache(GradeCache):
 
     def __init__(self, url: str, seconds: float, clock: Clock = time.monotonic) -> None:
         self._client, name, self._password = _read_url(url)
-        super().__init__(name, name, clock)
+        super().__init__(name, name)
         self._seconds = max(1, round(seconds))
+        self._clock = clock
+        self._away_until = -math.inf
+
+    def close(self) -> None:
+        self._client.close()
 
     def _read(self, keys: Sequence[str]) -> dict[str, object]:
         values: object = self._client.mget([PREFIX + key for key in keys])
         return dict(zip(keys, values, strict=False)) if isinstance(values, list) else {}
 
-    def _write(self, values: Mapping[str, bytes]) -> None:
+    def _write(self, values: Mapping[str, str]) -> None:
         pipeline = self._client.pipeline(transaction=False)
         for key, value in values.items():
             pipeline.set(PREFIX + key, value, ex=self._seconds)
         pipeline.execute()
 
-    def close(self) -> None:
-        self._client.close()
-
-    def _fault(self, error: Exception) -> Fault | None:
+    def _attempt(self, purpose: str, work: Callable[[], Found]) -> Found | None:
         import redis
 
-        if not isinstance(error, redis.RedisError | OSError):
+        if self._is_away():
             return None
-        detail = str(error).replace(self._password, "…") if self._password else str(error)
-        is_away = isinstance(error, redis.ConnectionError | redis.TimeoutError | OSError)
-        return Fault(detail, "Check its settings and its memory.", is_away)
+        try:
+            done = work()
+        except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
+            self._away_until = self._clock() + AWAY_S
+            hint = f"Check that the server runs and lets you in; it is tried again every {AWAY_S:.0f} s."
+            self._report("reached", self._hide_password(error), hint)
+            return None
+        except redis.RedisError as error:  # it answers, and says no: asking it costs no waiting
+            self._back()
+            self._report(purpose, self._hide_password(error), "Check its settings and its memory.")
+            return None
+        self._back()
+        self._report(purpose)
+        return done
+
+    def _is_away(self) -> bool:
+        """False for one thread after a while, which then asks; the others go on without waiting."""
+        with self._lock:
+            now = self._clock()
+            if now < self._away_until:
+                return True
+            if math.isfinite(self._away_until):
+                self._away_until = now + AWAY_S
+            return False
+
+    def _back(self) -> None:
+        self._away_until = -math.inf
+        self._report("reached")
+
+    def _hide_password(self, error: Exception) -> str:
+        return str(error).replace(self._password, "…") if self._password else str(error)
 
 
 def _read_url(url: str) -> tuple[Redis, str, str]:

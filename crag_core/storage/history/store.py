@@ -18,7 +18,7 @@ from crag_core.base.errors import BadRecord, CragError, HistoryUnavailable
 from crag_core.base.protocols import Clock
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
 from crag_core.base.text.words import storable
-from crag_core.storage.database import Database, Part
+from crag_core.storage.database import Database
 from crag_core.storage.history.runs import (
     EVERYTHING,
     KeptRun,
@@ -43,16 +43,12 @@ Empty = TypeVar("Empty")
 
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _HOUR, _DAY = 3600.0, 86400.0
-_REPLY_S = 15.0
 
 
 def _create(connection: Connection) -> None:
     from crag_core.storage.history import tables
 
     tables.create(connection)
-
-
-PART = Part("The history", "CRAG_HISTORY", "crag_history", _create, HistoryUnavailable, _REPLY_S)
 
 
 class HistoryStore:
@@ -66,7 +62,7 @@ class HistoryStore:
         self, place: Path | str | None, clock: Clock = time.time, days: float = 0.0, elapsed: Clock = time.monotonic
     ) -> None:
         """`days` is how long a run is kept, 0: for ever. `elapsed` only grows, whatever is done to the clock."""
-        self._database = None if place is None else Database(place, PART)
+        self._database = None if place is None else Database(place, "crag_history", _create)
         self._clock = clock
         self.days = days
         self._elapsed = elapsed

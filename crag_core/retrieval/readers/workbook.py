@@ -1,0 +1,218 @@
+"""Excel workbooks (Open XML): the cells that people see, as they see them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from crag_core.retrieval.readers.packages import Package, attribute, relations
+from crag_core.retrieval.readers.page import MAX_CELLS, MAX_PARTS, Page, check_count
+from crag_core.retrieval.readers.tables import show_rows
+
+Cells = dict[int, dict[int, str]]
+"""Texts by the numbers of row and column, from 1."""
+
+# Formats that a workbook does not write out, by their numbers.
+_BUILT_IN = dict(enumerate(["", "0", "0.00", "#,##0", "#,##0.00"]))
+_BUILT_IN |= {9: "0%", 10: "0.00%", 37: "#,##0", 38: "#,##0", 39: "#,##0.00", 40: "#,##0.00"}
+_BUILT_IN |= dict.fromkeys((*range(14, 23), *range(45, 48)), "d")
+_NUMBER_FORMAT = re.compile(r"([0#?][0#?,]*?)(?:\.([0#?]+))?(,*)(?![0#?,])")
+_NO_DIGITS = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.')
+_LARGEST = 10**15
+_MOST_MERGED = 10_000
+
+
+def read_workbook(package: Package) -> tuple[Page, ...]:
+    """A page for each sheet with its name, without hidden sheets, rows and columns: whoever opens the file must be able
+    to find what an answer cites."""
+    book = package.parse("xl/workbook.xml")
+    targets = relations(package, "xl/workbook.xml")
+    sheets = [*book.iter("{*}sheet")]
+    check_count(package.name, len(sheets), MAX_PARTS, "sheets")
+    reader = _Reader(package, book)
+    pages, left_out = [], []
+    for sheet in sheets:
+        name, target = sheet.get("name", ""), targets.get(attribute(sheet, "id"), "")
+        if sheet.get("state", "visible") != "visible":
+            left_out.append(f"hidden sheet {name}")
+        elif target in package.names:
+            text, hidden = reader.read(package.parse(target))
+            left_out += [f"{what} on sheet {name}" for what in hidden]
+            pages.append(Page(f"# {name}\n\n{text}" if text else ""))
+    return (*pages, Page("", None, ", ".join(left_out)))
+
+
+class _Reader:
+    def __init__(self, package: Package, book: Any) -> None:
+        self._name = package.name
+        self._count = 0
+        self._texts: list[str] = []
+        self._formats: list[str] = []
+        self._epoch = datetime(1899, 12, 30)
+        if any(one.get("date1904") in ("1", "true") for one in book.iter("{*}workbookPr")):
+            self._epoch = datetime(1904, 1, 1)
+        if "xl/sharedStrings.xml" in package.names:
+            self._texts = [_text(one) for one in package.parse("xl/sharedStrings.xml").iterchildren("{*}si")]
+        if "xl/styles.xml" in package.names:
+            styles = package.parse("xl/styles.xml")
+            own = {one.get("numFmtId"): one.get("formatCode", "") for one in styles.iter("{*}numFmt")}
+            used = [one.get("numFmtId", "0") for group in styles.iter("{*}cellXfs") for one in group.iter("{*}xf")]
+            self._formats = [own.get(one) or _BUILT_IN.get(_number(one), "") for one in used]
+
+    def read(self, root: Any) -> tuple[str, list[str]]:
+        """The text of a sheet, and what is hidden of it, in words."""
+        cells: Cells = {}
+        hidden_rows: set[int] = set()
+        for at, row in enumerate(root.iter("{*}row"), 1):
+            number = _number(row.get("r", str(at)))
+            if row.get("hidden") in ("1", "true"):
+                hidden_rows.add(number)
+            for column, cell in enumerate(row.iterchildren("{*}c"), 1):
+                place = _column(cell.get("r", "")) or column
+                cells.setdefault(number, {})[place] = self._show(cell)
+                self._count += 1
+            check_count(self._name, self._count, MAX_CELLS, "cells")
+        for merged in root.iter("{*}mergeCell"):
+            _fill_merged(cells, merged.get("ref", ""))
+        columns = [one for one in root.iter("{*}col") if one.get("hidden") in ("1", "true")]
+        ranges = [(_number(one.get("min", "1")), _number(one.get("max", "1"))) for one in columns]
+        hidden_columns = {
+            place for row in cells.values() for place in row if any(first <= place <= last for first, last in ranges)
+        }
+        said = []
+        if hidden_rows:
+            said.append(f"{len(hidden_rows)} hidden row{'s' * (len(hidden_rows) > 1)}")
+        if hidden_columns:
+            said.append(f"{len(hidden_columns)} hidden column{'s' * (len(hidden_columns) > 1)}")
+        return show_rows(_list_rows(cells, hidden_rows, hidden_columns)), said
+
+    def _show(self, cell: Any) -> str:
+        kind, value = cell.get("t", "n"), cell.findtext("{*}v") or ""
+        if kind == "inlineStr":
+            return "".join(_text(one) for one in cell.iterchildren("{*}is"))
+        if not value:
+            formula = cell.findtext("{*}f")
+            return "" if formula is None else f"={formula}" if formula else "(not calculated)"
+        if kind == "s":
+            return self._texts[int(value)]
+        if kind == "b":
+            return "true" if value == "1" else "false"
+        if kind != "n":
+            return str(value)
+        style = _number(cell.get("s", "0"))
+        code = self._formats[style] if style < len(self._formats) else ""
+        return self._show_date(value, code) or format_number(value, code) or _plain(value)
+
+    def _show_date(self, written: str, code: str) -> str:
+        """In any format the ISO way, since 03/04/21 means two days; "" where the format is none of a time."""
+        if not re.search("[ymdhsYMDHS]", _NO_DIGITS.sub("", code)) and not re.search(r"\[[hms]+\]", code):
+            return ""
+        try:
+            day = float(written)
+            if "[h" in code:
+                seconds = round(day * 86400)
+                return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+            shown = (self._epoch + timedelta(seconds=round(day * 86400))).isoformat(" ")
+        except (ValueError, OverflowError):
+            return ""
+        return shown[11:] if 0 <= day < 1 else shown.removesuffix(" 00:00:00")
+
+
+def _list_rows(cells: Cells, hidden_rows: set[int], hidden_columns: set[int]) -> Iterator[list[str]]:
+    """An empty row or column stands for any number of them; hidden ones leave no gap."""
+    places: dict[int, int] = {}
+    width = last = 0
+    for column in sorted({column for row in cells.values() for column in row}):
+        if column not in hidden_columns:
+            is_apart = column - last > 1 + sum(last < one < column for one in hidden_columns)
+            width += 1 + (is_apart and last > 0)
+            places[column], last = width - 1, column
+    last = 0
+    for number in sorted(cells):
+        if number in hidden_rows:
+            continue
+        if last and number - last > 1 + sum(last < one < number for one in hidden_rows):
+            yield []
+        shown = [""] * width
+        for column, text in cells[number].items():
+            if column in places:
+                shown[places[column]] = text
+        yield shown
+        last = number
+
+
+def _fill_merged(cells: Cells, ref: str) -> None:
+    """Every place of a merged cell gets its text, in the rows that there are."""
+    found = re.fullmatch(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})", ref)
+    if not found:
+        return
+    left, right, top, bottom = _column(found[1]), _column(found[3]), int(found[2]), int(found[4])
+    if (right - left + 1) * (bottom - top + 1) <= _MOST_MERGED:
+        text = cells.get(top, {}).get(left, "")
+        for number in range(top, bottom + 1):
+            if number in cells:
+                cells[number] |= dict.fromkeys(range(left, right + 1), text)
+
+
+def _text(element: Any) -> str:
+    """Without the pronunciation that Japanese cells have beside their text."""
+    pieces = (piece for piece in element.iter("{*}t") if not piece.getparent().tag.endswith("}rPh"))
+    return "".join(piece.text or "" for piece in pieces)
+
+
+def _number(written: str) -> int:
+    return int(written) if written.isdecimal() else 0
+
+
+def _column(place: str) -> int:
+    number = 0
+    for letter in re.sub(r"\d+", "", place):
+        number = number * 26 + ord(letter) - 64
+    return number
+
+
+def _plain(written: str) -> str:
+    """Without the last digits of a binary fraction, and exponents where there are few zeros."""
+    try:
+        return f"{Decimal(f'{float(written):.15g}'):f}"
+    except (ArithmeticError, ValueError):
+        return written
+
+
+def format_number(written: str, code: str) -> str:
+    """A number by a format code of Excel; "" where the code has dates, exponents, fractions or no digits."""
+    try:
+        value = Decimal(written)
+    except ArithmeticError:
+        return ""
+    sections = re.split(r';(?=(?:[^"]*"[^"]*")*[^"]*$)', code)
+    if value < 0 and len(sections) > 1:
+        code, value = sections[1], -value
+    else:
+        code = sections[2] if value == 0 and len(sections) > 2 else sections[0]
+    # Currency stands in brackets with a language; colours and conditions do too; "_" and "*" only make room.
+    code = re.sub(r"\[\$([^-\]]*)[^\]]*\]", r'"\1"', code)
+    code = re.sub(r"\[[^\]]*\]|_.|\*.", "", code)
+    literals: list[str] = []
+
+    def keep(found: re.Match[str]) -> str:
+        literals.append(found[1] if found[1] is not None else found[2])
+        return chr(0xE000 + len(literals) - 1)
+
+    code = re.sub(r'"([^"]*)"|\\(.)', keep, code)
+    digits = _NUMBER_FORMAT.findall(code)
+    if len(digits) != 1 or not abs(value) < _LARGEST or re.search(r"[ymdhsYMDHSE/@]|General", code):
+        return ""
+    whole, places, thousands = digits[0]
+    scaled = value.copy_abs() * (100 if "%" in code else 1) / 1000 ** len(thousands)
+    rounded = scaled.quantize(Decimal(1).scaleb(-len(places)), ROUND_HALF_UP)
+    left, _, right = (f"{rounded:,f}" if "," in whole else f"{rounded:f}").partition(".")
+    # "#" is a digit that is shown only when needed, "0" one that always is.
+    needed = len(places.rstrip("#?"))
+    right = right[:needed] + right[needed:].rstrip("0")
+    shown = left.zfill(whole.count("0")) + (f".{right}" if right else "")
+    text = ("-" if value < 0 else "") + _NUMBER_FORMAT.sub(lambda _: shown, code)
+    return re.sub("[\ue000-\ue0ff]", lambda found: literals[ord(found[0]) - 0xE000], text).strip()
