@@ -249,6 +249,13 @@ def test_what_is_not_better_by_more_than_chance_on_other_questions_leaves_yours(
     assert "On 100 held-out questions" in found.keep
 
 
+@pytest.mark.parametrize("seed", [6, 10])
+def test_what_is_cheaper_on_the_other_questions_by_chance_alone_leaves_yours(seed: int) -> None:
+    found = recommend(drawn(200, seed=seed), OBJECTIVE, own=(0.4, 0.65), shipped=(0.3, 0.7), steps=21)
+    yours, other = found.compared[:2]
+    assert yours.name == "yours" and other.cost < yours.cost and "no better than chance" in found.keep
+
+
 @pytest.mark.parametrize(("count", "own"), [(60, (0.3, 0.7)), (60, (0.5, 0.75)), (300, (0.4, 0.6))])
 def test_what_is_recommended_costs_no_more_than_yours_on_questions_never_seen(
     count: int, own: tuple[float, float]

@@ -10,12 +10,10 @@ import pytest
 
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import Usage
-from crag_core.experiments.comparison.metrics import MEASURES, Unit
-from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
+from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.table import Cell, Table, to_csv, to_data, to_text
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.statistics.intervals import Estimate
-from tests.fakes import Bench, FakeModel
 
 CORRECT, AMBIGUOUS, INCORRECT, UNANSWERABLE = Expected
 LABELS = {Action.CORRECT: "Correct", Action.AMBIGUOUS: "Perhaps", Action.INCORRECT: "Web"}
@@ -98,30 +96,6 @@ def test_the_first_configuration_gains_nothing_and_every_other_one_over_it() -> 
     assert more.change is not None and more.change.value == 0.5 and not more.is_certain, "0 is within"
     assert same.gain == same.change == Estimate(0.0, 0.0, 0.0) and not same.is_certain
     assert [one.is_same for one in (first, less, more, same)] == [False, False, False, True]
-
-
-@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
-def test_change_is_told_of_what_is_counted_and_not_of_scores(measure: Any) -> None:
-    asked = questions(*Expected, *Expected)
-    all_fields = {
-        "before": Evidence((1, 2), 10, 5),
-        "after": Evidence((0, 2), 10, 5),
-        "known": (2,),
-        "score_before": 0.25,
-        "score_after": 0.5,
-        "web": "used",
-        **{"f1": 0.5, "exact": 1.0, "contains": 1.0, "sentences": 2, "grounded": 1, "usage": Usage(1, 1, 1)},
-    }
-    by_action = [{"action": action} | all_fields for action in (*Action, Action.AMBIGUOUS)] * 2
-    found = results(asked, *by_action)
-    for one in [asked[0], asked[4]]:  # abstained, and corrected, although answerable
-        found[one.key] = outcome(one, Action.AMBIGUOUS, **all_fields | {"is_answered": one is asked[0]})
-    other = cells(Table(asked, {"first": found, "same": found}), measure.name)[1]
-    assert other.is_same and other.gain is not None and other.found is not None and other.gain.value == 0.0
-    if measure.unit is Unit.SCORE or other.found.value == 0.0:
-        assert other.change is None
-    else:
-        assert other.change is not None and other.change.value == 0.0
 
 
 def test_a_measure_that_only_one_configuration_has_is_told_without_a_gain() -> None:
@@ -210,21 +184,3 @@ def test_times_are_told_by_route() -> None:
 
 
 # --- of real runs ---------------------------------------------------------------------------------------------------
-
-
-def test_two_policies_over_the_records_of_their_runs() -> None:
-    asked = [LabelledQuestion(f"When does ferry {number} leave?", CORRECT, ("nine",)) for number in range(4)]
-    asked.append(LabelledQuestion("Who painted it?", INCORRECT))
-    found = {}
-    for name, best in (("sure", 0.9), ("in doubt", 0.5)):
-        bench = Bench(best=best, model=FakeModel())
-        traces = [bench.pipeline.run(one.question) for one in asked]
-        found[name] = {one.key: outcome_of(trace, one) for one, trace in zip(asked, traces, strict=True)}
-    table = Table(asked, found)
-    assert values(table, "right") == [0.8, 0.0] and values(table, "web") == [0.0, 1.0]
-    assert values(table, "calls") == [1.0, 2.0] and values(table, "contains") == [1.0, 1.0]
-    assert values(table, "hit_after") == [1.0, 1.0] and values(table, "answered_unanswerable") == [1.0, 1.0]
-    right = cells(table, "right")[1]
-    assert right.gain is not None and right.gain.value == -0.8
-    assert not right.is_certain, "four of five questions tell no direction"
-    assert [path.label for path in table.paths("in doubt")] == ["Ambiguous", "all"]

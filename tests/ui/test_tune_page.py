@@ -142,7 +142,7 @@ def test_what_is_kept_is_what_the_button_says(graded: AppTest, own: Path) -> Non
     assert "On 12 held-out questions: answered " in texts(app) and "(yours 100%)" in texts(app)
     press(app, label)
     kept = Workbench(Config(home=own)).experiments
-    assert kept.load_preset("mine paper").lower == 0.0
+    assert kept.load_preset("mine paper").lower == 0.0 and kept.load_preset("mine paper").reason == "set by hand"
     better = kept.load_preset("mine paper 2")
     assert label == f"Keep recommended: {better.lower:.2f} and {better.upper:.2f}" and better.reason != "set by hand"
     assert thresholds(app) == (better.lower, better.upper)  # and it is in use

@@ -93,11 +93,10 @@ def describe_effort(rates: Rates, prices: Prices) -> str:
 
 def recommendation_lines(found: Recommendation, is_own: bool = True) -> tuple[str, ...]:
     """How recommended thresholds came about, and how far others would do; `is_own`: they are those that are shown."""
-    return () if found.why_not else tuple(_lines(found, is_own))
+    return () if found.why_not else (*limit_lines(found), *_lines(found, is_own))
 
 
 def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
-    yield from limit_lines(found)
     if found.keep:
         yield f"Nothing better found: keep yours, {describe_pair(found.lower, found.upper)}. {found.keep}"
         return
@@ -187,19 +186,13 @@ def compared_on(found: Recommendation) -> str:
 def compared_scores(board: Board, lower: float, upper: float) -> tuple[tuple[str, Array, Marks], ...]:
     """The numbers that are compared with a threshold: what each is, its values by question, and its thresholds."""
     known = board.deciding(lower)
-    if has_two_scores(board, lower):
+    if bool((abs(known.upper - known.lower) > 0).any()):  # they are compared with different numbers
         return (
             ("Score against upper", known.upper, (("upper", upper),)),
             ("Score against lower", known.lower, (("lower", lower),)),
         )
     name = "weighted sum" if board.policy.score == "signals" else "deciding score"
     return ((f"The {name}", known.upper, (("lower", lower), ("upper", upper))),)
-
-
-def has_two_scores(board: Board, lower: float) -> bool:
-    """Whether `upper` and `lower` are compared with different numbers."""
-    known = board.deciding(lower)
-    return bool((abs(known.upper - known.lower) > 0).any())
 
 
 def _share(share: Estimate | None) -> str:
