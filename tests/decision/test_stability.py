@@ -7,7 +7,7 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage, Round, Scores
 from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import replay_rounds
-from crag_core.decision.stability import Interval, stability
+from crag_core.decision.stability import Flip, Interval, flips, is_settled, stability
 from tests.builders import POLICIES, even, graded, policy
 
 Evidence = tuple[tuple[Passage, ...], tuple[Grade, ...] | None, Scores, tuple[Round, ...]]
@@ -65,3 +65,25 @@ def assert_exact_on_a_grid(of: Policy, evidence: Evidence) -> None:
 
 
 # Every way through three iterations: the first passages lead to p4…, a refinement of these to p7…, and so on.
+
+
+def test_flips_come_with_the_nearest_first() -> None:
+    of = policy("paper")
+    assert flips(stability(of, *graded(0.52, 0.1)), of) == (
+        Flip("upper", "≤", 0.52, abs(0.52 - 0.6), Action.CORRECT),
+        Flip("lower", ">", 0.52, abs(0.52 - 0.4), Action.INCORRECT),
+    )
+    assert flips(stability(of, *graded(0.6)), of)[0] == Flip("upper", ">", 0.6, 0.0, Action.AMBIGUOUS)
+
+
+def test_in_agentic_the_filter_moves_the_mean() -> None:
+    # 0.9, 0.5 and 0.31 are kept, mean 0.57. Without the 0.31, from just above it on, the mean is 0.70.
+    found = stability(policy("agentic"), *graded(0.9, 0.5, 0.31))
+    assert found.lower == Interval(0.0, 0.31, True, True, None, Action.CORRECT)
+
+
+def test_some_decisions_hang_on_no_threshold_at_all() -> None:
+    of = policy("paper")
+    assert is_settled(of, (), None) and is_settled(of, *graded(1.0))
+    assert not is_settled(of, *graded(0.5))
+    assert not is_settled(of.with_thresholds(0.0, 0.0), *graded(0.5))
