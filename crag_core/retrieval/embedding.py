@@ -68,7 +68,6 @@ class HuggingFaceEmbedder:
         return self._name
 
     def load(self) -> None:
-        """Load the model now rather than at the first question (seconds)."""
         with self._lock:
             self._load()
 
@@ -217,7 +216,6 @@ def find_default_model() -> Path:
 
 
 def check_weights(path: Path, expected: str = WEIGHTS_SHA256) -> None:
-    """Raises `EmbeddingUnavailable` unless the file has the digest of the official weights."""
     try:
         with path.open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()

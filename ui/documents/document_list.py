@@ -69,7 +69,6 @@ def draw_interrupted(store: DocumentStore) -> None:
 
 
 def draw_interrupted_rebuild(store: DocumentStore) -> None:
-    """Asks the same of an unfinished re-indexing."""
     recipe = store.interrupted_rebuild()
     if recipe is None:
         return
@@ -120,7 +119,6 @@ def _line(one: Ingested) -> str:
 
 
 def draw_documents(store: DocumentStore) -> None:
-    """The list, and what is chosen in it."""
     everything = store.listing()
     if not everything:
         if app_state.warm_up().is_running:
@@ -169,7 +167,6 @@ def selected_document(store: DocumentStore) -> Document | None:
 
 
 def _filtered_collection() -> str:
-    """The collection that the list shows; "": all."""
     chosen = st.session_state.get("documents_filter") or _ALL
     return "" if chosen == _ALL else str(chosen)
 
