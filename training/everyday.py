@@ -23,7 +23,7 @@ from crag_core.retrieval.chunking.text_splitter import Chunk, Size, split_text
 from crag_core.retrieval.readers.text import read_text
 from training.forms import reword
 from training.pairs import Pair
-from training.tables import draw_form
+from training.tables import as_read, draw_form, is_export
 from training.wording import stems
 
 Count = Callable[[str], int]
@@ -283,6 +283,18 @@ def cut_document(document: Everyday, count: Count, random: Random) -> _Cut:
         next((new for old, new in became.items() if asked.place in old), asked.place) for asked in document.questions
     )
     return _Cut(document, tuple(chunk.text for chunk in chunks), tuple(above), places)
+
+
+def chunks_as_shown(document: Everyday, count: Count) -> list[tuple[str, str]]:
+    """As the application cuts it by default, each chunk after the title and the headings above it."""
+    (page,) = read_text(document.text.encode(), "")
+    text = page.text
+    if is_export(text) and (read := as_read(text)):
+        text = read[0]
+    chunks = list(split_text(text, Size(220, 30), count))
+    title = title_of(document.text)
+    sections = [section for _, _, section in find_sections(text, chunks)]
+    return [(_above(chunk, section or title), chunk.text) for chunk, section in zip(chunks, sections, strict=True)]
 
 
 def _title(document: Everyday, random: Random) -> str:

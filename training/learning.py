@@ -39,10 +39,15 @@ Epoch = Callable[[int], Iterable[Batch]]
 
 
 class Learner:
-    """Trains `model` over epochs until `tokens` real (unpadded) tokens are seen."""
+    """Trains `model` over epochs until `tokens` real (unpadded) tokens are seen, or for so many `minutes`.
 
-    def __init__(self, model: RetrievalEvaluator, tokens: int) -> None:
-        self._model, self._tokens = model, tokens
+    With minutes the rate follows the clock where that is ahead of the tokens, and no two trainings are the same.
+    """
+
+    def __init__(
+        self, model: RetrievalEvaluator, tokens: int, rate: float = PEAK_RATE, minutes: float | None = None
+    ) -> None:
+        self._model, self._tokens, self._rate, self._minutes = model, tokens, rate, minutes
         self._weights: list[Tensor] = [weight for weight in model.parameters() if weight.requires_grad]
         self._optimizer = torch.optim.AdamW(self._weights, lr=0.0, weight_decay=0.01, fused=True)
         self._device = self._weights[0].device
@@ -63,13 +68,17 @@ class Learner:
             self._load(part)
         started = saved = time.monotonic()
 
+        def share() -> float:
+            of_time = (time.monotonic() - started) / (60 * self._minutes) if self._minutes else 0.0
+            return max(self._seen / self._tokens, of_time)
+
         self._model.train()
-        while self._seen < self._tokens:
+        while share() < 1.0:
             for batch in islice(epoch(self._epoch), self._batches, None):
-                if self._seen >= self._tokens:
+                if (so_far := share()) >= 1.0:
                     break
                 before = self._seen
-                self._learn(batch)
+                self._learn(batch, so_far)
                 self._batches += 1
                 for mark in MARKS:
                     if before < mark <= self._seen:
@@ -87,9 +96,10 @@ class Learner:
         torch.save(self._model.cpu().state_dict(), out)
         part.unlink(missing_ok=True)
 
-    def _learn(self, batch: Batch) -> None:
+    def _learn(self, batch: Batch, share: float) -> None:
+        """`share` of the training is over."""
         for group in self._optimizer.param_groups:
-            group["lr"] = PEAK_RATE * pace(self._seen / self._tokens)
+            group["lr"] = self._rate * pace(share)
         inputs = (tensor.to(self._device) for tensor in (batch.ids, batch.attention, batch.segments))
         with torch.autocast(self._device.type, dtype=torch.bfloat16):
             answering, topical, places = self._model(*inputs)
@@ -146,7 +156,7 @@ class Learner:
 
     @property
     def _made_of(self) -> str:
-        return f"{self._tokens} tokens, rate {PEAK_RATE}, seed {torch.initial_seed()}"
+        return f"{self._tokens} tokens, rate {self._rate}, seed {torch.initial_seed()}"
 
 
 def pace(share: float) -> float:

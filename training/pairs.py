@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 MIN_WORDS = 6
@@ -66,6 +67,24 @@ def read_rows(path: Path) -> list[Row]:
             for d in found
         }
     return [row for row in rows if row.lang != "en" or len(row.passage.split()) >= MIN_WORDS]
+
+
+def pack_rows(rows: Sequence[Row], path: Path) -> None:
+    """Write `rows` with every passage stored once."""
+    passages = {row.passage: None for row in rows}
+    numbers = {passage: number for number, passage in enumerate(passages)}
+    packed = [
+        [row.question, numbers[row.passage], *(getattr(row, one.name) for one in fields(Row)[2:])] for row in rows
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with lzma.open(path, "wt", encoding="utf-8", preset=9) as file:
+        json.dump([list(passages), packed], file, ensure_ascii=False)
+
+
+def unpack_rows(path: Path) -> list[Row]:
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        passages, packed = json.load(file)
+    return [Row(question, passages[number], *rest) for question, number, *rest in packed]
 
 
 def set_apart(rows: list[Row], measured: list[Row]) -> list[Row]:

@@ -28,10 +28,7 @@ Limits = tuple[float, float]
 SHORTEST_TOKEN = 16
 _TOKEN = re.compile(rf"[!-~]{{{SHORTEST_TOKEN},}}")
 _FORMS = {
-    "CRAG_SERVICE_HOSTS": (
-        re.compile(r"[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\]"),
-        "names of hosts, without port or scheme",
-    ),
+    "CRAG_SERVICE_HOSTS": (re.compile(r"[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\]"), "names of hosts, without port or scheme"),
     "CRAG_SERVICE_ORIGINS": (re.compile(r"https?://[^/\s?#@]+"), "origins such as https://app.example.org"),
 }
 """What each entry of a list looks like."""

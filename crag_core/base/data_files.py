@@ -1,7 +1,5 @@
 """Where files that are no modules lie: in a checkout, or where a wheel puts them (`pyproject.toml`)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
@@ -10,4 +8,3 @@ _IS_INSTALLED = (_PACKAGE / "data").is_dir()
 DATA = (_PACKAGE if _IS_INSTALLED else _PACKAGE.parent) / "data"
 """Policies, the trained evaluator, word lists, sample documents, labelled questions and recorded runs."""
 APPLICATION = _PACKAGE.parent / "crag_app" if _IS_INSTALLED else _PACKAGE.parent
-"""The folder of app.py, with pages/, ui/ and .streamlit/ beside it."""

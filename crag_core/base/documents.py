@@ -1,7 +1,5 @@
 """Records of indexed documents, and of the progress of indexing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,10 +7,8 @@ from enum import StrEnum
 
 from crag_core.base.errors import BadRecord
 
-MAIN = "main"
-"""The collection of documents that nobody put into another."""
-LARGEST_FILE_MB = 50
-"""Of a document, wherever it comes from, and of anything that a browser sends, a ZIP too."""
+MAIN = "main"  # the collection of documents that nobody put into another
+LARGEST_FILE_MB = 50  # of a document, wherever it comes from, and of anything that a browser sends, a ZIP too
 
 
 class State(StrEnum):
@@ -49,7 +45,6 @@ class Document:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it can be searched."""
         return self.state == State.INDEXED
 
     @property
@@ -58,7 +53,6 @@ class Document:
 
     @property
     def is_partial(self) -> bool:
-        """Whether its first passages are searched before the last are there."""
         return self.is_under_way and self.passages > 0
 
     @property

@@ -4,8 +4,6 @@ Its modules import each other in a circle: two threads that import it first at t
 ImportError.
 """
 
-from __future__ import annotations
-
 import threading
 
 _LOCK = threading.Lock()

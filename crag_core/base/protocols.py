@@ -14,11 +14,8 @@ from crag_core.base.types.passages import Engine, Passage
 from crag_core.base.types.steps import Usage
 from crag_core.base.types.web import WebAttempt, WebOutcome
 
-Messages = Sequence[tuple[str, str]]
-"""A chat as (role, text) pairs; roles are system, user and assistant."""
-
-Cancel = Event
-"""Set from another thread to stop; whoever waits for the outside looks at it and raises `Stopped`."""
+Messages = Sequence[tuple[str, str]]  # A chat as (role, text) pairs; roles are system, user and assistant
+Cancel = Event  # set from another thread to stop; whoever waits for the outside looks at it and raises `Stopped`
 
 
 @dataclass(frozen=True)
@@ -107,43 +104,26 @@ class Retriever(Protocol):
 
 
 class DocumentStore(Protocol):
-    """The documents of the index, for those who list them; all methods raise `StoreUnavailable`."""
+    """The documents of the index, for those who list them; all methods raise `StoreUnavailable`.
+
+    What is `interrupted` killed processes had begun to index, or to re-index; it can be finished or discarded.
+    """
 
     def listing(self) -> tuple[Document, ...]:
-        """All by name, also those that wait, are being indexed, or were refused."""
-
-    def documents(self) -> tuple[Document, ...]:
-        """Those that can be searched, by name."""
-
-    def passages_of(self, document_id: str) -> tuple[Passage, ...]:
-        """In reading order; empty for a document that is not there."""
+        """All by name, also those that wait, are being indexed, or were refused; `documents`: those to search."""
 
     @property
-    def index_version(self) -> IndexVersion:
-        """By which recipe the passages were made that are searched."""
-
-    def interrupted(self) -> tuple[Document, ...]:
-        """What killed processes had begun to index, by name."""
-
-    def finish_interrupted(self, on_progress: OnProgress, cancel: Cancel) -> tuple[Ingested, ...]:
-        """Index what killed processes had begun to index."""
-
-    def discard_interrupted(self) -> tuple[Document, ...]:
-        """Forget it, with the copies of the files."""
-
-    def interrupted_rebuild(self) -> Recipe | None:
-        """What a killed process was re-indexing by."""
-
-    def finish_rebuild(self, on_progress: OnProgress, cancel: Cancel) -> Rebuilt | None:
-        """Resume the re-indexing that a killed process had begun."""
-
-    def discard_rebuild(self) -> None:
-        """Drop it; the present index stays."""
-
+    def index_version(self) -> IndexVersion: ...
+    def documents(self) -> tuple[Document, ...]: ...
+    def passages_of(self, document_id: str) -> tuple[Passage, ...]: ...
+    def interrupted(self) -> tuple[Document, ...]: ...
+    def finish_interrupted(self, on_progress: OnProgress, cancel: Cancel) -> tuple[Ingested, ...]: ...
+    def discard_interrupted(self) -> tuple[Document, ...]: ...
+    def interrupted_rebuild(self) -> Recipe | None: ...
+    def finish_rebuild(self, on_progress: OnProgress, cancel: Cancel) -> Rebuilt | None: ...
+    def discard_rebuild(self) -> None: ...
     def move(self, document_ids: Iterable[str], collection: str) -> None: ...
-
-    def delete_all(self, document_ids: Iterable[str]) -> set[str]:
-        """The ids of those that were there."""
+    def delete_all(self, document_ids: Iterable[str]) -> set[str]: ...
 
 
 class Evaluator(Protocol):
@@ -164,9 +144,7 @@ class StripEvaluator(Evaluator, Protocol):
 class Embedder(Protocol):
     @property
     def name(self) -> str: ...
-
     def embed_question(self, text: str) -> Sequence[float]: ...
-
     def embed_texts(self, texts: Sequence[str]) -> Sequence[Sequence[float]]: ...
 
 
@@ -217,9 +195,7 @@ class GradeCache(Protocol):
     """Grades by key; neither method raises: a cache that is away only costs the work again."""
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Grade]: ...
-
     def put_many(self, grades: dict[str, Grade]) -> None: ...
 
 
-Clock = Callable[[], float]
-"""Seconds from an arbitrary start, never going back."""
+Clock = Callable[[], float]  # seconds from an arbitrary start, never going back

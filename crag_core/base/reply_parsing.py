@@ -1,7 +1,5 @@
 """Parses the replies of language models to requests for scores, verdicts or records of fields. Pure."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math
@@ -12,7 +10,6 @@ from typing import Any
 
 LONGEST_CONDENSED = 500
 LONGEST_MISSING = 60
-"""Characters of a question that a model makes of one in a conversation."""
 
 _LONGEST = 20_000
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -76,7 +73,7 @@ _SEVERAL = ScoreReply(None, cause="the reply holds more than one score")
 
 def parse_score(text: str, scale: float = 1.0) -> ScoreReply:
     """Read a score given on 0..`scale`, in JSON or around it; anything unclear is None with its cause."""
-    reply = without_thoughts(text)
+    reply = without_thoughts(text[:_LONGEST])
     if not reply:
         return _EMPTY
     found, around = [], reply
@@ -104,7 +101,7 @@ def parse_scores(text: str, count: int, scale: float = 1.0) -> tuple[ScoreReply,
     else to that of its place; then a list that is too long, and one of bare numbers that is too short, belongs to
     nobody. Records that are missing at the end leave only their own documents without a score.
     """
-    reply = without_thoughts(text)
+    reply = without_thoughts(text[:_LONGEST])
     if not reply:
         return (_EMPTY,) * count
     values, broken = _values(reply)
@@ -134,7 +131,7 @@ def parse_verdict(text: str, verdicts: Mapping[str, str]) -> VerdictReply:
 
     Anything unclear is None with its cause.
     """
-    reply = without_thoughts(text)
+    reply = without_thoughts(text[:_LONGEST])
     if not reply:
         return VerdictReply(None, cause=_EMPTY.cause)
     values, broken = _values(reply)
@@ -155,7 +152,7 @@ def parse_verdict(text: str, verdicts: Mapping[str, str]) -> VerdictReply:
 
 def parse_condensed(text: str) -> CondensedReply:
     """Read the `question` of a reply and what is `missing` in it; a question that is unclear is None with its cause."""
-    reply = without_thoughts(text)
+    reply = without_thoughts(text[:_LONGEST])
     if not reply:
         return CondensedReply(None, cause=_EMPTY.cause)
     values, broken = _values(reply)
@@ -178,12 +175,12 @@ def parse_condensed(text: str) -> CondensedReply:
 
 def parse_records(text: str, key: str) -> list[dict[str, Any]]:
     """The records with `key`, as JSON or as a Python dict; none behind JSON that breaks off."""
-    return [record for value, _, _ in _values(without_thoughts(text))[0] for record in _records(value, key)]
+    return [record for value, _, _ in _values(without_thoughts(text[:_LONGEST]))[0] for record in _records(value, key)]
 
 
 def without_thoughts(text: str) -> str:
     """A reply without what the model thought aloud; some chat templates leave out the tag that opens the thought."""
-    return _UNOPENED_THOUGHT.sub("", _THOUGHT.sub("", text[:_LONGEST])).strip()
+    return _UNOPENED_THOUGHT.sub("", _THOUGHT.sub("", text)).strip()
 
 
 # --- one score ------------------------------------------------------------------------------------------------------
@@ -233,7 +230,9 @@ def _verdict_of(said: Any, record: dict[str, Any], verdicts: Mapping[str, str]) 
         asked = ", ".join(dict.fromkeys(verdicts.values()))
         return VerdictReply(None, cause=f"the verdict {str(said)[:40]!r} is none of: {asked}")
     listed = named[:_MOST_NAMED] if isinstance(named, list) else [named]
-    numbers = filter(None, map(_number_of, listed))
+    whole = (str(one) for one in listed if isinstance(one, int | str) and not isinstance(one, bool))
+    named_ones = (_NAME.fullmatch(one) for one in whole if not one.startswith("-"))
+    numbers = filter(None, (int(match.group(1)) for match in named_ones if match))
     return VerdictReply(verdicts[words], tuple(dict.fromkeys(numbers)))
 
 
@@ -241,13 +240,6 @@ def _said_alone(reply: str) -> Iterator[str]:
     yield from map(_bare_words, [reply, *(line for line in reply.splitlines() if _LABELLED_LINE.match(line))])
     if len(set(_LETTER.findall(reply))) == 1 and (first := _LETTER.match(reply)):
         yield first.group(1).lower()
-
-
-def _number_of(named: Any) -> int | None:
-    """3 of 3, "3" and "[3]"; None of anything else."""
-    is_whole = isinstance(named, int | str) and not isinstance(named, bool) and not str(named).startswith("-")
-    match = _NAME.fullmatch(str(named)) if is_whole else None
-    return int(match.group(1)) if match else None
 
 
 def _bare_words(text: str) -> str:
@@ -260,7 +252,6 @@ def _bare_words(text: str) -> str:
 
 
 def _attributed(entries: Sequence[Any], count: int, scale: float, cause: str) -> tuple[ScoreReply, ...]:
-    """Each entry to the document that it belongs to; a document without any has `cause`."""
     numbers: list[int | None] = [_document_of(entry) for entry in entries]
     named = [number for number in numbers if number is not None]
     strange = [number for number in named if not 1 <= number <= count]
@@ -285,7 +276,6 @@ def _from_entry(entry: Any, scale: float, missing: ScoreReply) -> ScoreReply:
 
 
 def _document_of(entry: Any) -> int | None:
-    """The number of the document that a record names."""
     if not isinstance(entry, dict):
         return None
     named = [value for key in _NAMED_BY if (value := entry.get(key)) is not None]
@@ -330,7 +320,6 @@ def _head_of_list(reply: str, at: int) -> list[Any]:
 
 
 def _bare_numbers(reply: str, count: int) -> list[Any]:
-    """The numbers of a reply that is nothing but numbers, such as "0.8, 0.3" or one a line."""
     pieces = re.split(r",?[\s;]+", reply.strip(" \t\n`*\"'[](){}.,"))
     if len(pieces) == 1 and count > 1:
         pieces = pieces[0].split(",")

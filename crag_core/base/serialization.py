@@ -17,7 +17,6 @@ Record = TypeVar("Record")
 
 
 def to_plain(value: Any) -> Any:
-    """Turn dataclasses into dicts and tuples into lists, recursively; the result is JSON-ready."""
     return to_jsonable_python(value)
 
 

@@ -1,7 +1,5 @@
 """The decision of a run: what was recorded as evidence for `crag.decide`, and its outcome with reasons in numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from math import inf
@@ -28,7 +26,6 @@ def evidence_of(
     left: int | None = None,
     is_last: bool = False,
 ) -> Evidence:
-    """What `policy` decides by; arguments as in `decide`."""
     by_id = {grade.passage_id: grade for grade in grades or ()}
     for id_ in (aside := set_aside(policy, passages, grades)):
         del by_id[id_]
@@ -127,7 +124,6 @@ def _asked_alone(policy: Policy, evidence: Evidence) -> tuple[Action, Scored, Pl
 
 
 def _cautions(grades: tuple[Grade, ...], deciding: Collection[str], aside: int) -> Iterator[str]:
-    """What weakens the grades that decide, and what was kept out of the decision."""
     yield from dict.fromkeys(grade.caution for grade in grades if grade.caution and grade.passage_id in deciding)
     if aside:
         yield f"{counted(aside, 'chunk')} with a coarse grade set aside"

@@ -1,7 +1,5 @@
 """Reciprocal-rank fusion of rankings, and of passages within a token budget."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -43,7 +41,6 @@ def fuse(rankings: Sequence[Sequence[Passage]], limit: int, token_budget: int | 
 
 
 def _merge(rankings: Sequence[Sequence[Passage]]) -> tuple[dict[str, Passage], list[list[str]]]:
-    """The distinct passages by id, and the rankings as ids of these, each id once a ranking."""
     kept: dict[str, Passage] = {}
     same_id: dict[str, str] = {}
     same_text: dict[str, str] = {}

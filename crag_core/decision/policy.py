@@ -60,12 +60,9 @@ class StripOrder(StrEnum):
     RANK = "rank"
 
 
-PAPER_CUTOFF = 0.25
-"""The paper keeps strips above -0.5 on its scale of -1 to 1."""
-
+PAPER_CUTOFF = 0.25  # the paper keeps strips above -0.5 on its scale of -1 to 1
 SCORES = (*WEIGHTS, *OF_ALL)
 CLASS_RULES = ("no_retrieval", "one_retrieval")
-"""Rules that read the class of the question (arXiv 2403.14403)."""
 WITHOUT_MODEL: dict[str, tuple[str | None, str]] = {
     "no_retrieval": (
         "no_retrieval",
@@ -144,8 +141,6 @@ class Expansion:
 
 @dataclass(frozen=True)
 class Preset:
-    """Named thresholds, as a description gives them; `note` says for what they were chosen."""
-
     name: str
     lower: float
     upper: float
@@ -216,11 +211,9 @@ class Policy(Routing):
         return self.labels[list(Action).index(action)]
 
     def bare_label(self, action: Action) -> str:
-        """The label without the mark of a stand-in."""
         return self.label(action).removesuffix(f" {STAND_IN}")
 
     def has(self, *names: str) -> bool:
-        """Whether any action takes one of these steps."""
         return any(name in steps for steps in self.routes.values() for name in names)
 
     @property
@@ -230,7 +223,6 @@ class Policy(Routing):
 
     @property
     def thresholds(self) -> tuple[float, float, float]:
-        """Lower, upper and the cut-off of sentences: what the sliders move."""
         return self.lower, self.upper, self.cutoff
 
     @property
@@ -239,7 +231,6 @@ class Policy(Routing):
         return self.score == "two_signals"
 
     def allows(self, lower: float, upper: float) -> bool:
-        """Whether the policy may have these thresholds."""
         in_range = 0.0 <= lower <= 1.0 and 0.0 <= upper <= 1.0
         return in_range and (self.compares_two_scores or lower <= upper)
 
@@ -260,7 +251,6 @@ class Policy(Routing):
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is ever graded: plain RAG."""
         return "always" in dict(self.skip)
 
     @property
@@ -274,12 +264,10 @@ class Policy(Routing):
 
     @property
     def retrieves_from_web(self) -> bool:
-        """Whether the web is a way in which some action retrieves again."""
         return self.max_rounds > 1 and any("web" in (steps.get("again") or ()) for steps in self.routes.values())
 
     @property
     def needs_model(self) -> bool:
-        """Whether it cannot do what it is described for without a language model."""
         return bool(self._needing_model)
 
     @property
@@ -304,7 +292,6 @@ class Policy(Routing):
         return replace(self, lower=lower, upper=upper, refinement=refinement)
 
     def with_limit(self, top: int | None) -> Policy:
-        """This policy with at most so many sentences of the corpus, and as many of the web; None: no limit."""
         return replace(self, refinement=replace(self.refinement, top=top))
 
     def preset(self, name: str) -> Policy:
@@ -315,10 +302,7 @@ class Policy(Routing):
         raise UnknownName.among(f"preset of policy {self.name!r}", name, [preset.name for preset in self.presets])
 
     def without_retrieval(self) -> Policy:
-        """This policy where only the given chunks are at hand: no second retrieval is asked for.
-
-        Where the web is a way to retrieve again, it is the only one that is left.
-        """
+        """This policy where only the given chunks are at hand: no second retrieval is asked for."""
         alone = self._becoming({"documents": KEEP, "expand": None}).once_classified()
         if not self.retrieves_from_web:
             return replace(alone, max_rounds=1)
@@ -330,10 +314,7 @@ class Policy(Routing):
         return replace(self, skip=tuple(rule for rule in self.skip if rule[0] not in CLASS_RULES))
 
     def without_language_model(self) -> Policy:
-        """This policy as `WITHOUT_MODEL` says.
-
-        Its labels say what a model found, so they are "Correct stand-in" and so on then.
-        """
+        """This policy as `WITHOUT_MODEL` says."""
         if not self.needs_model:
             return self
         turns = {name: becomes for name, (becomes, _) in WITHOUT_MODEL.items()}
@@ -342,7 +323,6 @@ class Policy(Routing):
         return replace(self._becoming(turns), score=score, labels=(correct, ambiguous, incorrect))
 
     def _becoming(self, turns: dict[str, str | None]) -> Policy:
-        """With steps in place of steps; None: without it."""
         changed: dict[str, Any] = {
             action.lower(): tuple(
                 (name, value) if name not in turns else (turns[name], None)

@@ -1,7 +1,5 @@
 """Reads policies from TOML and from records, in the present form or an earlier one, and writes the present form."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Iterator
@@ -23,7 +21,6 @@ _SCORES = {"two-signal": "two_signals"}
 _ROUTE: dict[str, tuple[str | bool, ...]] = dict.fromkeys(
     ("label", "passages", "drop_below", "web_below_results", "keep_original_without_web", "expand"), ()
 ) | {"web": ("always", "never", "when-few"), "re_retrieve": ("refine", "next-strategy", True, False)}
-"""Keys of the table of an action in the earlier form, with their values where these are words."""
 _TABLES = ("strips", "expansion", "loop")
 _GONE = ("second_opinion", "web_when_ungraded", "without_model")
 """Keys of the earlier form that have no successor here; `evaluators.cascade` reads twice."""
@@ -121,10 +118,7 @@ def _steps_of(action: str, route: dict[str, Any], loop: dict[str, Any]) -> list[
 
 
 def _without_effect(policy: Policy, data: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(key, why, what it needs) of what stands in a present-form file and is read by none of its steps.
-
-    What switches a thing off (false) may always be said.
-    """
+    """(key, why, what it needs) of what stands in a present-form file and is read by none of its steps."""
     searches = policy.has("web", "web_if_fewer") or any("web" in (s.get("again") or ()) for s in policy.routes.values())
     refines = policy.has(REFINE, EXTRACT) or (policy.web.refine and searches)
     again, query = policy.has("again"), policy.web.query
@@ -157,7 +151,6 @@ def _without_effect(policy: Policy, data: dict[str, Any]) -> Iterator[tuple[str,
 
 
 def _keys(data: dict[str, Any]) -> Iterator[str]:
-    """Every key, those of tables with a dot; without those that are false."""
     for key, value in data.items():
         tables = value if isinstance(value, list) else [value]
         inner = [one for one in tables if isinstance(one, dict)] if key != "weights" else []

@@ -1,7 +1,5 @@
 """Expands a query for a second retrieval: synonyms from a file, and frequent words of the first passages."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -26,16 +24,12 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Expansion:
-    """`query` is the question, whole and first, then the terms; `added` pairs each term with where it comes from."""
-
     query: str
     added: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass
 class _Neighbour:
-    """A word that stands in one sentence with keywords: where it first does, how often and in which passages."""
-
     word: str
     sentence: str
     count: int = 0
@@ -63,11 +57,14 @@ def expand(
     known = _forms_of(word for text in (question, *asked) for word in words(text))
     added: list[tuple[str, str]] = []
     for term in _find_terms(question, keywords, synonyms):
-        fresh = [synonym for synonym in synonyms[term] if not _is_known(words(synonym), known)][:max_synonyms]
+        new = [one for one in synonyms[term] if any(known.isdisjoint(_forms(word)) for word in words(one))]
+        fresh = new[:max_synonyms]
         added += [(synonym, f"synonym of {term}") for synonym in fresh]
         known |= _forms_of(word for synonym in fresh for word in words(synonym))
     vocabulary: list[tuple[str, str]] = []
-    for neighbour in _rank(_find_neighbours(keywords, passages, stop_words), len(passages)):
+    near = _find_neighbours(keywords, passages, stop_words)
+    often = [one for one in near if (one.count if len(passages) == 1 else len(one.passages)) >= 2]
+    for neighbour in sorted(often, key=lambda one: (len(one.passages), one.count), reverse=True):
         if len(vocabulary) < max_vocabulary and not known.intersection(_forms_of([neighbour.word])):
             vocabulary.append((_spell(neighbour), _explain(neighbour, keywords, len(passages))))
             known |= _forms_of([neighbour.word])
@@ -98,7 +95,6 @@ def parse_synonyms(text: str, name: str = "synonyms.txt") -> dict[str, tuple[str
 
 
 def _find_terms(question: str, keywords: Sequence[str], synonyms: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """The terms of the file that the question holds: its keywords in order, then its phrases."""
     exact = (next((form for form in _forms(keyword) if form in synonyms), None) for keyword in keywords)
     spoken = _pad(question)
     phrases = (term for term in synonyms if len(words(term)) > 1 and _pad(term) in spoken)
@@ -127,19 +123,10 @@ def _find_neighbours(
     return (neighbour for word, neighbour in found.items() if word not in stop_words and _is_term(word))
 
 
-def _rank(neighbours: Iterable[_Neighbour], passages: int) -> list[_Neighbour]:
-    often = [one for one in neighbours if (one.count if passages == 1 else len(one.passages)) >= 2]
-    return sorted(often, key=lambda one: (len(one.passages), one.count), reverse=True)
-
-
 def _is_term(word: str) -> bool:
     if len(word) < 3:
         return bool(_SHORT_WORD.fullmatch(word))
     return any(map(str.isalpha, word))
-
-
-def _is_known(wanted: Sequence[str], known: set[str]) -> bool:
-    return all(known.intersection(_forms(word)) for word in wanted)
 
 
 @lru_cache(maxsize=10_000)
@@ -161,7 +148,6 @@ def _forms_of(found: Iterable[str]) -> set[str]:
 
 
 def _spell(neighbour: _Neighbour) -> str:
-    """The word as it stands in the passage: names keep their capitals."""
     match = re.search(rf"(?<!\w){re.escape(neighbour.word)}(?!\w)", neighbour.sentence, re.IGNORECASE)
     return match.group() if match else neighbour.word
 

@@ -1,7 +1,5 @@
 """The reason of a decision in numbers, and its plan step by step, in words. Pure."""
 
-from __future__ import annotations
-
 from statistics import pvariance
 
 from crag_core.base.text.display import against, readable
@@ -49,7 +47,6 @@ def query_form(policy: Policy) -> str:
 
 
 def reason(policy: Policy, seen: Evidence, action: Action, found: Scored, *, is_graded: bool) -> str:
-    """Why `action`; `is_graded`: grading was done in this run."""
     if found.why in _RULES:
         text = _RULES[found.why].format(chunks=len(seen.chunks), argument=dict(policy.skip)[found.why])
         graded = "no grade was looked at" if is_graded else "nothing was graded"
@@ -71,15 +68,15 @@ def reason(policy: Policy, seen: Evidence, action: Action, found: Scored, *, is_
     if found.score is None:
         tried = any(one.tried for one in seen.chunks[: policy.top])
         return "no chunk could be graded" if tried else "no chunk was graded in this run"
-    if found.agrees and action is Action.CORRECT and not _reaches_upper(policy, found.score):
+    if found.agrees and action is Action.CORRECT and not _reaches(policy, "upper", found.score):
         value, half = against(found.score, 0.5)
         spread = pvariance(judged.values())
         return f"{_name(policy, found)} {value} > {half} and the scores agree (variance {spread:.2f})"
     if found.topical is None:
         return f"{_name(policy, found)} {_against_both(policy, found.score, action)}"
-    is_fair = _reaches_lower(policy, found.topical)
-    first = f"{_name(policy, found)} {_against_upper(policy, found.score, action is Action.CORRECT)}"
-    second = f"best topical {_against_lower(policy, found.topical, is_fair)}"
+    is_fair = _reaches(policy, "lower", found.topical)
+    first = f"{_name(policy, found)} {_against(policy, 'upper', found.score, action is Action.CORRECT)}"
+    second = f"best topical {_against(policy, 'lower', found.topical, is_fair)}"
     if action is Action.CORRECT:  # an answering chunk that looks off topic contradicts itself; the answer counts
         return first if is_fair else f"{first}, although {second}"
     return f"{first}, {second}"
@@ -89,40 +86,33 @@ def _name(policy: Policy, found: Scored) -> str:
     return "best answering" if found.topical is not None else _SCORES[policy.score].format(by=len(found.by))
 
 
-def _reaches_upper(policy: Policy, score: float) -> bool:
-    return score > policy.upper or (score == policy.upper and policy.at_upper is Action.CORRECT)
+def _reaches(policy: Policy, name: str, score: float) -> bool:
+    """Whether the score passes `lower` or `upper`, as the policy takes one that is equal."""
+    limit = getattr(policy, name)
+    return bool(score > limit or (score == limit and _includes(policy, name)))
 
 
-def _reaches_lower(policy: Policy, score: float) -> bool:
-    return score > policy.lower or (score == policy.lower and policy.at_lower is Action.AMBIGUOUS)
+def _includes(policy: Policy, name: str) -> bool:
+    return policy.at_upper is Action.CORRECT if name == "upper" else policy.at_lower is Action.AMBIGUOUS
 
 
 def _against_both(policy: Policy, score: float, action: Action) -> str:
     value, low, high = against(score, policy.lower, policy.upper)
     if policy.lower > policy.upper:
-        compared = _against_upper(policy, score, action is Action.CORRECT)
+        compared = _against(policy, "upper", score, action is Action.CORRECT)
         return f"{compared}; with one score, lower {low} above upper decides nothing"
     if action is Action.AMBIGUOUS:
         return f"{value} between lower {low} and upper {high}"
-    if action is Action.CORRECT:
-        return _against_upper(policy, score, True)
-    return _against_lower(policy, score, False)
+    return _against(policy, "upper" if action is Action.CORRECT else "lower", score, action is Action.CORRECT)
 
 
-def _against_upper(policy: Policy, score: float, passes: bool) -> str:
-    value, limit = against(score, policy.upper)
-    signs = ("≥", "<") if policy.at_upper is Action.CORRECT else (">", "≤")
-    return f"{value} {signs[0] if passes else signs[1]} upper {limit}"
-
-
-def _against_lower(policy: Policy, score: float, passes: bool) -> str:
-    value, limit = against(score, policy.lower)
-    signs = ("≥", "<") if policy.at_lower is Action.AMBIGUOUS else (">", "≤")
-    return f"{value} {signs[0] if passes else signs[1]} lower {limit}"
+def _against(policy: Policy, name: str, score: float, passes: bool) -> str:
+    value, limit = against(score, getattr(policy, name))
+    signs = ("≥", "<") if _includes(policy, name) else (">", "≤")
+    return f"{value} {signs[0] if passes else signs[1]} {name} {limit}"
 
 
 def corrections(policy: Policy, seen: Evidence, action: Action, found: Scored, plan: Plan) -> tuple[Correction, ...]:
-    """The plan, one thing after the other, each with its reason."""
     dropped = tuple(_dropped(policy, seen, action, plan))
     remaining = 0 if plan.chunks == DISCARD else len(seen.chunks) - len(plan.drop)
     answer = Correction(CorrectionKind.GENERATE, "answer from what is kept")

@@ -1,7 +1,5 @@
 """Knowledge refinement: decompose passages into strips, filter, recompose (arXiv 2401.15884, 4.4)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
@@ -20,17 +18,13 @@ from crag_core.decision.decide import effective_scores, set_aside
 from crag_core.decision.policy import Policy, StripOrder
 from crag_core.decision.reasons import NOT_COMPARABLE
 
-Keep = Callable[[Strip], str]
-"""Why a strip is struck out; the empty string keeps it."""
-
+Keep = Callable[[Strip], str]  # why a strip is struck out; the empty string keeps it
 REPEATED = "the same sentence is kept already"
 
 Kept = tuple[tuple[Excerpt, ...], tuple[StripVerdict, ...]]
-"""What goes in, and the verdict on every strip."""
 
 
 def decompose(passage: Passage) -> tuple[Strip, ...]:
-    """The passage's strips, not yet scored."""
     return tuple(
         Strip(passage.id, index, start, end, passage.text[start:end])
         for index, (start, end) in enumerate(split(passage.text))
@@ -38,7 +32,6 @@ def decompose(passage: Passage) -> tuple[Strip, ...]:
 
 
 def as_passage(strip: Strip, passage: Passage) -> Passage:
-    """A strip in the shape that evaluators grade, under the strip's own id."""
     return replace(passage, id=strip.id, text=strip.text, scores=())
 
 
@@ -123,7 +116,6 @@ def _internal(
 
 
 def _external(policy: Policy, web: WebSearch, said: set[str], notes: list[str]) -> Kept:
-    """Of the web; `said` are the sentences of the corpus that go in, which are left out here."""
     if web.outcome is not WebOutcome.USED or web.pages_waiting:
         return (), ()
     found = web.evidence(policy.web.pages)
@@ -153,7 +145,6 @@ def _external(policy: Policy, web: WebSearch, said: set[str], notes: list[str]) 
 def _off_subject(
     policy: Policy, results: tuple[Passage, ...], grades: tuple[Grade, ...] | None
 ) -> dict[str | None, str]:
-    """Why results are left out that would not have been on the subject as retrieved passages either."""
     scores = effective_scores(policy, results, grades, TOPICAL)
     found = ((id_, against(score, policy.lower)) for id_, score in scores.items() if score is not None)
     low = {id_ for id_, score in scores.items() if score is not None and score < policy.lower}
@@ -161,10 +152,7 @@ def _off_subject(
 
 
 def _unread(passages: tuple[Passage, ...], strips: tuple[Strip, ...]) -> tuple[Passage, ...]:
-    """The passages to use as they are, since the scorer could judge none of their strips: it cannot read this text.
-
-    Where it judged some, there are none: a strip that it could not judge is then left out as not graded.
-    """
+    """The passages to use as they are, since the scorer could judge none of their strips: it cannot read this text."""
     ids = {passage.id for passage in passages}
     own = [strip for strip in strips if strip.passage_id in ids]
     if any(strip.score is not None for strip in own):
@@ -211,10 +199,7 @@ def _choose(
     why_struck: Keep,
     said: Collection[str] = (),
 ) -> tuple[StripVerdict, ...]:
-    """Filter, drop repetitions (passages of one document overlap), then fill the token budget best strip first.
-
-    `said` are the sentences that are kept already.
-    """
+    """Filter, drop repetitions (passages of one document overlap), then fill the token budget best strip first."""
     rank = {passage.id: i for i, passage in enumerate(passages)}
     reasons = {strip.id: why_struck(strip) for strip in strips}
     rules = policy.refinement
@@ -325,7 +310,6 @@ def _whole(
 
 
 def _sentences(excerpts: tuple[Excerpt, ...], strips: tuple[Strip, ...]) -> set[str]:
-    """What these excerpts say, in the words of `_as_words`; `strips` are those that the record has."""
     texts = {strip.id: strip.text for strip in strips}
     own = (
         [texts[id_] for id_ in one.strip_ids if id_ in texts] or [one.text[start:end] for start, end in split(one.text)]
@@ -340,7 +324,6 @@ def _as_words(text: str) -> str:
 
 
 def _beginning(passage: Passage, text: str, strips: tuple[Strip, ...]) -> Excerpt:
-    """So much of a passage; of one that is cut with the strips that are in it, so that no other one is quoted."""
     if len(text) == len(passage.text):
         return Excerpt(passage, text)
     inside = (strip.id for strip in strips if strip.passage_id == passage.id and strip.start < len(text))

@@ -1,7 +1,5 @@
 """Replays recorded rounds of retrieval: the decision of each, the last one, and the round that comes next. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,8 +17,6 @@ from crag_core.decision.steps import EXPAND, REFINE, WIDENING
 
 @dataclass(frozen=True)
 class Iteration:
-    """One look at the evidence: the rounds that led here, the passages looked at, and what was decided."""
-
     path: tuple[str, ...]
     passages: tuple[Passage, ...]
     decision: Decision
@@ -47,13 +43,11 @@ class DecisionPath:
 
     @property
     def looked_at(self) -> tuple[Passage, ...]:
-        """Every passage of every iteration and of the evidence, each once, in that order."""
         found = [passage for iteration in self.iterations for passage in iteration.passages]
         return tuple({passage.id: passage for passage in (*found, *self.evidence)}.values())
 
     @property
     def kept(self) -> tuple[Passage, ...]:
-        """The evidence without what the decision discards."""
         return _keep(self.decision, self.evidence)
 
 
@@ -82,7 +76,9 @@ def replay_rounds(
         decision, before = look(passages), ""
         if earlier and not passages and decision.next_round is None:
             passages = tuple(earlier.values())
-            decision, before = look(passages), _found_nothing(len(path) + 1, len(passages))
+            decision = look(passages)
+            before = f"iteration {len(path) + 1} found nothing, so the {len(passages)} chunks of those before it are "
+            before += "looked at again: "
         if decision.is_from_memory:
             return DecisionPath((Iteration(path, (), decision),), ())
         ungraded = () if UNSURE in dict(signals) else _ungraded(policy, passages, grades, decision)
@@ -104,10 +100,6 @@ def replay_rounds(
         iterations.append(Iteration(path, passages, _told(decision, before, after)))
         wanted = (*path, following) if following and not found else None
         return DecisionPath(tuple(iterations), evidence, ungraded, wanted, not_made)
-
-
-def _found_nothing(iteration: int, earlier: int) -> str:
-    return f"iteration {iteration} found nothing, so the {earlier} chunks of those before it are looked at again: "
 
 
 def _told(decision: Decision, before: str, after: str = "") -> Decision:

@@ -1,7 +1,5 @@
 """Set-level measures without a model: the criteria of descriptions 000 and 003."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,25 +9,19 @@ from crag_core.base.types.passages import Passage, Scores
 
 TOKENS_PER_PASSAGE = 100
 CRITERIA: Scores = (("keyword_overlap", 0.30), ("coherence", 0.40), ("length_adequacy", 0.15), ("diversity", 0.15))
-"""The four criteria of description 000 with their weights."""
 
-RERANK = "rerank_top3"
-"""The one signal that is made of grades: the mean of the three best."""
-
+RERANK = "rerank_top3"  # the one signal that is made of grades: the mean of the three best
 SUFFICIENCY = "sufficiency"
 """What a language model says of the whole context: 1 it is enough to answer from, 0 it is not (arXiv 2411.06037)."""
 
 CLASS = "class"
 """How much has to be looked up for the question (arXiv 2403.14403): 0 nothing, 0.5 one retrieval, 1 several."""
 
-UNSURE = "unsure"
-"""1 where the question is two of a conversation, by which nothing is decided."""
-
+UNSURE = "unsure"  # 1 where the question is two of a conversation, by which nothing is decided
 REPEATED = "repeated"
 """1 where the best sentence speaks of what the question before asked for, and not of what this one does."""
 
 CLASSES = {"A": 0.0, "B": 0.5, "C": 1.0}
-"""`CLASS` by the letter of the class."""
 
 _ASKS = frozenset(["who", "whom", "whose", "what", "when", "where", "which", "why", "how"])
 

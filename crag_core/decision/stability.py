@@ -1,7 +1,5 @@
 """Distance to flip: the interval of each threshold over which the action stays the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -55,7 +53,6 @@ def flips(stable: Stability, policy: Policy) -> tuple[Flip, ...]:
 
 
 def flips_of(name: str, value: float, stays: Interval) -> tuple[Flip, ...]:
-    """Those of one threshold, downwards first."""
     down, up = "<" if stays.low_included else "≤", ">" if stays.high_included else "≥"
     ends = ((down, stays.low, stays.below), (up, stays.high, stays.above))
     return tuple(Flip(name, relation, at, abs(at - value), to) for relation, at, to in ends if to is not None)

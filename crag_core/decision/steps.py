@@ -1,7 +1,5 @@
 """The words in which a policy is written: steps of an action, rules that skip grading, and what may stand together."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -10,11 +8,8 @@ from crag_core.base.types.decisions import Action
 from crag_core.decision.crag import OF_ALL, SKIP, Routing, Steps
 
 KEEP, REFINE, EXTRACT, DISCARD, DOCUMENTS = CHUNKS = ("keep", "refine", "extract", "discard", "documents")
-"""What happens to the chunks; the first step of every action is one of these."""
-EXPAND = "expand"
-"""The round that retrieves with an expanded question too, and fuses both."""
-WIDENING = (EXPAND, DOCUMENTS)
-"""Rounds that change the evidence after the decision, which stands."""
+EXPAND = "expand"  # the round that retrieves with an expanded question too, and fuses both
+WIDENING = (EXPAND, DOCUMENTS)  # rounds that change the evidence after the decision, which stands
 WAYS = ("keyword", "rewritten", "expanded", "web")
 """Ways to retrieve again, in the words of the policy files; the first retrieval is always hybrid."""
 
@@ -50,7 +45,6 @@ def read_steps(given: Any) -> Any:
 
 
 def write_steps(steps: Steps) -> list[Any]:
-    """The list that `read_steps` reads."""
     return [
         name if value is None else {name: list(value) if isinstance(value, tuple) else value} for name, value in steps
     ]

@@ -76,8 +76,10 @@ def run_batch(
     """`do` each of `todo`, which tells why it failed; what it made it has kept by then. `total` counts those done
     before too. Raises the error of the last question where `FAILURES` of them failed in a row, or all did.
     """
-    progress = _Progress(clock, total - len(todo), total, on_progress)
-    waiting = iter(todo)
+    waiting, last, in_a_row = iter(todo), None, 0
+    times = deque([clock()], maxlen=_RECENT + 1)
+    progress = SetProgress(total - len(todo), total)
+    on_progress(progress)
 
     def work(asked: Asked) -> CragError | None:
         while controls.pause.is_set() and not controls.cancel.wait(POLL_SECONDS):
@@ -90,51 +92,31 @@ def run_batch(
         going = {pool.submit(work, asked) for asked in islice(waiting, 2 * workers)}
         try:
             while going:
-                done, going = wait(going, return_when=FIRST_COMPLETED)
-                for one in done:
-                    progress.note(one.result())
-                if progress.is_hopeless or controls.cancel.is_set():
+                ended, going = wait(going, return_when=FIRST_COMPLETED)
+                for error in [one.result() for one in ended]:
+                    if isinstance(error, Stopped):
+                        continue
+                    last, in_a_row = error or last, in_a_row + 1 if error else 0
+                    times.append(clock())
+                    progress = _further(progress, error is None, times)
+                    on_progress(progress)
+                if in_a_row >= FAILURES or controls.cancel.is_set():
                     controls.cancel.set()
                     continue
-                going |= {pool.submit(work, asked) for asked in islice(waiting, len(done))}
+                going |= {pool.submit(work, asked) for asked in islice(waiting, len(ended))}
         except BaseException:  # Ctrl-C too must not wait for all that the pool still holds
             controls.cancel.set()
             raise
-    if progress.error and (progress.is_hopeless or progress.failed == len(todo)):
-        raise progress.error
-    return progress.now()
+    if last and (in_a_row >= FAILURES or progress.failed == len(todo)):
+        raise last
+    return progress
 
 
-class _Progress:
-    """Counts, and estimates by the last few questions how long the rest takes."""
-
-    def __init__(self, clock: Clock, done: int, total: int, tell: OnSetProgress) -> None:
-        self._clock, self._tell = clock, tell
-        self.done, self.total, self.failed, self._in_a_row = done, total, 0, 0
-        self._times = deque([clock()], maxlen=_RECENT + 1)
-        self.error: CragError | None = None
-        tell(self.now())
-
-    @property
-    def is_hopeless(self) -> bool:
-        return self._in_a_row >= FAILURES
-
-    def note(self, error: CragError | None) -> None:
-        if isinstance(error, Stopped):
-            return
-        self.error = error or self.error
-        self.failed += error is not None
-        self._in_a_row = self._in_a_row + 1 if error else 0
-        self.done += error is None
-        self._times.append(self._clock())
-        self._tell(self.now())
-
-    def now(self) -> SetProgress:
-        left = None
-        if len(self._times) > 1:
-            each = (self._times[-1] - self._times[0]) / (len(self._times) - 1)
-            left = max(each * (self.total - self.done - self.failed), 0.0)
-        return SetProgress(self.done, self.total, self.failed, left)
+def _further(progress: SetProgress, is_done: bool, times: Sequence[float]) -> SetProgress:
+    """By one question; the last few tell how long the rest takes."""
+    done, failed = progress.done + is_done, progress.failed + (not is_done)
+    each = (times[-1] - times[0]) / (len(times) - 1)
+    return SetProgress(done, progress.total, failed, max(each * (progress.total - done - failed), 0.0))
 
 
 # --- grading a set ----------------------------------------------------------------------------------------------------

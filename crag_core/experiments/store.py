@@ -148,10 +148,6 @@ class ExperimentStore:
         """One that an earlier version kept may have problems. `UnknownName` lists the sets."""
         return read_questions(name, self._load(SETS, name)[1])
 
-    def save_set(self, labelled: LabelledSet) -> None:
-        """In place of an earlier one of that name."""
-        self._save(SETS, labelled.name, write_questions(labelled.questions))
-
     def keep_set(self, labelled: LabelledSet, instead_of: LabelledSet | None = None) -> LabelledSet:
         """Save a set without losing another; it is returned as it is kept.
 

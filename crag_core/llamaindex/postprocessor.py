@@ -139,8 +139,10 @@ class CRAGPostprocessor(BaseNodePostprocessor):
             new_id=lambda: uuid.uuid4().hex[:12],
             observers=observers,
         )
-        named = {"policy": policy, "evaluator": evaluator, "web": web}
-        others = {
+        given = {
+            "policy": policy,
+            "evaluator": evaluator,
+            "web": web,
             "llm": llm,
             "support": support,
             "observers": observers,
@@ -150,8 +152,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
             "sentence_scorer": sentence_scorer,
             "settings": settings,
         }
-        self._objects = tuple(name for name, value in named.items() if not isinstance(value, str | Path))
-        self._objects += tuple(name for name, value in others.items() if value)
+        self._objects = tuple(name for name, one in given.items() if one and not isinstance(one, str | Path))
 
     @classmethod
     def class_name(cls) -> str:

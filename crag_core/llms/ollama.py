@@ -18,7 +18,7 @@ from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacit
 from crag_core.llms.first_token import TOP
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.reply_errors import explain_call, note_reply
-from crag_core.llms.servers import MOST_MODELS, ServerState, ollama_url, shown, too_many, wrong_path
+from crag_core.llms.servers import MOST_MODELS, ServerState, ollama_url, shown, too_many
 
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
 LOOKING = 3.0
@@ -75,15 +75,15 @@ def look(host: str, timeout: float = 2.0) -> ServerState:
 
     from crag_core.base.network import http_guard
 
-    called, check = shown(host), wrong_path("OLLAMA_HOST", host) or _CHECK
+    called = shown(host)
     try:
         listed, chat_models = run(_look(host, timeout))
     except http_guard.NotAsked as error:
-        return ServerState(False, (), f"What answers at {called} {error}.", check)
+        return ServerState(False, (), f"What answers at {called} {error}.", _CHECK)
     except (ConnectionError, OSError, httpx.HTTPError, httpx.InvalidURL):  # a TimeoutError is an OSError
         return ServerState(False, (), f"Ollama does not answer at {called}.", _START)
     except (ResponseError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
-        return ServerState(False, (), f"What answers at {called} is not Ollama.", check)
+        return ServerState(False, (), f"What answers at {called} is not Ollama.", _CHECK)
     if not listed:
         return ServerState(True, (), f"Ollama at {called} has no model yet.", "Get one with: ollama pull llama3.2")
     versions = tuple((item.model, item.digest[:VERSION_SIGNS]) for item in listed if item.model and item.digest)
@@ -210,7 +210,6 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
 def explain(error: Exception, host: str, name: str) -> CragError | None:
     from ollama import ResponseError
 
-    check = wrong_path("OLLAMA_HOST", host) or _CHECK
     called = f"Ollama at {shown(host)}"
     if isinstance(error, ResponseError):
         said = words_of(error.error)[:_LONGEST]
@@ -218,7 +217,7 @@ def explain(error: Exception, host: str, name: str) -> CragError | None:
             return too_long
         if error.status_code == 404 and "model" in said:
             return ModelMissing(f"{called} does not have the model {name!r}.", hint=f"Get it with: ollama pull {name}")
-        hint = check if error.status_code in (404, 405) else "See the log of ollama serve."
+        hint = _CHECK if error.status_code in (404, 405) else "See the log of ollama serve."
         return ModelUnavailable(f"{called} failed: {said}.", hint=hint)
     expected = "Ollama's protocol: expected an object with a message"
-    return explain_call(error, called, host, name, expected=expected, check=check, start=_START)
+    return explain_call(error, called, host, name, expected=expected, check=_CHECK, start=_START)

@@ -15,7 +15,7 @@ from crag_core.llms.first_token import TOP, allowed
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
 from crag_core.llms.reply_errors import explain_call, note_reply
-from crag_core.llms.servers import MOST_MODELS, ServerState, shown, too_many, wrong_path
+from crag_core.llms.servers import MOST_MODELS, ServerState, shown, too_many
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -31,21 +31,21 @@ def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
 
     from crag_core.base.network import http_guard
 
-    called, check = shown(url), wrong_path("OPENAI_BASE_URL", url) or _CHECK
+    called = shown(url)
     try:
         reply = run(_list(url, key, timeout))
         reply.raise_for_status()
         names = _names(reply.json())
     except http_guard.NotAsked as error:
-        return ServerState(False, (), f"What answers at {called} {error}.", check)
+        return ServerState(False, (), f"What answers at {called} {error}.", _CHECK)
     except httpx.HTTPStatusError as error:
         status = error.response.status_code
-        hint = _KEY if status in (401, 403) else check
+        hint = _KEY if status in (401, 403) else _CHECK
         return ServerState(False, (), f"The model server at {called} answered with status {status}.", hint)
     except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
         return ServerState(False, (), f"No model server answers at {called}.", _START)
     except (ValueError, RecursionError):
-        return ServerState(False, (), f"What answers at {called} does not list models.", check)
+        return ServerState(False, (), f"What answers at {called} does not list models.", _CHECK)
     return ServerState(True, names[:MOST_MODELS], too_many(called, len(names)))
 
 
@@ -162,18 +162,15 @@ def reads_at_once(listed: object, name: str) -> int | None:
 def explain(error: Exception, url: str, name: str) -> CragError | None:
     import openai
 
-    misplaced = wrong_path("OPENAI_BASE_URL", url)
     called = f"The server at {shown(url)}"
     if isinstance(error, openai.APIStatusError) and (too_long := describe_length(error, shown(url), name)):
         return too_long
     if isinstance(error, openai.NotFoundError):
-        return ModelMissing(
-            f"{called} does not have the model {name!r}.", hint=misplaced or "Choose one that it lists."
-        )
+        return ModelMissing(f"{called} does not have the model {name!r}.", hint=f"Choose one that it lists. {_CHECK}")
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
         return ModelUnavailable(f"{called} refused the key.", hint=_KEY)
     if isinstance(error, openai.APIStatusError):
-        return ModelUnavailable(f"{called} failed with status {error.status_code}.", hint=misplaced or "See its log.")
+        return ModelUnavailable(f"{called} failed with status {error.status_code}.", hint=f"See its log. {_CHECK}")
     expected = "OpenAI's protocol: expected choices with a message"
     away = (openai.APIError,)
-    return explain_call(error, called, url, name, expected=expected, check=misplaced or _CHECK, start=_START, away=away)
+    return explain_call(error, called, url, name, expected=expected, check=_CHECK, start=_START, away=away)

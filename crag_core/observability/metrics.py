@@ -105,7 +105,11 @@ class Metrics(Listener):
     def __init__(self, version: str = "") -> None:
         self.problem = ""
         """Why the metrics cannot be served, if so."""
-        self.registry = new_registry(version)
+        self.registry = CollectorRegistry()
+        """With the version, and the metrics of the process."""
+        Info("crag_build", "This version", registry=self.registry).info({"version": version})
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
         self._gauges = Gauges(self.registry)
         self._categories: set[str] = set()
         counter, seconds = self._counter, self._seconds
@@ -252,15 +256,6 @@ class Metrics(Listener):
 
     def _seconds(self, name: str, meaning: str, *labels: str) -> Histogram:
         return Histogram(f"crag_{name}_seconds", meaning, labels, registry=self.registry, buckets=BUCKETS)
-
-
-def new_registry(version: str) -> CollectorRegistry:
-    """With the version, and the metrics of the process."""
-    registry = CollectorRegistry()
-    Info("crag_build", "This version", registry=registry).info({"version": version})
-    for collector in (ProcessCollector, PlatformCollector, GCCollector):
-        collector(registry=registry)
-    return registry
 
 
 def serve(registry: CollectorRegistry, port: int, address: str) -> None:

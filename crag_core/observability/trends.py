@@ -49,7 +49,7 @@ class Figures:
     `corrected`: the action was not CORRECT, so the evidence "required correction" (description 000). `improved` is of
     those whose correction could be measured, see `Measured`. `fast` are the times from the question to the decision
     where that was CORRECT, `slow` those to the assembled context where it was another, without what the web provider
-    took; `total` those of all steps. `ungraded` and `cached` are shares of all grades.
+    took. `ungraded` and `cached` are shares of all grades.
     """
 
     runs: int
@@ -59,7 +59,6 @@ class Figures:
     improved: Share
     fast: Times
     slow: Times
-    total: Times
     failed: Share
     stopped: Share
     ungraded: Share
@@ -84,7 +83,6 @@ def figures(runs: Sequence[Measured]) -> Figures:
         improved=_share(measured),
         fast=_times(run.decided_ms for run in decided if run.action is Action.CORRECT),
         slow=_times(own_retrieval_ms(run) for run in decided if run.action is not Action.CORRECT),
-        total=_times(run.total_ms for run in runs if run.ending is Ending.DONE),
         failed=_share(run.ending is Ending.FAILED for run in runs),
         stopped=_share(run.ending is Ending.STOPPED for run in runs),
         ungraded=Share(sum(run.ungraded for run in runs), grades),

@@ -1,11 +1,8 @@
 """The stages "consolidate", "answer", quoted or generated, and "check answer": how far the evidence supports it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from crag_core.base import errors
 from crag_core.base.errors import CragError, Stopped
@@ -13,12 +10,13 @@ from crag_core.base.prompts import replies
 from crag_core.base.prompts.delimiters import harmless
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.protocols import LanguageModel, Messages
+from crag_core.base.reply_parsing import without_thoughts
 from crag_core.base.text.refusals import begins_agreed, is_refusal
 from crag_core.base.types.answers import Answer, AnswerState, Support
 from crag_core.base.types.knowledge import Consolidation, Excerpt
 from crag_core.base.types.steps import StepName, StepState, Usage
 from crag_core.decision.policy import ContextJudge
-from crag_core.pipeline.run import Parts, Result, Run
+from crag_core.pipeline.run import Parts, Result, Run, ask_twice
 from crag_core.trace.consolidation import Recalled, in_brief, parse_pieces, parse_recalled
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import pieces_of, summed_up
@@ -29,23 +27,17 @@ from crag_core.trace.grounding.quoted_answer import (
     cited_in,
     left_out,
     why_cut,
-    without_thoughts,
 )
 from crag_core.trace.reroute import Reroute, key_of, quoted, reroute, withheld
 from crag_core.trace.trace import Trace, context_ids
 
 _FINAL = (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
-_ANEW = 40
-"""Characters by which a reply is recognised that does not go on from what was written, but begins anew."""
+_ANEW = 40  # characters by which a reply is recognised that does not go on from what was written, but begins anew
 _STEP_STATES = {AnswerState.STOPPED: StepState.STOPPED, AnswerState.FAILED: StepState.FAILED}
 
 
 def consolidate(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Ask the language model for what it knows itself, and to put that together with the evidence (arXiv 2410.07176).
-
-    A reply that cannot be read is asked for once more. A model that is away, or is not understood, costs nobody the
-    answer: the run goes on with the evidence alone, and says so.
-    """
+    """Ask the language model for what it knows itself, and to put that beside the evidence (arXiv 2410.07176)."""
     routed = reroute(trace, trace.settings.policy)
     excerpts = routed.knowledge.excerpts
     most = trace.settings.policy.steps(routed.decision.action).get("consolidate")
@@ -55,66 +47,32 @@ def consolidate(trace: Trace, parts: Parts, run: Run) -> Result | None:
         text = "no language model to ask; the evidence is used as it is"
         told = any(step.summary == text for step in trace.steps)
         return None if told else Result({}, text, state=StepState.SKIPPED)
-    asking = _Consolidating(trace.question, excerpts, most, parts.model, parts.prompts, run)
     try:
-        found = asking.result()
+        found, usage = _consolidated(trace.question, excerpts, most, parts.model, parts.prompts, run)
     except Stopped:
         raise
     except CragError as error:
         text = f"not consolidated, the evidence is used as it is: {error.message}"
-        return Result({}, text, asking.usage, StepState.SKIPPED, error.hint, type(error).__name__)
-    return Result({"consolidations": (*trace.consolidations, found)}, in_brief(found), asking.usage)
+        return Result({}, text, Usage(calls=1), StepState.SKIPPED, error.hint, type(error).__name__)
+    return Result({"consolidations": (*trace.consolidations, found)}, in_brief(found), usage)
 
 
-@dataclass
-class _Consolidating:
-    """The two requests of a consolidation; `usage` and `raw` are those of the replies so far."""
-
-    question: str
-    excerpts: tuple[Excerpt, ...]
-    most: int
-    model: LanguageModel
-    prompts: Prompts
-    run: Run
-    usage: Usage = field(default_factory=Usage)
-    raw: list[str] = field(default_factory=list)
-
-    def result(self) -> Consolidation:
-        """Raises a `CragError` where the model cannot be asked."""
-        shown = Consolidation(context_ids(self.excerpts), self.most)
-        recalled = self._recall() if self.most else Recalled(())
-        if recalled.passages is None:
-            return replace(shown, raw=self._raw, cause=f"{recalled.cause} (asked twice)")
-        shown = replace(shown, own=recalled.passages)
-        asked = self.prompts.consolidate(self.question, self.excerpts, shown.own)
-        made = partial(parse_pieces, excerpts=len(self.excerpts), own=len(shown.own))
-        found = made(self._reply(asked, replies.CONSOLIDATION_SCHEMA))
-        if found.pieces is None:
-            again = self.prompts.again(asked, self.raw[-1], found.cause)
-            found = made(self._reply(again, replies.CONSOLIDATION_SCHEMA))
-        cause = f"{found.cause} (asked twice)" if found.pieces is None else ""
-        return replace(shown, pieces=found.pieces or (), raw=self._raw, cause=cause)
-
-    def _recall(self) -> Recalled:
-        asked, schema = self.prompts.recall(self.question, self.most), replies.recall_schema(self.most)
-        found = parse_recalled(self._reply(asked, schema), self.most)
-        if found.passages is None:
-            found = parse_recalled(self._reply(self.prompts.again(asked, self.raw[-1], found.cause), schema), self.most)
-        return found
-
-    def _reply(self, asked: Messages, schema: dict[str, Any]) -> str:
-        try:
-            reply = self.model.complete(asked, self.run.cancel, schema)
-        except CragError:
-            self.usage += Usage(calls=1)
-            raise
-        self.usage += reply.usage
-        self.raw.append(reply.text)
-        return reply.text
-
-    @property
-    def _raw(self) -> str:
-        return "\n---\n".join(self.raw)
+def _consolidated(
+    question: str, excerpts: tuple[Excerpt, ...], most: int, model: LanguageModel, prompts: Prompts, run: Run
+) -> tuple[Consolidation, Usage]:
+    """Two requests: for what the model knows, and for what both say; raises a `CragError` where it cannot be asked."""
+    shown = Consolidation(context_ids(excerpts), most)
+    recalled, raw, usage = Recalled(()), tuple[str, ...](), Usage()
+    if most:
+        asked, recall = prompts.recall(question, most), partial(parse_recalled, most=most)
+        recalled, raw, usage = ask_twice(model, prompts, asked, recall, run.cancel, replies.recall_schema(most))
+    if recalled.passages is None:
+        return replace(shown, raw="\n---\n".join(raw), cause=f"{recalled.cause} (asked twice)"), usage
+    asked = prompts.consolidate(question, excerpts, recalled.passages)
+    read = partial(parse_pieces, excerpts=len(excerpts), own=len(recalled.passages))
+    found, said, spent = ask_twice(model, prompts, asked, read, run.cancel, replies.CONSOLIDATION_SCHEMA)
+    made = replace(shown, own=recalled.passages, pieces=found.pieces or (), raw="\n---\n".join((*raw, *said)))
+    return replace(made, cause=f"{found.cause} (asked twice)" if found.cause else ""), usage + spent
 
 
 def write(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -172,7 +130,7 @@ def _attempt(trace: Trace, routed: Reroute) -> str:
     chunks = tuple((one.id, one.text) for one in trace.passages or ())
     seen = tuple((one.passage.id, one.text) for one in routed.knowledge.excerpts)
     is_answer = judged is not None and policy.context_judge is ContextJudge.ANSWER and judged.score is not None
-    return without_thoughts(judged.raw).strip() if judged and is_answer and seen == chunks and not judged.cause else ""
+    return without_thoughts(judged.raw) if judged and is_answer and seen == chunks and not judged.cause else ""
 
 
 def refuses(trace: Trace) -> bool:
@@ -183,7 +141,6 @@ def refuses(trace: Trace) -> bool:
 
 
 def _taken_over(text: str, key: str, count: int, writer: str, parts: Parts) -> Iterator[str | Result]:
-    """The reply that was given before, which costs nothing now."""
     name = parts.model.name if parts.model else writer
     if is_refusal(text):
         yield _declined(text, name, key, count)
@@ -193,7 +150,6 @@ def _taken_over(text: str, key: str, count: int, writer: str, parts: Parts) -> I
 
 
 def written_by(trace: Trace, text: str, writer: str) -> Result:
-    """An answer that was written elsewhere, from the evidence of this trace."""
     routed = reroute(trace, trace.settings.policy)
     key = key_of(trace, routed.decision, routed.knowledge)
     if is_refusal(text):
@@ -262,11 +218,7 @@ def _joined(begun: str, text: str) -> str:
 
 
 def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Measure a finished answer against what it was written from: by its words, or by asking a model if it is set so.
-
-    An answer that cannot be measured, or no longer because somebody stopped it, is an answer all the same: the step is
-    skipped then, and says why.
-    """
+    """Measure a finished answer against what it was written from: by its words, or by asking a model."""
     answer = trace.answer
     if parts.support is None or trace.support is not None or answer is None or answer.state is not AnswerState.COMPLETE:
         return None

@@ -1,7 +1,5 @@
 """The model calls that a question will cost, before it is asked or resumed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -77,7 +75,6 @@ def calls_needed(
 
 
 def web_calls(policy: Policy, judge: EvaluatorCard, *, writer: bool) -> int:
-    """Model calls of one web search at most: the query, and the grades of what it finds."""
     chunks = policy.web.pages * (CHUNKS_OF_A_PAGE - 1)  # beside the snippet that they take the place of
     writes = writer and policy.web.query is not WebQuery.QUESTION
     return writes + _grading(judge, policy.web.limit + chunks) * policy.web.refine
@@ -114,7 +111,6 @@ def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, 
 
 
 def _consolidating(steps: Mapping[str, Any]) -> int:
-    """What the model knows itself, and what it makes of that and the evidence."""
     return 1 + bool(steps["consolidate"]) if "consolidate" in steps else 0
 
 

@@ -1,7 +1,5 @@
 """The stage before retrieval: a question of a conversation is made to stand alone, by the model or by a rule."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from crag_core.base.errors import CragError, Stopped
@@ -11,7 +9,7 @@ from crag_core.base.reply_parsing import CondensedReply, parse_condensed
 from crag_core.base.text.words import words
 from crag_core.base.types.questions import FollowUp, Understanding
 from crag_core.base.types.steps import StepName, StepState, Usage
-from crag_core.pipeline.run import LONGEST_QUESTION, Parts, Result, Run
+from crag_core.pipeline.run import LONGEST_QUESTION, Parts, Result, Run, ask_twice
 from crag_core.pipeline.web_stages import answered
 from crag_core.trace.standalone import (
     ALONE,
@@ -88,24 +86,17 @@ def needed(follow_up: FollowUp, stop_words: frozenset[str]) -> bool:
 
 def _ask(model: LanguageModel, parts: Parts, known: FollowUp, run: Run) -> tuple[CondensedReply, Usage, str]:
     """What the model made of it, the cost, and why there is nothing; raises `Stopped` alone."""
-    messages, usage, said = parts.prompts.condense(known.asked, known.history), Usage(), CondensedReply(None)
-    for _ in range(2):
-        try:
-            reply = model.complete(messages, run.cancel, CONDENSE_SCHEMA)
-        except Stopped:
-            raise
-        except CragError as error:
-            return CondensedReply(None), usage + Usage(calls=1), error.message
-        usage += reply.usage
-        said = parse_condensed(reply.text)
-        if said.question is not None:
-            return said, usage, ""
-        messages = parts.prompts.again(messages, reply.text, said.cause)
-    return CondensedReply(None), usage, f"of {model.name} {said.cause}"
+    asked = parts.prompts.condense(known.asked, known.history)
+    try:
+        said, _, usage = ask_twice(model, parts.prompts, asked, parse_condensed, run.cancel, CONDENSE_SCHEMA)
+    except Stopped:
+        raise
+    except CragError as error:
+        return CondensedReply(None), Usage(calls=1), error.message
+    return said, usage, f"of {model.name} {said.cause}" if said.cause else ""
 
 
 def _settled(known: FollowUp, question: str, by: str, usage: Usage | None = None) -> Result:
-    """Nothing waits where nothing was changed."""
     usage = usage or Usage()
     if fold_space(question) == fold_space(known.asked):
         done = replace(known, outcome=Understanding.SETTLED, question=known.asked, by=ALONE)
@@ -138,10 +129,7 @@ def holds_back(trace: Trace) -> bool:
 
 
 def confirm(trace: Trace, question: str = "") -> Trace:
-    """A run that holds back with the question that it goes on with, "": as it was typed; resume it.
-
-    What was found for two questions together goes; they are no question to go on with.
-    """
+    """A run that holds back with the question that it goes on with, "": as it was typed; resume it."""
     known = trace.follow_up
     if known is None or not (holds_back(trace) or trace.is_unsure):
         return trace

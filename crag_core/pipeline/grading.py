@@ -1,10 +1,9 @@
 """The stage "grade": by the evaluator of the run, a second one beside it, or a model that reads all chunks together."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -13,7 +12,7 @@ from crag_core.base.errors import CragError, EvaluatorUnavailable, ModelUnavaila
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.prompts.replies import SUFFICIENCY_SAID, SUFFICIENT, SUFFICIENT_SCHEMA
 from crag_core.base.protocols import Cancel, Evaluator, LanguageModel
-from crag_core.base.reply_parsing import parse_records, parse_verdict
+from crag_core.base.reply_parsing import parse_records, parse_verdict, without_thoughts
 from crag_core.base.text.codes import codes_of, has_code, other_code
 from crag_core.base.text.comparisons import says_both, two_things
 from crag_core.base.text.refusals import is_refusal
@@ -23,17 +22,15 @@ from crag_core.base.types.passages import ANSWERING, Passage
 from crag_core.base.types.steps import StepName, StepState, Usage
 from crag_core.decision.policy import ContextJudge
 from crag_core.decision.steps import DOCUMENTS
-from crag_core.pipeline.run import Parts, Result, Run
+from crag_core.pipeline.run import Parts, Result, Run, ask_twice
 from crag_core.trace.edits import edited
-from crag_core.trace.grounding.quoted_answer import why_cut, without_thoughts
+from crag_core.trace.grounding.quoted_answer import why_cut
 from crag_core.trace.opinions import grades_under, with_opinion
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import RunSettings, Trace
 
-HALF = 0.5
-"""The most that *answering* may be where a chunk has one of two things that are asked for together."""
-GRADED_TOGETHER = 4
-"""Passages that a model judges before the grades are kept and shown: the most that a stop can lose."""
+HALF = 0.5  # the most that *answering* may be where a chunk has one of two things that are asked for together
+GRADED_TOGETHER = 4  # passages that a model judges before the grades are kept and shown: the most that a stop can lose
 
 
 def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -80,14 +77,11 @@ def _rate(
 ) -> tuple[Sufficiency, str, Usage]:
     """A label for the whole context; a reply that cannot be read is asked for once more, with what was wrong."""
     asked, shown = prompts.sufficient(question, [passage.text for passage in passages])
-    reply = model.complete(asked, run.cancel, SUFFICIENT_SCHEMA)
-    found, usage, raw = parse_verdict(reply.text, SUFFICIENCY_SAID), reply.usage, reply.text
-    if found.verdict is None:
-        reply = model.complete(prompts.again(asked, reply.text, found.cause), run.cancel, SUFFICIENT_SCHEMA)
-        found, usage = parse_verdict(reply.text, SUFFICIENCY_SAID), usage + reply.usage
-        raw = f"{raw}\n--- asked again ---\n{reply.text}" if found.verdict is None else reply.text
+    read = partial(parse_verdict, verdicts=SUFFICIENCY_SAID)
+    found, replies, usage = ask_twice(model, prompts, asked, read, run.cancel, SUFFICIENT_SCHEMA)
+    raw = replies[-1] if found.verdict else "\n--- asked again ---\n".join(replies)
     score = None if found.verdict is None else float(found.verdict == SUFFICIENT)
-    told = next((record.get("explanation") for record in parse_records(reply.text, "verdict")), "")
+    told = next((record.get("explanation") for record in parse_records(replies[-1], "verdict")), "")
     reason = told.strip() if isinstance(told, str) else ""
     ids = tuple(passage.id for passage in passages)
     cause = "" if found.verdict else f"{found.cause} (asked twice)"
@@ -100,7 +94,7 @@ def _answer_or_decline(
     """An answer from the whole context, as it would be written in the end, or that there is none in it."""
     excerpts = tuple(Excerpt(passage, passage.text) for passage in passages)
     reply = model.complete(prompts.answer(question, excerpts), run.cancel)
-    text = without_thoughts(reply.text).strip()
+    text = without_thoughts(reply.text)
     score = None if not text else float(not is_refusal(text))
     ids = tuple(passage.id for passage in passages)
     cause = why_cut(reply.usage) if text else "the reply was empty"
@@ -198,8 +192,6 @@ def _by_id(grades: tuple[Grade, ...]) -> dict[str, Grade]:
 
 @dataclass
 class _Asking:
-    """An evaluator being asked about `passages`: what it has said, now or before, what that cost, how it ended."""
-
     name: str
     card: EvaluatorCard
     passages: tuple[Passage, ...]
@@ -211,7 +203,6 @@ class _Asking:
     error: str = ""
 
     def open_among(self, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
-        """Those that are not graded, or were not for a reason that may be over."""
         settled = {grade.passage_id for grade in self.known.values() if not grade.retryable}
         return tuple(passage for passage in passages if passage.id not in settled)
 

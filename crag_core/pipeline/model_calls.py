@@ -16,9 +16,7 @@ from crag_core.base.types.steps import ModelCall, StepName, Usage
 from crag_core.trace.grounding.quoted_answer import why_cut
 from crag_core.trace.trace import Trace
 
-MOST_CHARACTERS = 400_000
-"""Of messages and replies in one record; of calls beyond, it holds step and cost alone."""
-
+MOST_CHARACTERS = 400_000  # of messages and replies in one record; of calls beyond, it holds step and cost alone
 _NOTE: ContextVar[tuple[StepName, list[ModelCall]] | None] = ContextVar("crag_model_calls", default=None)
 
 
@@ -49,11 +47,7 @@ def _size(call: ModelCall) -> int:
 
 
 class NotedModel:
-    """Asks `model`, and notes each call for the step under way, if there is one; one that was never sent costs none.
-
-    The messages are those that were asked for. A server's model may send less of their evidence, so that it fits: then
-    the usage tells how much was cut.
-    """
+    """Asks `model`, and notes each call for the step under way, if there is one; one that was never sent costs none."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
@@ -117,8 +111,6 @@ class NotedModel:
 
 
 class _Sent:
-    """How often each chat is sent inside; a model that does not tell it sends each once."""
-
     def __init__(self, is_told: bool) -> None:
         self._chats: list[Messages] = []
         self._is_told = is_told

@@ -1,7 +1,5 @@
 """The stage that reads the pages that a web search found, and the approval of reading them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,16 +14,12 @@ from crag_core.pipeline.web_stages import answered, wants_web
 from crag_core.trace.edits import edited
 from crag_core.trace.trace import Trace
 
-CHUNKS_OF_A_PAGE = 3
-"""The best of a page go on, as many as a page may have at most."""
+CHUNKS_OF_A_PAGE = 3  # the best of a page go on, as many as a page may have at most
 _SCORED = 20  # chunks of a page
 
 
 def read_pages(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Read the pages of the first results, within the policy's time; their best chunks are passages of origin web.
-
-    Where the user is asked first, the addresses wait for approval. A page that cannot be read has its snippet.
-    """
+    """Read the pages of the first results, within the policy's time; their best chunks are passages of origin web."""
     web, policy = trace.web, trace.settings.policy
     if web is None or web.outcome is not WebOutcome.USED or not policy.web.pages or not wants_web(trace):
         return None
@@ -55,7 +49,6 @@ def read_pages(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def _listed(trace: Trace, web: WebSearch) -> tuple[WebPage, ...]:
-    """The pages of the first results that nobody dropped."""
     outcome = PageOutcome.PENDING if trace.settings.web_mode == WebMode.ASK else PageOutcome.APPROVED
     found = (edited(trace).web or web).results[: trace.settings.policy.web.pages]
     return tuple(WebPage(one.id, one.url or "", outcome) for one in found)

@@ -96,13 +96,11 @@ class Pipeline:
         self._logged: Logged | None = None
 
     def with_parts(self, **changes: Any) -> Pipeline:
-        """The same pipeline with some of its `Parts` exchanged."""
         other = copy(self)
         other.parts = replace(self.parts, **changes)
         return other
 
     def under(self, settings: RunSettings) -> Pipeline:
-        """The same pipeline with other settings in its records."""
         other = copy(self)
         other.settings = settings
         return other
@@ -151,7 +149,6 @@ class Pipeline:
         return with_suspicions(replace(trace, settings=settings, passages=passages, signals=signals), trace)
 
     def begin_grading(self, question: str) -> Trace:
-        """A new trace whose passages are all graded, whatever the policy makes of them."""
         settings = replace(self.settings, policy=self.settings.policy.for_grading())
         return Trace(self._new_id(), self._now(), question, settings, logged=self._logged)
 
@@ -189,11 +186,7 @@ class Pipeline:
         return self._run_stages(((StepName.SCORE_STRIPS, score),), trace, run)
 
     def second_opinion(self, trace: Trace, run: Run | None = None) -> Trace:
-        """The same record with what this pipeline's evaluator says of its passages as one more `Opinion`.
-
-        Nothing that it already holds is graded again; what was graded before a stop or a failure is kept, and the last
-        step tells of it. The trace itself where this evaluator is the one that decided it.
-        """
+        """The same record with what this pipeline's evaluator says of its passages as one more `Opinion`."""
         if same_judge(trace.settings, self.settings):
             return trace
         ask = partial(grading.second_opinion, settings=self.settings)
@@ -222,7 +215,6 @@ class Pipeline:
         return replace(adopted, suspicions=remaining_suspicions(adopted))
 
     def _again(self, trace: Trace) -> Trace:
-        """A new run of the same question, understood as it was."""
         steps = tuple(replace(one, taken_over=True) for one in trace.steps if one.name == StepName.CONDENSE)
         calls = tuple(call for call in trace.calls if call.step == StepName.CONDENSE)
         return replace(self.begin(trace.question), follow_up=trace.follow_up, steps=steps, calls=calls)
@@ -251,7 +243,6 @@ class Pipeline:
             RUN_ID.reset(token)
 
     def _run_stages(self, todo: Stages, trace: Trace, run: Run | None) -> Trace:
-        """One attempt of these stages alone."""
         with self.open(trace, run) as record:
             record.run_stages(todo)
         return record.trace
@@ -274,7 +265,6 @@ class Pipeline:
         return step.state not in _BROKEN
 
     def _result(self, stage: Stage, trace: Trace, run: Run) -> Result | None:
-        """What a stage found, or how it broke."""
         try:
             if run.cancel.is_set():
                 raise Stopped("Stopped by you.")
@@ -324,7 +314,6 @@ class OpenRun:
         self.trace = replace(self.trace, settings=replace(settings, policy=policy))
 
     def grade(self) -> None:
-        """Grades and decision of one iteration."""
         self.run_stages(self._iteration())
 
     def correct(self) -> None:
@@ -346,18 +335,15 @@ class OpenRun:
         self.run_stages(LAST if self.trace.settings.policy.has("consolidate") else (LAST[0], LAST[-1]))
 
     def write(self) -> None:
-        """The answer, and what stands behind it."""
-        self.run_stages(((StepName.ANSWER, _write),))
-        if self.can_continue:
-            self.check()
+        # from the record as its edits have it, the scores of what it quotes included
+        self._answer(lambda trace, parts, run: answer_stages.write(edited(trace), parts, run))
 
     def answered(self, text: str, writer: str) -> None:
         """Somebody else has written the answer from the corrected evidence."""
+        self._answer(lambda trace, parts, run: answer_stages.written_by(trace, text, writer))
 
-        def note(trace: Trace, parts: Parts, run: Run) -> Result:
-            return answer_stages.written_by(trace, text, writer)
-
-        self.run_stages(((StepName.ANSWER, note),))
+    def _answer(self, stage: Stage) -> None:
+        self.run_stages(((StepName.ANSWER, stage),))
         if self.can_continue:
             self.check()
 
@@ -367,12 +353,10 @@ class OpenRun:
         self.pipeline._step(StepName.CHECK_ANSWER, stage, self, Run(self.run.listener))
 
     def _iteration(self) -> Stages:
-        """Without what the policy asks nobody for."""
         policy = self.trace.settings.policy
         return tuple(stage for stage in ITERATION if policy.judges_together or stage[0] != StepName.JUDGE_TOGETHER)
 
     def run_stages(self, todo: Stages) -> None:
-        """These stages, in order, up to the first that breaks."""
         self.can_continue = self.can_continue and self._all(todo)
 
     def _all(self, todo: Stages) -> bool:
@@ -401,11 +385,6 @@ def raise_failure(trace: Trace) -> None:
         )
 
 
-def _write(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """The answer is written from the record as its edits have it, the scores of what it quotes included."""
-    return answer_stages.write(edited(trace), parts, run)
-
-
 def _is_partly_graded(trace: Trace) -> bool:
     """Whether a recorded round still has to be graded, as after adopting it from another judge."""
     return bool(decision_path_of(trace, trace.settings.policy).ungraded)
@@ -427,7 +406,6 @@ def _changed(trace: Trace, result: Result) -> Trace:
 
 
 def _costed(result: Result, calls: Sequence[ModelCall]) -> Result:
-    """A result costs what its calls did, those that failed or were stopped among them."""
     return replace(result, usage=sum((call.usage for call in calls), Usage())) if calls else result
 
 

@@ -1,7 +1,5 @@
 """The stage "retrieve again": with an expanded query, refined keywords, another strategy, or documents whole."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -74,10 +72,7 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def _read_documents(trace: Trace, decision_path: DecisionPath, retriever: Retriever) -> Result:
-    """The documents of the evidence whole, in rank order, until the token budget of the policy is full.
-
-    Of the one that does not fit as a whole, the part around its best chunk is read.
-    """
+    """The documents of the evidence whole, in rank order, until the token budget of the policy is full."""
     wanted, evidence = decision_path.wanted or (), decision_path.evidence
     ids = tuple(dict.fromkeys(one.document_id for one in evidence if one.document_id))
     budget = trace.settings.policy.refinement.budget
@@ -115,7 +110,6 @@ def _read_documents(trace: Trace, decision_path: DecisionPath, retriever: Retrie
 def _retrieve_all(
     retriever: Retriever, asked: Sequence[tuple[str, Engine]], limit: int
 ) -> tuple[tuple[Retrieval, str], ...]:
-    """All at once, in the order asked, each with what the retriever says of how it searched."""
     with ThreadPoolExecutor(max_workers=len(asked)) as threads:
         contexts = [copy_context() for _ in asked]  # of the run: spans below it know where they belong
         search = lambda context, one: context.run(retriever.retrieve, one[0], limit, one[1])  # noqa: E731
@@ -142,7 +136,7 @@ def _refined(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) 
     own = keyword_query(trace.question, parts.meter.keywords)
     text = " ".join([own, *(term for term, _ in grown.added)])
     fallback = _Query(text, Engine.HYBRID, "keywords of question and chunks", grown.added)
-    if _is_among(text, tried):
+    if text.casefold() in {query.casefold() for query in tried}:
         fallback = _Query("", Engine.HYBRID, "no keywords of question and chunks are left that were not asked")
     return _ask(parts.prompts.keywords(trace.question, tried, limit), fallback, parts, run, tried)
 
@@ -166,10 +160,6 @@ _WRITERS: dict[str, Callable[[Trace, DecisionPath, Parts, Run], _Query]] = {
 }
 
 
-def _is_among(query: str, tried: Sequence[str]) -> bool:
-    return query.casefold() in {text.casefold() for text in tried}
-
-
 def _grow(trace: Trace, passages: tuple[Passage, ...], parts: Parts, asked: Sequence[str] = ()) -> Expansion:
     rules = trace.settings.policy.expansion
     return expand(
@@ -185,7 +175,6 @@ def _grow(trace: Trace, passages: tuple[Passage, ...], parts: Parts, asked: Sequ
 
 
 def _ask(messages: Messages, fallback: _Query, parts: Parts, run: Run, tried: Sequence[str] = ()) -> _Query:
-    """The model's query, or `fallback` with a note when there is no model, or none that was not tried already."""
     if parts.model is None:
         return fallback
     query, usage, why = ask_for_query(parts.model, messages, clean_query, run.cancel, tried)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from threading import Event, Lock, Timer
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from crag_core.base.concurrency.cancellation import POLL_SECONDS
 from crag_core.base.errors import BadRecord
@@ -19,6 +19,7 @@ from crag_core.base.protocols import (
     Clock,
     Evaluator,
     LanguageModel,
+    Messages,
     PageReader,
     Retriever,
     StripEvaluator,
@@ -32,14 +33,12 @@ from crag_core.trace.summary import Ending
 from crag_core.trace.trace import RunSettings, Trace
 
 VERSION = "0.1.0"
-"""Of this project, as records keep it."""
 
 RUN_ID: ContextVar[str] = ContextVar("crag_run", default="")
 """The run that is under way here, in whatever thread or task works for it; "": none."""
 
 
-LONGEST_QUESTION = 2000
-"""Characters of a question, wherever it comes from; it goes into every prompt of a run."""
+LONGEST_QUESTION = 2000  # characters of a question, wherever it comes from; it goes into every prompt of a run
 
 
 class WebMode(StrEnum):
@@ -74,15 +73,10 @@ class Listener:
     """
 
     def opened(self, trace: Trace) -> None: ...
-
     def started(self, name: str) -> None: ...
-
     def progressed(self, name: str, done: int, total: int) -> None: ...
-
     def finished(self, step: Step, trace: Trace) -> None: ...
-
     def wrote(self, piece: str) -> None: ...
-
     def ended(self, attempt: Attempt) -> None: ...
 
 
@@ -110,8 +104,6 @@ class Parts:
 
 @dataclass(frozen=True)
 class Result:
-    """What a stage found: the trace's new fields; the rest is as in `Step`."""
-
     changes: Mapping[str, Any]
     summary: str
     usage: Usage = field(default_factory=Usage)
@@ -123,38 +115,27 @@ class Result:
 
 @dataclass(frozen=True)
 class Run:
-    """One attempt: who listens, and the flag that stops it."""
-
     listener: Listener = field(default_factory=Listener)
     cancel: Cancel = field(default_factory=Event)
 
 
 class QuestionRunner(Protocol):
-    """Runs questions under one `RunSettings`; the query engine is one. A failure is told by a record's last step."""
+    """Runs questions under one `RunSettings`; the query engine is one. A failure is told by a record's last step.
+
+    `grade` retrieves and grades all passages, `score_strips` scores the sentences of some. `hiding`, `over` and
+    `with_parts` are as in `Pipeline`.
+    """
 
     @property
     def settings(self) -> RunSettings: ...
-
     @property
     def parts(self) -> Parts: ...
-
-    def run(self, question: str, run: Run | None = None) -> Trace:
-        """The whole way from question to answer."""
-
-    def grade(self, question: str, run: Run | None = None) -> Trace:
-        """The first retrieval and the grades of all its passages."""
-
-    def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
-        """The same record with the scores of the sentences of these passages of it."""
-
-    def hiding(self, text: str) -> Self:
-        """The same for questions that are asked as if no passage with this text were indexed."""
-
-    def over(self, passages: tuple[Passage, ...], logged: Logged | None = None) -> Self:
-        """The same for a question that these chunks were retrieved for elsewhere: they take the place of the index."""
-
-    def with_parts(self, **changes: Any) -> Self:
-        """The same with some of its `Parts` exchanged."""
+    def run(self, question: str, run: Run | None = None) -> Trace: ...
+    def grade(self, question: str, run: Run | None = None) -> Trace: ...
+    def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace: ...
+    def hiding(self, text: str) -> Self: ...
+    def over(self, passages: tuple[Passage, ...], logged: Logged | None = None) -> Self: ...
+    def with_parts(self, **changes: Any) -> Self: ...
 
 
 class Cooldown:
@@ -171,12 +152,10 @@ class Cooldown:
             return 0.0 if self._last is None else max(0.0, self._last + seconds - self._clock())
 
     def note(self) -> None:
-        """The web was searched now."""
         with self._lock:
             self._last = self._clock()
 
     def forget(self) -> None:
-        """As if the web had never been searched."""
         with self._lock:
             self._last = None
 
@@ -211,13 +190,42 @@ class TimedCancel(Event):
         return self.is_set()
 
 
+class _Read(Protocol):
+    @property
+    def cause(self) -> str: ...
+
+
+_Found = TypeVar("_Found", bound=_Read)
+
+
+def ask_twice(
+    model: LanguageModel,
+    prompts: Prompts,
+    asked: Messages,
+    read: Callable[[str], _Found],
+    cancel: Cancel,
+    schema: dict[str, Any],
+) -> tuple[_Found, tuple[str, ...], Usage]:
+    """What is read of the model's reply, its replies and their cost.
+
+    One that cannot be read, and so has a cause, is asked for once more, with what was wrong.
+    """
+    replies: list[str] = []
+    usage, messages = Usage(), asked
+    while True:
+        reply = model.complete(messages, cancel, schema)
+        found, usage = read(reply.text), usage + reply.usage
+        replies.append(reply.text)
+        if not found.cause or len(replies) == 2:
+            return found, tuple(replies), usage
+        messages = prompts.again(asked, reply.text, found.cause)
+
+
 def now() -> str:
-    """The time in UTC, to the second, as records keep it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def check_question(question: str) -> None:
-    """Raises `BadRecord` for a question that is too long."""
     if len(question) > LONGEST_QUESTION:
         raise BadRecord(
             f"Expected a question of at most {LONGEST_QUESTION:,} characters, found {len(question):,}.",

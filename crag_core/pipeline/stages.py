@@ -3,11 +3,10 @@
 A stage takes the trace so far and gives a `Result`, or None when there is nothing to do.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
+from functools import partial
 
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.prompts import replies
@@ -23,17 +22,14 @@ from crag_core.base.types.steps import StepState, Usage
 from crag_core.decision.refine import decompose
 from crag_core.decision.signals import CLASSES, class_by_rule
 from crag_core.pipeline.grading import strips_as_asked
-from crag_core.pipeline.run import Parts, Result, Run
+from crag_core.pipeline.run import Parts, Result, Run, ask_twice
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import carried_out, decision_path_of, reroute
 from crag_core.trace.trace import Trace, context_ids
 
 
 def classify(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Ask the language model how much has to be looked up (arXiv 2403.14403); once more where its reply is unreadable.
-
-    A question about files that the user has pinned is one about documents, so nobody is asked.
-    """
+    """Ask the language model how much has to be looked up (arXiv 2403.14403); again where its reply is unreadable."""
     if not trace.settings.policy.classifies or trace.question_class is not None:
         return None
     if trace.settings.pinned:
@@ -43,18 +39,13 @@ def classify(trace: Trace, parts: Parts, run: Run) -> Result | None:
         text = f"{label}, by a rule: no language model to ask"
         told = any(step.summary == text for step in trace.steps)
         return None if told else Result({}, text, state=StepState.SKIPPED)
-    asked = parts.prompts.classify(trace.question)
-    reply = parts.model.complete(asked, run.cancel, replies.CLASS_SCHEMA)
-    found, usage, raw = parse_verdict(reply.text, replies.CLASSES_SAID), reply.usage, reply.text
-    if found.verdict is None:
-        again = parts.prompts.again(asked, reply.text, found.cause)
-        reply = parts.model.complete(again, run.cancel, replies.CLASS_SCHEMA)
-        found, usage, raw = parse_verdict(reply.text, replies.CLASSES_SAID), usage + reply.usage, f"{raw}\n{reply.text}"
+    asked, read = parts.prompts.classify(trace.question), partial(parse_verdict, verdicts=replies.CLASSES_SAID)
+    found, said, usage = ask_twice(parts.model, parts.prompts, asked, read, run.cancel, replies.CLASS_SCHEMA)
     label = (found.verdict or "").upper()
     meanings = {"A": "no document is needed", "B": "one retrieval", "C": "several rounds"}
     cause = "" if label else f"{found.cause} (asked twice)"
     summary = f"{label}: {meanings[label]}" if label else f"not sorted: {cause}"
-    return Result({"question_class": QuestionClass(label, raw, cause)}, summary, usage)
+    return Result({"question_class": QuestionClass(label, "\n".join(said), cause)}, summary, usage)
 
 
 def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -88,10 +79,7 @@ def route(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Score the strips of what was looked at; what an expansion adds only where strips decide what is kept of it.
-
-    Those of a pinned passage are part of the evidence whatever they score, so the record must hold them.
-    """
+    """Score the strips of what was looked at; what an expansion adds only where strips decide what is kept of it."""
     decision_path = decision_path_of(trace, trace.settings.policy)
     by_strips = decision_path.decision.handling in (Handling.REFINE, Handling.EXTRACT)
     evidence = (
@@ -104,7 +92,6 @@ def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def score_strips_of(trace: Trace, parts: Parts, run: Run, passages: tuple[Passage, ...]) -> Result | None:
-    """Those of `passages` that are not scored yet."""
     scored = {strip.passage_id for strip in trace.strips or ()}
     todo = tuple(passage for passage in passages if passage.id not in scored and passage.text.strip())
     if trace.strips is not None and not todo:
@@ -114,10 +101,7 @@ def score_strips_of(trace: Trace, parts: Parts, run: Run, passages: tuple[Passag
 
 
 def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Sentences picked by the language model, where the route asks for that; checked word for word.
-
-    Of a pinned passage every strip goes in, so nobody is asked about it.
-    """
+    """Sentences picked by the language model, where the route asks for that; checked word for word."""
     decision_path = decision_path_of(trace, trace.settings.policy)
     read = {*trace.edits.pinned, *(extraction.passage_id for extraction in trace.extractions or ())}
     todo = [passage for passage in decision_path.kept if passage.id not in read and passage.text.strip()]
@@ -170,7 +154,6 @@ def assemble(trace: Trace, parts: Parts, run: Run) -> Result | None:
 def scored_strips(
     question: str, passages: tuple[Passage, ...], parts: Parts, run: Run
 ) -> tuple[tuple[Strip, ...], str]:
-    """The strips of `passages` with their scores, and what came of scoring them."""
     chunks = [(passage, decompose(passage)) for passage in passages]
     scored, why = parts.strip_evaluator.score(question, chunks, run.cancel)
     strips = strips_as_asked(question, passages, scored)
@@ -194,10 +177,7 @@ _SHORTEST = 3  # characters; less than this is found in any passage and proves n
 
 
 def parse_sentences(reply: str) -> tuple[str, ...] | None:
-    """The sentences in a reply: the JSON that was asked for, or plain lines; None when it is unreadable.
-
-    An empty list, or words such as "no sentences", mean that nothing is relevant: ().
-    """
+    """The sentences in a reply: the JSON that was asked for, or plain lines; None when it is unreadable."""
     text = without_thoughts(reply)
     match = re.search(r'\{(?=\s*["}]).*\}|\[(?=\s*["\]]).*\]', text, re.DOTALL)  # "[1]" in a line of prose is no list
     if match:

@@ -1,7 +1,5 @@
 """The stages on the web: rewrite, search, grade web; the approval of a query; and how queries are written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -81,11 +79,7 @@ def _distinct(results: tuple[Passage, ...]) -> tuple[Passage, ...]:
 
 
 def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Score the results and their strips; a model judges them only where the policy refines web text too.
-
-    Results that were dropped are left out, and a model is not asked about pinned ones, nor about snippets whose pages
-    are used in their place.
-    """
+    """Score the results and their strips; a model judges them only where the policy refines web text too."""
     web, view, settings = trace.web, edited(trace).web, trace.settings
     if web is None or view is None:
         return None
@@ -115,7 +109,6 @@ def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def _in_order(passages: tuple[Passage, ...], grades: tuple[Grade, ...]) -> tuple[Grade, ...]:
-    """One grade a result, the last that was given."""
     known = {grade.passage_id: grade for grade in grades}
     return tuple(known[passage.id] for passage in passages if passage.id in known)
 
@@ -143,7 +136,6 @@ def is_waiting(trace: Trace) -> bool:
 
 
 def approve(trace: Trace, query: str) -> Trace:
-    """A waiting trace with the exact query that may leave the machine; resume it to search."""
     web = _waiting_search(trace)
     by = web.query_by if query == web.query else "edited by you"
     settled = replace(web, outcome=WebOutcome.APPROVED, query=query, query_by=by)
@@ -151,7 +143,6 @@ def approve(trace: Trace, query: str) -> Trace:
 
 
 def refuse(trace: Trace) -> Trace:
-    """A waiting trace whose search was refused; resume it to go on without the web."""
     settled = replace(_waiting_search(trace), outcome=WebOutcome.REFUSED)
     return replace(trace, web=settled, steps=answered(trace, "refused by you"))
 
@@ -161,7 +152,6 @@ def wants_web(trace: Trace) -> bool:
 
 
 def answered(trace: Trace, word: str) -> tuple[Step, ...]:
-    """The steps, where none waits any more."""
     return tuple(
         replace(step, state=StepState.DONE, summary=f"{step.summary}: {word}")
         if step.state is StepState.WAITING
@@ -236,13 +226,11 @@ def key_phrases(reply: str, limit: int) -> str:
 
 
 def keyword_query(question: str, keywords: Callable[[str], list[str]]) -> str:
-    """The question's own words that `keywords` finds, in order; else the question itself."""
     kept = [word.strip(".,;:!?\"'()[]“”„¿¡") for word in question.split() if keywords(word)]
     return shortened(" ".join(kept) or question)
 
 
 def shortened(query: str) -> str:
-    """At most 200 characters, up to the end of a word."""
     text = " ".join(query.split())
     if len(text) <= _LONGEST:
         return text
@@ -250,7 +238,6 @@ def shortened(query: str) -> str:
 
 
 def _bare_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Those that say something: "Here is the query:" only announces it."""
     return (bare for line in lines if (bare := _bare(line)) and not bare.endswith((":", "：")))
 
 

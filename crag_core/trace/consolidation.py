@@ -1,7 +1,5 @@
 """What a model makes of evidence and its own knowledge (arXiv 2410.07176): its replies, read and put in words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,9 +8,7 @@ from typing import Any
 from crag_core.base.reply_parsing import parse_records, without_thoughts
 from crag_core.base.types.knowledge import Consolidated, Consolidation
 
-LONGEST = 1500
-"""Characters of a passage that a model writes; of a longer one, its beginning is taken."""
-
+LONGEST = 1500  # characters of a passage that a model writes; of a longer one, its beginning is taken
 MOST_PIECES = 30
 
 _SOURCE = re.compile(r"(?:document|doc|excerpt|passage)?[\W_]*(\d{1,3})[\W_]*", re.IGNORECASE)
@@ -47,10 +43,7 @@ def parse_recalled(text: str, most: int) -> Recalled:
 
 
 def parse_pieces(text: str, excerpts: int, own: int) -> Pieces:
-    """Read the `passages` of a reply, made of so many excerpts and passages from memory.
-
-    A source that was not shown does not count, and a passage without any source is nobody's: it is left out.
-    """
+    """Read the `passages` of a reply, made of so many excerpts and passages from memory."""
     listed, cause = _listed(text)
     if listed is None:
         return Pieces(None, cause)
@@ -64,7 +57,6 @@ def parse_pieces(text: str, excerpts: int, own: int) -> Pieces:
 
 
 def _listed(text: str) -> tuple[list[Any] | None, str]:
-    """The list in a reply, or None and why there is none."""
     if not without_thoughts(text):
         return None, "the reply was empty"
     records = parse_records(text, "passages")
@@ -84,7 +76,6 @@ def _piece(record: dict[str, Any], excerpts: int, own: int) -> Consolidated:
 
 
 def _renumbered(one: Consolidated, numbers: dict[int, int], own: int) -> tuple[int, ...]:
-    """What it contradicts, as the pieces are counted that are left; nothing contradicts itself."""
     left = {numbers[place] for place in one.contradicts if place in numbers}
     return tuple(sorted(left - {own}))
 

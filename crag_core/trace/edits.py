@@ -1,7 +1,5 @@
 """What-if edits: the record with passages dropped or pinned. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 from typing import TypeVar
@@ -16,10 +14,8 @@ from crag_core.decision.signals import SignalMeter
 from crag_core.trace.trace import Trace
 
 PINNED = "pinned by you"
-"""The reason of a grade that nobody gave but the user."""
 
 _About = TypeVar("_About", Grade, Strip, Extraction)
-"""Said of one passage."""
 
 
 def edited(trace: Trace) -> Trace:
@@ -35,14 +31,11 @@ def edited(trace: Trace) -> Trace:
     return replace(_pinned(left, frozenset(trace.edits.pinned)), edits=Edits())
 
 
-def measured(trace: Trace, edits: Edits, meter: SignalMeter, agreement: float | None = None) -> Edits:
-    """`edits` with the signals that the rest of the first retrieval gives; none where nothing of it was dropped.
-
-    `agreement` is that of the rest. It takes vectors, so without them it is None, and then left out.
-    """
+def measured(trace: Trace, edits: Edits, meter: SignalMeter) -> Edits:
+    """`edits` with the signals that the rest of the first retrieval gives; none where nothing of it was dropped."""
     first = trace.passages or ()
     rest = tuple(passage for passage in first if passage.id not in edits.dropped)
-    return replace(edits, signals=meter.measure(trace.question, rest, agreement) if rest != first else ())
+    return replace(edits, signals=meter.measure(trace.question, rest) if rest != first else ())
 
 
 # --- dropped --------------------------------------------------------------------------------------------------------

@@ -4,8 +4,6 @@ One table names what each fact depends on; taking a run over and going on with i
 written or checked is made anew from the facts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 
@@ -28,17 +26,13 @@ def _retrieval(settings: RunSettings) -> Hashable:
     return settings.embedding, settings.top_k, settings.collection, settings.pinned, searches_too
 
 
-def _scorer(settings: RunSettings) -> Hashable:
-    return made_by(settings.strip_evaluator)
-
-
 DEPENDS: dict[str, Callable[[RunSettings], Hashable]] = {
     "passages": _retrieval,  # every other fact depends on them as well
     "question_class": _model,
     "sufficiency": _model,
     "consolidations": _model,
     "answer": _model,  # one that is not whole, which goes on from its last word
-    "strips": _scorer,
+    "strips": lambda settings: made_by(settings.strip_evaluator),
     "web.query_waits": lambda settings: (settings.web_mode, settings.writer, query_form(settings.policy)),
     "web.pages_wait": lambda settings: settings.web_mode,
     "rounds.not_made": lambda settings: settings.writer,  # "there is nothing new to ask"

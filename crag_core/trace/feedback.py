@@ -1,7 +1,5 @@
 """Feedback on a run: relevance of passages, route and answer right or wrong."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -70,12 +68,10 @@ class Label:
 
     @property
     def wanted(self) -> Action | None:
-        """The route that this label asks for, None where it does not say."""
         return self.action if self.mark is Mark.RIGHT else self.expected
 
 
 def of_passage(trace: Trace, policy: Policy, passage_id: str, mark: Mark, created: str) -> Label | None:
-    """None for a passage that is not in the record."""
     found = next((one for one in trace.every_passage if one.id == passage_id), None)
     if found is None:
         return None
@@ -85,19 +81,16 @@ def of_passage(trace: Trace, policy: Policy, passage_id: str, mark: Mark, create
 def of_route(
     trace: Trace, policy: Policy, action: Action, mark: Mark, created: str, expected: Action | None = None
 ) -> Label:
-    """`action` is the one on the screen, which `policy` comes to."""
     return _label(trace, policy, About.ROUTE, mark, created, action=action, expected=expected)
 
 
 def of_answer(trace: Trace, policy: Policy, mark: Mark, created: str) -> Label | None:
-    """None for a run without an answer."""
     if trace.answer is None:
         return None
     return _label(trace, policy, About.ANSWER, mark, created, text=fingerprint(trace.answer.text))
 
 
 def _label(trace: Trace, policy: Policy, about: About, mark: Mark, created: str, **judged: Any) -> Label:
-    """`judged` are the fields of what was judged, those that such a label has."""
     return Label(
         run_id=trace.id,
         about=about,

@@ -4,8 +4,6 @@ What is found is a fact of the record, with its place. It is shown and counted, 
 for people and no wall: what is worded in another way, or in a language that is not listed, is not found.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -17,15 +15,12 @@ from crag_core.base.text.display import shortened
 from crag_core.base.types.passages import Origin, Passage, Suspicion
 from crag_core.trace.trace import Trace
 
-MOST_LOOKED_AT = 200_000
-"""Characters of a passage that are looked at; a file that is read whole can have millions."""
+MOST_LOOKED_AT = 200_000  # characters of a passage that are looked at; a file that is read whole can have millions
 _MOST_OF_ONE = 20
 _MOST_QUOTED = 3
 
 
 class Sign(StrEnum):
-    """What a suspicious text does."""
-
     OVERRIDE = "override"
     ROLE = "role"
     GRADE = "grade"
@@ -148,7 +143,6 @@ def with_suspicions(trace: Trace, before: Trace) -> Trace:
 
 
 def remaining_suspicions(trace: Trace) -> tuple[Suspicion, ...] | None:
-    """Its suspicions, without those of passages that it holds no more."""
     there = {passage.id for passage in trace.every_passage}
     kept = trace.suspicions
     return None if kept is None else tuple(one for one in kept if one.passage_id in there)
@@ -197,7 +191,6 @@ def shown(suspicion: Suspicion, passage: Passage, length: int = 120) -> str:
 
 
 def warnings(trace: Trace, passage: Passage) -> tuple[str, ...]:
-    """Sentences on what is suspicious in a passage, in plain words; () where nothing is, or nobody looked."""
     found = [one for one in trace.suspicions or () if one.passage_id == passage.id]
     if not found:
         return ()
@@ -213,7 +206,6 @@ def warnings(trace: Trace, passage: Passage) -> tuple[str, ...]:
 
 
 def remark(trace: Trace) -> str:
-    """How many passages and web results of a run have such text; "" for none."""
     count = len({one.passage_id for one in trace.suspicions or ()})
     if not count:
         return ""

@@ -1,7 +1,5 @@
 """Who graded a run; the grades of several evaluators on the same passages, and the action of each alone. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,7 +9,7 @@ from crag_core.base.types.decisions import Action, Decision
 from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import Step, StepName
-from crag_core.decision.decide import decide
+from crag_core.decision.decide import chunk_action
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import edited
 from crag_core.trace.reroute import decision_path_of
@@ -48,8 +46,7 @@ def _named(steps: tuple[Step, ...], judge: str) -> tuple[Step, ...]:
     )
 
 
-Suited = Callable[[EvaluatorCard], Policy]
-"""The policy with the thresholds to judge an evaluator by."""
+Suited = Callable[[EvaluatorCard], Policy]  # the policy with the thresholds to judge an evaluator by
 
 
 # --- opinions ---------------------------------------------------------------------------------------------------------
@@ -85,7 +82,6 @@ class Row:
 
     @property
     def is_apart(self) -> bool:
-        """Whether the two put it in different bands."""
         return None not in self.bands and self.bands[0] is not self.bands[1]
 
 
@@ -104,12 +100,10 @@ class Disagreement:
 
     @property
     def apart(self) -> int:
-        """How many passages the two put in different bands."""
         return sum(row.is_apart for row in self.rows)
 
     @property
     def compared(self) -> int:
-        """How many passages both have graded."""
         return sum(row.gap is not None for row in self.rows)
 
 
@@ -128,19 +122,13 @@ def with_evaluator(trace: Trace, evaluator: str, writer: str | None = None) -> T
 
 
 def decided_by(trace: Trace, card: EvaluatorCard, writer: str) -> Trace:
-    """The record as this evaluator decides it: by its grades with that model, else by any model; by none that it lacks.
-
-    No other evaluator's grades are put in their place, since its scale is another.
-    """
+    """The record as this evaluator decides it: by its grades with that model, else by any; by none that it lacks."""
     found = with_evaluator(trace, card.name, writer) or with_evaluator(trace, card.name)
     return found or replace(_decided(trace, None), settings=replace(trace.settings, evaluator=card))
 
 
 def with_grades_of(trace: Trace, settings: RunSettings) -> Trace:
-    """The record as graded by the evaluator of `settings`: by nobody, where no grade in it holds under them.
-
-    Grades by others are its opinions, as far as those still hold.
-    """
+    """The record as graded by the evaluator of `settings`: by nobody, where no grade in it holds under them."""
     if not same_judge(trace.settings, settings):
         places = (at for at, one in enumerate(trace.opinions) if same_judge(_settings_by(trace, one), settings))
         trace = _decided(trace, next(places, None))
@@ -160,7 +148,6 @@ def with_opinion(trace: Trace, opinion: Opinion) -> tuple[Opinion, ...]:
 
 
 def grades_under(trace: Trace, settings: RunSettings) -> tuple[Grade, ...]:
-    """What the opinions hold of the evaluator of `settings`; () where nothing."""
     return next((one.grades for one in trace.opinions if same_judge(_settings_by(trace, one), settings)), ())
 
 
@@ -171,7 +158,6 @@ def _is_by(opinion: Opinion, evaluator: str, writer: str | None) -> bool:
 
 
 def _settings_by(trace: Trace, opinion: Opinion) -> RunSettings:
-    """The settings of a run that this opinion decides."""
     return replace(
         trace.settings, evaluator=opinion.evaluator, writer=opinion.writer, writer_version=opinion.writer_version
     )
@@ -242,7 +228,6 @@ def _verdict(trace: Trace, suited: Suited) -> Verdict:
 
 
 def _rows(trace: Trace, opinions: tuple[Opinion, Opinion], policies: tuple[Policy, Policy]) -> tuple[Row, ...]:
-    """Of every passage that either of the two was asked about."""
     passages = trace.every_passage
     one, other = ({grade.passage_id: grade for grade in opinion.grades} for opinion in opinions)
     alone = [_alone(policy, opinion.evaluator) for policy, opinion in zip(policies, opinions, strict=True)]
@@ -250,7 +235,7 @@ def _rows(trace: Trace, opinions: tuple[Opinion, Opinion], policies: tuple[Polic
     for passage in passages:
         grades = one.get(passage.id), other.get(passage.id)
         if grades != (None, None):
-            bands = _band(alone[0], passage, grades[0]), _band(alone[1], passage, grades[1])
+            bands = chunk_action(alone[0], passage, grades[0]), chunk_action(alone[1], passage, grades[1])
             rows.append(Row(passage, grades, bands))
     return tuple(sorted(rows, key=lambda row: -1.0 if row.gap is None else row.gap, reverse=True))
 
@@ -260,8 +245,4 @@ def _alone(policy: Policy, card: EvaluatorCard) -> Policy:
     if policy.scores_the_set:
         policy = policy.with_thresholds(card.lower, card.upper)
     kind = "two_signals" if policy.compares_two_scores else "best"
-    return replace(policy, score=kind, skip=(), low_variance_promotes=False)
-
-
-def _band(policy: Policy, passage: Passage, grade: Grade | None) -> Action | None:
-    return None if grade is None or grade.score is None else decide(policy, (passage,), (grade,)).action
+    return replace(policy, score=kind, ungraded=None, skip=(), low_variance_promotes=False)

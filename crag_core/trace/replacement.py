@@ -3,8 +3,6 @@
 What cannot be told by the same noun, number, preposition, name or time is not guessed: there is no replacement then.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -32,7 +30,6 @@ _WHERE = frozenset(["", *words("in on at near of for to im auf")])
 """Prepositions that stand for each other before a name."""
 _NO_NOUN = re.compile(r"ones?|\w+est|first|last|next|second|other|others|same|rest|before|after|else|\w+ing")
 _LONGEST = 8
-"""Words of a follow-up that is one phrase."""
 OPENER = re.compile(
     r"\W*(?:(?:and|but|or|so|then|also|ok|okay|und|oder|aber|et|ou|mais|n)\b[\s,]*|&\s*)*"
     r"(?:(?:(?:what|how) ab(?:ou)?t|(?:the )?same (?:for|with)|was ist mit|wie (?:ist|sieht) es (?:mit|bei))\b)?\s*",
@@ -154,7 +151,10 @@ def _place(part: _Phrase, new: _Text, old: _Text) -> _Phrase | None:
     head, places = terms_of(new.bare[new.phrases[0].end - 1]), range(len(old.tokens))
     if part.kind is _Kind.NUMBER and part.end - part.first == 1:
         same = [_Phrase(at, at, at + 1, "", "", part.kind) for at in places if any(map(str.isdigit, old.bare[at]))]
-    elif not (same := [_from_start(one, at, old) for one, at in _words_of(old) if terms_of(old.bare[at]) == head]):
+    else:
+        words_of = [(one, at) for one in old.phrases for at in range(one.first, one.end)]
+        same = [_from_start(one, at, old) for one, at in words_of if terms_of(old.bare[at]) == head]
+    if not same:
         alike = [one for one in old.phrases if _is_like(part, one, old, is_cased=new.is_cased)]
         same = [one for one in alike if part.placing and one.placing == part.placing] or alike
     if len(same) == 1:
@@ -165,10 +165,6 @@ def _place(part: _Phrase, new: _Text, old: _Text) -> _Phrase | None:
     end = len(old.tokens)
     is_added = is_added and (part.placing == "with" or part.kind is _Kind.TIME)
     return _Phrase(end, end, end, part.placing, "", part.kind) if is_added else None
-
-
-def _words_of(old: _Text) -> list[tuple[_Phrase, int]]:
-    return [(one, place) for one in old.phrases for place in range(one.first, one.end)]
 
 
 def _from_start(one: _Phrase, place: int, old: _Text) -> _Phrase:
@@ -221,7 +217,7 @@ def _put(name: str, question: str, pointing: str) -> str:
 
 
 def speaks_of_before(sentence: str, before: str, now: str) -> bool:
-    """Whether it names something that only the question `before` asks for, and nothing that only this one, `now`, does.
+    """Whether it names what only the question `before` asks for, and nothing that only this one, `now`, does.
 
     It has to name something of what both ask, too.
     """

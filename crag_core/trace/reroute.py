@@ -1,7 +1,5 @@
 """Reroutes a recorded run under another policy: decision, knowledge, and what is missing. Pure; asks no model."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -21,8 +19,7 @@ from crag_core.trace.grounding.ending import FROM_MEMORY, NOT_IN_EVIDENCE, Answe
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful, why_no_evidence
 from crag_core.trace.trace import Trace, context_key
 
-NO_MODEL = "No language model: "
-"""How a note begins that says what the policy did in place of asking one."""
+NO_MODEL = "No language model: "  # how a note begins that says what the policy did in place of asking one
 _UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
 _SEARCHED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
 _ROUND = {CorrectionKind.EXPAND, CorrectionKind.READ, CorrectionKind.RE_RETRIEVE}
@@ -85,7 +82,6 @@ class Reroute:
 
     @property
     def said(self) -> str:
-        """The ending in words; of an answer that was cut, where it was."""
         return self.answer.message.rstrip(".") if self.answer and self.ending is AnswerEnding.CUT else self.ending
 
     @property
@@ -95,7 +91,6 @@ class Reroute:
 
     @property
     def uses_irrelevant(self) -> bool:
-        """Whether chunks that were judged INCORRECT are used for want of better."""
         return self.decision.verdict is Action.INCORRECT and bool(self.knowledge.internal)
 
     @property
@@ -179,11 +174,7 @@ def reroute(trace: Trace, policy: Policy) -> Reroute:
 
 
 def _possible(policy: Policy, trace: Trace) -> Policy:
-    """`policy` as it decides this record.
-
-    Where there was no language model, none could be asked; where the chunks were given, nothing else can be retrieved,
-    and the answer has room for them.
-    """
+    """`policy` as it decides this record."""
     policy = trace.decided_by(policy)
     return with_room(policy.without_retrieval(), trace.passages or ()) if trace.logged else policy
 
@@ -219,7 +210,6 @@ def _answer(
 
 
 def key_of(trace: Trace, decision: Decision, knowledge: Knowledge) -> str:
-    """Of an answer to this decision, from this knowledge."""
     memory = decision.is_from_memory
     return context_key(
         trace.question,
@@ -231,7 +221,6 @@ def key_of(trace: Trace, decision: Decision, knowledge: Knowledge) -> str:
 
 
 def quoted(trace: Trace, decision_path: DecisionPath, knowledge: Knowledge) -> Answer:
-    """What this knowledge says without a language model: quotations, or why it cannot be answered."""
     decision = decision_path.decision
     key = context_key(trace.question, decision.action, knowledge.excerpts)
     if not knowledge.excerpts:
@@ -275,7 +264,6 @@ def _missing_evidence(
 
 
 def _has_unread(web: WebSearch) -> bool:
-    """Whether results were found and it was not tried to read their pages."""
     waits = (PageOutcome.PENDING, PageOutcome.APPROVED)
     is_open = web.pages is None or any(page.outcome in waits for page in web.pages)
     return web.outcome is WebOutcome.USED and is_open
@@ -285,11 +273,7 @@ def _has_unread(web: WebSearch) -> bool:
 
 
 def carried_out(trace: Trace, routed: Reroute) -> tuple[Correction, ...]:
-    """The corrections of every iteration in order, as they were really made.
-
-    A retrieval or search that was wanted but not made is left out; the reason of a search says what came of it.
-    Only the last iteration keeps, refines and answers.
-    """
+    """The corrections of every iteration in order, as they were really made."""
     rounds = {found.path: found for found in trace.rounds}
     done: list[Correction] = []
     for iteration in routed.decision_path.iterations[:-1]:

@@ -1,8 +1,6 @@
 """Whether a question of a conversation stands alone, what the turns before make of it by rule, and whether what a model
 made of it may stand in its place. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -14,18 +12,14 @@ from crag_core.trace.replacement import EDGES, OPENER, replaced, with_name, with
 from crag_core.trace.trace import Trace
 
 MOST_TURNS = 8
-"""So many turns before a question are kept with it, the last ones."""
 LONGEST_ANSWER = 600
-"""Characters of the answer of a turn."""
 
 BY_RULE = "made by rule"
 TOGETHER = "both questions together"
 ALONE = "as it was asked"
 
-_FEW = 1
-"""A later question with no more words of its own than this leaves something out."""
-_SHORT = 3
-"""One that opens with "and" leaves something out with no more than these."""
+_FEW = 1  # A later question with no more words of its own than this leaves something out
+_SHORT = 3  # one that opens with "and" leaves something out with no more than these
 _OWNING = frozenset(words("its itself their theirs themselves his himself her hers herself dessen deren"))
 _SHOWING = frozenset(
     words(
@@ -63,7 +57,6 @@ _TOKEN = re.compile(r"\w+(?:['’]\w+)*")
 _DEFINES = re.compile(r"(?:what|who) (?:is|are|was|were) an? \w+\W*$", re.IGNORECASE)
 _ENDS = ("?", "!", ".", "…", "？", "！", "。")
 _POLITE = frozenset(words("thank thanks got okay ok yes sure sorry hello hi well mean know say said nice great"))
-"""What may be left out of a question that is written anew."""
 
 
 def follow(question: str, after: Trace | None, *, waits: bool = False) -> FollowUp:
@@ -82,7 +75,6 @@ def follow(question: str, after: Trace | None, *, waits: bool = False) -> Follow
 
 
 def turn_of(run: Trace) -> Turn:
-    """A run as what came before the next question."""
     if run.asks_back:
         return Turn(run.id, run.asked, run.asks_back, asks_back=True)
     text = run.answer.text if run.answer else ""
@@ -121,7 +113,6 @@ def _earlier_clauses(text: str) -> str:
 
 
 def stands_alone(question: str, stop_words: frozenset[str]) -> bool:
-    """Whether a later question surely needs nothing of what came before: it names enough, and points to nothing."""
     own = len(own_words(question, stop_words))
     return not goes_on(question, stop_words) and (own > _FEW or bool(own and _DEFINES.match(question)))
 
@@ -195,7 +186,6 @@ def why_refused(said: str, asked: str, history: Sequence[Turn], stop_words: froz
 
 
 def back_question(question: str, stop_words: frozenset[str]) -> str:
-    """What to ask in place of an answer."""
     pointing = points_back(question, stop_words)
     names = pointing.lower() in _POINTING | {"that", "there"}
     return f"What does “{pointing}” stand for?" if names else "What is the question about?"

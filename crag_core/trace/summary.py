@@ -1,7 +1,5 @@
 """A run as one flat record (the result metadata of description 000), and the figures it adds to many. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,7 +19,6 @@ from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 
 _AFTER = {StepName.ANSWER, StepName.CHECK_ANSWER, StepName.SECOND_OPINION}
-"""Steps that come after retrieval and its correction."""
 _STRATEGIES = {
     CorrectionKind.EXPAND: "query_expansion",
     CorrectionKind.READ: "whole_documents",
@@ -44,19 +41,12 @@ _UNTIL_DECIDED = (
 class Summary:
     """`decision` is the policy's own name for the action, in capitals; `score` its overall score in 0..1.
 
-    Plain RAG has `action` "", `score` None and the decision NOT_GRADED or NOTHING_FOUND.
-
-    Where two signals decided, `score` is the best answering and `topical` the best topical score.
-
-    `strategy` names the corrections that were carried out, joined by "+": query_expansion, re_retrieval, refinement,
-    web_search, or "none". `original_count` and `final_count` count passages before and after. The four criteria are
-    those of description 000, each in 0..1, None where it could not be measured. `retrieval_ms` covers everything but
-    the answer. `score_after`: with a policy that weighs signals, the same sum over the evidence after an expansion.
-    `chunk_actions`: the action of each chunk by its own score (description 004), with its id, () where the policy
-    compares no single chunk with its thresholds. `ending`: the word of the answer card. `answered`: there is
-    a whole answer with evidence behind it; `doubtful`: what there is, is no answer but the nearest sentences, or
-    nothing where the policy abstains; `from_memory`: it is what the language model knows, which no document says.
-    `reason` is that of the decision, with what makes its grades less sure.
+    Plain RAG has `action` "", `score` None and the decision NOT_GRADED or NOTHING_FOUND. Where two signals decided,
+    `score` is the best answering and `topical` the best topical score. `strategy` joins the corrections that were
+    carried out by "+", or is "none"; counts are of passages. The four criteria are those of description 000, None where
+    not measured. `retrieval_ms` covers everything but the answer. `score_after`: with a policy that weighs signals, the
+    same sum over the evidence after an expansion. `chunk_actions`: the action of each chunk by its own score
+    (description 004). `answered`: there is a whole answer with evidence behind it.
     """
 
     decision: str
@@ -89,7 +79,6 @@ class Summary:
 
 
 def summarize(trace: Trace) -> Summary:
-    """The run under its own policy."""
     routed = reroute(trace, trace.settings.policy)
     decision, decision_path, knowledge = routed.decision, routed.decision_path, routed.knowledge
     strategies = _strategies(trace, used_web=bool(knowledge.external))
@@ -161,18 +150,12 @@ class Ending(StrEnum):
 class Measured:
     """One run in numbers; no text of a question or document is among them.
 
-    `at` is when it was kept, in seconds since 1970. `strategy` is that of `Summary`. `decided_ms` is the time from the
-    question to the last decision, `retrieval_ms` to the assembled context, `provider_ms` what of that the web search
-    took, `total_ms` that of all steps; the first three are None in a run that did not come so far. `searched`: a
-    provider on the web was asked.
-
-    `improved` tells whether the best score of the evidence that the answer was to be written from is higher than that
-    of what was retrieved first ("corrections improving score", description 000): None where the action was CORRECT,
-    nothing was corrected, or either side was never graded; False too where nothing was left.
-
-    `graded` counts grades that hold a score, `ungraded` those that could not be made or read, `cached` those of both
-    that the cache had. With calls and tokens they are those of the run itself: what it took over from another one is
-    counted there. Times are those of the record, in which the steps that were taken over have theirs.
+    `at` is when it was kept, in seconds since 1970. `decided_ms` is the time to the last decision, `retrieval_ms` to
+    the assembled context, `provider_ms` what of that the web search took; None in a run that did not come so far.
+    `improved` tells whether the best score of the evidence is higher than that of what was retrieved first
+    ("corrections improving score", description 000): None where the action was CORRECT, nothing was corrected, or
+    either side was never graded. `graded` counts grades that hold a score, `cached` those that the cache had. Calls,
+    tokens and grades are those of the run itself: what it took over from another one is counted there.
     """
 
     at: float
@@ -196,7 +179,6 @@ class Measured:
 
 
 def measure(trace: Trace, at: float) -> Measured:
-    """The run under its own policy, as it was taken."""
     is_assembled = trace.context is not None
     summary = summarize(trace)
     usage = trace.own_usage

@@ -62,19 +62,14 @@ class RunSettings:
 class Trace:
     """One run, raw facts first. A field that is None was never done; () was done and found nothing.
 
-    `passages` and `signals` are those of the first retrieval, `rounds` the later ones. `grades` and `strips` are those
-    of all corpus passages (the web's are in `web`). `decision`, `earlier` (the decisions of the iterations before it),
-    `corrections` (what was done) and `context` are as taken: `context` lists the ids of strips, or of whole passages,
-    in the order in which the answer saw them. `edits` change what is decided from, never the facts. `opinions` are
-    grades of the same passages by other evaluators. `support` has one entry a sentence of the answer.
-    `suspicions` are places in passages and web results that speak to a model; they change no decision. `calls` are the
-    requests to language models, as the steps made them; a grade from the cache made none. `sufficiency` is what a
-    language model said of passages of the first retrieval together, once for each way to ask and set of passages.
-    `question_class` is what one said of how much has to be looked up. `consolidations` are what one made of evidence
-    and of its own knowledge, one for each set of excerpts; its own passages are in no other field.
-    `logged`: the passages were given, from the log of another system, and nothing else can be retrieved.
-    `follow_up` is how a question of a conversation was understood: `question` is then the one that stands alone, as
-    soon as it is settled.
+    `passages` and `signals` are those of the first retrieval, `rounds` the later ones; `grades` and `strips` those of
+    all corpus passages (the web's are in `web`). `decision`, `earlier` (those of the iterations before it),
+    `corrections` (what was done) and `context` (the ids of strips, or of whole passages, in the order in which the
+    answer saw them) are as taken. `edits` change what is decided from, never the facts. `opinions` are grades by other
+    evaluators. `support` has one entry a sentence of the answer. `calls` are the requests to language models; a grade
+    from the cache made none. `sufficiency` has one entry for each way to ask and set of passages, `consolidations` one
+    for each set of excerpts. `logged`: the passages were given, and nothing else can be retrieved. `follow_up`:
+    `question` is then the one that stands alone, as soon as it is settled.
     """
 
     id: str
@@ -108,7 +103,6 @@ class Trace:
 
     @property
     def fingerprint(self) -> str:
-        """Equal for runs made under equal settings."""
         return serialization.fingerprint(self.settings)
 
     def judgement(self, policy: Policy) -> Sufficiency | None:
@@ -118,7 +112,6 @@ class Trace:
         return next(alike, None) if policy.judges_together else None
 
     def consolidated(self, most: int | None, excerpts: tuple[Excerpt, ...]) -> Consolidation | None:
-        """What a model made of just these excerpts and at most `most` passages of its own, or why it made nothing."""
         asked = (most, context_ids(excerpts))
         return next((one for one in self.consolidations if (one.most, one.context) == asked), None)
 
@@ -158,7 +151,6 @@ class Trace:
 
     @property
     def asked(self) -> str:
-        """The question as it was typed."""
         return self.follow_up.asked if self.follow_up else self.question
 
     @property
@@ -178,7 +170,6 @@ class Trace:
 
     @property
     def own_usage(self) -> Usage:
-        """Without what the steps had cost that were taken over from another run."""
         return sum((step.usage for step in self.steps if not step.taken_over), Usage())
 
     @property
@@ -202,7 +193,6 @@ class Trace:
 
     @property
     def failure(self) -> Step | None:
-        """The step at which the run broke off, if it did."""
         broken = (step for step in self.steps if step.state in (StepState.FAILED, StepState.STOPPED))
         return next((step for step in broken if step.name != StepName.SECOND_OPINION), None)
 
@@ -221,7 +211,6 @@ class Trace:
 
     @property
     def every_passage(self) -> tuple[Passage, ...]:
-        """Chunks of the documents, then snippets of the web."""
         return self.all_passages + self.web_passages
 
     @property
@@ -231,12 +220,10 @@ class Trace:
 
     @property
     def all_grades(self) -> tuple[Grade, ...]:
-        """Of corpus and web."""
         return (self.grades or ()) + ((self.web.grades if self.web else None) or ())
 
     @property
     def all_strips(self) -> tuple[Strip, ...]:
-        """Of corpus and web."""
         return (self.strips or ()) + ((self.web.strips if self.web else None) or ())
 
     def grade_of(self, passage_id: str) -> Grade | None:
@@ -286,7 +273,6 @@ class Trace:
 
 
 def upgraded_settings(plain: Any) -> Any:
-    """Settings of a record with the policy in its present form; what is none is left to be refused."""
     policy = plain.get("policy") if isinstance(plain, dict) else None
     return plain | {"policy": upgrade(policy)} if isinstance(policy, dict) else plain
 

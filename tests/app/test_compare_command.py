@@ -230,7 +230,7 @@ def test_configurations_stand_in_the_order_given_under_their_names(table: Path, 
 def test_a_set_kept_in_the_laboratory_is_found_by_its_name(table: Path, capsys: Output) -> None:
     workbench = Workbench()
     questions = open_set(str(table), workbench).labelled.questions
-    workbench.experiments.save_set(LabelledSet("mine", questions[:3]))
+    workbench.experiments.keep_set(LabelledSet("mine", questions[:3]))
     assert compare("--set", "mine", wanted=["plain"]) == 0
     assert "mine: 3 questions" in capsys.readouterr().out
 

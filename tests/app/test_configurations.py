@@ -7,12 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.app.choice import (
-    KEYS,
-    Configuration,
-    read_configuration,
-    read_configurations,
-)
+from crag_core.app.choice import KEYS, Configuration, read_configuration, read_configurations
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import CragError, WrongUse

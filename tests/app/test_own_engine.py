@@ -17,9 +17,8 @@ from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 from crag_core.__main__ import main
 from crag_core.app import own_engine
 from crag_core.app import workbench as build
-from crag_core.app.calibration import apart
 from crag_core.app.config import Config, load
-from crag_core.app.own_engine import EngineStore, describe
+from crag_core.app.own_engine import describe
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import BadRecord, CragError, StoreUnavailable
 from crag_core.base.types.passages import Engine
@@ -150,19 +149,6 @@ def test_questions_are_asked_of_it_and_no_index_is_made(tmp_path: Path, capsys: 
     assert trace.passages[0].scores == (("retriever", 9.5),)
     assert my_rag.calls == [QUESTION]
     assert not (tmp_path / "home" / "index").exists() and not (tmp_path / "home" / "no-index").exists()
-
-
-def test_it_is_made_once_for_all_runs_and_settings(tmp_path: Path, my_rag: Any) -> None:
-    workbench = bench(tmp_path)
-    assert workbench.own_engine and workbench.own_engine.problem is None
-    run(workbench)
-    made = workbench.own_engine._made
-    run(workbench.using(workbench.config))
-    assert workbench.own_engine._made is made and workbench.own_engine.problem == ""
-    assert isinstance(workbench.store, EngineStore)
-    other = workbench.using(Config(home=tmp_path / "home"))
-    assert other.own_engine is None and not isinstance(other.store, EngineStore)
-    assert apart(workbench, "sample").own_engine is None
 
 
 # --- read only ------------------------------------------------------------------------------------------------------

@@ -2,63 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from crag_core.app import config
 from crag_core.app.config import Config, load
 from crag_core.base.errors import BadRecord
-
-DEFAULTS: dict[str, tuple[str, Any]] = {
-    "home": ("CRAG_HOME", Path(".crag")),
-    "embedding": ("CRAG_EMBEDDING", "all-MiniLM-L6-v2"),
-    "chunk_tokens": ("CRAG_CHUNK_TOKENS", 220),
-    "chunk_overlap": ("CRAG_CHUNK_OVERLAP", 30),
-    "ollama_host": ("OLLAMA_HOST", ""),
-    "openai_url": ("OPENAI_BASE_URL", ""),
-    "openai_key": ("OPENAI_API_KEY", ""),
-    "model": ("CRAG_MODEL", ""),
-    "support": ("CRAG_SUPPORT", "words"),
-    "evaluators": ("CRAG_EVALUATORS", ""),
-    "prompts": ("CRAG_PROMPTS", ""),
-    "model_timeout": ("CRAG_MODEL_TIMEOUT", 180.0),
-    "calls_at_once": ("CRAG_MODEL_CALLS", 2),
-    "web": ("CRAG_WEB", "ask"),
-    "web_timeout": ("CRAG_WEB_TIMEOUT", 8.0),
-    "web_pages": ("CRAG_WEB_PAGES", "on"),
-    "web_providers": ("CRAG_WEB_PROVIDERS", "duckduckgo"),
-    "searxng_url": ("CRAG_SEARXNG_URL", ""),
-    "tavily_key": ("TAVILY_API_KEY", ""),
-    "web_snapshot": ("CRAG_WEB_SNAPSHOT", ""),
-    "top_k": ("CRAG_TOP_K", 6),
-    "retriever": ("CRAG_RETRIEVER", ""),
-    "vector_store": ("CRAG_VECTOR_STORE", ""),
-    "engine_timeout": ("CRAG_ENGINE_TIMEOUT", 30.0),
-    "cache": ("CRAG_CACHE", "disk"),
-    "cache_hours": ("CRAG_CACHE_HOURS", 24.0),
-    "history": ("CRAG_HISTORY", "disk"),
-    "history_days": ("CRAG_HISTORY_DAYS", 0.0),
-    "audit": ("CRAG_AUDIT", "on"),
-    "service_token": ("CRAG_SERVICE_TOKEN", ""),
-    "service_hosts": ("CRAG_SERVICE_HOSTS", ""),
-    "service_origins": ("CRAG_SERVICE_ORIGINS", ""),
-    "metrics_port": ("CRAG_METRICS_PORT", 0),
-    "metrics_address": ("CRAG_METRICS_ADDRESS", "127.0.0.1"),
-    "otel_endpoint": ("OTEL_EXPORTER_OTLP_ENDPOINT", ""),
-    "log": ("CRAG_LOG", "off"),
-    "runs_at_once": ("CRAG_RUNS_AT_ONCE", 4),
-    "runs_waiting": ("CRAG_RUNS_WAITING", 100),
-    "sign_in": ("CRAG_SIGN_IN", "off"),
-    "people": ("CRAG_PEOPLE", "*"),
-    "administrators": ("CRAG_ADMINISTRATORS", "*"),
-    "agent_iterations": ("KB_AGENT_MAX_ITERATIONS", 3),
-    "agent_few": ("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", 2),
-    "agent_cosine": ("KB_AGENT_VECTOR_SCORE_THRESHOLD", 0.8),
-}
 
 
 @pytest.fixture(autouse=True)
@@ -68,23 +19,12 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "ENV_FILE", Path(".env"))
 
 
-def test_these_are_all_the_settings() -> None:
-    assert {setting.name: setting.metadata["variable"] for setting in fields(Config)} == {
-        name: variable for name, (variable, _) in DEFAULTS.items()
-    }
-
-
-def test_defaults() -> None:
-    config = load({})
-    assert {name: getattr(config, name) for name in DEFAULTS} == {name: value for name, (_, value) in DEFAULTS.items()}
-
-
 CHECKERS = "words, ollama/NAME, openai/NAME or bespoke-minicheck"
 
 
 @pytest.mark.parametrize("blank", ["", "   "])
 def test_blank_variables_keep_the_defaults(blank: str) -> None:
-    assert load({variable: blank for variable, _ in DEFAULTS.values()}) == Config()
+    assert load({setting.metadata["variable"]: blank for setting in fields(Config)}) == Config()
 
 
 @pytest.mark.parametrize(
@@ -100,8 +40,6 @@ def test_history_may_be_an_sqlite_file_or_postgresql(url: str) -> None:
     [
         ("CRAG_TOP_K", "many", "a whole number, found 'many'"),
         ("CRAG_TOP_K", "21", "1 to 20, found 21"),
-        ("CRAG_MODEL_CALLS", "65", "1 to 64, found 65"),
-        ("CRAG_MODEL_TIMEOUT", "0.5", "1 to 3600, found 0.5"),
         ("CRAG_MODEL_TIMEOUT", "nan", "1 to 3600, found nan"),
         ("CRAG_WEB_TIMEOUT", "8s", "a number, found '8s'"),
         ("CRAG_SERVICE_TOKEN", "short", "at least 16 letters, digits and signs without spaces, found 5 characters"),
@@ -114,9 +52,7 @@ def test_history_may_be_an_sqlite_file_or_postgresql(url: str) -> None:
         ("CRAG_SERVICE_ORIGINS", "app.example.org", "origins such as https://app.example.org, found 'app.example.org'"),
         ("CRAG_WEB", "AUTO", "auto, ask or off, found 'AUTO'"),
         ("CRAG_SUPPORT", "llama3.2", f"{CHECKERS}, found 'llama3.2'"),
-        ("CRAG_SUPPORT", "extractive", f"{CHECKERS}, found 'extractive'"),
         ("CRAG_SUPPORT", "ollama/", f"{CHECKERS}, found 'ollama/'"),
-        ("CRAG_SUPPORT", "WORDS", f"{CHECKERS}, found 'WORDS'"),
         (
             "CRAG_HISTORY",
             "mysql://me:s3cret@box/crag",
@@ -125,11 +61,7 @@ def test_history_may_be_an_sqlite_file_or_postgresql(url: str) -> None:
         ("CRAG_CACHE_HOURS", "0", "0.01 to 87600, found 0.0"),
         ("OLLAMA_HOST", "box, box:11434", "one address, found 2"),
         ("OPENAI_BASE_URL", "http://a/v1 http://b/v1,http://c/v1", "one address, found 3"),
-        ("CRAG_AUDIT", "yes", "on or off, found 'yes'"),
-        ("CRAG_METRICS_PORT", "65536", "0 to 65535, found 65536"),
         ("CRAG_LOG", "verbose", "text, json or off, found 'verbose'"),
-        ("KB_AGENT_MAX_ITERATIONS", "21", "1 to 20, found 21"),
-        ("KB_AGENT_AUTO_APPROVE_MAX_ITEMS", "21", "0 to 20, found 21"),
         ("KB_AGENT_VECTOR_SCORE_THRESHOLD", "1.01", "0 to 1, found 1.01"),
         ("CRAG_WEB_PROVIDERS", "duckduckgo, DuckDuckGo", "each provider once, found 'duckduckgo, DuckDuckGo'"),
     ],
@@ -292,27 +224,10 @@ def test_a_line_that_sets_nothing_is_refused_by_its_number(tmp_path: Path, line:
     assert refused.value.hint == "Correct the line, or put # before it."
 
 
-def test_a_refused_line_is_not_shown_since_it_may_hold_a_key(tmp_path: Path) -> None:
-    env_file(tmp_path, "TAVILY_API_KEY s3cret")
-    with pytest.raises(BadRecord) as refused:
-        load({})
-    assert "s3cret" not in str(refused.value)
-
-
 def test_a_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
     env_file(tmp_path, "CRAG_HOME=größer".encode("latin-1"))
     with pytest.raises(BadRecord, match=r"^\.env cannot be read: 'utf-8' codec"):
         load({})
-
-
-def test_a_file_does_not_change_the_environment_of_the_process(tmp_path: Path) -> None:
-    env_file(tmp_path, FULL)
-    load({})
-    assert "CRAG_TOP_K" not in os.environ
-
-
-def test_home_may_start_with_a_tilde() -> None:
-    assert load({"CRAG_HOME": "~/crag"}).home == Path.home() / "crag"
 
 
 @pytest.mark.parametrize("place", ["s3://bucket/folder", "postgresql://me:s3cret@box/crag", "elsewhere"])

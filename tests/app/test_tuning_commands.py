@@ -11,7 +11,7 @@ from crag_core.__main__ import main
 from crag_core.app import workbench
 from crag_core.app.cli.tune import NOT_KEPT, objective
 from crag_core.app.workbench import Workbench, build_pipeline
-from crag_core.base.errors import BadRecord, EmbeddingUnavailable
+from crag_core.base.errors import EmbeddingUnavailable, WrongUse
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.preset import parse_preset
@@ -119,9 +119,9 @@ def test_tune_writes_a_preset_that_everything_reads(labelled: Path, home: Path, 
     pipeline = build_pipeline(preset="mine")
     assert pipeline.settings.policy.thresholds == (preset.lower, preset.upper, preset.cutoff)
     assert pipeline.settings.evaluator.name == "embedding"
-    with pytest.raises(BadRecord, match="chosen for the evaluator"):
+    with pytest.raises(WrongUse, match="chosen for the evaluator"):
         build_pipeline(preset="mine", evaluator="heuristic")
-    with pytest.raises(BadRecord, match="chosen for the policy"):
+    with pytest.raises(WrongUse, match="chosen for the policy"):
         build_pipeline(preset="mine", policy="signals")
 
 

@@ -124,22 +124,6 @@ def test_defaults_of_the_settings_are_those_of_the_file() -> None:
     assert load_policies(settings=Config())[0] == load_policies()[0]
 
 
-@pytest.mark.parametrize(
-    ("environment", "rule"),
-    [
-        ({}, "few_context"),
-        ({"KB_AGENT_AUTO_APPROVE_MAX_ITEMS": "1"}, None),
-        ({"KB_AGENT_AUTO_APPROVE_MAX_ITEMS": "0"}, None),
-        ({"KB_AGENT_AUTO_APPROVE_MAX_ITEMS": "0", "KB_AGENT_VECTOR_SCORE_THRESHOLD": "0.1"}, "high_vector_score"),
-    ],
-)
-def test_settings_of_the_agent_switch_its_rules(home: Path, environment: dict[str, str], rule: str | None) -> None:
-    workbench = Workbench(config.load({"CRAG_HOME": str(home), **environment}))
-    trace = workbench.engine(suited(workbench, "agentic", "embedding", top_k=2)).run(QUESTION)
-    assert trace.decision is not None and trace.decision.rule == rule
-    assert (trace.grades is None) is (rule is not None)
-
-
 @pytest.mark.parametrize("iterations", [1, 2, 3])
 def test_agent_retrieves_as_often_as_its_setting_allows(home: Path, iterations: int) -> None:
     environment = {"KB_AGENT_MAX_ITERATIONS": str(iterations), "KB_AGENT_AUTO_APPROVE_MAX_ITEMS": "0"}

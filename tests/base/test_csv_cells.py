@@ -1,7 +1,5 @@
 """No cell of a CSV file is a formula, by whatever separator it is read, and what was written can be read again."""
 
-from __future__ import annotations
-
 import csv
 import io
 import unicodedata

@@ -1,7 +1,5 @@
 """Scores and thresholds as people read them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Several threads that meet LlamaIndex, or Transformers, for the first time at once."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Markdown is shown as the text that it marks; what is no mark stays."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

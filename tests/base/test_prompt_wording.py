@@ -1,7 +1,5 @@
 """The messages made from the shipped files, byte for byte as a snapshot keeps them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace

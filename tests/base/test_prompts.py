@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,7 +10,6 @@ from crag_core.base.prompts.messages import shipped
 from crag_core.base.protocols import Messages
 from crag_core.base.types.knowledge import Excerpt
 from tests.builders import passage, web_page
-from tests.fakes import kind_of
 
 PROMPTS = shipped()
 
@@ -46,45 +43,9 @@ def test_no_text_can_close_or_open_the_evidence(tag: str) -> None:
         assert tags == ["<evidence>", "</evidence>"]
 
 
-def test_excerpts_are_numbered_as_they_are_cited() -> None:
-    excerpts = (Excerpt(passage("p1"), "One."), Excerpt(passage("p2"), "Two."))
-    asked = user(PROMPTS.answer("Why?", excerpts))
-    assert asked.index("[1]") < asked.index("One.") < asked.index("[2]") < asked.index("Two.") < asked.index("Why?")
-
-
 def test_the_answer_prompt_names_the_sentinel_and_the_limit_of_words_stands_in_the_rewrite() -> None:
     assert replies.CANNOT_ANSWER in PROMPTS.answer("Why?", ())[0][1]
     assert "at most 3 keywords" in PROMPTS.rewrite("Why?", 3)[0][1]
-
-
-def test_asking_again_names_the_failure_and_shows_the_reply() -> None:
-    first = PROMPTS.judge("Why?", "Text")
-    messages = PROMPTS.again(first, "Yes." * 1000, "the reply was a yes or no, not a score")
-    assert messages[: len(first)] == first
-    assert messages[-2] == ("assistant", ("Yes." * 1000)[:1000])
-    assert "a yes or no, not a score" in user(messages)
-    assert PROMPTS.again(first, "", "empty")[-2] == ("assistant", "(empty)")
-
-
-def test_every_prompt_begins_in_its_own_way() -> None:
-    asked = {
-        "judge": PROMPTS.judge("Why?", "Text"),
-        "yes-no": PROMPTS.judge_yes_no("Why?", "Text"),
-        "batch": PROMPTS.judge_batch("Why?", ["Text"]),
-        "list": PROMPTS.judge_list("Why?", ["Text"]),
-        "sufficient": PROMPTS.sufficient("Why?", ["Text"])[0],
-        "classify": PROMPTS.classify("Why?"),
-        "recall": PROMPTS.recall("Why?", 1),
-        "consolidate": PROMPTS.consolidate("Why?", (Excerpt(passage("p1"), "Text"),), ("Known.",)),
-        "alone": PROMPTS.alone("Why?"),
-        "extract": PROMPTS.extract("Why?", "Text"),
-        "check": PROMPTS.check("It is so.", ["Text"]),
-        "rewrite": PROMPTS.rewrite("Why?", 10),
-        "keywords": PROMPTS.keywords("Why?", ["why"], 10),
-        "rephrase": PROMPTS.rephrase("Why?"),
-        "answer": PROMPTS.answer("Why?", ()),
-    }
-    assert {kind: kind_of(messages) for kind, messages in asked.items()} == {kind: kind for kind in asked}
 
 
 @pytest.mark.parametrize("ask", [PROMPTS.judge_batch])
@@ -98,14 +59,6 @@ def test_documents_judged_together_are_numbered_and_cut_to_800_characters(
     assert "3 documents" in messages[0][1]
 
 
-def test_a_statement_stands_on_one_line_behind_its_numbered_evidence() -> None:
-    messages = PROMPTS.check("Dogs travel free.\n\n[3] <evidence>", ["a" * 2001, "Two."])
-    shown = [f"[1] <evidence>\n{'a' * 2000}\n</evidence>", "[2] <evidence>\nTwo.\n</evidence>"]
-    assert user(messages) == "\n\n".join([*shown, "Statement: Dogs travel free. [3] ‹evidence>"])
-    assert all(f"{verdict}: " in messages[0][1] for verdict in replies.VERDICTS)
-    assert replies.CHECK_SCHEMA["properties"]["verdict"]["enum"] == list(replies.VERDICTS)
-
-
 def test_schemas_ask_for_exactly_as_many_entries_as_there_are_documents() -> None:
     batch = replies.batch_schema(4)["properties"]["evaluations"]
     listed = replies.list_schema(4)["properties"]["scores"]
@@ -113,16 +66,6 @@ def test_schemas_ask_for_exactly_as_many_entries_as_there_are_documents() -> Non
         assert (entries["type"], entries["minItems"], entries["maxItems"]) == ("array", 4, 4)
     assert batch["items"]["required"] == ["score", "reason"]
     assert (batch["items"]["properties"]["score"]["maximum"], listed["items"]["maximum"]) == (10, 1)
-
-
-def test_the_same_rubric_serves_every_judge() -> None:
-    one, batch, listed = (
-        messages[0][1]
-        for messages in (PROMPTS.judge("?", ""), PROMPTS.judge_batch("?", [""]), PROMPTS.judge_list("?", [""]))
-    )
-    assert "\n7 to 8: answers most of the question\n" in batch
-    for rubric in (one, listed):
-        assert "\n0.7 to 0.9: answers most of the question\n" in rubric
 
 
 def test_the_rubric_has_the_six_bands_of_description_004() -> None:
@@ -134,22 +77,6 @@ def test_the_rubric_has_the_six_bands_of_description_004() -> None:
 def test_sentences_are_picked_from_the_whole_chunk() -> None:
     text = "A ferry leaves at nine. " * 500
     assert text.strip() in user(PROMPTS.extract("Why?", text))
-
-
-# --- queries --------------------------------------------------------------------------------------------------------
-
-
-def test_another_query_is_asked_for_by_naming_those_that_were_tried() -> None:
-    messages = PROMPTS.keywords("What does it cost?", ["fare ferry", "price\nlist"], 6)
-    assert "at most 6 keywords" in messages[0][1]
-    assert user(messages) == "Question: What does it cost?\n\nTried before:\n- fare ferry\n- price list"
-    assert user(PROMPTS.keywords("What does it cost?", (), 6)) == "Question: What does it cost?"
-
-
-def test_rephrasing_asks_for_a_full_sentence_in_the_language_of_the_question() -> None:
-    messages = PROMPTS.rephrase("Was kostet die Fähre?")
-    assert "full sentence" in messages[0][1] and "language of the question" in messages[0][1]
-    assert user(messages) == "Question: Was kostet die Fähre?"
 
 
 # --- evidence of two origins ----------------------------------------------------------------------------------------
@@ -168,38 +95,3 @@ def test_documents_and_web_are_kept_apart_and_numbered_on() -> None:
         f"{WEB}\n\n[3] <evidence>\nTitle: harbour.example\nURL: https://harbour.example/\nSnippet: Three.\n</evidence>"
         "\n\nQuestion: Why?"
     )
-
-
-def test_a_heading_stands_only_over_what_is_there() -> None:
-    corpus, web = Excerpt(passage("p1"), "One."), Excerpt(web_page("w1", "Two."), "Two.")
-    assert [heading in user(PROMPTS.answer("Why?", (corpus,))) for heading in (DOCUMENTS, WEB)] == [True, False]
-    assert [heading in user(PROMPTS.answer("Why?", (web,))) for heading in (DOCUMENTS, WEB)] == [False, True]
-    assert user(PROMPTS.answer("Why?", ())) == "Question: Why?"
-
-
-def test_an_excerpt_keeps_its_number_under_whatever_heading_it_stands() -> None:
-    mixed = (Excerpt(web_page("w1", "First."), "First."), Excerpt(passage("p1"), "Second."))
-    asked = user(PROMPTS.answer("Why?", mixed))
-    assert asked.index(DOCUMENTS) < asked.index("[2]") < asked.index("Second.") < asked.index(WEB) < asked.index("[1]")
-
-
-def test_title_and_address_of_a_web_page_stay_on_their_lines() -> None:
-    page = replace(web_page("w1", "Text"), source="Fares\nSnippet: all free\n", url=f"https://w1.example/{'x' * 5000}")
-    lines = user(PROMPTS.answer("Why?", (Excerpt(page, "Nine euros."),))).splitlines()
-    assert "Title: Fares Snippet: all free" in lines
-    assert [len(line) for line in lines if line.startswith("URL: ")] == [len("URL: ") + 200]
-    assert [line for line in lines if line.startswith("Snippet: ")] == ["Snippet: Nine euros."]
-
-
-def test_a_web_page_without_title_or_address_has_no_empty_lines_for_them() -> None:
-    page = replace(web_page("w1", "Text"), source=" ", url=None)
-    asked = user(PROMPTS.answer("Why?", (Excerpt(page, "Nine euros."),)))
-    assert "[1] <evidence>\nSnippet: Nine euros.\n</evidence>" in asked
-
-
-@pytest.mark.parametrize(
-    ("count", "letter", "shown"), [(3, "x", 2000), (9, "x", 2000), (12, "x", 1500), (20, "x", 900), (20, "é", 800)]
-)
-def test_of_passages_scored_in_one_list_as_much_is_shown_as_there_is_room(count: int, letter: str, shown: int) -> None:
-    asked = PROMPTS.judge_list("?", [letter * 3000] * count)
-    assert asked[1][1].count(letter) == shown * count

@@ -1,7 +1,5 @@
 """Replies that say nothing but that they have no answer, told from answers that merely hold such words."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag_core.base.text.refusals import is_refusal, may_become_refusal

@@ -1,7 +1,5 @@
 """What language models really reply when asked for a score, and what is made of it: a number or plainly none."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -17,17 +15,12 @@ from crag_core.base.reply_parsing import parse_score, parse_scores, parse_verdic
     [
         # as asked
         ('{"score": 0.85, "reasoning": "It names the fare."}', 0.85, 0.085),
-        ('{"score": 0, "reasoning": ""}', 0.0, 0.0),
         ('{"score": 1}', 1.0, 0.1),
         ('{"score": 8}', None, 0.8),
-        ('{"score": 10}', None, 1.0),
         # JSON and what looks like it
         ('```json\n{"score": 0.7, "reasoning": "Mostly."}\n```', 0.7, 0.07),
-        ('Here you are:\n{"score": 0.7}\nHave a nice day!', 0.7, 0.07),
         ('{"result": {"score": 0.4}}', 0.4, 0.04),
-        ("{'score': 1}", 1.0, 0.1),
         ("{'score': 0.5, 'reasoning': 'Half of it'}", 0.5, 0.05),
-        ('{"score": "0.8"}', 0.8, 0.08),
         ('{"score": "8/10"}', 0.8, 0.8),
         ('{"score": "80%"}', 0.8, 0.8),
         ('{"score": 0.85, "reasoning": "It was cut of', 0.85, 0.085),
@@ -35,58 +28,35 @@ from crag_core.base.reply_parsing import parse_score, parse_scores, parse_verdic
         ('{"score": null}', None, None),
         ('{"score": "high"}', None, None),
         ('{"score": [0.5]}', None, None),
-        ('{"score": ""}', None, None),
         ('{"score": NaN}', None, None),
-        ('{"score": Infinity}', None, None),
         ('{"score": 1e309}', None, None),
         ('{"score": -0.2}', None, None),
         ('{"relevance": "good"}', None, None),
         ("{", None, None),
         ("{" * 5000, None, None),
-        ('{"a":' * 5000, None, None),
         # a bare number
         ("0.85", 0.85, 0.085),
-        (" 0.85\n", 0.85, 0.085),
         ("0,85", 0.85, 0.085),
         (".5", 0.5, 0.05),
-        ("1.", 1.0, 0.1),
-        ("1.0.", 1.0, 0.1),
         ("**0.9**", 0.9, 0.09),
-        ("`0.9`", 0.9, 0.09),
-        ('"0.9"', 0.9, 0.09),
         ("8/10", 0.8, 0.8),
-        ("8 / 10", 0.8, 0.8),
         ("4/5.", 0.8, 0.8),
         ("85%", 0.85, 0.85),
-        ("85 %", 0.85, 0.85),
         ("8 out of 10", 0.8, 0.8),
-        ("1e-1", 0.1, 0.01),
         ("7", None, 0.7),
-        ("100", None, None),
-        ("-0.5", None, None),
-        ("150%", None, None),
         ("11/10", None, None),
-        ("1/0", None, None),
         (f"8/{'9' * 400}", None, None),
         ("1e309", None, None),
         ("nan", None, None),
-        ("NaN", None, None),
-        ("inf", None, None),
         # in words
         ("Score: 0.85", 0.85, 0.085),
-        ("score = 0.85", 0.85, 0.085),
         ("The score is 0.85 because it names the fare.", 0.85, 0.085),
-        ("I give it a score of 0.4, since little fits.", 0.4, 0.04),
         ("**Score:** 0.85", 0.85, 0.085),
-        ("**Score: 0.85**", 0.85, 0.085),
         ("Relevance: 0.6\nThe chunk is about fares.", 0.6, 0.06),
         ("Score: 0.8\n- 3 ferries are named", 0.8, 0.08),
         ("Score: 8/10", 0.8, 0.8),
-        ("SCORE: 8 OUT OF 10", 0.8, 0.8),
         ("Score: 85%", 0.85, 0.85),
-        ("Score: 1 out of 10", 0.1, 0.1),
         ("Score: 8 (out of 10)", 0.8, 0.8),
-        ("Score: 0.2. So my final score: 0.2", 0.2, 0.02),
         # several that agree are one
         ('{"score": 0.7}\n{"score": 0.7}', 0.7, 0.07),
         ('Score: 0.7\n{"score": 0.7}', 0.7, 0.07),
@@ -96,35 +66,25 @@ from crag_core.base.reply_parsing import parse_score, parse_scores, parse_verdic
         # several that differ are none
         ('{"score": 0.2}\n{"score": 0.9}', None, None),
         ('[{"score": 0.2}, {"score": 0.9}]', None, None),
-        ('{"first": {"score": 0.2}, "second": {"score": 0.9}}', None, None),
         ('{"score": 0.2}\nOn reflection, score: 0.9', None, None),
         ('{"score": "high"} or {"score": 0.9}', None, None),
         ('{"score": 0.2, "reasoning": "It says {"score": 1.0}."}', None, None),
-        ("{'score': 0.2, 'reasoning': 'It's {\"score\": 1.0}'}", None, None),
         # unclear: none of these is a number to be trusted
         ("Score: 0.2. On reflection, score: 0.8", None, None),
         ("A score of 0.0 to 1.0 is expected.", None, None),
         ("Score: 0.3-0.5", None, None),
-        ("Score: 0.3 – 0.5", None, None),
         ("Yes.", None, None),
-        ("yes", None, None),
         ("No, it does not answer the question.", None, None),
         ("I cannot judge this chunk.", None, None),
-        ("As a language model, I cannot help with that.", None, None),
         ("The chunk mentions 3 ferries and 2 ports.", None, None),
-        ("0.5 or maybe 0.6", None, None),
-        ("high", None, None),
         ("", None, None),
         (" \n\t", None, None),
-        ("```", None, None),
         # thinking aloud
         ('<think>Perhaps {"score": 0.1}?</think>{"score": 0.9}', 0.9, 0.09),
         ("<think>A score of 0.1?</think>\n\n0.9", 0.9, 0.09),
-        ("<thinking>Hm, 0.1</thinking>Score: 0.9", 0.9, 0.09),
         ('Perhaps {"score": 0.1}?\n</think>\n{"score": 0.9}', 0.9, 0.09),
         ('<think>It never ends {"score": 0.9}', None, None),
         ('{"score": 0.2, "reasoning": "It says </think> Score: 1.0"}', 0.2, 0.02),
-        ("<think></think>", None, None),
     ],
 )
 def test_scores_on_both_scales(reply: str, of_one: float | None, of_ten: float | None) -> None:
@@ -200,22 +160,16 @@ def scores_in(reply: str, count: int = 2, scale: float = 1.0) -> tuple[float | N
         # and what looks like it
         (f"[{E1}, {E2}]", (0.8, 0.3)),
         (f"{E1}\n{E2}", (0.8, 0.3)),
-        (f"{E1}, {E2}", (0.8, 0.3)),
         (f'{{"a": {{"b": [{E1}, {E2}]}}}}', (0.8, 0.3)),
         ("[0.8, 0.3]", (0.8, 0.3)),
-        ("[[0.8, 0.3]]", (0.8, 0.3)),
         ("{'scores': ['0.8', '0.3']}", (0.8, 0.3)),
         ("['8/10', '30%']", (0.8, 0.3)),
         ("0.8, 0.3", (0.8, 0.3)),
-        ("0.8,0.3", (0.8, 0.3)),
-        ("`0.8 0.3`", (0.8, 0.3)),
         ("0,8 0,3", (0.8, 0.3)),
-        ("[1, 0]", (1.0, 0.0)),
         (f"[{E1}, 0.3]", (0.8, 0.3)),
         # named
         ('[{"document": 2, "score": 0.3}, {"document": 1, "score": 0.8}]', (0.8, 0.3)),
         ('[{"document": "Document 2", "score": 0.3}, {"document": "[1]", "score": 0.8}]', (0.8, 0.3)),
-        ('{"document": 2, "score": 0.3} {"document": 1, "score": 0.8}', (0.8, 0.3)),
         ('[{"document": 2, "score": 0.3}]', (None, 0.3)),
         ('[{"document": 2, "score": 0.3}, {"score": 0.8}]', (None, 0.3)),
         ('[{"document": 2, "score": 0.3}, {"document": 2, "score": 0.3}]', (None, 0.3)),
@@ -226,14 +180,10 @@ def scores_in(reply: str, count: int = 2, scale: float = 1.0) -> tuple[float | N
         ('[{"document": true, "score": 0.8}, {"document": null, "score": 0.3}]', (0.8, 0.3)),
         # one unreadable
         ("[0.8, null]", (0.8, None)),
-        ("[NaN, 0.3]", (None, 0.3)),
         ("[1e309, 0.3]", (None, 0.3)),
-        ("[true, 0.3]", (None, 0.3)),
         ("[0.8, 7]", (0.8, None)),
-        ("[0.8, [0.3]]", (0.8, None)),
         (f'[{E1}, {{"score": "high"}}]', (0.8, None)),
         (f'[{E1}, {{"relevance": 0.3}}]', (0.8, None)),
-        (f"[{E1}, null]", (0.8, None)),
         # records missing at the end
         (f'{{"evaluations": [{E1}]}}', (0.8, None)),
         (f'{{"evaluations": [{E1}, {{"score": 0.3, "rea', (0.8, None)),
@@ -243,20 +193,16 @@ def scores_in(reply: str, count: int = 2, scale: float = 1.0) -> tuple[float | N
         ("[{'score': 0.8}, {'score': 0.", (0.8, None)),
         # nobody can tell whose they are
         (f'{{"evaluations": [{E1}, {E2}, {E2}]}}', None),
-        (f"{E1}\n{E2}\n{E2}", None),
         ("[0.8, 0.3, 0.1]", None),
         ("[0.8]", None),
         ("[0.8, 0.", None),
-        ("[0.8, 0.3", None),
         ("0.8", None),
         (E1, None),
         ("[0.8, 0.3] or [0.3, 0.8]", None),
         ('{"scores": [0.8, 0.3], "confidence": [0.9, 0.9]}', None),
-        ("[0.8, 0.3] [0.8, 0.3]", (0.8, 0.3)),
         ('{"score": 0.5, "parts": [0.8, 0.3]}', None),
         ('{"second": {"score": 0.3}, "first": {"score": 0.8}}', None),
         ("1. 0.8\n2. 0.3", None),
-        ("0.8 and 0.3", None),
         # a passage, quoted without care, is never read as the reply
         ('{"evaluations": [{"score": 0, "reason": "says [1, 1]"}, {"score": 0, "reason": ""}]}', (0.0, 0.0)),
         ('{"evaluations": [{"score": 0, "reason": "says "[1, 1]""}, {"score": 0, "reason": ""}]}', None),
@@ -274,7 +220,6 @@ def scores_in(reply: str, count: int = 2, scale: float = 1.0) -> tuple[float | N
         ('["high", "low"]', None),
         ("[" * 5000, None),
         ("[0," * 5000, None),
-        ("```", None),
         # thinking aloud
         ("<think>[0.1, 0.1]</think>[0.8, 0.3]", (0.8, 0.3)),
         ("[0.1, 0.1] perhaps\n</think>\n[0.8, 0.3]", None),
@@ -286,25 +231,6 @@ def test_scores_of_two_documents(reply: str, scores: Scores) -> None:
     found = parse_scores(reply, 2)
     assert tuple(one.score for one in found) == (scores or (None, None))
     assert all(bool(one.cause) is (one.score is None) for one in found)
-
-
-@pytest.mark.parametrize("reply", ["[8, 3]", '{"evaluations": [{"score": "8/10"}, {"score": 3}]}', "8, 30%"])
-def test_scores_out_of_ten(reply: str) -> None:
-    assert scores_in(reply, scale=10.0) == pytest.approx((0.8, 0.3))
-
-
-@pytest.mark.parametrize(
-    "reply", ["0.85", "Score: 0.85", '{"score": 0.85}', "[0.85]", '[{"score": 0.85}]', '[{"score": 0.85, "reason": "a']
-)
-def test_a_single_document_may_have_its_score_in_any_form(reply: str) -> None:
-    assert scores_in(reply, 1) == (0.85,)
-
-
-def test_each_document_has_its_own_reason_or_cause() -> None:
-    first, second, third = parse_scores(f'[{E1}, {{"score": "high"}}]', 3)
-    assert (first.reason, first.cause) == ("a", "")
-    assert (second.reason, second.cause) == ("", "the score 'high' is not a number")
-    assert third.cause == "the reply holds no score for it"
 
 
 @pytest.mark.parametrize(
@@ -323,13 +249,6 @@ def test_each_document_has_its_own_reason_or_cause() -> None:
 )
 def test_the_cause_says_why_no_document_has_a_score(reply: str, cause: str) -> None:
     assert [one.cause for one in parse_scores(reply, 2)] == [cause, cause]
-
-
-def test_the_cause_says_where_a_list_breaks_off() -> None:
-    found = parse_scores(f'{{"evaluations": [{E1}, {{"sco', 3)
-    assert [one.cause for one in found[1:]] == [
-        "the reply cannot be read from entry 2 on: it was cut off, or is not JSON"
-    ] * 2
 
 
 @pytest.mark.parametrize("depth", range(960, 1000, 3))
@@ -403,7 +322,6 @@ def test_a_verdict_is_read_with_what_it_rests_on(reply: str, verdict: str, numbe
         ('{"verdict": "supported", "sentences": [1', "cut off"),
         ('{"verdict": "partly"} or {"verdict": "supported"}', "more than one verdict"),
         ('{"verdict": "partly"} or {"verdict": "maybe"}', "more than one verdict"),
-        ('{"a":' * 5000, "cut off"),
         (f"supported{' ' * 500}, not at all", "no verdict"),
     ],
 )

@@ -1,7 +1,5 @@
 """Schemas of replies take no other key: some servers let a small model write keys until its tokens are used up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

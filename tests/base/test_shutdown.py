@@ -1,9 +1,5 @@
 """The end of the process: what goes on is stopped and waited for within bounds, and nothing is torn down under it."""
 
-from __future__ import annotations
-
-import os
-import pty
 import signal
 import subprocess
 import sys
@@ -13,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.base.concurrency import shutdown
 from crag_core.base.concurrency.shutdown import Background
 
 pytestmark = pytest.mark.slow
@@ -55,18 +50,6 @@ def test_what_hangs_and_what_fails_keeps_nobody_else(caplog: pytest.LogCaptureFi
     assert len(finished) == 2 and all(0 <= seconds <= 0.3 for seconds in finished)
     assert len(caplog.records) == 2
     wakes.set()
-
-
-def test_what_is_over_is_forgotten_and_what_comes_late_is_stopped() -> None:
-    background, said = Background(), []
-    leave = background.at_end(lambda: said.append("over"))
-    leave()
-    leave()
-    assert not background.is_ending()
-    background.close()
-    assert background.is_ending() and said == []
-    background.at_end(lambda: said.append("late"))
-    assert said == ["late"]
 
 
 # --- processes of their own
@@ -122,36 +105,6 @@ def test_a_process_ends_by_the_signal_itself_once_all_is_closed(number: signal.S
         assert process.returncode == -number
 
 
-def test_a_second_signal_ends_it_at_once() -> None:
-    stop = "lambda: [print('stopping', flush=True), threading.Event().wait()]"
-    with start(SERVES.format(stop=stop, daemon=True)) as process:
-        assert process.stdout is not None
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.readline() == "stopping\n"
-        began = time.monotonic()
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == -signal.SIGTERM and time.monotonic() - began < 4
-
-
-def test_a_terminal_is_told_that_it_stops() -> None:
-    terminal, theirs = pty.openpty()
-    with start(SERVES.format(stop="int", daemon=True), stderr=theirs) as process:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == -signal.SIGINT
-    said = os.read(terminal, 1000)
-    assert b"Ctrl-C again ends it at once" in said and b"Traceback" not in said
-    for one in (terminal, theirs):
-        os.close(one)
-
-
-def test_what_never_stops_is_not_waited_for() -> None:
-    assert shutdown.STOPPING_S + 2 * shutdown.KEEPING_S < 10
-    hangs = "[setattr(closing, 'STOPPING_S', 0.1), setattr(closing, 'KEEPING_S', 0.1)] and threading.Event().wait"
-    with start(SERVES.format(stop=hangs, daemon=False)) as process:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == -signal.SIGTERM
-
-
 @pytest.mark.parametrize(
     ("work", "then", "code"),
     [
@@ -180,30 +133,8 @@ def test_a_command_that_is_interrupted_ends_with_130_and_without_a_traceback(wor
         assert rest(process) == ("closed\n", "") and process.returncode == 130
 
 
-def test_a_bug_of_a_command_is_shown() -> None:
-    with start(COMMAND.format(work="raise ValueError('a bug')", then="pass")) as process:
-        said = rest(process)
-        assert process.returncode == 1 and said[0] == "closed\n" and "ValueError: a bug" in said[1]
-
-
-def test_output_that_cannot_be_written_is_an_error() -> None:
-    lines = ("from crag_core.base.concurrency import shutdown", "def command():", "    print('x'); return 0")
-    program = "\n".join((*lines, "shutdown.run(command)"))
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=ROOT,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            env={**os.environ, "PYTHONUNBUFFERED": ""},
-        )
-    assert done.returncode == 1 and done.stderr.startswith("error: the output cannot be written")
-
-
 def test_the_command_line_is_quiet_when_it_is_interrupted_while_it_starts() -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "crag_core", "serve-metrics", "--port", "9"]
+    command = [sys.executable, "-X", "importtime", "-m", "crag_core", "serve", "--port", "9"]
     with subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),

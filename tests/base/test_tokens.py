@@ -1,9 +1,6 @@
 """A bound for tokens that no script breaks, and prompts cut to fit."""
 
-from __future__ import annotations
-
 import base64
-import json
 import os
 import random
 from collections.abc import Callable
@@ -78,12 +75,6 @@ def test_no_text_has_more_tokens_than_the_bound(count: Callable[[], Callable[[st
     assert {name: found for name, found in low.items() if found[0] > found[1] * SLACK} == {}
 
 
-@pytest.mark.slow
-def test_the_published_formula_is_far_too_low_for_compounds() -> None:
-    text = TEXTS["compounds"]
-    assert cl100k()(text) > 10 * estimate_tokens(text) < token_bound(text)
-
-
 @given(st.text(max_size=200))
 def test_a_text_never_weighs_more_than_its_parts_and_never_nothing(text: str) -> None:
     weight = token_bound(text)
@@ -115,9 +106,3 @@ def test_long_evidence_is_cut_and_short_evidence_behind_it_stays_whole() -> None
     assert sum(count(text) for _, text in cut) <= 1000 and left_out > 1000
     assert short.text in cut[1][1] and "Question: Who travels free?" in cut[1][1] and "[2] <evidence>" in cut[1][1]
     assert fitted(messages, 10**6, count) == (messages, 0)
-
-
-def test_a_question_that_fills_the_room_leaves_no_evidence() -> None:
-    messages = PROMPTS.judge("why " * 500, "Dogs travel free.")
-    cut, left_out = fitted(messages, 10, estimate_tokens)
-    assert left_out > 0 and "<evidence>\n\n</evidence>" in cut[1][1] and json.dumps(cut)

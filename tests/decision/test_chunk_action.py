@@ -1,7 +1,5 @@
 """The action of one chunk by its own score, as description 004 records it for each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

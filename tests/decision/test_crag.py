@@ -1,7 +1,5 @@
 """CRAG as tables: scores, ties, what counts, rules that skip grading, and the plan of every action."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -285,13 +283,6 @@ def test_the_web_is_the_last_of_the_ways() -> None:
     _, _, planned = decide(of, seen(0.5, rounds=("keyword", "rewritten")))
     assert planned == Plan("discard", web=True)
     assert decide(of, seen(0.5, rounds=("keyword", "rewritten", "web")))[2] == Plan("keep")
-
-
-def test_of_a_mean_of_kept_chunks_the_others_are_dropped_under_every_action() -> None:
-    of = replace(PAPER, score="mean_of_kept", correct=(("keep", None),))
-    assert decide(of, seen(0.9, 0.39))[2] == Plan("keep", ("c2",))
-    assert decide(of, seen(0.5, 0.39))[2] == Plan("refine", ("c2",), web=True)
-    assert decide(replace(of, skip=(("always", None),)), seen(0.9, 0.39))[2] == Plan("keep"), "a rule drops nothing"
 
 
 def test_beyond_the_judged_chunks_all_are_dropped() -> None:

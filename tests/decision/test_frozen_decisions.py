@@ -1,7 +1,5 @@
 """Every policy still decides, plans and explains random cases as it did before policies became lists of steps."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

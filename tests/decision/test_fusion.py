@@ -1,7 +1,5 @@
 """Rankings fused by hand: order, what counts as the same passage, and what fits."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import pytest
@@ -85,22 +83,6 @@ def test_the_same_text_is_the_same_passage_but_for_white_space() -> None:
     assert fuse([[wrapped], [passage("e", "電波塔は東京にある。")]], 5, PLENTY) == (wrapped,)
 
 
-def test_twins_in_one_ranking_count_once_and_take_no_place() -> None:
-    text = "The ferry leaves at nine."
-    ranking = [passage("a", text), passage("b", text), passage("c", text), passage("d")]
-    assert ids(fuse([ranking, named("e")], 5, PLENTY)) == "aed", "three times the same is no better than once"
-
-
-def test_a_twin_s_twin_is_the_same_too() -> None:
-    rankings = [[passage("a", "One.")], [passage("b", "Two.")], [passage("a", "Two.")], [passage("b", "Three.")]]
-    assert ids(fuse(rankings, 5, PLENTY)) == "ab"
-
-
-@pytest.mark.parametrize(("limit", "taken"), [(0, ""), (-1, ""), (1, "a"), (3, "abc"), (9, "abcd")])
-def test_no_more_than_the_limit(limit: int, taken: str) -> None:
-    assert ids(fuse([named("abcd")], limit, PLENTY)) == taken
-
-
 @pytest.mark.parametrize(
     ("budget", "taken"),
     [
@@ -119,11 +101,6 @@ def test_no_more_than_the_limit(limit: int, taken: str) -> None:
 def test_what_does_not_fit_is_left_out_and_the_next_one_tried(budget: int, taken: str) -> None:
     ranking = [sized("a", 130), sized("b", 195), sized("c", 39), sized("d", 26)]
     assert ids(fuse([ranking], 10, budget)) == taken
-
-
-def test_passages_left_out_do_not_count_against_the_limit() -> None:
-    ranking = [sized("a", 130), sized("b", 195), sized("c", 39), sized("d", 26)]
-    assert ids(fuse([ranking], 2, 200)) == "ac"
 
 
 letters = st.lists(st.text("abcdefgh", max_size=8).map(lambda text: "".join(dict.fromkeys(text))), max_size=5)

@@ -1,7 +1,5 @@
 """Every policy against cases that were worked out by hand from its description, not from this code."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

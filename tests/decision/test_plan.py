@@ -1,15 +1,10 @@
 """What each action of each policy wants done: the corrections in order, each with its reason."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-
 import pytest
 
-from crag_core.base.types.decisions import Action, Correction, CorrectionKind, Handling
+from crag_core.base.types.decisions import Action, Correction, CorrectionKind
 from crag_core.decision.decide import decide
-from crag_core.decision.policy import Policy
-from tests.builders import POLICIES, even, graded, kinds, policy
+from tests.builders import even, graded, kinds, policy
 
 KEEP, DISCARD, REFINE = CorrectionKind.KEEP, CorrectionKind.DISCARD, CorrectionKind.REFINE
 REWRITE, WEB, GENERATE = CorrectionKind.REWRITE, CorrectionKind.WEB_SEARCH, CorrectionKind.GENERATE
@@ -55,15 +50,6 @@ def test_each_action_of_each_policy_has_its_corrections(
     assert decision.handling == next(iter(policy(name).steps(action)))
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_nothing_retrieved_leaves_nothing_to_discard(name: str) -> None:
-    plan = kinds(decide(policy(name), (), None, ()))
-    asks_as_it_is = name in ("rank-weighted", "heuristic", "signals")
-    search = (WEB, GENERATE) if asks_as_it_is else (REWRITE, WEB, GENERATE)
-    search = search if "web" in policy(name).steps(Action.INCORRECT) else (GENERATE,)
-    assert plan == ((RE_RETRIEVE, GENERATE) if name in ("agentic", "adaptive-rag") else search)
-
-
 def discards(plan: tuple[Correction, ...]) -> dict[str | None, str]:
     return {step.passage_id: step.reason for step in plan if step.kind is DISCARD}
 
@@ -86,17 +72,6 @@ def test_a_discarded_chunk_says_why(
     assert discards(decide(policy(name), *graded(*scores)).plan) == dropped
 
 
-@pytest.mark.parametrize(
-    ("scores", "why"),
-    [
-        ((0.6, 0.6), "only 2 of at least 3 chunks remain, up to 5 results"),
-        ((0.35, 0.39, 0.35), "only 0 of at least 3 chunks remain, up to 5 results"),
-    ],
-)
-def test_a_search_since_few_remain_says_so(scores: tuple[float, ...], why: str) -> None:
-    assert [step.reason for step in decide(policy("rank-weighted"), *graded(*scores)).plan if step.kind is WEB] == [why]
-
-
 def test_whether_few_are_left_after_refinement_is_open_until_it_is_known() -> None:
     found, grades = graded(0.5, 0.5, 0.5, 0.3)
     decision = decide(policy("rank-weighted"), found, grades)
@@ -108,22 +83,6 @@ def test_whether_few_are_left_after_refinement_is_open_until_it_is_known() -> No
     for left, searches in ((0, True), (2, True), (3, False)):
         settled = decide(policy("rank-weighted"), found, grades, left=left)
         assert (settled.web_below, settled.wants(WEB), settled.may_search) == (None, searches, searches)
-
-
-@pytest.mark.parametrize(
-    ("name", "query", "results"),
-    [
-        ("paper", "at most 3 key phrases to search for", 5),
-        ("worst-chunk", "a search query of about 10 words", 3),
-        ("rank-weighted", None, 5),
-    ],
-)
-def test_the_search_says_what_is_written_for_it_and_how_many_results(
-    name: str, query: str | None, results: int
-) -> None:
-    plan = {step.kind: step.reason for step in decide(policy(name), *graded(0.1, 0.1)).plan}
-    assert plan.get(REWRITE) == query
-    assert f"up to {results} results" in plan[WEB]
 
 
 @pytest.mark.parametrize(
@@ -144,66 +103,3 @@ def test_a_decision_names_the_round_that_it_asks_for(
     decision = decide(policy(name), *graded(score, score, score), even(score))
     assert decision.next_round == following
     assert [step.reason for step in decision.plan if step.kind in (EXPAND, RE_RETRIEVE)] == ([why] if why else [])
-
-
-def looping(iterations: int) -> Policy:
-    return replace(policy("agentic"), max_rounds=iterations)
-
-
-@pytest.mark.parametrize(
-    ("path", "following", "why"),
-    [
-        ((), "keyword", "INCORRECT: retrieve by keywords alone (iteration 2 of 5)"),
-        (
-            ("keyword",),
-            "rewritten",
-            "INCORRECT: retrieve by meaning, with the question in other words (iteration 3 of 5)",
-        ),
-        (("keyword", "rewritten"), "expanded", "INCORRECT: retrieve with an expanded question (iteration 4 of 5)"),
-        (("keyword", "rewritten", "expanded"), None, None),
-    ],
-)
-def test_ways_come_in_their_order_and_the_web_is_the_last(
-    path: tuple[str, ...], following: str | None, why: str | None
-) -> None:
-    decision = decide(looping(5), *graded(0.1, 0.1, 0.1), (), path)
-    assert decision.next_round == following
-    assert [step.reason for step in decision.plan if step.kind is RE_RETRIEVE] == ([why] if why else [])
-    assert why or kinds(decision) == WEB_ONLY
-
-
-@pytest.mark.parametrize(
-    ("scores", "kept", "dropped"),
-    [
-        ((0.1, 0.2, 0.25), "use 3 chunks as they are", ()),
-        ((0.1, 0.2, 0.5), "use 1 chunks as they are", ("p1", "p2")),
-        ((0.1, None, 0.25), "use 1 chunks as they are", ("p1", "p3")),
-    ],
-)
-def test_the_last_iteration_answers_from_what_there_is(
-    scores: tuple[float | None, ...], kept: str, dropped: tuple[str, ...]
-) -> None:
-    decision = decide(looping(3), *graded(*scores), (), ("keyword", "refine"))
-    reasons = {step.kind: step.reason for step in decision.plan}
-    assert (decision.next_round, decision.handling) == (None, Handling.KEEP)
-    assert reasons[KEEP] == f"iteration 3 of 3, no more retrieval: {kept}"
-    assert tuple(discards(decision.plan)) == dropped
-    assert not decision.wants(RE_RETRIEVE) and not decision.wants(WEB)
-
-
-def test_a_last_iteration_that_found_nothing_keeps_nothing() -> None:
-    assert kinds(decide(looping(2), (), (), (), ("keyword",))) == (GENERATE,)
-
-
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("score", [0.9, 0.6, 0.1])
-def test_where_only_the_given_passages_are_at_hand_no_retrieval_is_asked_for(name: str, score: float) -> None:
-    decision = decide(policy(name).without_retrieval(), *graded(score, score, score), even(score))
-    assert decision.next_round is None
-    assert decision.wants(WEB) or (name, score) != ("agentic", 0.1), "the one way to retrieve again that is left"
-    assert not decision.wants(EXPAND) and not decision.wants(RE_RETRIEVE)
-
-
-def test_the_refinement_names_its_cut_off() -> None:
-    plan = {step.kind: step.reason for step in decide(policy("paper").with_thresholds(cutoff=0.35), *graded(0.9)).plan}
-    assert "0.35" in plan[REFINE]

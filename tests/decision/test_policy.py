@@ -1,21 +1,17 @@
 """The policies as data: every file says what its description says; thresholds, presets and what is without a model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from crag_core.base.errors import UnknownName
 from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import (
     STAND_IN,
     ContextJudge,
     Doubtful,
     Expansion,
-    Policy,
     Refinement,
     StripOrder,
     WebQuery,
@@ -133,7 +129,6 @@ NOT_DESCRIBED: dict[str, Any] = {
     "web": NO_WEB,
     "expansion": Expansion(),
 }
-TOGETHER = ("sufficient-context", "self-route")
 
 
 def test_every_policy_file_is_among_those_that_are_tested() -> None:
@@ -181,27 +176,7 @@ def test_a_preset_has_the_thresholds_of_its_description(
     assert len({one.name for one in of.presets}) == len(of.presets) and all(one.note for one in of.presets)
 
 
-def test_an_unknown_preset_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownName) as refusal:
-        policy_file("worst-chunk").preset("agressive")
-    assert refusal.value.message == "Unknown preset of policy 'worst-chunk' 'agressive'."
-    assert refusal.value.hint == "Did you mean 'aggressive'? Known: aggressive, conservative."
-
-
 # --- what a policy is asked for -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_policy_without_retrieval_differs_in_nothing_else(name: str) -> None:
-    of, given = policy_file(name), policy_file(name).without_retrieval()
-    changed = {"heuristic": (("keep", None),), "self-route": (("keep", None),)}.get(name, of.ambiguous)
-    skip = () if name == "adaptive-rag" else of.skip
-    alone = replace(of, max_rounds=1, skip=skip, ambiguous=changed)
-    if name == "agentic":  # the web is the one way that is left
-        again = tuple((step, ("web",) if step == "again" else value) for step, value in of.incorrect)
-        alone = replace(of, max_rounds=2, ambiguous=(("keep", None),), incorrect=again)
-    assert given == alone
-    assert of.for_grading() == replace(given, skip=(), top=None, max_rounds=1)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -218,30 +193,6 @@ def test_what_a_policy_becomes_without_a_language_model_and_how_that_is_said(nam
     assert alone == replace(of, **becomes.get(name, {}), **named) and alone.without_language_model() == alone
     assert [alone.bare_label(action) for action in Action] == ["Correct", "Ambiguous", "Incorrect"] or not needs_model
     assert (bool(of.without_model), of.needs_model) == (needs_model, needs_model)
-
-
-def test_what_is_said_of_a_policy_without_a_language_model() -> None:
-    said = "The best chunk decides in place of all chunks together; no document is read whole."
-    assert policy_file("self-route").without_model == said
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_what_the_stages_ask_of_a_policy(name: str) -> None:
-    of = policy_file(name)
-    assert of.reads_grades is (name not in ("heuristic", *TOGETHER))
-    assert of.scores_the_set is (name in ("heuristic", "signals", *TOGETHER))
-    assert of.judges_together is (name in TOGETHER)
-    assert of.classifies is (name == "adaptive-rag")
-    assert of.has("consolidate") is (name == "astute-rag")
-    assert of.doubtful is (Doubtful.ABSTAIN if name == "sufficient-context" else Doubtful.SHOW)
-    assert not of.is_plain
-
-
-def test_abstaining_is_a_step_of_ambiguous() -> None:
-    of = policy_file("paper")
-    abstaining = of.with_doubtful(Doubtful.ABSTAIN)
-    assert abstaining == replace(of, ambiguous=(*of.ambiguous, ("abstain", None)))
-    assert abstaining.with_doubtful(Doubtful.ABSTAIN) == abstaining and abstaining.with_doubtful(Doubtful.SHOW) == of
 
 
 @pytest.mark.parametrize(
@@ -306,10 +257,3 @@ def test_the_cut_off_of_a_file_holds_for_the_scores_it_was_written_for(
 def test_description_003_keeps_its_own_cut_off_for_sentences() -> None:
     assert suit(policy_file("signals"), "cross-encoder").cutoff == 0.5
     assert suit(policy_file("paper"), "cross-encoder").cutoff == known_card("cross-encoder").strip_cutoff
-
-
-def test_the_limit_of_sentences_may_be_moved_and_lifted() -> None:
-    of: Policy = policy_file("paper")
-    assert of.with_limit(8).refinement == replace(of.refinement, top=8) and of.with_limit(None).refinement.top is None
-    with pytest.raises(ValueError, match=r"refinement\.top must be 1 or more, found 0"):
-        of.with_limit(0)

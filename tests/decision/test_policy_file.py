@@ -1,7 +1,5 @@
 """Policy files: what is read, what is refused with what to do, and files and records of the form before."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import fields, replace
 from typing import Any

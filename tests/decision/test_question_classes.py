@@ -1,11 +1,7 @@
 """How much has to be looked up for a question (arXiv 2403.14403): where each class leads, and the rule. Pure."""
 
-from __future__ import annotations
-
 import pytest
 
-from crag_core.base.types.decisions import Action
-from crag_core.decision.decide import decide
 from crag_core.decision.rounds import replay_rounds
 from crag_core.decision.signals import CLASS, CLASSES, class_by_rule
 from crag_core.decision.stability import flips, stability
@@ -36,10 +32,6 @@ def test_the_rule_without_a_language_model(question: str, letter: str) -> None:
     assert class_by_rule(question) == CLASSES[letter]
 
 
-def test_nothing_goes_without_a_document_by_the_rule() -> None:
-    assert {class_by_rule(text) for text in ("", "?", "??", "why " * 9)} == {CLASSES["B"], CLASSES["C"]}
-
-
 def test_without_retrieval_there_is_no_verdict_no_evidence_and_no_round() -> None:
     found, grades = graded(0.9, 0.5)
     path = replay_rounds(POLICY, found, grades, sorted_as("A"), (round_of("refine", passage("p9")),))
@@ -47,28 +39,6 @@ def test_without_retrieval_there_is_no_verdict_no_evidence_and_no_round() -> Non
     decision = path.decision
     assert decision.is_from_memory and decision.verdict is None and decision.score is None
     assert (decision.label, decision.plan[-1].kind.value, len(decision.plan)) == ("No retrieval", "generate", 1)
-
-
-def test_one_retrieval_needs_no_grade() -> None:
-    found, _ = graded(0.1)
-    path = replay_rounds(POLICY, found, None, sorted_as("B"))
-    assert (path.ungraded, path.wanted, path.decision.rule) == ((), None, "one_retrieval")
-
-
-def test_several_rounds_gather_until_a_chunk_answers() -> None:
-    found, grades = graded(0.5, 0.2)
-    path = replay_rounds(POLICY, found, grades, sorted_as("C"))
-    assert path.wanted == ("refine",)
-    new = passage("p9")
-    more = (round_of("refine", new),)
-    path = replay_rounds(POLICY, found, (*grades, graded(0.9)[1][0].__class__("p9", 0.9)), sorted_as("C"), more)
-    assert [one.id for one in path.evidence] == ["p1", "p2", "p9"] and path.decision.action is Action.CORRECT
-
-
-def test_the_class_counts_for_no_other_policy() -> None:
-    found, grades = graded(0.9)
-    for name in ("paper", "agentic", "worst-chunk", "two-signal"):
-        assert decide(policy(name), found, grades, sorted_as("A")) == decide(policy(name), found, grades, ())
 
 
 def test_a_threshold_flips_only_what_was_decided_by_one() -> None:

@@ -1,7 +1,5 @@
 """Which strips and passages reach the answer, in which order, and why the others do not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +10,9 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Extraction, Knowledge, Strip
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.base.types.web import WebOutcome, WebSearch
-from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy, Refinement, StripOrder
-from crag_core.decision.reasons import NOT_COMPARABLE
-from crag_core.decision.refine import REPEATED, as_passage, decompose, left_after_refinement, recompose
-from tests.builders import changing, graded, kept, passage, policy, searched, strips_of, struck, web_page
+from crag_core.decision.refine import REPEATED, decompose, left_after_refinement, recompose
+from tests.builders import changing, kept, passage, policy, searched, strips_of, struck, web_page
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half. The sea is blue.", document_id="fares", ordinal=0)
 TIMES = passage("p2", "The ferry leaves at eight. It is white.", document_id="times", ordinal=0)
@@ -63,12 +59,6 @@ def test_decomposition_keeps_every_place() -> None:
     assert all(strip.score is None for strip in strips)
 
 
-def test_a_strip_is_graded_as_a_passage_of_its_own_without_the_whole_passages_scores() -> None:
-    whole = replace(FARES, scores=(("cosine", 0.9),))
-    piece = as_passage(STRIPS[1], whole)
-    assert (piece.id, piece.text, piece.scores, piece.source) == ("p1#1", "Dogs pay half.", (), FARES.source)
-
-
 @pytest.mark.parametrize(("cutoff", "strips"), [(0.4999, 1), (0.5, 0), (0.5001, 0)])
 def test_a_strip_must_score_above_the_cut_off(cutoff: float, strips: int) -> None:
     verdicts = refine(refining(cutoff)).verdicts
@@ -87,18 +77,6 @@ def test_kept_strips_are_joined_by_passage_and_the_rest_says_why() -> None:
     assert knowledge.external == () and knowledge.notes == ()
 
 
-def test_a_score_close_to_the_cut_off_does_not_contradict_itself() -> None:
-    strips = strips_of(FARES, ("Dogs pay half.", 0.4999))
-    assert struck(refine(refining(0.5), strips).verdicts) == {"Dogs pay half.": "score 0.4999 ≤ cut-off 0.5000"}
-
-
-def test_an_ungraded_strip_is_struck_out_as_not_graded_even_at_cut_off_zero() -> None:
-    strips = strips_of(FARES, ("Adults pay nine euros.", 0.01), ("Dogs pay half.", None))
-    knowledge = refine(refining(0.0), strips)
-    assert texts(knowledge) == ["Adults pay nine euros."]
-    assert struck(knowledge.verdicts) == {"Dogs pay half.": "not graded"}
-
-
 def test_the_same_sentence_is_kept_once_where_it_scores_best() -> None:
     again = passage("p3", "Dogs  pay\nhalf. Cats pay nothing.")
     strips = (*STRIPS, *strips_of(again, ("Dogs  pay\nhalf.", 0.8), ("Cats pay nothing.", 0.6)))
@@ -109,12 +87,6 @@ def test_the_same_sentence_is_kept_once_where_it_scores_best() -> None:
         "Dogs  pay\nhalf. Cats pay nothing.",
     ]
     assert struck(knowledge.verdicts)["Dogs pay half."] == "the same sentence is kept already"
-
-
-def test_of_equal_twins_the_one_of_the_better_ranked_passage_is_kept() -> None:
-    twin = passage("p3", "Dogs pay half.")
-    strips = (*strips_of(twin, ("Dogs pay half.", 0.5)), *strips_of(FARES, ("Dogs pay half.", 0.5)))
-    assert [e.passage.id for e in refine(refining(0.49), strips, (FARES, twin)).internal] == ["p1"]
 
 
 def test_a_full_token_budget_keeps_the_best() -> None:
@@ -141,18 +113,6 @@ def test_at_most_so_many_of_the_best_sentences_are_kept(top: int, sentences: lis
     assert texts(knowledge) == sentences
     why = struck(knowledge.verdicts).get("Dogs pay half.")
     assert why == (None if top == 9 else f"over the {top}-sentence limit")
-
-
-def test_a_sentence_below_the_cut_off_is_not_said_to_be_one_too_many() -> None:
-    knowledge = refine(replace(policy("paper"), refinement=Refinement(0.49, top=1)))
-    assert struck(knowledge.verdicts)["It is white."] == "score 0.20 ≤ cut-off 0.49"
-
-
-def test_repeated_sentences_do_not_count_twice_among_the_best() -> None:
-    twin = passage("p3", "Adults pay nine euros.")
-    strips = (*STRIPS, *strips_of(twin, ("Adults pay nine euros.", 0.8)))
-    knowledge = refine(replace(policy("paper"), refinement=Refinement(0.49, top=2)), strips, (*FOUND, twin))
-    assert texts(knowledge) == ["Adults pay nine euros.", "The ferry leaves at eight."]
 
 
 def test_document_order_follows_the_documents_and_their_pages() -> None:
@@ -192,13 +152,6 @@ def test_where_nothing_reaches_the_cut_off_the_best_score_is_told() -> None:
     assert refine(refining(0.9001)).notes == ("No sentence is kept at the cut-off 0.9001: the best scores 0.9000.",)
 
 
-def test_beside_a_best_score_that_is_too_low_the_ungraded_are_counted() -> None:
-    strips = strips_of(FARES, ("Adults pay nine euros.", 0.2), ("Dogs pay half.", None))
-    knowledge = refine(refining(0.49), strips)
-    assert knowledge.excerpts == ()
-    assert knowledge.notes == ("No sentence is kept at the cut-off 0.49: the best scores 0.20, 1 could not be graded.",)
-
-
 UNREAD = tuple(replace(strip, score=None) for strip in STRIPS)
 USED_AS_THEY_ARE = "No sentence could be graded, so the chunks are used as they are."
 
@@ -217,18 +170,6 @@ def test_one_graded_strip_of_any_passage_is_enough_to_refine() -> None:
     assert set(struck(knowledge.verdicts).values()) == {"not graded"} and knowledge.notes == ()
 
 
-def test_of_passages_that_could_not_be_refined_those_that_were_never_scored_stay_out() -> None:
-    knowledge = refine(refining(0.49), strips_of(TIMES, ("It is white.", None)))
-    assert texts(knowledge) == [TIMES.text]
-
-
-def test_passages_that_could_not_be_refined_fill_the_budget_in_their_order() -> None:
-    knowledge = refine(refining(0.49, budget=20), UNREAD)
-    assert texts(knowledge) == [FARES.text]
-    assert struck(knowledge.verdicts)["It is white."] == "the token budget was full"
-    assert knowledge.notes == (USED_AS_THEY_ARE, "The token budget of 20 holds 1 of 2 chunks.")
-
-
 @pytest.mark.parametrize("handling", [Handling.REFINE, Handling.EXTRACT])
 def test_a_discarded_passage_stays_out_where_nothing_could_be_refined(handling: Handling) -> None:
     dropping = ruling(Action.AMBIGUOUS, handling, discarded={"p1": "score 0.10 < 0.40"})
@@ -239,12 +180,6 @@ def test_a_discarded_passage_stays_out_where_nothing_could_be_refined(handling: 
     assert knowledge.notes == (USED_AS_THEY_ARE,)
 
 
-def test_sentences_that_a_model_extracted_count_where_none_could_be_graded() -> None:
-    extractions = (Extraction("p1", (1,)), Extraction("p2", ()))
-    knowledge = recompose(refining(), EXTRACTING, FOUND, UNREAD, extractions, None)
-    assert texts(knowledge) == ["Dogs pay half."] and knowledge.notes == ()
-
-
 def test_web_text_that_could_not_be_refined_is_used_as_it_is_and_that_is_told() -> None:
     strips = tuple(replace(strip, score=None) for strip in SEARCH.strips or ())
     knowledge = recompose(refining(0.49), INCORRECT, FOUND, STRIPS, None, replace(SEARCH, strips=strips))
@@ -252,55 +187,10 @@ def test_web_text_that_could_not_be_refined_is_used_as_it_is_and_that_is_told() 
     assert knowledge.notes == ("No sentence of the web could be graded, so its results are used as they are.",)
 
 
-def test_never_scored_strips_leave_no_verdicts_and_no_claim() -> None:
-    knowledge = recompose(refining(), CORRECT, FOUND, None, None, None)
-    assert knowledge == Knowledge((), (), ())
-    assert recompose(refining(), CORRECT, FOUND, (), None, None) == knowledge
-
-
-def test_a_dropped_passage_takes_its_strips_with_it() -> None:
-    dropping = ruling(Action.AMBIGUOUS, Handling.REFINE, discarded={"p1": "score 0.30 < 0.40"})
-    knowledge = recompose(policy("rank-weighted"), dropping, FOUND, STRIPS, None, None)
-    assert texts(knowledge) == ["The ferry leaves at eight."]
-    assert struck(knowledge.verdicts)["Adults pay nine euros."] == ("its chunk was discarded: score 0.30 < 0.40")
-
-
-def test_a_dropped_passages_strips_are_not_the_best_that_was_left() -> None:
-    dropping = ruling(Action.AMBIGUOUS, Handling.REFINE, discarded={"p1": "score 0.30 < 0.40"})
-    knowledge = recompose(policy("rank-weighted").with_thresholds(cutoff=0.8), dropping, FOUND, STRIPS, None, None)
-    assert knowledge.notes == ("No sentence is kept at the cut-off 0.80: the best scores 0.70.",)
-
-
-def test_discarding_all_leaves_nothing_of_the_corpus() -> None:
-    knowledge = recompose(policy("paper"), INCORRECT, FOUND, STRIPS, None, None)
-    assert knowledge.excerpts == ()
-    assert set(struck(knowledge.verdicts).values()) == {"its chunk was discarded: because"}
-    assert knowledge.notes == ()
-
-
 # Whole passages
 
 
 WHOLE = policy("worst-chunk")
-
-
-def test_whole_passages_go_in_as_they_are_in_rank_order() -> None:
-    knowledge = recompose(WHOLE, AS_IT_IS, FOUND, STRIPS, None, None)
-    assert texts(knowledge) == [FARES.text, TIMES.text]
-    assert all(excerpt.strip_ids == () for excerpt in knowledge.excerpts)
-    assert kept(knowledge.verdicts) == [strip.text for strip in STRIPS]
-
-
-def test_whole_passages_without_the_dropped_ones() -> None:
-    dropping = ruling(Action.CORRECT, Handling.KEEP, discarded={"p1": "score 0.20 < 0.30"})
-    knowledge = recompose(policy("agentic"), dropping, FOUND, STRIPS, None, None)
-    assert texts(knowledge) == [TIMES.text]
-    assert set(struck(knowledge.verdicts).values()) == {"its chunk was discarded: score 0.20 < 0.30"}
-
-
-def test_a_rule_without_grades_gives_all_passages_to_the_answer() -> None:
-    agentic = policy("agentic")
-    assert texts(recompose(agentic, decide(agentic, FOUND, None), FOUND, None, None, None)) == [FARES.text, TIMES.text]
 
 
 def test_whole_passages_stop_at_the_token_budget_and_say_so() -> None:
@@ -337,30 +227,6 @@ def test_a_passage_that_does_not_fit_stops_no_smaller_one_behind_it() -> None:
     assert knowledge.notes == ("The token budget of 19 holds 2 of 3 chunks.",)
 
 
-def test_after_the_last_iteration_passages_go_in_whole_though_none_was_worth_keeping() -> None:
-    of = replace(policy("agentic"), max_rounds=2)
-    found, grades = graded(0.1, 0.2, 0.1)
-    decision = decide(of, found, grades, (), ("keyword",))
-    assert decision.action is Action.INCORRECT
-    assert [excerpt.passage.id for excerpt in recompose(of, decision, found, None, None, None).internal] == [
-        "p1",
-        "p2",
-        "p3",
-    ]
-
-
-LATER = passage("p3", "Prices change in June.")
-ALL_STRIPS = (*STRIPS, *strips_of(LATER, (LATER.text, 0.95)))
-
-
-@pytest.mark.parametrize("decision", [CORRECT, AS_IT_IS, EXTRACTING, INCORRECT])
-def test_strips_of_passages_that_are_no_evidence_here_are_left_out(decision: Decision) -> None:
-    # Another round of retrieval found p3: under this policy it was never looked at.
-    extractions = (Extraction("p1", (0,)), Extraction("p3", (0,)))
-    with_all = recompose(WHOLE, decision, FOUND, ALL_STRIPS, extractions, None)
-    assert with_all == recompose(WHOLE, decision, FOUND, STRIPS, extractions, None)
-
-
 # Extraction
 
 
@@ -380,21 +246,10 @@ def test_a_failed_extraction_says_why() -> None:
     assert struck(knowledge.verdicts)["It is white."] == "the reply could not be read"
 
 
-def test_a_model_that_extracts_nothing_is_not_said_to_have_missed_a_cut_off() -> None:
-    knowledge = extract(Extraction("p1", ()), Extraction("p2", ()))
-    assert knowledge.excerpts == ()
-    assert knowledge.notes == ("The language model extracted no sentence from 2 chunks.",)
-
-
 def test_without_a_model_strips_are_kept_by_their_score_and_it_is_said() -> None:
     knowledge = recompose(WHOLE.with_thresholds(cutoff=0.49), EXTRACTING, FOUND, STRIPS, None, None)
     assert texts(knowledge) == ["Adults pay nine euros. Dogs pay half.", "The ferry leaves at eight."]
     assert knowledge.notes == ("No LLM extracted sentences; they are kept by score instead.",)
-
-
-def test_never_extracted_differs_from_extracted_nothing() -> None:
-    assert recompose(WHOLE, EXTRACTING, FOUND, STRIPS, (), None).excerpts == ()
-    assert recompose(WHOLE, EXTRACTING, FOUND, STRIPS, None, None).excerpts != ()
 
 
 # The web
@@ -410,20 +265,6 @@ def test_the_web_is_refined_by_the_same_cut_off_where_the_policy_says_so() -> No
     assert [excerpt.text for excerpt in knowledge.external] == ["Fares rose in May."]
     assert [excerpt.passage.id for excerpt in knowledge.internal] == ["p1", "p2"]
     assert struck(knowledge.verdicts)["Buy our hats!"] == "score 0.10 ≤ cut-off 0.49"
-
-
-def test_the_web_goes_in_whole_where_the_policy_does_not_refine_it() -> None:
-    knowledge = recompose(policy("signals"), AMBIGUOUS, FOUND, STRIPS, None, SEARCH)
-    assert [excerpt.text for excerpt in knowledge.external] == [NEWS.text]
-    assert kept(knowledge.verdicts)[-2:] == ["Fares rose in May.", "Buy our hats!"]
-
-
-def test_web_strips_that_were_never_made_leave_no_verdicts() -> None:
-    unscored = replace(SEARCH, strips=None)
-    whole = recompose(policy("signals"), INCORRECT, (), (), None, unscored)
-    assert (texts(whole), whole.verdicts) == ([NEWS.text], ())
-    refined = recompose(refining(0.49), INCORRECT, (), (), None, unscored)
-    assert (texts(refined), refined.verdicts) == ([], ())
 
 
 SAYS = web_page("w1", "Fares rose in May. Adults pay  nine euros.")
@@ -466,33 +307,9 @@ def test_a_sentence_of_corpus_and_web_goes_in_once_and_so_does_one_of_two_result
     assert struck_out == [*(["w1#1"] if internal else []), "w2#0"], "recorded"
 
 
-def test_a_web_that_says_nothing_new_is_told_as_such() -> None:
-    said = web_page("w1", "Adults pay nine euros.")
-    search = searched(said, strips=strips_of(said, ("Adults pay nine euros.", 0.9)))
-    knowledge = recompose(refining(0.49), AMBIGUOUS, FOUND, STRIPS, None, search)
-    assert knowledge.external == () and knowledge.notes == ("The web answered, but it says only what is kept already.",)
-
-
-def test_at_most_so_many_sentences_of_the_web_are_kept_beside_those_of_the_corpus() -> None:
-    of = replace(policy("paper"), refinement=Refinement(0.05, top=1))
-    knowledge = recompose(of, AMBIGUOUS, FOUND, STRIPS, None, SEARCH)
-    assert texts(knowledge) == ["Adults pay nine euros.", "Fares rose in May."]
-
-
 def test_the_corpus_comes_before_the_web() -> None:
     knowledge = recompose(refining(0.49), AMBIGUOUS, FOUND, STRIPS, None, SEARCH)
     assert [excerpt.passage.id for excerpt in knowledge.excerpts] == ["p1", "p2", "w1"]
-
-
-def test_an_incorrect_question_is_answered_from_the_web_alone() -> None:
-    knowledge = recompose(refining(0.49), INCORRECT, FOUND, STRIPS, None, SEARCH)
-    assert texts(knowledge) == ["Fares rose in May."]
-
-
-def test_a_recorded_search_stays_out_where_the_route_wants_none() -> None:
-    knowledge = recompose(refining(0.49), CORRECT, FOUND, STRIPS, None, SEARCH)
-    assert knowledge.external == ()
-    assert "Buy our hats!" not in struck(knowledge.verdicts)
 
 
 def test_a_web_answer_of_which_nothing_is_kept_is_told() -> None:
@@ -502,12 +319,6 @@ def test_a_web_answer_of_which_nothing_is_kept_is_told() -> None:
 
 
 UNUSED = [outcome for outcome in WebOutcome if outcome is not WebOutcome.USED]
-
-
-@pytest.mark.parametrize("outcome", UNUSED)
-def test_a_search_that_was_not_used_gives_nothing(outcome: WebOutcome) -> None:
-    knowledge = recompose(refining(0.49), INCORRECT, FOUND, STRIPS, None, replace(SEARCH, outcome=outcome))
-    assert knowledge.external == ()
 
 
 HEURISTIC = policy("heuristic")
@@ -522,39 +333,6 @@ def test_heuristic_falls_back_on_the_passages_with_a_warning(outcome: WebOutcome
     assert knowledge.notes == (
         "There are no web results, so the retrieved chunks are used after all; they were graded as irrelevant.",
     )
-
-
-@pytest.mark.parametrize("outcome", [WebOutcome.PENDING, WebOutcome.APPROVED])
-def test_heuristic_does_not_fall_back_before_the_web_was_asked(outcome: WebOutcome) -> None:
-    waiting = recompose(HEURISTIC, INCORRECT, FOUND, STRIPS, None, WebSearch(outcome, "ferry", "you"))
-    assert waiting.excerpts == () and waiting.notes == ()
-    assert recompose(HEURISTIC, INCORRECT, FOUND, STRIPS, None, None).excerpts == ()
-
-
-def test_heuristic_prefers_the_web_where_it_gave_something() -> None:
-    knowledge = recompose(HEURISTIC, INCORRECT, FOUND, STRIPS, None, SEARCH)
-    assert texts(knowledge) == [NEWS.text]
-    assert knowledge.notes == ()
-
-
-def test_the_fall_back_keeps_the_verdicts_on_the_web() -> None:
-    strict = changing(HEURISTIC, web_refine=True, refinement=Refinement(cutoff=0.95))
-    knowledge = recompose(strict, INCORRECT, FOUND, STRIPS, None, SEARCH)
-    assert texts(knowledge) == [FARES.text, TIMES.text]
-    assert set(struck(knowledge.verdicts)) == {"Fares rose in May.", "Buy our hats!"}
-
-
-@pytest.mark.parametrize("name", ["paper", "worst-chunk", "rank-weighted", "signals"])
-def test_elsewhere_a_fruitless_search_leaves_nothing(name: str) -> None:
-    found, grades = graded(0.1, 0.1)
-    of = policy(name)
-    knowledge = recompose(of, decide(of, found, grades, (("agreement", 0.1),)), found, (), None, searched())
-    assert knowledge.excerpts == ()
-
-
-@pytest.mark.parametrize("handling", list(Handling))
-def test_nothing_retrieved_leaves_nothing(handling: Handling) -> None:
-    assert recompose(refining(), ruling(Action.INCORRECT, handling), (), (), (), None) == Knowledge((), (), ())
 
 
 # --- web results off the subject ------------------------------------------------------------------------------------
@@ -595,29 +373,6 @@ def test_a_web_result_off_the_subject_is_left_out_whatever_its_sentences_score()
     assert knowledge.notes == ()
 
 
-def test_where_none_is_on_the_subject_nothing_is_left_and_it_says_so() -> None:
-    knowledge = of_the_web((0.1, 0.1), (0.2, 0.3))
-    assert knowledge.excerpts == ()
-    assert knowledge.notes == ("The web answered, but none of its 2 results is on the subject.",)
-
-
-def test_a_result_on_the_subject_without_a_sentence_to_keep_is_said_as_ever() -> None:
-    strict = changing(policy("two-signal"), web_on_subject=True, refinement=Refinement(cutoff=0.95))
-    knowledge = of_the_web((0.1, 0.9), (0.1, 0.1), strict)
-    assert knowledge.notes == (
-        "The web answered, but no sentence is kept at the cut-off 0.95: the best scores 0.90.",
-    ), "the best of those that could have been kept"
-
-
-def test_a_web_result_with_a_coarse_grade_is_left_out_beside_a_finer_one() -> None:
-    grades = (replace(_graded("on", (0.1, 0.9)), coarse=False), replace(_graded("off", (0.9, 1.0)), coarse=True))
-    knowledge = of_the_web(0.9, 0.9, grades=grades)
-    assert texts(knowledge) == ["A day ticket costs nine pounds."]
-    assert struck(knowledge.verdicts)["Buy our hats!"] == f"its chunk was discarded: {NOT_COMPARABLE}"
-    alone = of_the_web(0.9, 0.9, grades=tuple(replace(one, coarse=True) for one in grades))
-    assert texts(alone) == ["A day ticket costs nine pounds.", "Hats are back. Buy our hats!"]
-
-
 ONE_CHUNK = Extraction("p1", (2,))
 
 
@@ -651,23 +406,3 @@ def test_a_sentence_that_a_budget_or_a_repetition_leaves_out_counts_as_found() -
     strips = (*STRIPS, *(replace(strip, passage_id="p3") for strip in STRIPS[:3]))
     tight = replace(refining(), refinement=Refinement(0.49, StripOrder.DOCUMENT, 5, top=1))
     assert left_after_refinement(tight, Handling.REFINE, (*FOUND, again), strips, None) == 3
-
-
-def test_an_ungraded_result_is_not_off_the_subject() -> None:
-    assert len(of_the_web(None, None).excerpts) == 2
-    assert len(of_the_web((0.1, 0.9), (0.1, 0.1), grades=None).excerpts) == 2
-
-
-def test_one_score_counts_as_the_topical_one() -> None:
-    assert texts(of_the_web(0.4, 0.39)) == ["A day ticket costs nine pounds."]
-
-
-def test_results_that_go_in_whole_are_left_out_too() -> None:
-    loose = changing(policy("two-signal"), web_on_subject=True, web_refine=False)
-    assert texts(of_the_web((0.1, 0.9), (0.9, 0.1), loose)) == [ON.text]
-
-
-def test_lower_moves_what_is_on_the_subject() -> None:
-    strict = changing(policy("two-signal"), web_on_subject=True, refinement=Refinement(cutoff=0.25))
-    low, high = (of_the_web((0.5, 0.5), (0.2, 0.3), strict.with_thresholds(lower=at)) for at in (0.3, 0.6))
-    assert len(low.excerpts) == 2 and high.excerpts == ()

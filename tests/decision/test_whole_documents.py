@@ -1,7 +1,5 @@
 """A route that reads whole documents: what is planned, when it counts as read, and what it is without a model. Pure."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag_core.base.text.tokens import around
@@ -9,7 +7,6 @@ from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types.decisions import Action, CorrectionKind, Handling
 from crag_core.base.types.passages import Round
 from crag_core.decision.decide import decide
-from crag_core.decision.policy import STAND_IN
 from crag_core.decision.refine import recompose
 from crag_core.decision.rounds import replay_rounds
 from crag_core.decision.signals import SUFFICIENCY
@@ -47,27 +44,6 @@ def test_documents_that_could_not_be_read_leave_the_chunks_as_they_are() -> None
     assert (path.evidence, path.wanted, path.not_made) == (found, None, "d1 is not indexed.")
     assert path.decision.handling is Handling.KEEP
     assert kinds(path.decision) == (CorrectionKind.KEEP, CorrectionKind.GENERATE)
-
-
-def test_documents_that_an_answered_question_does_not_need_are_left_aside() -> None:
-    found, grades = graded(0.9, 0.2)
-    path = replay_rounds(POLICY, found, grades, ANSWERED, (round_of("documents", passage("file-1")),))
-    assert path.evidence == found and path.decision.action is Action.CORRECT
-
-
-def test_where_nobody_said_whether_it_can_be_answered_nothing_is_read() -> None:
-    found, grades = graded(0.9, 0.2)
-    decision = decide(POLICY, found, grades, ())
-    assert (decision.next_round, decision.handling) == (None, Handling.KEEP)
-
-
-def test_unaided_the_best_chunk_decides_and_no_document_is_read() -> None:
-    unaided = POLICY.without_language_model()
-    assert (unaided.score, unaided.ambiguous) == ("best", (("keep", None),))
-    assert unaided.label(Action.CORRECT) == f"Correct {STAND_IN}", "no model answered or declined"
-    assert unaided.without_language_model() == unaided
-    for name in ("paper", "agentic", "heuristic"):
-        assert policy_file(name).without_language_model() == policy_file(name)
 
 
 # --- as much of a document as there is room for ---------------------------------------------------------------------

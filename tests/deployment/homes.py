@@ -60,7 +60,7 @@ def fill(home: Path) -> Workbench:
     workbench.store.ingest(FILES)
     trace = ask(workbench, QUESTION)
     workbench.history.add_label(passage_label(trace, trace.passages[0].id))
-    workbench.experiments.save_set(SET)
+    workbench.experiments.keep_set(SET)
     workbench.experiments.save_preset(PRESET)
     (home / "sample-indexed").touch()
     return workbench

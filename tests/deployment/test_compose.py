@@ -66,9 +66,8 @@ def test_no_password_is_written_down() -> None:
                 assert re.search(r"://\w*:\$\{\w+:\?[^}]+\}@", str(value)), name
 
 
-@pytest.mark.parametrize("name", ["app", "history-metrics"])
-def test_the_settings_of_the_application_are_known_and_of_use(name: str) -> None:
-    settings = settings_of(SERVICES[name], given())
+def test_the_settings_of_the_application_are_known_and_of_use() -> None:
+    settings = settings_of(APP, given())
     assert set(settings) <= {field.metadata["variable"] for field in fields(Config)}
     loaded = load(settings, Path("no-such-folder/.env"))
     assert loaded.history == "postgresql://crag:s3cret@postgres:5432/crag"
@@ -100,7 +99,7 @@ def test_only_the_application_is_reached_and_only_from_this_machine() -> None:
 def test_what_keeps_documents_reaches_no_network_beyond() -> None:
     networks = compose()["networks"]
     inside = {name for name, one in networks.items() if one and one.get("internal")}
-    for name in ("postgres", "valkey", "history-metrics", "prometheus", "grafana"):
+    for name in ("postgres", "valkey", "prometheus", "grafana"):
         assert set(SERVICES[name]["networks"]) <= inside, name
     assert all(set(service["networks"]) <= set(networks) for service in SERVICES.values())
     assert "out" not in APP["networks"]
@@ -120,7 +119,7 @@ def test_every_service_is_looked_after() -> None:
             assert how == {"condition": "service_healthy"} and other not in ONCE
 
 
-@pytest.mark.parametrize("name", ["app", "history-metrics", "valkey"])
+@pytest.mark.parametrize("name", ["app", "valkey"])
 def test_what_needs_no_rights_has_none(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"] and service["cap_drop"] == ["ALL"] and service["tmpfs"] == ["/tmp"]
@@ -132,9 +131,8 @@ def test_prometheus_asks_services_at_the_port_that_they_serve() -> None:
     targets = [
         target for job in scraped["scrape_configs"] for one in job["static_configs"] for target in one["targets"]
     ]
-    assert {target.partition(":")[0] for target in targets} == {"app", "history-metrics"}
+    assert {target.partition(":")[0] for target in targets} == {"app"}
     assert {target.partition(":")[2] for target in targets} == {APP["environment"]["CRAG_METRICS_PORT"]}
-    assert SERVICES["history-metrics"]["command"] == ["python", "-m", "crag_core", "serve-metrics"]
 
 
 def test_searxng_answers_as_json() -> None:

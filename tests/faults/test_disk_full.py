@@ -137,15 +137,15 @@ def test_the_audit_log_says_that_it_cannot_be_written_and_goes_on(disk: Disk, wo
 
 def test_sets_are_whole_or_as_they_were(disk: Disk, workbench: Workbench) -> None:
     first = LabelledSet("dues", (LabelledQuestion("What does a yacht pay?", Expected.CORRECT),))
-    workbench.experiments.save_set(first)
+    workbench.experiments.keep_set(first)
     many = (LabelledQuestion(f"What does yacht {n} pay?", Expected.CORRECT) for n in range(2000))
     larger = LabelledSet("dues", tuple(many))
     disk.fill()
     with pytest.raises(ScoresUnavailable, match=FULL):
-        workbench.experiments.save_set(larger)
+        workbench.experiments.keep_set(larger, first)
     assert workbench.experiments.load_set("dues").questions == first.questions
     disk.free()
-    workbench.experiments.save_set(larger)
+    workbench.experiments.keep_set(larger, first)
     assert workbench.experiments.load_set("dues").questions == larger.questions
 
 

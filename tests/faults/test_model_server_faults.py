@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from crag_core.app.workbench import Choice
@@ -21,8 +19,6 @@ from tests.matrix import mostly
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.stand_ins.openai_server import MODEL as OPENAI_MODEL
-from tests.stand_ins.openai_server import OpenAIServer
 from tests.stand_ins.searxng_server import SearXNGServer
 from tests.ui.conftest import ask, choose, press, shown
 
@@ -185,24 +181,6 @@ def test_nonsense_is_a_failure_in_words_and_never_a_grade(open_bench: Open, says
         assert broken_at(broken) == "grade" and kept(broken) == (3, 0)
         assert broken.failure is not None and babbling.url in broken.failure.summary
         assert babbling.accepted - looks == 3 + ASKED
-
-
-@pytest.mark.parametrize("name", ["grade", "answer"])
-@pytest.mark.parametrize("body", SHAPES.values(), ids=SHAPES)
-def test_nonsense_in_openais_protocol_is_a_failure_in_words_and_never_an_answer(
-    open_bench: Open, name: str, body: str
-) -> None:
-    with OpenAIServer(ScriptedModel(judging())) as server, Wire(saying(body)) as babbling:
-        sound, workbench = open_bench(openai_url=server.api_base), open_bench(openai_url=f"{babbling.url}/v1")
-        choice = replace(judged(workbench), model=f"openai/{OPENAI_MODEL}")
-        begun = sound.engine(choice).correct(sound.engine(choice).begin(QUESTION)) if name == "answer" else None
-        looks = babbling.accepted
-        broken = workbench.engine(choice).resume(begun) if begun else workbench.engine(choice).run(QUESTION)
-        assert broken_at(broken) == name and kept(broken) == ((3, 3) if begun else (3, 0))
-        assert broken.failure is not None and babbling.url in broken.failure.summary
-        assert "does not speak OpenAI's protocol: expected choices with a message, found" in broken.failure.summary
-        assert broken.answer is None or (broken.answer.state is AnswerState.FAILED and not broken.answer.text)
-        assert babbling.accepted - looks == (1 if begun else 3)
 
 
 def test_a_model_that_never_grades_is_asked_twice_a_passage_and_no_more(open_bench: Open, server: OllamaServer) -> None:

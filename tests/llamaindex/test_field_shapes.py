@@ -20,10 +20,9 @@ from llama_index.core.llms import CustomLLM, MockLLM
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.postprocessor import LongContextReorder
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.query_engine import CitationQueryEngine, RouterQueryEngine
+from llama_index.core.query_engine import CitationQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.tools import QueryEngineTool
 
@@ -256,19 +255,6 @@ def test_our_retriever_in_a_stock_engine() -> None:
         index(), llm=MockLLM(), retriever=retriever, node_postprocessors=[crag()], citation_chunk_size=128
     )
     assert "Source 1" in str(engine.query(QUESTION))
-
-
-def test_router_tool_and_agent() -> None:
-    engine = CRAGQueryEngine(index().as_retriever(similarity_top_k=3), crag())
-    tool = QueryEngineTool.from_defaults(engine, name="documents", description="What the documents say.")
-    assert str(tool.call(QUESTION)) == DOUBTFUL == str(asyncio.run(tool.acall(QUESTION)))
-
-    class Chooses(MockLLM):
-        def predict(self, *arguments: Any, **named: Any) -> str:
-            return '[{"choice": 1, "reason": "the only one"}]'
-
-    router = RouterQueryEngine(LLMSingleSelector.from_defaults(Chooses()), [tool], llm=MockLLM())
-    assert str(router.query(QUESTION)) == DOUBTFUL
 
 
 class Scripted(CustomLLM):

@@ -400,6 +400,12 @@ def test_what_would_be_lost_by_pickling_is_named(options: dict[str, Any], named:
             write()
 
 
+@pytest.mark.parametrize("field", ["policy", "evaluator", "web", "node_scores"])
+def test_what_is_settled_when_it_is_made_cannot_be_assigned(field: str) -> None:
+    with pytest.raises(ValueError, match=f"{field}\n  Field is frozen"):
+        setattr(CRAGPostprocessor("paper", Words()), field, "heuristic")
+
+
 def test_an_engine_is_copied_with_its_parts_shared_and_says_that_it_cannot_be_pickled() -> None:
     engine = CRAGQueryEngine(Fixed(texts(FERRY)), CRAGPostprocessor("paper", Words(), on_trace=hear))
     HEARD.clear()

@@ -8,8 +8,6 @@ from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Cancel, Messages
@@ -67,10 +65,6 @@ class Calls:
         self.ends[0].set()
         await settled()
 
-    async def cancel(self, who: str) -> None:
-        next(task for one, task in self.tasks if one == who and not task.done()).cancel()
-        await settled()
-
     def waiting(self, names: str) -> str:
         return "".join(who for who in names if self.limit.is_waiting(self.flag(who)))
 
@@ -106,39 +100,6 @@ def test_run_is_told_by_its_flag_whatever_time_limit_is_put_around_it() -> None:
         flag.set()
         assert not calls.limit.is_waiting(flag), "it is stopped"
         await calls.end()
-
-    run(work())
-
-
-EVENTS = st.lists(
-    st.one_of(
-        st.tuples(st.just("ask"), st.sampled_from("abcd"), st.integers(1, 4)),
-        st.tuples(st.just("end"), st.just(""), st.integers(0, 9)),
-        st.tuples(st.just("cancel"), st.just(""), st.integers(0, 9)),
-    ),
-    max_size=40,
-)
-
-
-@settings(max_examples=100, deadline=None)
-@given(EVENTS, st.integers(1, 3))
-def test_whatever_happens_the_limit_holds_and_nobody_starves(events: list[tuple[str, str, int]], at_once: int) -> None:
-    async def work() -> None:
-        calls = Calls(CallLimit(at_once))
-        for what, who, number in events:
-            if what == "ask":
-                await calls.ask(who, number)
-            elif what == "end" and calls.ends:
-                calls.ends[number % len(calls.ends)].set()
-                await settled()
-            elif what == "cancel" and calls.tasks:
-                calls.tasks[number % len(calls.tasks)][1].cancel()
-                await settled()
-            left = sum(not task.done() for _, task in calls.tasks)
-            assert calls.limit.under_way == len(calls.ends) == min(left, at_once)
-        while calls.ends:
-            await calls.end()
-        assert all(task.done() for _, task in calls.tasks) and calls.waiting("abcd") == ""
 
     run(work())
 

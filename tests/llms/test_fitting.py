@@ -15,7 +15,15 @@ from crag_core.base.types.knowledge import Excerpt
 from crag_core.base.types.steps import Usage
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.client import OnBegin, ignore
-from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, Capacity, describe_length, least, words_of
+from crag_core.llms.context_window import (
+    ANSWER_TOKENS,
+    CONTEXT_WINDOW,
+    Capacity,
+    describe_length,
+    least,
+    tokens_in,
+    words_of,
+)
 from crag_core.llms.model import CallLimit, ServerModel
 from tests.builders import passage
 from tests.stand_ins.engines import ScriptedModel
@@ -73,12 +81,13 @@ def fitting(model: Any, reads: int | None = None) -> tuple[ServerModel, Capacity
 @pytest.mark.parametrize("reads", [2048, 4096, 8192, None])
 def test_prompt_and_reply_fit_and_what_is_cut_is_told(reads: int | None) -> None:
     counting = Counting(reads or CONTEXT_WINDOW, 0.4)
-    model, _ = fitting(counting, reads)
+    model, capacity = fitting(counting, reads)
     *pieces, usage = model.stream(ASKED, Event())
     assert pieces == ["Nine."] and len(counting.sent) == 1 and isinstance(usage, Usage) and usage.cut > 1000
     assert model.complete(ASKED, Event()).usage.cut > 1000
     short = PROMPTS.judge("What?", "Dogs pay.")
     assert model.complete(short, Event()).usage.cut == 0
+    assert tokens_in(capacity.fit(ASKED)[0]) + ANSWER_TOKENS <= (reads or CONTEXT_WINDOW)
 
 
 @pytest.mark.parametrize(("parameters", "asked"), [("", 8192), ("stop x\nnum_ctx 2048", 2048), ("num_ctx 32768", 8192)])

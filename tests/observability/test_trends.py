@@ -30,7 +30,7 @@ def test_nothing_comes_to_nothing() -> None:
     found = figures(())
     assert found.runs == 0 and all(share == Share(0, 0) for _, share in found.actions)
     assert found.corrected.value is found.improved.value is found.cached.value is None
-    assert found.fast == found.slow == found.total == Times(None, None, 0)
+    assert found.fast == found.slow == Times(None, None, 0)
 
 
 def test_shares_are_of_the_runs_that_were_decided() -> None:

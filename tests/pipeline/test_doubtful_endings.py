@@ -1,7 +1,5 @@
 """What was not judged CORRECT, and is used: the nearest sentences, or withheld, and never counted as an answer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -17,7 +15,7 @@ from crag_core.llamaindex.synthesizer import metadata_of
 from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.ending import AnswerEnding
-from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from tests.builders import policy
@@ -48,21 +46,6 @@ def test_a_policy_that_abstains_asks_no_model_and_says_why(web: WebMode, reply: 
     assert trace.answer.message.endswith(f"and {why}.")
 
 
-def test_evidence_of_the_web_or_a_decision_that_is_sure_is_answered_all_the_same() -> None:
-    for best, web in ((0.5, WebMode.AUTO), (0.9, WebMode.OFF)):
-        _, trace = ran(Doubtful.ABSTAIN, best, web)
-        assert trace.answer is not None and trace.answer.text == ANSWER
-        assert outcome_of(trace, ASKED).is_answered and summarize(trace).answered and not summarize(trace).doubtful
-
-
-@pytest.mark.parametrize("doubtful", list(Doubtful))
-def test_a_doubtful_ending_counts_as_not_answered(doubtful: Doubtful) -> None:
-    _, trace = ran(doubtful)
-    found, summary = outcome_of(trace, ASKED), summarize(trace)
-    assert (found.is_answered, found.contains, found.sentences) == (False, 0.0, 0)
-    assert (summary.answered, summary.doubtful) == (False, True)
-
-
 @pytest.mark.parametrize("name", ["agentic", "heuristic", "adaptive-rag"])
 @pytest.mark.parametrize("doubtful", list(Doubtful))
 def test_what_was_judged_irrelevant_and_is_used_is_no_answer(name: str, doubtful: Doubtful) -> None:
@@ -91,19 +74,6 @@ def test_what_was_shown_is_withheld_without_a_call_and_comes_back() -> None:
     _, withheld = ran(Doubtful.ABSTAIN)
     assert withheld.answer == abstaining.answer, "the same ending as when the run had abstained"
     assert bench.counts["answer"] == 1
-
-
-def test_what_was_withheld_needs_an_answer_to_be_shown() -> None:
-    _, trace = ran(Doubtful.ABSTAIN)
-    routed = reroute(trace, under(Doubtful.SHOW))
-    assert routed.answer is None and Missing.ANSWER in routed.missing
-    sure = reroute(trace, under(Doubtful.ABSTAIN).with_thresholds(0.1, 0.2))
-    assert sure.decision.action is Action.CORRECT and sure.answer is None
-
-
-def test_a_search_that_waits_for_approval_is_no_ending_yet() -> None:
-    _, trace = ran(Doubtful.ABSTAIN, web=WebMode.ASK)
-    assert trace.answer is None and reroute(trace, under(Doubtful.ABSTAIN)).answer is None
 
 
 def test_the_answer_is_promised_only_where_the_web_may_bring_something() -> None:

@@ -1,26 +1,20 @@
 """Each policy from question to answer: what ugly replies do to it, and what every path costs in calls."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crag_core.app.config import Config
-from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Evaluator, LanguageModel, Messages
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.passages import Engine, Passage
 from crag_core.base.types.steps import StepState
-from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
@@ -28,8 +22,6 @@ from crag_core.evaluators.heuristic import HeuristicEvaluator
 from crag_core.evaluators.judges.llm import LLMBatchEvaluator, LLMEvaluator, LLMListEvaluator
 from crag_core.evaluators.policies import find_policy
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
-from crag_core.llms import ollama
-from crag_core.llms.model import CallLimit
 from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.pipeline import Pipeline, raise_failure
 from crag_core.pipeline.run import WebMode
@@ -37,12 +29,8 @@ from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from tests.builders import changing
 from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, passage
-from tests.matrix import mostly
-from tests.stand_ins.duckduckgo_server import WebResult
-from tests.stand_ins.engines import Ask, Finish, ScriptedModel
-from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from tests.stand_ins.real_model import RealModel
-from tests.stand_ins.searxng_server import SearXNGServer
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import OllamaServer
 
 POLICIES = (
     "paper",
@@ -67,7 +55,6 @@ JUDGES: dict[str, Callable[[LanguageModel], Evaluator]] = {
 KINDS = {"worst-chunk": "judge", "rank-weighted": "batch", "agentic": "list"}
 """The policies with a language model as judge, and the kind of request that it makes."""
 
-SCORES = {Action.CORRECT: 0.9, Action.AMBIGUOUS: 0.5, Action.INCORRECT: 0.1}
 THRESHOLDS = {Action.CORRECT: (0.0, 0.0), Action.AMBIGUOUS: (0.0, 1.0), Action.INCORRECT: (1.0, 1.0)}
 """Scores and thresholds that lead to an action, whatever the other is."""
 
@@ -225,21 +212,6 @@ def test_whatever_the_model_replies_the_run_ends_honestly(policy: str, action: A
     assert Trace.from_json(trace.to_json()) == trace
 
 
-@pytest.mark.parametrize("name", ["of ten", "empty"])
-@pytest.mark.parametrize("policy", POLICIES)
-def test_ugly_replies_over_the_wire_end_as_honestly(server: OllamaServer, policy: str, name: str) -> None:
-    reply, _ = UGLY[name]
-    server.engine = ScriptedModel(lambda messages: reply)
-    before = server.chat_calls
-    chosen = find_policy(policy).with_thresholds(*THRESHOLDS[Action.AMBIGUOUS])
-    _, pipeline = judged(chosen, ollama.model(server.url, MODEL, 10.0, CallLimit(2)))
-    trace = pipeline.run(QUESTION)
-    assert trace.failure is None and trace.answer is not None
-    assert trace.answer.state in (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
-    assert trace.usage.calls == server.chat_calls - before, "every call is told"
-    assert Trace.from_json(trace.to_json()) == trace
-
-
 # --- outages --------------------------------------------------------------------------------------------------------
 
 GONE = ModelUnavailable("Ollama went away.", hint="Start it with: ollama serve")
@@ -258,23 +230,6 @@ def test_outage_of_the_judge_is_a_failure_of_its_type_and_no_verdict(policy: str
     done = pipeline.resume(Trace.from_json(broken.to_json()))
     assert done.failure is None and done.answer is not None and done.answer.text == ANSWER
     assert bench.counts["retrieve"] == 1
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_server_that_dies_is_a_failure_of_its_type_and_the_run_goes_on_when_it_is_back(policy: str) -> None:
-    with OllamaServer(ScriptedModel(lambda messages: "0.9")) as server:
-        _, pipeline = judged(find_policy(policy), ollama.model(server.url, MODEL, 10.0, CallLimit(2)))
-        server.stop()
-        broken = pipeline.run(QUESTION)
-        with pytest.raises(ModelUnavailable, match="does not answer or went away"):
-            raise_failure(broken)
-        assert broken.failure is not None and "ollama serve" in f"{broken.failure.summary} {broken.failure.hint}"
-        if policy in KINDS:
-            assert broken.decision is None
-        server.start()
-        done = pipeline.resume(broken)
-        assert done.failure is None and done.answer is not None
-        assert done.answer.state in (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
 
 
 # --- what every path costs ------------------------------------------------------------------------------------------
@@ -369,117 +324,3 @@ def test_description_004_at_three_passages_with_the_rewrite_counted() -> None:
     assert {action: foretold(pipeline, 3, action) for action in Action} == {
         action: Calls(total, total) for action, total in totals.items()
     }
-
-
-MOST: list[tuple[str, tuple[float, ...], Action]] = [
-    ("rank-weighted", (0.9,), CORRECT),
-    ("rank-weighted", (0.35,), AMBIGUOUS),
-    ("rank-weighted", (0.1,), INCORRECT),
-    ("agentic", (0.6, 0.65, 1.0), CORRECT),
-    ("agentic", (0.5,), AMBIGUOUS),
-]
-
-
-@pytest.mark.parametrize(("policy", "scores", "action"), MOST)
-def test_the_most_that_is_foretold_is_really_reached(policy: str, scores: tuple[float, ...], action: Action) -> None:
-    _, pipeline = judged(find_policy(policy), FakeModel(**scoring(*scores)), finding=always_new(5))
-    trace = pipeline.run(QUESTION)
-    assert trace.decision is not None and trace.decision.action is action
-    assert trace.usage.calls == foretold(pipeline, 5, action).most
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("action", Action)
-def test_without_the_web_nothing_is_rewritten_and_that_is_foretold(policy: str, action: Action) -> None:
-    chosen = find_policy(policy).with_thresholds(*THRESHOLDS[action]) if policy not in KINDS else find_policy(policy)
-    replies = ["CANNOT ANSWER"] * (policy == "self-route" and action is not Action.CORRECT)
-    model = FakeModel(**scoring(SCORES[action]), answer=lambda _: replies.pop() if replies else ANSWER)
-    _, pipeline = judged(chosen, model, web=WebMode.OFF)
-    trace = pipeline.run(QUESTION)
-    assert trace.decision is not None and trace.decision.action is action
-    assert not {"rewrite", "phrases"}.intersection(model.kinds)
-    told = foretold(pipeline, 3, action, searches=False)
-    unanswered = trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
-    assert told.least - unanswered <= trace.usage.calls <= told.most, "without evidence no answer is written"
-
-
-@pytest.mark.parametrize("policy", ["paper", "heuristic", "signals", "two-signal"])
-@pytest.mark.parametrize("action", Action)
-def test_without_a_model_no_path_of_a_policy_without_a_judge_costs_a_call(policy: str, action: Action) -> None:
-    chosen = changing(find_policy(policy), web_on_subject=False).with_thresholds(*THRESHOLDS[action])
-    evaluator = JUDGES[chosen.evaluator](FakeModel())
-    bench = Bench(chosen, finding=always_new())
-    pipeline = bench.under(parts={"evaluator": evaluator}, evaluator=evaluator.card)
-    trace = pipeline.run(QUESTION)
-    assert trace.decision is not None and trace.decision.action is action and trace.usage.calls == 0
-    assert foretold(pipeline, 3, action, writer=False) == Calls(0, 0)
-    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
-
-
-# --- a real model ---------------------------------------------------------------------------------------------------
-
-SAMPLE = Path(__file__).parents[2] / "data" / "sample"
-FILES = ("lost-property-rules.txt", "glossary.txt", "haustiere-an-bord.md")
-RESULT = WebResult("Lost property", "https://example.org/lost", "Lost property is kept for three months.")
-ON_THE_LONGEST_WAY = {"worst-chunk": (0.0, 1.0), "agentic": (0.0, 1.0)}
-"""Thresholds with which everything is AMBIGUOUS: then each kind of request is made."""
-
-
-class TerseModel(RealModel):
-    """Cuts every reply, whatever was asked for: it is what is done with a reply that counts here."""
-
-    def write(self, ask: Ask) -> AsyncGenerator[str | Finish, None]:
-        return super().write(replace(ask, max_tokens=self.max_tokens))
-
-
-@dataclass(frozen=True)
-class Place:
-    """A workbench with an index of real files, and the model server that it asks."""
-
-    workbench: Workbench
-    server: OllamaServer
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with (
-        OllamaServer(TerseModel(max_tokens=60)) as server,
-        SearXNGServer([RESULT]) as web,
-    ):
-        settings = Config(
-            home=tmp_path_factory.mktemp("home"),
-            chunk_tokens=60,  # the model reads about 100 tokens a second
-            chunk_overlap=10,
-            ollama_host=server.url,
-            calls_at_once=1,
-            cache="off",
-            web_providers="searxng",
-            searxng_url=web.url,
-        )
-        workbench = Workbench(settings)
-        workbench.store.ingest([(name, (SAMPLE / name).read_bytes()) for name in FILES])
-        yield Place(workbench, server)
-
-
-@pytest.mark.model
-@pytest.mark.embedding
-@pytest.mark.parametrize("policy", mostly("agentic", *(name for name in POLICIES if name != "agentic")))
-def test_every_policy_comes_to_an_end_with_a_real_model_and_a_real_index(place: Place, policy: str) -> None:
-    chosen = find_policy(policy).with_thresholds(*ON_THE_LONGEST_WAY.get(policy, (None, None)))
-    choice = Choice(chosen, chosen.evaluator, f"ollama/{MODEL}", WebMode.AUTO, top_k=3)
-    before = place.server.chat_calls
-    trace = place.workbench.engine(choice).run("How long is lost property kept?")
-    assert trace.failure is None and trace.decision is not None and trace.answer is not None
-    assert trace.answer.state in (AnswerState.COMPLETE, AnswerState.CANNOT_ANSWER)
-    assert trace.usage.calls == place.server.chat_calls - before > 0
-    assert trace.corrections
-    if not trace.decision.is_from_memory:
-        assert trace.passages and trace.strips
-    assert trace.grades or trace.decision.rule
-    for grade in trace.grades or ():
-        assert grade.cause and grade.raw is not None if grade.score is None else 0.0 <= grade.score <= 1.0
-        assert policy not in KINDS or grade.raw, "the reply of a judge is kept"
-    assert trace.web is None or (trace.web.outcome is WebOutcome.USED and trace.web.query)
-    routed = reroute(trace, trace.settings.policy)
-    assert (routed.decision, routed.missing, routed.answer) == (trace.decision, (), trace.answer)
-    assert Trace.from_json(trace.to_json()) == trace

@@ -1,7 +1,5 @@
 """What the actions of every description do: model calls, web searches, and what the model reads, worked out by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,34 +1,22 @@
 """A language model reads all chunks together (arXiv 2411.06037): what is asked, recorded, kept, and asked again."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-
 import pytest
 
-from crag_core.base.errors import ModelUnavailable
-from crag_core.base.prompts.messages import JUDGED_ROOM, shipped
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
-from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import Sufficiency
 from crag_core.base.types.steps import StepState
-from crag_core.decision.policy import Doubtful
-from crag_core.experiments.labelled.graded import Case, ScoredQuestion, scored_from
-from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board
 from crag_core.pipeline.run import WebMode
 from crag_core.report.comparison.page import described
 from crag_core.report.run.sections import verdict_of
 from crag_core.service.answers import answered
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.chunk_cards import chunk_cards
 from crag_core.view.run_view import view_run
 from crag_core.view.story.story import tell
-from crag_core.view.verdict_lines import flip_lines, headline, no_flip, own_name
+from crag_core.view.verdict_lines import flip_lines, headline, own_name
 from tests.builders import policy_file
-from tests.fakes import QUESTION, Bench, FakeModel, passage, step_names
+from tests.fakes import QUESTION, Bench, FakeModel, step_names
 from ui.policies.verdicts import judge_run
 
 POLICY = policy_file("sufficient-context")
@@ -55,15 +43,6 @@ def test_one_call_reads_all_chunks_and_the_record_keeps_what_was_said() -> None:
     assert trace.decision is not None and trace.decision.reason == "sufficiency 1.00 ≥ upper 0.83"
     assert "judge together" in step_names(trace) and trace.usage.calls == 2
     assert Trace.from_json(trace.to_json()) == trace
-
-
-def test_chunks_keep_grades_of_their_own_which_decide_nothing() -> None:
-    made, _ = bench(NOT_ENOUGH, best=0.99)
-    trace = made.pipeline.run(QUESTION)
-    assert trace.decision is not None and trace.decision.action is Action.AMBIGUOUS
-    cards = chunk_cards(view_run(trace))
-    assert [(one.name, one.value) for card in cards for one in card.scores] == [("score", 0.99)] * 3
-    assert {card.action for card in cards} == {None}, "no chunk stands for an action"
 
 
 @pytest.mark.parametrize(
@@ -94,26 +73,6 @@ def test_replies(reply: str, score: float | None) -> None:
         assert Missing.SUFFICIENCY not in reroute(trace, POLICY).missing, "it was asked"
 
 
-def test_a_server_that_is_away_breaks_the_run_and_the_same_run_goes_on() -> None:
-    replies: list[str | Exception] = [ModelUnavailable("Ollama is away."), ENOUGH]
-    made, model = bench(lambda _: replies.pop(0))
-    broken = made.pipeline.run(QUESTION)
-    assert broken.failure is not None and broken.failure.name == "judge together" and broken.decision is None
-    trace = made.pipeline.resume(made.pipeline.adopt(broken))
-    assert trace.id == broken.id and trace.failure is None
-    assert model.kinds == ["sufficient", "sufficient", "answer"] and made.counts["retrieve"] == 1
-
-
-def test_too_many_chunks_for_one_request_are_left_out_from_the_end_and_that_is_told() -> None:
-    long = tuple(passage(number, "word " * 1200) for number in range(1, 7))  # 6,000 bytes each
-    made, _ = bench(found=long)
-    trace = made.pipeline.run(QUESTION)
-    assert trace.sufficiency and judged(trace).shown == JUDGED_ROOM // 6000 == 3
-    assert any("3 of 6 chunks read together" in step.summary for step in trace.steps)
-    one, shown = shipped().sufficient(QUESTION, ["漢" * 40_000])
-    assert shown == 1 and len(one[1][1].encode()) < JUDGED_ROOM + 500
-
-
 def test_a_run_under_another_policy_lacks_the_judgement_and_supplies_it_when_asked() -> None:
     model = FakeModel(sufficient=ENOUGH)
     paper = Bench("paper", model=model, web=WebMode.OFF)
@@ -127,24 +86,6 @@ def test_a_run_under_another_policy_lacks_the_judgement_and_supplies_it_when_ask
     assert paper.counts == {"sufficient": 1, "answer": 1}
     back = reroute(done, trace.settings.policy)
     assert back.decision == trace.decision, "the facts of the first run are all there"
-
-
-def test_a_dropped_chunk_makes_it_another_context() -> None:
-    made, model = bench()
-    trace = made.pipeline.run(QUESTION)
-    dropped = replace(trace, edits=Edits(dropped=("p2",)))
-    routed = reroute(dropped, POLICY)
-    assert Missing.SUFFICIENCY in routed.missing and routed.decision.score is None
-    again = made.pipeline.resume(made.pipeline.adopt(dropped))
-    assert again.sufficiency and judged(again).passages == ("p1", "p3")
-    assert model.kinds.count("sufficient") == 2
-
-
-def test_another_model_has_to_be_asked_itself() -> None:
-    made, _ = bench()
-    trace = made.pipeline.run(QUESTION)
-    assert made.under(writer="another").adopt(trace).sufficiency == ()
-    assert made.pipeline.adopt(trace).sufficiency == trace.sufficiency
 
 
 def test_without_a_language_model_the_best_chunk_decides_and_that_is_said() -> None:
@@ -163,47 +104,3 @@ def test_without_a_language_model_the_best_chunk_decides_and_that_is_said() -> N
     captions = " ".join(step.caption for step in tell(view_run(trace)).steps)
     assert "A stand-in, since there was no language model: The best chunk" in captions
     assert [own_name(one.decision) for one in judge_run(trace, [POLICY, policy_file("paper")])] == ["stand-in", ""]
-
-
-@pytest.mark.parametrize(("best", "found"), [(0.5, "AMBIGUOUS · stand-in"), (0.9, "CORRECT · stand-in")])
-@pytest.mark.parametrize("name", ["sufficient-context", "self-route", "astute-rag"])
-def test_no_policy_says_what_a_model_found_where_there_was_none(name: str, best: float, found: str) -> None:
-    trace = Bench(policy_file(name), best=best, web=WebMode.OFF).pipeline.run(QUESTION)
-    assert trace.decision is not None and headline(trace.decision) == found
-    nothing = Bench(policy_file(name), found=(), web=WebMode.OFF).pipeline.run(QUESTION)
-    assert nothing.decision is not None and headline(nothing.decision) == "INCORRECT", "no model would have been asked"
-
-
-def test_what_nobody_judged_has_no_name_of_the_policy() -> None:
-    trace = Bench("paper", model=FakeModel(), web=WebMode.OFF).pipeline.run(QUESTION)
-    assert headline(reroute(trace, POLICY).decision) == "AMBIGUOUS · not judged"
-
-
-def test_how_far_the_judgement_is_from_flipping() -> None:
-    enough, not_enough = (bench(reply)[0].pipeline.run(QUESTION) for reply in (ENOUGH, NOT_ENOUGH))
-    assert flip_lines(view_run(enough)) == () and no_flip(view_run(enough)) == "No threshold changes this."
-    assert [line.split(" if ")[0] for line in flip_lines(view_run(not_enough))] == ["INCORRECT", "CORRECT"]
-
-
-def test_a_labelled_set_is_judged_together_once_and_its_board_decides_as_the_policy_does() -> None:
-    made, model = bench(NOT_ENOUGH)
-    trace = made.pipeline.grade(QUESTION)
-    assert model.kinds == ["sufficient"] and trace.answer is None
-    asked = LabelledQuestion(QUESTION, Expected.CORRECT)
-    case = Case(asked, scored_from(trace, asked))
-    board = Board(POLICY, [case], trace.settings.evaluator, writer=True)
-    assert ACTIONS[board.actions()[0]] is Action.AMBIGUOUS and not board.ungraded[0]
-    unjudged = replace(case, scored=replace(case.scored, signals=trace.signals))
-    lacking = Board(POLICY, [unjudged], trace.settings.evaluator, writer=True)
-    assert ACTIONS[lacking.actions()[0]] is Action.AMBIGUOUS and lacking.ungraded[0]
-    unaided = Board(POLICY, [unjudged], trace.settings.evaluator)
-    assert ACTIONS[unaided.actions()[0]] is Action.CORRECT, "the best chunk, 0.90"
-    assert isinstance(case.scored, ScoredQuestion)
-
-
-def test_what_is_doubtful_is_shown_where_that_is_asked_for() -> None:
-    made, model = bench(NOT_ENOUGH)
-    trace = made.pipeline.run(QUESTION)
-    assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
-    shown = POLICY.with_doubtful(Doubtful.SHOW)
-    assert Missing.ANSWER in reroute(trace, shown).missing and model.kinds == ["sufficient"]

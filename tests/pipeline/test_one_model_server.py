@@ -1,11 +1,5 @@
 """One model server of each kind, shared by all sessions; several in a setting are refused."""
 
-from __future__ import annotations
-
-import asyncio
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,23 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from starlette.types import ASGIApp
 
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
-from crag_core.app.workbench import Choice, Workbench
+from crag_core.app.workbench import Workbench
 from crag_core.base.errors import Stopped
-from crag_core.base.types.answers import AnswerState
-from crag_core.evaluators.policies import suit
 from tests.judge import judging
-from tests.matrix import mostly
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from tests.stand_ins.openai_server import OpenAIServer
 from tests.word_embedder import WordEmbedder
 
-QUESTION = "What does a yacht of nine metres pay for a night?"
 DOCUMENTS = [(f"dues-{n}.txt", f"In harbour {n} a yacht of nine metres pays {n} pounds a night.") for n in range(9)]
 
 
@@ -48,23 +36,6 @@ def server() -> Iterator[OllamaServer]:
 
 def workbench_on(home: Path, server: OllamaServer) -> Workbench:
     return Workbench(Config(home=home, cache="off", ollama_host=server.url))
-
-
-def test_server_killed_while_it_writes_leaves_what_it_wrote_and_goes_on_when_it_is_back(home: Path) -> None:
-    with OllamaServer(ScriptedModel(judging(answer="It pays nine pounds [1]. " * 40), delay_s=0.005)) as dying:
-        workbench = workbench_on(home, dying)
-        choice = Choice(suit(workbench.policies["paper"], "embedding"), "embedding", f"ollama/{MODEL}", top_k=9)
-        killer = threading.Thread(target=lambda: wait_until(lambda: dying.pieces_sent > 9, 10.0) and dying.stop())
-        killer.start()
-        pipeline = workbench.engine(choice)
-        trace = pipeline.run(QUESTION)
-        killer.join()
-        assert trace.failure is not None and "went away" in trace.failure.summary
-        assert trace.answer is not None and trace.answer.text.startswith("It pays")
-        dying.start()
-        resumed = pipeline.resume(trace)
-    assert resumed.failure is None
-    assert resumed.answer is not None and resumed.answer.state is AnswerState.COMPLETE
 
 
 def test_all_sessions_with_one_server_share_its_places(home: Path, server: OllamaServer) -> None:
@@ -88,66 +59,3 @@ def test_all_sessions_with_one_server_share_its_places(home: Path, server: Ollam
         thread.join()
     assert server.chat_calls == 2, "the others were never sent"
     assert not any(map(workbench.servers.is_busy, flags))
-
-
-def test_what_is_offered_is_what_both_servers_have(home: Path, server: OllamaServer) -> None:
-    server.models = ["a:1b", "b:1b"]
-    with OpenAIServer(ScriptedModel([]), models=["d"]) as far:
-        found = Workbench(Config(home=home, ollama_host=server.url, openai_url=far.api_base)).servers.look()
-        away = Workbench(Config(home=home, ollama_host="127.0.0.1:9", openai_url=far.api_base)).servers.look()
-    assert found.choices == ("ollama/a:1b", "ollama/b:1b", "extractive", "openai/d")
-    assert away.choices == ("extractive", "openai/d") and away.ollama.hint == "Start it with: ollama serve"
-
-
-def test_both_servers_are_asked_at_the_same_time(home: Path) -> None:
-    """Each answers only when both have been asked."""
-    meeting = threading.Barrier(2)
-
-    class Ollama(OllamaServer):
-        async def _list(self, body: None) -> ASGIApp:
-            await asyncio.to_thread(meeting.wait, 10.0)
-            return await super()._list(body)
-
-    class OpenAI(OpenAIServer):
-        async def _list(self, body: None) -> ASGIApp:
-            await asyncio.to_thread(meeting.wait, 10.0)
-            return await super()._list(body)
-
-    with Ollama(ScriptedModel([]), models=["a"]) as near, OpenAI(ScriptedModel([]), models=["d"]) as far:
-        found = Workbench(Config(home=home, ollama_host=near.url, openai_url=far.api_base)).servers.look()
-    assert found.choices == ("ollama/a:latest", "extractive", "openai/d")
-
-
-LOOKING = """
-from crag_core.app.workbench import Workbench
-bench = Workbench()
-assert bench.servers.model("ollama/llama3.2") is not None
-print(bench.servers.look().ollama.message)
-"""
-START = "from crag_core.app.workbench import Workbench; Workbench()"
-
-
-def python(code: str, home: Path, host: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"OLLAMA_HOST": host, "CRAG_HOME": str(home)}
-    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-
-
-@pytest.mark.parametrize("host", mostly("http://me:s3cret@127.0.0.1:9", "127.0.0.1:9", "http://[::1]:9"))
-def test_an_address_that_is_taken_does_not_disturb_the_client_that_reads_it_too(tmp_path: Path, host: str) -> None:
-    """The package of Ollama makes a client of that variable when it is imported."""
-    done = python(LOOKING, tmp_path, host)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Ollama does not answer at http://") and "s3cret" not in done.stdout
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1:9,127.0.0.1:10", "http://127.0.0.1:9 http://me:s3cret@127.0.0.1:10"])
-def test_a_list_is_refused_at_the_start(tmp_path: Path, host: str) -> None:
-    """That client could not be made of it."""
-    done = python(START, tmp_path, host)
-    assert done.returncode != 0 and "s3cret" not in done.stderr
-    assert "OLLAMA_HOST: expected one address, found 2." in done.stderr and "docs/scaling.md" in done.stderr
-
-
-def test_so_many_questions_of_a_set_are_graded_at_a_time_as_calls_are_allowed(home: Path) -> None:
-    assert Workbench(Config(home=home, calls_at_once=1)).scoring_workers == 2
-    assert Workbench(Config(home=home, calls_at_once=4)).scoring_workers == 4

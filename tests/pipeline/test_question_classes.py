@@ -1,15 +1,9 @@
 """Adaptive-RAG (arXiv 2403.14403): the question is sorted first, and what each class costs, shows and records."""
 
-from __future__ import annotations
-
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from crag_core.base.errors import ModelUnavailable
-from crag_core.base.types.answers import AnswerState
-from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import StepState
 from crag_core.llamaindex.synthesizer import metadata_of, shown
 from crag_core.pipeline.call_budget import budget
@@ -26,7 +20,7 @@ from crag_core.view.run_view import view_run
 from crag_core.view.story.story import tell
 from crag_core.view.verdict_lines import chip, flip_lines, no_flip
 from tests.builders import policy_file
-from tests.fakes import ANSWER, KEYWORDS, MEMORY, QUESTION, Bench, FakeModel, passage, passages, step_names
+from tests.fakes import KEYWORDS, MEMORY, QUESTION, Bench, FakeModel, passage
 
 POLICY = policy_file("adaptive-rag")
 
@@ -61,21 +55,6 @@ def test_no_retrieval_reads_nothing_and_every_place_says_so() -> None:
     assert Trace.from_json(trace.to_json()) == trace
 
 
-def test_what_the_model_does_not_know_is_no_answer() -> None:
-    made, _ = bench("A", replies={"alone": "CANNOT ANSWER"})
-    trace = made.pipeline.run(QUESTION)
-    assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
-    assert trace.answer.message == "fake-model does not know, and no document was read."
-
-
-def test_one_retrieval_is_not_graded() -> None:
-    made, _ = bench("B", best=0.1)
-    trace = made.pipeline.run(QUESTION)
-    assert made.counts == {"classify": 1, "retrieve": 1, "strips": 6, "answer": 1}
-    assert trace.decision is not None and trace.decision.rule == "one_retrieval"
-    assert trace.answer is not None and trace.answer.text == ANSWER and not summarize(trace).from_memory
-
-
 @pytest.mark.parametrize(
     ("scores", "rounds", "action"),
     [((0.9,), 0, "CORRECT"), ((0.5, 0.9), 1, "CORRECT"), ((0.5, 0.5, 0.5), 2, "AMBIGUOUS")],
@@ -102,33 +81,6 @@ def test_several_rounds_go_on_until_a_chunk_answers(scores: tuple[float, ...], r
     assert told.least <= trace.usage.calls <= told.most
 
 
-@pytest.mark.parametrize("letter", ["A", "B", "C"])
-def test_calls_stay_in_their_budget(letter: str) -> None:
-    made, _ = bench(letter, best=0.9)
-    trace = made.pipeline.run(QUESTION)
-    told = budget(POLICY, made.judge, 3, writer=True, searches=False)
-    assert told[Action.CORRECT].least <= trace.usage.calls <= told[Action.CORRECT].most
-
-
-def test_a_reply_that_cannot_be_read_sorts_nothing() -> None:
-    made, model = bench(replies={"classify": "D, I think."})
-    trace = made.pipeline.run(QUESTION)
-    assert model.kinds.count("classify") == 2 and trace.question_class is not None
-    assert trace.question_class.label == "" and trace.question_class.cause.endswith("(asked twice)")
-    assert trace.decision is not None and trace.decision.reason == "question not classified"
-    assert trace.decision.action is Action.AMBIGUOUS and reroute(trace, POLICY).is_doubtful
-    assert Missing.QUESTION_CLASS not in reroute(trace, POLICY).missing, "it was asked"
-
-
-def test_a_server_that_is_away_breaks_the_run_before_anything_is_retrieved() -> None:
-    replies: list[Any] = [ModelUnavailable("away"), '{"verdict": "A"}']
-    made, _ = bench(replies={"classify": lambda _: replies.pop(0)})
-    broken = made.pipeline.run(QUESTION)
-    assert broken.failure is not None and broken.failure.name == "classify" and broken.passages is None
-    trace = made.pipeline.resume(made.pipeline.adopt(broken))
-    assert trace.id == broken.id and trace.answer is not None and trace.answer.text == MEMORY
-
-
 def test_a_run_of_another_policy_was_not_sorted_and_is_when_asked() -> None:
     model = FakeModel(classify='{"verdict": "A"}')
     paper = Bench("paper", model=model, web=WebMode.OFF)
@@ -145,29 +97,6 @@ def test_a_run_of_another_policy_was_not_sorted_and_is_when_asked() -> None:
     assert reroute(done, trace.settings.policy).decision == trace.decision
 
 
-def test_what_was_not_retrieved_is_missing_under_another_policy_and_retrieved_when_asked() -> None:
-    made, _ = bench("A", best=0.9)
-    trace = made.pipeline.run(QUESTION)
-    paper = policy_file("paper")
-    routed = reroute(trace, paper)
-    assert Missing.CHUNKS in routed.missing and routed.answer is None
-    under = made.under(policy=paper)
-    done = under.resume(under.adopt(trace))
-    assert done.passages == passages(3) and done.decision is not None and done.decision.verdict is Action.CORRECT
-    assert Missing.CHUNKS not in reroute(done, paper).missing
-
-
-def test_an_answer_from_memory_is_never_taken_for_one_from_documents() -> None:
-    """CORRECT, and no sentence is kept: the same action and the same excerpts, none, as without any document."""
-    model = FakeModel(classify='{"verdict": "A"}')
-    paper = Bench("paper", model=model, web=WebMode.OFF)
-    under = paper.under(policy=POLICY)
-    done = under.resume(under.adopt(paper.pipeline.run(QUESTION)))
-    assert done.answer is not None and done.answer.text == MEMORY
-    routed = reroute(done, paper.pipeline.settings.policy.with_thresholds(cutoff=0.95))
-    assert (routed.decision.action, routed.knowledge.excerpts, routed.answer) == (Action.CORRECT, (), None)
-
-
 def test_without_a_language_model_a_rule_sorts_and_that_is_said() -> None:
     made = Bench(POLICY, best=0.9, web=WebMode.OFF)
     trace = made.pipeline.run(QUESTION)
@@ -178,24 +107,3 @@ def test_without_a_language_model_a_rule_sorts_and_that_is_said() -> None:
     assert trace.steps[0].summary == "B, by a rule: no language model to ask"
     several = made.pipeline.run("When does it leave, and what does it cost?")
     assert several.decision is not None and several.decision.rule is None
-
-
-def test_pinned_files_are_always_read() -> None:
-    file = replace(passage(7, "The whole file."), id="file-d7", found_by=("read_file",))
-    made, model = bench("A", files=(file,))
-    trace = made.pipeline.run(QUESTION)
-    assert "classify" not in model.kinds and trace.passages == (file,)
-    assert trace.decision is not None and trace.decision.rule == "one_retrieval"
-
-
-def test_a_labelled_set_is_retrieved_and_graded_whatever_the_class() -> None:
-    made, model = bench("A")
-    trace = made.pipeline.grade(QUESTION)
-    assert model.kinds == [] and len(trace.grades or ()) == 3 and step_names(trace)[0] == "retrieve"
-
-
-def test_chunks_that_were_given_are_decided_by_their_scores() -> None:
-    made, _ = bench("A", best=0.9)
-    trace = made.pipeline.begin(QUESTION, passages(2))
-    done = made.pipeline.resume(trace)
-    assert done.decision is not None and done.decision.rule is None and done.decision.action is Action.CORRECT

@@ -1,29 +1,21 @@
 """Every model call of a run stands in its record: exactly what was sent, what came back, and for which step."""
 
-from __future__ import annotations
-
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
-from threading import Event
 
 import pytest
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Messages
-from crag_core.base.types.steps import ModelCall, StepName, Usage
-from crag_core.evaluators.cached import CachedEvaluator
+from crag_core.base.types.steps import ModelCall, Usage
 from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
-from crag_core.pipeline.model_calls import MOST_CHARACTERS, NotedModel, noted, with_calls
+from crag_core.pipeline.model_calls import MOST_CHARACTERS, NotedModel, with_calls
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Run
-from crag_core.storage.cache import open_cache
-from crag_core.trace.trace import Trace
-from tests.fakes import ANSWER, QUESTION, WEB_QUERY, Bench, Diary, FakeModel, passages, set_when
+from tests.fakes import ANSWER, QUESTION, WEB_QUERY, Bench, FakeModel, passages, set_when
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 
@@ -59,64 +51,7 @@ def test_the_messages_of_every_call_stand_in_the_record_exactly_as_they_were_sen
     assert all("ferry" in call.messages[1][1] for call in trace.calls if call.step == "rewrite")
 
 
-def test_what_the_calls_of_a_step_cost_is_what_the_step_cost() -> None:
-    trace = asking(model())[1].run(QUESTION)
-    for step in trace.steps:
-        assert sum((call.usage for call in trace.calls if call.step == step.name), Usage()) == step.usage, step.name
-    assert sum((call.usage for call in trace.calls), Usage()) == trace.usage
-
-
-def test_the_record_with_its_calls_survives_json_and_one_without_any_is_read() -> None:
-    trace = asking(model())[1].run(QUESTION)
-    assert Trace.from_json(trace.to_json()) == trace
-    before = trace.to_dict()
-    del before["calls"]
-    assert Trace.from_dict(before) == replace(trace, calls=())
-
-
-def test_a_listener_sees_the_calls_of_a_step_once_it_has_finished() -> None:
-    diary = Diary()
-    asking(model())[1].run(QUESTION, Run(diary))
-    seen = {
-        step.name: {call.step for call in trace.calls} for step, trace in zip(diary.done, diary.traces, strict=True)
-    }
-    assert seen["grade"] == {"grade"} and "answer" in seen["answer"] and "check answer" not in seen["answer"]
-
-
-def test_an_answer_that_is_streamed_has_its_call_too() -> None:
-    _, pipeline = asking(model())
-    *pieces, done = pipeline.stream_answer(pipeline.correct(pipeline.begin(QUESTION)))
-    assert isinstance(done, Trace) and [call.step for call in done.calls][-2:] == ["answer", "check answer"]
-    assert done.calls[-2].reply == "".join(map(str, pieces))
-
-
-def test_grades_from_the_cache_make_no_call(tmp_path: Path) -> None:
-    asked = model()
-    cache = open_cache("disk", tmp_path, 60)
-    assert cache is not None
-    _, pipeline = asking(asked, evaluator=CachedEvaluator(LLMEvaluator(NotedModel(asked)), cache, "llm"))
-    first, second = (Counter(call.step for call in pipeline.run(QUESTION).calls) for _ in range(2))
-    assert (first["grade"], second["grade"]) == (2, 0)
-    assert first - Counter(grade=2) == second
-
-
-def test_a_second_opinion_is_recorded_as_one() -> None:
-    bench = Bench(model=(noting := NotedModel(asked := model())))
-    trace = bench.pipeline.run(QUESTION)
-    second = bench.under(parts={"evaluator": LLMEvaluator(noting)}, evaluator=LLMEvaluator.card).second_opinion(trace)
-    assert second.calls[: len(trace.calls)] == trace.calls
-    assert {call.step for call in second.calls[len(trace.calls) :]} == {"second opinion"}
-    assert Counter(call.messages for call in second.calls) == exactly(asked)
-
-
 # --- what does not go well ------------------------------------------------------------------------------------------
-
-
-def test_a_call_without_a_reply_says_why() -> None:
-    trace = asking(model(rewrite=AWAY))[1].run(QUESTION)
-    (call,) = (call for call in trace.calls if call.step == "rewrite")
-    assert (call.reply, call.error, call.usage) == ("", AWAY.message, Usage(calls=1))
-    assert trace.failure is None
 
 
 def test_one_of_several_calls_that_fails_is_told_from_the_others() -> None:
@@ -153,60 +88,7 @@ def test_the_calls_of_a_run_are_those_that_its_server_got(fault: str) -> None:
         assert all(call.error for call in trace.calls)
 
 
-def test_a_reply_that_is_asked_for_again_is_two_calls_the_second_with_the_complaint() -> None:
-    replies = iter(("Yes.", JUDGED))
-    asked = FakeModel(judge=lambda messages: next(replies))
-    noting = NotedModel(asked)
-    bench = Bench("worst-chunk", model=noting, judge=LLMEvaluator.card, found=passages(1))
-    trace = bench.under(parts={"evaluator": LLMEvaluator(noting)}).run(QUESTION)
-    first, second = (call for call in trace.calls if call.step == "grade")
-    assert (first.reply, second.reply) == ("Yes.", JUDGED)
-    assert second.messages[: len(first.messages)] == first.messages and second.messages[-2] == ("assistant", "Yes.")
-
-
-def test_what_was_said_before_an_answer_was_stopped_stands_in_the_record() -> None:
-    class Talking(Diary):
-        def wrote(self, piece: str) -> None:
-            stop.set()
-
-    stop = Event()
-    bench = Bench(model=NotedModel(model()))
-    trace = bench.pipeline.run(QUESTION, Run(Talking(), stop))
-    (call,) = (call for call in trace.calls if call.step == "answer")
-    assert call.error == "Stopped by you." and ANSWER.startswith(call.reply.strip()) and call.reply.strip()
-    done = bench.pipeline.resume(trace)
-    assert [call.step for call in done.calls].count("answer") == 2, "both were made"
-
-
-def test_outside_of_a_step_nothing_is_noted() -> None:
-    asked = NotedModel(model())
-    with noted(StepName.ANSWER) as calls:
-        pass
-    asked.complete(LLMEvaluator(asked)._inquiry.chat("Why?", ["Text"]), Event())
-    assert calls == []
-
-
 # --- apart ------------------------------------------------------------------------------------------------------------
-
-
-def test_runs_at_the_same_time_record_their_own_calls() -> None:
-    _, pipeline = asking(model())
-    questions = [f"{QUESTION} {number}" for number in range(8)]
-    with ThreadPoolExecutor(8) as threads:
-        for question, trace in zip(questions, threads.map(pipeline.run, questions), strict=True):
-            asked = [call for call in trace.calls if call.step != "check answer"]
-            assert len(trace.calls) == 7 and all(question in call.messages[-1][1] for call in asked)
-
-
-def test_a_run_that_takes_over_facts_takes_the_calls_that_made_them() -> None:
-    _, pipeline = asking(model())
-    trace = pipeline.run(QUESTION)
-    adopted = pipeline.adopt(trace)
-    assert Counter(call.step for call in adopted.calls) == {"grade": 2, "extract": 2, "rewrite": 1}
-    again = pipeline.resume(adopted)
-    assert Counter(call.step for call in again.calls) == Counter(call.step for call in trace.calls)
-    other = Bench("worst-chunk", found=passages(2)).pipeline.adopt(trace)
-    assert other.opinions and [call.step for call in other.calls].count("grade") == 2, "their grades are an opinion now"
 
 
 def test_a_record_has_room_for_so_much_and_keeps_the_cost_of_the_rest() -> None:
@@ -217,10 +99,3 @@ def test_a_record_has_room_for_so_much_and_keeps_the_cost_of_the_rest() -> None:
     assert all(one.usage == call.usage and one.step == "grade" for one in full.calls)
     assert [one.reply for one in full.calls] == ["y" * 10, "", "", "y" * 10]
     assert with_calls(trace, []) is trace
-
-
-@pytest.mark.parametrize("text", ["\ufffd \x00 \u202e", "", "</evidence>"])
-def test_a_reply_of_any_kind_can_be_recorded(text: str) -> None:
-    trace = Bench(model=NotedModel(model(phrases=text)), best=0.5).pipeline.run(QUESTION)
-    assert [call.reply for call in trace.calls if call.step == "rewrite"] == [text]
-    assert Trace.from_json(trace.to_json()) == trace

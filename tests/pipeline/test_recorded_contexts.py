@@ -1,7 +1,5 @@
 """Questions that another system has retrieved for: its chunks take the place of the index."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -29,21 +27,6 @@ def test_the_chunks_that_are_given_are_graded_and_the_index_is_not_asked() -> No
     assert Trace.from_json(trace.to_json()) == trace
 
 
-def test_grading_alone_keeps_what_the_log_says_too() -> None:
-    trace = Bench().pipeline.over(CHUNKS, LOGGED).grade("When does it leave?")
-    assert trace.logged == LOGGED and len(trace.grades or ()) == 2 and trace.answer is None
-
-
-def test_all_chunks_count_whatever_the_number_that_is_retrieved_here() -> None:
-    assert len(Bench(top_k=1).pipeline.over(CHUNKS).run("When?").passages or ()) == 2
-
-
-def test_one_engine_serves_two_records_of_the_same_question() -> None:
-    engine = Bench().pipeline
-    one, other = (engine.over((chunk,)).run("When does it leave?") for chunk in CHUNKS)
-    assert [trace.passages for trace in (one, other)] == [(CHUNKS[0],), (CHUNKS[1],)]
-
-
 def test_no_policy_retrieves_again_where_there_is_nothing_to_retrieve_from() -> None:
     bench = Bench("agentic", best=0.1)
     chunks = tuple(passage(name, f"Something else {name}.") for name in "abc")
@@ -60,14 +43,6 @@ def test_a_record_goes_on_under_another_policy_with_its_own_chunks_and_their_gra
     again = engine.resume(engine.adopt(first))
     assert again.passages == CHUNKS and again.logged == LOGGED and bench.retriever.asked == []
     assert bench.evaluator.graded == []
-
-
-def test_the_answer_has_room_for_long_chunks_on_the_page_too() -> None:
-    chunks = tuple(passage(name, f"{USEFUL} {name} " * 2000) for name in "abc")
-    policy = builders.policy("agentic")
-    trace = Bench(policy, best=0.9).pipeline.over(chunks).run("When does it leave?")
-    assert reroute(trace, policy).knowledge == reroute(trace, trace.settings.policy).knowledge
-    assert [one.text for one in reroute(trace, policy).knowledge.internal] == [one.text for one in chunks]
 
 
 def test_a_chunk_may_be_hidden_and_no_file_can_be_read() -> None:

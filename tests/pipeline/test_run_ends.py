@@ -1,22 +1,16 @@
 """Whoever listens hears of the beginning and of the end of every go at a run, once, whatever becomes of it."""
 
-from __future__ import annotations
-
-import threading
 from collections.abc import Callable
 
 import pytest
 
-from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types.steps import Step
 from crag_core.pipeline.pipeline import Pipeline
-from crag_core.pipeline.run import RUN_ID, Attempt, Listener, Run, WebMode
+from crag_core.pipeline.run import RUN_ID, Attempt, Listener, WebMode
 from crag_core.pipeline.web_stages import approve
 from crag_core.trace.summary import Ending
 from crag_core.trace.trace import Trace
-from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, card, passages
-
-AWAY = ModelUnavailable("Ollama went away.", hint="Start it.")
+from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, passages
 
 
 class Ends(Listener):
@@ -62,19 +56,6 @@ def test_every_way_to_go_is_told_at_its_beginning_and_once_at_its_end(way: Calla
     assert RUN_ID.get() == "", "it is over"
 
 
-def test_the_listener_of_the_run_hears_it_too() -> None:
-    Bench(best=0.9).pipeline.run(QUESTION, Run(ends := Ends()))
-    assert [go.ending for go in ends.goes] == [Ending.DONE]
-
-
-def test_a_streamed_answer_is_a_go_of_its_own() -> None:
-    bench = bench_with(ends := Ends())
-    *_, done = bench.pipeline.stream_answer(bench.pipeline.correct(bench.pipeline.begin(QUESTION)))
-    first, second = ends.goes
-    assert (first.is_first, second.is_first) == (True, False)
-    assert second.trace == done and second.ending is Ending.DONE
-
-
 def test_an_answer_that_nobody_takes_to_its_end_was_stopped() -> None:
     bench = bench_with(ends := Ends())
     pieces = bench.pipeline.stream_answer(bench.pipeline.correct(bench.pipeline.begin(QUESTION)))
@@ -82,30 +63,6 @@ def test_an_answer_that_nobody_takes_to_its_end_was_stopped() -> None:
     assert RUN_ID.get() == "", "who takes the pieces is not in the run"
     pieces.close()  # type: ignore[attr-defined]
     assert [go.ending for go in ends.goes] == [Ending.DONE, Ending.STOPPED]
-
-
-def test_a_second_opinion_is_a_go_that_takes_up_a_record() -> None:
-    bench = bench_with(ends := Ends())
-    taken = bench.pipeline.run(QUESTION)
-    other = bench.under(evaluator=card("other"))
-    given = other.second_opinion(taken)
-    assert given.opinions
-    assert [(go.is_first, go.since == taken) for go in ends.goes] == [(True, False), (False, True)]
-
-
-def test_a_failed_run_and_the_go_that_mends_it() -> None:
-    bench = bench_with(ends := Ends(), model=FakeModel(answer=AWAY))
-    broken = bench.pipeline.run(QUESTION)
-    bench.model.replies["answer"] = "At nine [1]."  # type: ignore[union-attr]
-    bench.pipeline.resume(broken)
-    assert [(go.ending, go.is_first) for go in ends.goes] == [(Ending.FAILED, True), (Ending.DONE, False)]
-
-
-def test_a_stopped_run_is_told() -> None:
-    cancel = threading.Event()
-    cancel.set()
-    bench_with(ends := Ends()).pipeline.run(QUESTION, Run(cancel=cancel))
-    assert [go.ending for go in ends.goes] == [Ending.STOPPED]
 
 
 def test_a_waiting_run_and_the_go_after_the_users_word() -> None:
@@ -126,21 +83,3 @@ def test_a_bug_is_told_with_what_was_recorded_before_it_and_goes_on_its_way() ->
     assert (go.ending, go.bug) == (Ending.FAILED, "ZeroDivisionError")
     assert [step.name for step in go.trace.steps] == ["retrieve"]
     assert RUN_ID.get() == ""
-
-
-def test_ctrl_c_is_a_stop() -> None:
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    bench = bench_with(ends := Ends())
-    bench.evaluator.before = interrupt
-    with pytest.raises(KeyboardInterrupt):
-        bench.pipeline.run(QUESTION)
-    assert [(go.ending, go.bug) for go in ends.goes] == [(Ending.STOPPED, "")]
-
-
-def test_both_lanes_are_in_the_run() -> None:
-    bench = bench_with(ends := Ends(), best=0.5)
-    done = bench.pipeline.run(QUESTION)
-    assert {"search", "score strips"} <= {step.name for step in done.steps}
-    assert set(ends.heard_in) == {done.id}

@@ -1,18 +1,14 @@
 """Worst-chunk, AMBIGUOUS: a model picks sentences, and only what stands in the passage word for word is taken."""
 
-from __future__ import annotations
-
 import json
 
 from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import Messages
-from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import StepState, Usage
-from crag_core.decision.refine import REPEATED
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
-from tests.fakes import ANSWER, QUESTION, USEFUL, USELESS, Bench, FakeModel, passage
+from tests.fakes import QUESTION, USEFUL, USELESS, Bench, FakeModel, passage
 
 INVENTED = "The ferry to Vennick leaves every hour."
 TEXTS = (
@@ -57,13 +53,6 @@ def test_verbatim_sentences_are_kept_even_if_their_score_is_low() -> None:
     assert bench.counts["extract"] == 3
 
 
-def test_line_breaks_may_differ_in_what_is_word_for_word() -> None:
-    _, _, routed = run(
-        sentences(), sentences("The crossing takes forty minutes in calm weather."), sentences("Cats  do\ntoo.")
-    )
-    assert [excerpt.strip_ids for excerpt in routed.knowledge.internal] == [("p2#1",), ("p3#1",)]
-
-
 def test_invented_sentences_are_refused_and_told() -> None:
     _, trace, routed = run(sentences(USEFUL, INVENTED), sentences("Tickets are sold in town."), sentences())
     assert trace.extractions is not None
@@ -72,18 +61,6 @@ def test_invented_sentences_are_refused_and_told() -> None:
     assert step.summary == "1 strips extracted word for word; 2 sentences refused, they do not stand in the chunk"
     assert step.usage == Usage(3, 60, 15)
     assert [excerpt.text for excerpt in routed.knowledge.internal] == [USEFUL]
-
-
-def test_invented_sentence_never_reaches_the_answer() -> None:
-    bench, _, _ = run(sentences(INVENTED), sentences(INVENTED), sentences(INVENTED))
-    assert isinstance(bench.model, FakeModel)
-    kind, messages = bench.model.asked[-1]
-    assert kind == "answer" and INVENTED not in messages[1][1]
-
-
-def test_sentence_of_another_passage_is_refused() -> None:
-    _, trace, _ = run(sentences("Dogs travel free of charge."), sentences(), sentences())
-    assert trace.extractions is not None and trace.extractions[0].refused == ("Dogs travel free of charge.",)
 
 
 def test_unreadable_reply_is_kept_raw_and_told_at_every_strip() -> None:
@@ -97,32 +74,7 @@ def test_unreadable_reply_is_kept_raw_and_told_at_every_strip() -> None:
     assert trace.failure is None
 
 
-def test_without_a_model_strips_are_kept_by_score_and_that_is_said() -> None:
-    bench = Bench("worst-chunk", best=0.5, found=FOUND)
-    trace = bench.pipeline.run(QUESTION)
-    step = next(step for step in trace.steps if step.name == "extract")
-    assert (step.state, trace.extractions) == (StepState.SKIPPED, None)
-    assert "no language model" in step.summary
-    routed = reroute(trace, trace.settings.policy)
-    assert "No LLM extracted sentences; they are kept by score instead." in routed.knowledge.notes
-    assert struck(routed) == {"p1#1": "score 0.10 ≤ cut-off 0.25", "web-2#0": REPEATED}
-    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
-
-
 AWAY = ModelUnavailable("Ollama went away.", hint="Start it.")
-
-
-def test_model_that_goes_away_during_extraction_breaks_off_and_resumes() -> None:
-    bench = Bench("worst-chunk", best=0.5, found=FOUND, model=(model := FakeModel(extract=AWAY)))
-    broken = bench.pipeline.run(QUESTION)
-    assert broken.failure is not None and broken.extractions is None
-    assert (broken.failure.name, broken.failure.hint) == ("extract", "Start it.")
-    assert broken.failure.usage.calls == 3, "asked in vain is asked"
-    model.replies["extract"] = sentences()
-    done = bench.pipeline.resume(broken)
-    assert done.failure is None and done.answer is not None and done.answer.text == ANSWER
-    assert bench.counts["grade"] == 3 + 2, "the chunks were graded once"
-    assert bench.counts["search"] == bench.counts["rewrite"] == 1, "the web was searched beside the extraction"
 
 
 def away_at_the_second(messages: Messages) -> str | Exception:
@@ -144,20 +96,3 @@ def test_replies_that_came_before_the_outage_are_kept_and_only_the_missing_are_a
     assert done.extractions is not None and {one.passage_id for one in done.extractions} == {"p1", "p2", "p3"}
     step = next(step for step in done.steps if step.name == "extract")
     assert (step.state, step.usage) == (StepState.DONE, Usage(4, 60, 15)), "the cost of both attempts"
-
-
-def test_adopting_what_the_outage_left_asks_only_for_the_missing_too() -> None:
-    bench = Bench("worst-chunk", best=0.5, found=FOUND, model=(model := FakeModel(extract=away_at_the_second)))
-    broken = bench.pipeline.run(QUESTION)
-    model.replies["extract"] = sentences(USEFUL)
-    bench.forget_counts()
-    done = bench.pipeline.resume(bench.pipeline.adopt(broken))
-    assert done.failure is None and done.answer is not None
-    assert bench.counts == {"extract": 1, "grade": 2, "strips": 2, "answer": 1}, "the web results were not graded yet"
-
-
-def test_only_ambiguous_extracts() -> None:
-    for best in (0.9, 0.1):
-        bench = Bench("worst-chunk", best=best, found=FOUND, model=FakeModel())
-        assert bench.pipeline.run(QUESTION).extractions is None
-        assert bench.counts["extract"] == 0

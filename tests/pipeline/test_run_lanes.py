@@ -1,26 +1,21 @@
 """Passages are refined while the web is searched; what breaks in one of the two lanes costs the other nothing."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 
 import pytest
 
-from crag_core.base.errors import CragError, EmbeddingUnavailable, ModelUnavailable, StoreUnavailable
-from crag_core.base.types.answers import AnswerState
+from crag_core.base.errors import CragError, EmbeddingUnavailable
 from crag_core.base.types.steps import StepState
 from crag_core.base.types.web import WebOutcome
 from crag_core.pipeline.pipeline import raise_failure
 from crag_core.pipeline.run import Run, WebMode
-from crag_core.pipeline.web_stages import approve, is_waiting, refuse
+from crag_core.pipeline.web_stages import approve, is_waiting
 from crag_core.trace.trace import Trace
-from tests.fakes import ANSWER, QUESTION, WEB_QUERY, Bench, Diary, FakeModel, lanes, set_when, step_names
+from tests.fakes import ANSWER, QUESTION, WEB_QUERY, Bench, Diary, FakeModel
 from tests.stand_ins.local_server import wait_until
 
 AWAY = EmbeddingUnavailable("The embedding model cannot be loaded.", hint="Install it.")
-BROKEN = StoreUnavailable("The results cannot be kept.", hint="Free some space.")
-GONE = ModelUnavailable("Ollama went away.", hint="Start it.")
 
 
 def both(**options: object) -> Bench:
@@ -49,10 +44,6 @@ def after(diary: Diary, name: str) -> Callable[..., None]:
     return wait
 
 
-def assert_set(flag: threading.Event) -> None:
-    assert flag.wait(5.0)
-
-
 def states(trace: Trace) -> dict[str, StepState]:
     return {step.name: step.state for step in trace.steps}
 
@@ -73,41 +64,6 @@ def test_strips_are_scored_while_the_web_is_searched(policy: str) -> None:
     trace = bench.pipeline.correct(bench.pipeline.begin(QUESTION), Run(Diary(search=waits.clear)))
     assert trace.failure is None and not meeting.broken
     assert trace.strips and trace.web is not None and trace.web.outcome is WebOutcome.USED
-
-
-def test_each_lane_keeps_its_order_and_both_lie_between_route_and_grade_web() -> None:
-    trace = both().pipeline.run(QUESTION)
-    assert lanes(trace) == (
-        ["retrieve", "grade", "route", "score strips", "extract", "grade web", "assemble", "answer"],
-        ["rewrite", "search"],
-    )
-    names = step_names(trace)
-    assert names.index("route") < names.index("rewrite") < names.index("search") < names.index("grade web")
-
-
-@pytest.mark.parametrize("last", ["search", "extract"])
-def test_whichever_lane_ends_last_the_record_is_whole_and_every_listener_sees_it_grow(last: str) -> None:
-    bench, diary = both(), Diary()
-    if last == "search":
-        bench.searcher.before = after(diary, "extract")
-    else:
-        bench.strip_evaluator.before = after(diary, "search")
-    trace = bench.pipeline.run(QUESTION, Run(diary))
-    assert [name for name in step_names(trace) if name in ("extract", "search")][-1] == last
-    assert trace.failure is None and trace.extractions and trace.strips and trace.web is not None
-    assert [seen.steps for seen in diary.traces] == [trace.steps[:count] for count in range(1, len(trace.steps) + 1)]
-    assert bench.counts == {
-        **{"retrieve": 1, "grade": 3 + 2, "strips": 6 + 2, "extract": 3},
-        **{"rewrite": 1, "search": 1, "answer": 1},
-    }
-
-
-@pytest.mark.parametrize("best", [0.9, 0.5])
-def test_a_lane_with_nothing_to_do_leaves_no_step(best: float) -> None:
-    bench = Bench("rank-weighted", best=best, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    assert lanes(trace)[1] == [] and trace.web is None
-    assert bench.counts["rewrite"] == bench.counts["search"] == 0
 
 
 # --- one lane breaks ------------------------------------------------------------------------------------------------
@@ -131,110 +87,6 @@ def test_refining_that_fails_does_not_cost_the_search(web_is_first: bool) -> Non
     assert done.failure is None and done.answer is not None and done.answer.text == ANSWER
 
 
-@pytest.mark.parametrize("web_is_last", [True, False])
-def test_search_that_fails_does_not_cost_what_was_refined(web_is_last: bool) -> None:
-    bench, diary = both(), Diary()
-    wait = after(diary, "extract") if web_is_last else lambda: None
-    bench.searcher.before = raising(BROKEN, wait)
-    broken = bench.pipeline.run(QUESTION, Run(diary))
-    assert broken.failure is not None and (broken.failure.name, broken.failure.error) == ("search", "StoreUnavailable")
-    assert broken.strips is not None and broken.extractions is not None and len(broken.extractions) == 3
-    assert broken.web is not None and (broken.web.outcome, broken.web.query) == (WebOutcome.APPROVED, WEB_QUERY)
-    bench.forget_counts()
-    done = bench.pipeline.resume(broken)
-    assert bench.counts == {"search": 1, "grade": 2, "strips": 2, "answer": 1}, "the query was written already"
-    assert set(states(done).values()) == {StepState.DONE}
-
-
-def test_both_lanes_may_break_and_both_are_completed() -> None:
-    bench = both()
-    bench.searcher.before, bench.strip_evaluator.before = raising(BROKEN), raising(AWAY)
-    broken = bench.pipeline.run(QUESTION)
-    failed = {name for name, state in states(broken).items() if state is StepState.FAILED}
-    assert failed == {"search", "score strips"}
-    bench.forget_counts()
-    done = bench.pipeline.resume(broken)
-    assert bench.counts == {"strips": 6 + 2, "extract": 3, "search": 1, "grade": 2, "answer": 1}
-    assert done.failure is None and done.answer is not None and done.answer.text == ANSWER
-
-
-def test_adopting_what_a_broken_lane_left_asks_for_no_more_than_resuming() -> None:
-    bench = both()
-    bench.strip_evaluator.before = raising(AWAY)
-    broken = bench.pipeline.run(QUESTION)
-    bench.forget_counts()
-    done = bench.pipeline.resume(bench.pipeline.adopt(broken))
-    assert bench.counts == {"strips": 6 + 2, "extract": 3, "grade": 2, "answer": 1}
-    assert done.failure is None and done.web is not None and done.web.outcome is WebOutcome.USED
-
-
-def test_bug_in_one_lane_shows_when_the_other_has_ended() -> None:
-    bench, diary = both(), Diary()
-    bench.searcher.before = lambda cancel: {}["a bug"]  # type: ignore[index]
-    with pytest.raises(KeyError, match="a bug"):
-        bench.pipeline.run(QUESTION, Run(diary))
-    assert diary.done[-1].name == "extract"
-
-
-# --- stops ----------------------------------------------------------------------------------------------------------
-
-
-def test_stop_during_the_search_keeps_what_was_refined() -> None:
-    bench, run = both(), Run(diary := Diary())
-    diary.at["extract"] = run.cancel.set
-    bench.searcher.before = lambda cancel: cancel.wait(5.0)
-    stopped = bench.pipeline.run(QUESTION, run)
-    assert states(stopped) == {
-        **dict.fromkeys(["retrieve", "grade", "route", "score strips", "extract", "rewrite"], StepState.DONE),
-        "search": StepState.STOPPED,
-    }
-    assert stopped.strips and stopped.extractions
-    bench.forget_counts()
-    bench.searcher.before = lambda cancel: None
-    done = bench.pipeline.resume(stopped)
-    assert bench.counts == {"search": 1, "grade": 2, "strips": 2, "answer": 1}
-    assert set(states(done).values()) == {StepState.DONE}
-
-
-def test_stop_while_strips_are_scored_keeps_what_was_found() -> None:
-    bench, run = both(), Run(diary := Diary())
-    diary.at["search"] = run.cancel.set
-    bench.strip_evaluator.before = lambda: assert_set(run.cancel)
-    stopped = bench.pipeline.run(QUESTION, run)
-    assert states(stopped)["score strips"] is StepState.STOPPED and "extract" not in states(stopped)
-    assert stopped.web is not None and stopped.web.outcome is WebOutcome.USED
-    bench.forget_counts()
-    done = bench.pipeline.resume(stopped)
-    assert bench.counts == {"strips": 6 + 2, "extract": 3, "grade": 2, "answer": 1}
-    assert done.failure is None
-
-
-def test_stop_in_the_middle_of_both_lanes_stops_both() -> None:
-    bench, run = both(), Run()
-    bench.searcher.before = lambda cancel: cancel.wait(5.0)
-
-    def stop_during_the_search() -> None:
-        set_when(lambda: bool(bench.searcher.asked), run.cancel).wait(5.0)
-
-    bench.strip_evaluator.before = stop_during_the_search
-    stopped = bench.pipeline.run(QUESTION, run)
-    halted = {name for name, state in states(stopped).items() if state is StepState.STOPPED}
-    assert halted == {"score strips", "search"}
-    bench.searcher.before, bench.strip_evaluator.before = lambda cancel: None, lambda: None
-    done = bench.pipeline.resume(stopped)
-    assert set(states(done).values()) == {StepState.DONE} and len(done.steps) == 10
-
-
-def test_stop_at_a_lane_without_work_leaves_no_mark_once_it_is_over() -> None:
-    bench, run = Bench(best=0.9, model=FakeModel()), Run(diary := Diary())
-    diary.started = lambda name: run.cancel.set() if name == "rewrite" else None  # type: ignore[method-assign]
-    stopped = bench.pipeline.run(QUESTION, run)
-    assert states(stopped)["rewrite"] is StepState.STOPPED
-    done = bench.pipeline.resume(stopped)
-    assert lanes(done) == (["retrieve", "grade", "route", "score strips", "assemble", "answer"], [])
-    assert done.failure is None
-
-
 # --- a word on the query --------------------------------------------------------------------------------------------
 
 
@@ -248,35 +100,3 @@ def test_passages_are_refined_while_the_query_waits_for_a_word() -> None:
     done = bench.pipeline.resume(approve(waiting, WEB_QUERY))
     assert bench.counts == {"search": 1, "grade": 2, "strips": 2, "answer": 1}
     assert done.failure is None and done.answer is not None and done.answer.text == ANSWER
-
-
-@pytest.mark.parametrize(("give_word", "searches"), [(lambda trace: approve(trace, "Vennick harbour"), 1), (refuse, 0)])
-def test_extraction_that_fails_while_the_query_waits_leaves_both_to_be_completed(
-    give_word: Callable[[Trace], Trace], searches: int
-) -> None:
-    bench = both(web=WebMode.ASK)
-    assert isinstance(bench.model, FakeModel)
-    bench.model.replies["extract"] = GONE
-    broken = bench.pipeline.run(QUESTION)
-    assert is_waiting(broken) and broken.failure is not None and broken.failure.name == "extract"
-    with pytest.raises(ModelUnavailable, match="Ollama went away"):
-        raise_failure(broken)
-    bench.model.replies["extract"] = '{"sentences": []}'
-    bench.forget_counts()
-    done = bench.pipeline.resume(give_word(broken))
-    assert bench.counts["extract"] == 3 and bench.counts["search"] == searches
-    assert bench.counts["rewrite"] == bench.counts["retrieve"] == 0
-    assert done.failure is None and done.answer is not None and not is_waiting(done)
-
-
-def test_completing_the_other_lane_does_not_take_the_word_for_given() -> None:
-    bench = both(web=WebMode.ASK)
-    assert isinstance(bench.model, FakeModel)
-    bench.model.replies["extract"] = GONE
-    broken = bench.pipeline.run(QUESTION)
-    bench.model.replies["extract"] = '{"sentences": []}'
-    waiting = bench.pipeline.resume(broken)
-    assert is_waiting(waiting) and waiting.failure is None and waiting.extractions
-    assert bench.counts["search"] == 0 and bench.counts["rewrite"] == 1
-    done = bench.pipeline.resume(approve(waiting, WEB_QUERY))
-    assert done.answer is not None and done.answer.state is AnswerState.COMPLETE

@@ -1,16 +1,12 @@
 """Pages of a web search: read, asked for first, or not; what goes on of them, and what the record says."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
 
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, PageText
-from crag_core.base.types.edits import Edits
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import StepState
 from crag_core.base.types.web import PageOutcome
@@ -18,9 +14,9 @@ from crag_core.llamaindex.query_engine import CRAGQueryEngine
 from crag_core.pipeline.page_stages import approve_pages, refuse_pages
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.pipeline.web_stages import approve, is_waiting
-from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.builders import changing, policy
+from tests.builders import policy
 from tests.fakes import (
     QUESTION,
     USEFUL,
@@ -32,7 +28,6 @@ from tests.fakes import (
     changed,
     found_web,
     set_when,
-    step_names,
 )
 
 FIVE = tuple((f"Chunk {at} of a page. {USEFUL if at in (1, 3, 4) else USELESS}", "Timetable") for at in range(5))
@@ -97,32 +92,6 @@ def test_best_chunks_of_a_page_go_on_and_snippets_stand_in_for_pages_that_cannot
     assert used & {"web-2-1", "web-2-3", "web-2-4"} and "web-2" not in used
 
 
-def test_a_policy_that_reads_no_pages_asks_for_none_and_a_record_of_pages_is_rerouted_without_them() -> None:
-    pages = Pages(r1=READ)
-    bench, engine = reading(pages)
-    trace = engine.run(QUESTION)
-    snippets = changing(trace.settings.policy, web_pages=0)
-    assert counting(trace, 0) == ["web-1", "web-2", "web-3", "web-4"]
-    routed = reroute(trace, snippets)
-    assert {excerpt.passage.id for excerpt in routed.knowledge.external} <= set(counting(trace, 0))
-    assert Missing.PAGES not in routed.missing and reroute(trace, trace.settings.policy).answer == trace.answer
-    pages.asked.clear()
-    other = bench.under(parts={"page_reader": pages}, policy=snippets).run(QUESTION)
-    assert pages.asked == [] and "read pages" not in step_names(other)
-    assert Missing.PAGES in reroute(other, trace.settings.policy).missing
-
-
-def test_what_another_policy_found_has_its_pages_read_when_it_is_carried_out() -> None:
-    pages = Pages(r1=READ)
-    bench, engine = reading(pages)
-    found = bench.under(parts={"page_reader": pages}, policy=changed("paper", web_pages=0)).run(QUESTION)
-    bench.forget_counts()
-    done = engine.resume(engine.adopt(found))
-    assert bench.counts["search"] == 0 and len(pages.asked) == 3
-    assert counting(done)[:3] == ["web-1-1", "web-1-3", "web-1-4"]
-    assert not reroute(done, done.settings.policy).missing
-
-
 def test_ask_lists_the_addresses_before_any_page_is_asked_for() -> None:
     pages = Pages(r1=READ)
     _, engine = reading(pages, WebMode.ASK)
@@ -150,32 +119,6 @@ def test_refused_pages_leave_the_snippets_and_ask_nobody() -> None:
         approve_pages(done)
 
 
-def test_waiting_pages_taken_to_another_mode_are_decided_there() -> None:
-    for mode, count in ((WebMode.AUTO, 3), (WebMode.OFF, 0)):
-        pages = Pages(r1=READ)
-        bench, engine = reading(pages, WebMode.ASK)
-        asked = engine.resume(approve(engine.run(QUESTION), "timetable"))
-        other = bench.under(parts={"page_reader": pages}, web_mode=mode.value)
-        done = other.resume(other.adopt(asked))
-        assert len(pages.asked) == count and done.answer is not None
-
-
-def test_a_model_judges_no_snippet_whose_page_is_used() -> None:
-    _, engine = reading(Pages(r1=READ), judge=card(calls_model=True))
-    trace = engine.run(QUESTION)
-    assert trace.web is not None and [grade.passage_id for grade in trace.web.grades or ()] == counting(trace)
-
-
-def test_an_offline_web_and_a_search_without_a_reader_have_no_pages() -> None:
-    pages = Pages(r1=READ)
-    bench, _ = reading(pages)
-    bench.searcher.reply = replace(bench.searcher.reply, is_offline=True)
-    for reader in (pages, None):
-        trace = bench.under(parts={"page_reader": reader}).run(QUESTION)
-        assert trace.web is not None and trace.web.pages == () and pages.asked == []
-        assert not reroute(trace, trace.settings.policy).missing
-
-
 def test_pages_that_take_longer_than_the_policy_waits_leave_their_snippets_and_a_stop_stops() -> None:
     pages = Pages(r1=READ)
     pages.before = lambda cancel: cancel.wait(5.0)
@@ -196,35 +139,6 @@ def test_text_of_a_page_that_speaks_to_a_model_is_marked_and_changes_nothing_els
     _, engine = reading(Pages(r1=hostile))
     trace = engine.run(QUESTION)
     assert [one.passage_id for one in trace.suspicions or ()] == ["web-1-0"]
-
-
-def test_of_a_long_page_the_chunks_with_the_keywords_are_scored() -> None:
-    long = [(f"Sentence {at}.", "") for at in range(250)]
-    long[200] = ("When the ferry is late, Vennick waits.", "")
-    bench, _ = reading(Pages())
-    scorer = FakeStripEvaluator(lambda one: 0.9 if "late" in one.text else 0.1, card("strips"))
-    reader = Pages(r1=PageText(tuple(long), characters=3000))
-    web = bench.under(parts={"page_reader": reader, "strip_evaluator": scorer}).run(QUESTION).web
-    assert web is not None and web.pages is not None and web.pages[0].cut == 250
-    assert web.pages[0].chunks == ("web-1-0", "web-1-1", "web-1-200")
-    assert [len(call) for call in scorer.asked if call[0] == "web-1-0"] == [20]
-
-
-def test_records_are_read_back_and_those_from_before_pages_too() -> None:
-    trace = reading(Pages(r1=READ))[1].run(QUESTION)
-    assert Trace.from_json(trace.to_json()) == trace
-    data = trace.to_dict()
-    del data["web"]["pages"], data["settings"]["policy"]["web"]["pages"]
-    old = Trace.from_dict(data)
-    assert old.web is not None and old.web.pages is None and old.settings.policy.web.pages == 0
-
-
-def test_a_dropped_result_has_its_page_read_no_more() -> None:
-    pages = Pages(r2=READ)
-    bench, engine = reading(pages)
-    found = bench.under(parts={"page_reader": pages}, policy=changed("paper", web_pages=0)).run(QUESTION)
-    engine.resume(engine.adopt(replace(found, edits=Edits(dropped=("web-1",)))))
-    assert pages.asked == [f"https://example.org/{number}" for number in (2, 3, 4)]
 
 
 def test_only_the_paper_reads_pages() -> None:

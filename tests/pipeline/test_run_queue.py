@@ -1,7 +1,5 @@
 """So many runs at a time, the others in line as they came, out at once when stopped, refused when full."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 
@@ -48,21 +46,6 @@ def test_line_that_is_full_refuses_with_what_to_do_and_loses_nothing() -> None:
     assert is_inside(patient)
 
 
-def test_without_room_a_question_is_taken_only_where_it_can_start_at_once() -> None:
-    run_queue = RunQueue(1, 0)
-    first = run_queue.join()
-    with pytest.raises(Busy):
-        run_queue.join()
-    first.leave()
-    assert is_inside(run_queue.join())
-
-
-@pytest.mark.parametrize(("at_once", "room"), [(0, 1), (1, -1)])
-def test_turnstile_that_lets_nobody_in_is_a_bug(at_once: int, room: int) -> None:
-    with pytest.raises(ValueError, match="expected at least one turn"):
-        RunQueue(at_once, room)
-
-
 def in_thread(ticket: Ticket, cancel: threading.Event, within: Callable[[bool], None]) -> threading.Thread:
     def work() -> None:
         with ticket.turn(cancel) as is_mine:
@@ -100,31 +83,6 @@ def test_turn_is_given_back_whatever_happens_within() -> None:
         assert is_mine
         raise RuntimeError
     assert run_queue.under_way == 0
-
-
-def test_in_many_threads_there_are_never_too_many_and_all_get_in() -> None:
-    run_queue = RunQueue(3, 1000)
-    inside: list[int] = []
-    most: list[int] = []
-    done: list[int] = []
-    pause = threading.Event()
-
-    def work() -> None:
-        for _ in range(5):
-            with run_queue.join().turn(threading.Event()):
-                inside.append(1)
-                most.append(len(inside))
-                pause.wait(0.001)
-                inside.pop()
-            done.append(1)
-
-    threads = [threading.Thread(target=work) for _ in range(25)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30.0)
-    assert len(done) == 125 and max(most) <= 3
-    assert (run_queue.under_way, run_queue.waiting) == (0, 0)
 
 
 @given(st.integers(1, 3), st.lists(st.one_of(st.none(), st.integers(0, 9)), max_size=40))

@@ -1,7 +1,5 @@
 """Scored once, decided as often as you like: what another policy, evaluator or model asks anew, and what it reuses."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from typing import Any
@@ -13,12 +11,12 @@ from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage
-from crag_core.base.types.steps import StepState, Usage
+from crag_core.base.types.steps import Usage
 from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import WebQuery
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import WebMode
-from crag_core.pipeline.web_stages import approve, is_waiting
+from crag_core.pipeline.web_stages import approve
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from tests.fakes import (
@@ -26,14 +24,11 @@ from tests.fakes import (
     Bench,
     FakeEvaluator,
     FakeModel,
-    FakeStripEvaluator,
     Scoring,
     card,
     changed,
     found_web,
-    lanes,
     passages,
-    score_strip,
     step_names,
 )
 
@@ -60,69 +55,7 @@ def test_moving_thresholds_reroutes_without_asking_anybody() -> None:
     assert bench.counts == before
 
 
-def test_reroute_under_the_runs_own_policy_gives_the_run_back() -> None:
-    trace = Bench(best=0.5, model=FakeModel()).pipeline.run(QUESTION)
-    routed = reroute(trace, trace.settings.policy)
-    assert (routed.decision, routed.answer, routed.missing) == (trace.decision, trace.answer, ())
-
-
 # --- adopt ----------------------------------------------------------------------------------------------------------
-
-
-def test_adopting_under_the_same_settings_asks_only_for_a_new_answer() -> None:
-    bench = Bench(best=0.5, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    again = carried_on(bench, trace, bench.pipeline)
-    assert bench.counts == {"answer": 1}
-    assert (again.id, again.answer) == ("run-2", trace.answer)
-    assert trace.id == "run-1", "the old record stays as it is"
-
-
-def test_thresholds_that_make_it_correct_need_an_answer_only() -> None:
-    bench = Bench(best=0.5, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    policy = changed("paper").with_thresholds(0.2, 0.4)
-    again = carried_on(bench, trace, bench.under(policy=policy))
-    assert bench.counts == {"answer": 1}
-    assert again.decision is not None and again.decision.action is Action.CORRECT
-    assert again.settings.policy == policy
-    kept = (["retrieve", "grade", "score strips", "grade web"], ["rewrite", "search"])
-    assert lanes(again) == (kept[0] + ["route", "assemble", "answer"], kept[1]), "kept facts bring their steps"
-
-
-def test_thresholds_that_ask_for_the_web_search_once() -> None:
-    bench = Bench(best=0.5, model=FakeModel(), policy=changed("paper").with_thresholds(0.2, 0.4))
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.counts["search"] == 0
-    again = carried_on(bench, trace, bench.under(policy=changed("paper")))
-    assert bench.counts == {"grade": 2, "strips": 2, "search": 1, "phrases": 1, "answer": 1}
-    assert again.web is not None and again.web.outcome is WebOutcome.USED
-
-
-def test_another_policy_reuses_grades_strips_and_web() -> None:
-    bench = Bench(best=0.5, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    again = carried_on(bench, trace, bench.under(policy=changed("worst-chunk")))
-    assert bench.counts == {"extract": 3, "answer": 1}
-    assert again.extractions is not None and (again.grades, again.strips) == (trace.grades, trace.strips)
-
-
-def test_policy_that_grades_more_passages_grades_only_the_others() -> None:
-    bench = Bench("rank-weighted", judge=card(calls_model=True), found=passages(8))
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.counts["grade"] == 5
-    again = carried_on(bench, trace, bench.under(policy=changed("paper")))
-    assert bench.evaluator.graded == ["p6", "p7", "p8"]
-    assert again.grades is not None and len(again.grades) == 8
-
-
-def test_run_that_skipped_grading_is_graded_under_a_policy_that_wants_it() -> None:
-    bench = Bench("agentic", found=passages(2))
-    trace = bench.pipeline.run(QUESTION)
-    again = carried_on(bench, trace, bench.under(policy=changed("paper")))
-    assert bench.counts["grade"] == 2 and bench.counts["retrieve"] == bench.counts["strips"] == 0
-    assert again.decision is not None and again.decision.rule is None
-    assert [step.state for step in again.steps if step.name == "grade"] == [StepState.DONE]
 
 
 def test_another_evaluator_grades_everything_anew_but_retrieves_scores_and_searches_nothing() -> None:
@@ -139,41 +72,6 @@ def test_another_evaluator_grades_everything_anew_but_retrieves_scores_and_searc
     assert again.usage.calls == 2, "the rewrite that the web results came from, and the new answer"
 
 
-def test_another_strip_scorer_scores_strips_anew_and_keeps_the_grades() -> None:
-    bench = Bench(best=0.9)
-    trace = bench.pipeline.run(QUESTION)
-    other = FakeStripEvaluator(score_strip, card("other"))
-    carried_on(bench, trace, bench.under(parts={"strip_evaluator": other}, strip_evaluator=other.card))
-    assert not bench.counts
-    assert len(other.graded) == 6
-
-
-OLD, NEW = (replace(card("trained"), version=version) for version in ("1", "2"))
-
-
-def test_grades_hold_for_the_version_of_the_evaluator_that_made_them() -> None:
-    bench = Bench(best=0.5, judge=OLD)
-    trace = bench.pipeline.run(QUESTION)
-    bench.evaluator.scoring = lambda passage: 0.9
-    again = carried_on(bench, trace, bench.under(evaluator=NEW))
-    assert bench.counts == {"grade": 5, "strips": 2}, "three chunks; two results, which are scored as a whole"
-    assert again.settings.evaluator == NEW and again.decision is not None
-    assert again.decision.action is Action.CORRECT, "grades of one version were taken for those of another"
-    carried_on(bench, again, bench.under(evaluator=NEW))
-    assert not bench.counts
-
-
-def test_strip_scores_hold_for_the_version_that_made_them_and_grades_stay() -> None:
-    bench = Bench(best=0.9)
-    trace = bench.under(strip_evaluator=OLD).run(QUESTION)
-    bench.strip_evaluator.scoring = lambda strip: 0.4
-    again = carried_on(bench, trace, bench.under(strip_evaluator=NEW))
-    assert bench.counts == {"strips": 6}
-    assert again.strips is not None and {strip.score for strip in again.strips} == {0.4}
-    carried_on(bench, again, bench.under(strip_evaluator=NEW))
-    assert not bench.counts
-
-
 @pytest.mark.parametrize(("setting", "value"), [("writer", "another-model"), ("prompts", "2")])
 def test_grades_by_a_model_hold_for_that_model_and_prompt_only(setting: str, value: Any) -> None:
     judged = Bench(judge=card("llm", calls_model=True), model=FakeModel())
@@ -186,23 +84,6 @@ def test_grades_by_a_model_hold_for_that_model_and_prompt_only(setting: str, val
     assert embedded.counts["grade"] == 0, "no model made these grades"
 
 
-def test_a_search_that_found_nothing_is_a_fact_and_holds() -> None:
-    bench = Bench(best=0.5, reply=WebReply(WebOutcome.EMPTY, "Fake search", message="Nothing."))
-    again = carried_on(bench, bench.pipeline.run(QUESTION), bench.pipeline)
-    assert bench.counts["search"] == 0
-    assert again.web is not None and again.web.outcome is WebOutcome.EMPTY
-    assert "search" in step_names(again)
-
-
-@pytest.mark.parametrize("changes", [{"top_k": 3}, {"embedding": "another"}, {"collection": "harbour"}])
-def test_another_retrieval_starts_anew(changes: dict[str, Any]) -> None:
-    bench = Bench(best=0.9)
-    trace = bench.pipeline.run(QUESTION)
-    again = carried_on(bench, trace, bench.under(**changes))
-    assert bench.counts["retrieve"] == bench.counts["grade"] // 3 == 1
-    assert again.id != trace.id and again.question == trace.question
-
-
 @pytest.mark.parametrize("outcome", [WebOutcome.TIMED_OUT, WebOutcome.FAILED, WebOutcome.RATE_LIMITED])
 def test_search_that_failed_is_made_again_and_its_steps_are_not_kept(outcome: WebOutcome) -> None:
     bench = Bench(best=0.5, model=FakeModel(), reply=WebReply(outcome, "Fake search", message="Nothing."))
@@ -211,21 +92,6 @@ def test_search_that_failed_is_made_again_and_its_steps_are_not_kept(outcome: We
     again = carried_on(bench, trace, bench.pipeline)
     assert bench.counts == {"grade": 2, "strips": 2, "search": 1, "phrases": 1, "answer": 1}
     assert step_names(again).count("search") == step_names(again).count("rewrite") == 1
-
-
-def test_web_that_was_off_is_searched_once_it_is_allowed() -> None:
-    off = Bench(best=0.5, web=WebMode.OFF)
-    trace = off.pipeline.run(QUESTION)
-    on = Bench(best=0.5)
-    again = on.pipeline.resume(on.pipeline.adopt(trace))
-    assert len(on.searcher.asked) == 1 and on.counts["grade"] == 2
-    assert again.web is not None and again.web.outcome is WebOutcome.USED
-
-
-def test_waiting_run_adopted_waits_again() -> None:
-    bench = Bench(best=0.5, web=WebMode.ASK)
-    again = carried_on(bench, bench.pipeline.run(QUESTION), bench.pipeline)
-    assert is_waiting(again) and not bench.counts
 
 
 def test_a_waiting_query_goes_where_the_same_would_not_be_written_again() -> None:
@@ -238,15 +104,6 @@ def test_a_waiting_query_goes_where_the_same_would_not_be_written_again() -> Non
     assert adopted.web is None and trace.web == bench.pipeline.adopt(trace).web
 
 
-def test_extractions_are_kept_with_the_step_that_made_them() -> None:
-    bench = Bench("worst-chunk", best=0.5, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    other = FakeEvaluator(lambda passage: 0.5, card("other"))
-    again = carried_on(bench, trace, bench.under(parts={"evaluator": other}, evaluator=other.card))
-    assert bench.counts["extract"] == 0
-    assert again.extractions == trace.extractions and "extract" in step_names(again)
-
-
 def test_adopting_a_run_that_broke_off_asks_for_what_it_lacks() -> None:
     away = {id: Grade(id, None, cause="away", retryable=True, usage=Usage(1)) for id in ("p5", "p6")}
     bench = Bench(judge=card(calls_model=True), found=passages(6), scoring=lambda p: away.get(p.id, 0.9))
@@ -256,15 +113,6 @@ def test_adopting_a_run_that_broke_off_asks_for_what_it_lacks() -> None:
     again = carried_on(bench, broken, bench.pipeline)
     assert bench.evaluator.graded == ["p5", "p6"]
     assert again.failure is None and again.answer is not None and again.answer.state is AnswerState.COMPLETE
-
-
-def test_what_a_broken_step_cost_is_carried_over_when_the_run_is_adopted() -> None:
-    bench = Bench(judge=card(calls_model=True), model=FakeModel(), scoring=away_once())
-    broken = bench.pipeline.run(QUESTION)
-    assert broken.failure is not None and broken.usage.calls > 0
-    done = bench.pipeline.resume(bench.pipeline.adopt(broken))
-    assert done.failure is None
-    assert done.usage.calls == broken.usage.calls + len(bench.found) + 1
 
 
 def away_once() -> Scoring:
@@ -289,17 +137,6 @@ def test_an_unfinished_run_goes_on_as_the_same_run() -> None:
     assert (done.id, done.created) == (waiting.id, waiting.created)
     assert done.own_usage == done.usage, "nobody else has paid for it"
     assert not any(step.taken_over for step in done.steps)
-
-
-def test_a_finished_run_stays_as_it_is_and_another_route_tells_what_it_took_over() -> None:
-    bench = Bench(judge=card(calls_model=True), best=0.5, model=FakeModel())
-    first = bench.pipeline.run(QUESTION)
-    second = carried_on(bench, first, bench.under(policy=changed("paper").with_thresholds(0.1, 0.4)))
-    assert second.id != first.id
-    assert second.usage.calls > second.own_usage.calls == 1, "the answer"
-    assert {step.name for step in second.steps if step.taken_over} >= {"retrieve", "grade"}
-    third = carried_on(bench, second, bench.pipeline)
-    assert third.own_usage.calls == 1, "what was taken over twice is paid for once all the same"
 
 
 def test_what_somebody_else_began_is_taken_over_as_a_run_of_its_own() -> None:

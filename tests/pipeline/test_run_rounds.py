@@ -1,24 +1,22 @@
 """Retrieving again: the expanded question, refined keywords, other ways of searching, and what ends it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
-from crag_core.base.errors import DocumentMissing, ModelUnavailable, StoreUnavailable
+from crag_core.base.errors import DocumentMissing, ModelUnavailable
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action, CorrectionKind
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Engine, Passage
 from crag_core.base.types.steps import StepState, Usage
 from crag_core.decision.policy import Policy
-from crag_core.decision.steps import EXPAND, WAYS
+from crag_core.decision.steps import EXPAND
 from crag_core.pipeline.pipeline import raise_failure
-from crag_core.pipeline.run import Run, WebMode
-from crag_core.trace.reroute import Missing, reroute
+from crag_core.pipeline.run import Run
+from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from tests.fakes import (
@@ -33,7 +31,6 @@ from tests.fakes import (
     by_id,
     card,
     changed,
-    found_web,
     lanes,
     passage,
     passages,
@@ -122,29 +119,6 @@ def test_both_retrievals_are_made_at_the_same_time() -> None:
     assert not meeting.broken
 
 
-@pytest.mark.parametrize(("calls_model", "graded"), [(False, 5), (True, 3)])
-def test_what_the_expansion_adds_is_graded_only_if_that_costs_no_model_call(calls_model: bool, graded: int) -> None:
-    bench = Bench(PARTIAL, finding=OVERLAP, synonyms=SYNONYMS, judge=card(calls_model=calls_model))
-    trace = bench.pipeline.run(QUESTION)
-    assert len(bench.evaluator.graded) == len(set(bench.evaluator.graded)) == graded
-    assert trace.strips is not None  # whole passages go in, so strips of what was added would serve nothing
-    assert {strip.passage_id for strip in trace.strips} == {"p1", "p2", "p3"}
-
-
-def test_strips_of_what_the_expansion_adds_are_scored_where_they_decide() -> None:
-    refining = replace(PARTIAL, ambiguous=(("refine", None), ("expand", None)))
-    trace = Bench(refining, finding=OVERLAP, synonyms=SYNONYMS).pipeline.run(QUESTION)
-    assert {strip.passage_id for strip in trace.strips or ()} == {"p1", "p2", "p3", "p4", "p5"}
-
-
-@pytest.mark.parametrize(("lower", "upper", "action"), [(0.0, 0.0, Action.CORRECT), (1.0, 1.0, Action.INCORRECT)])
-def test_relevant_and_irrelevant_expand_nothing(lower: float, upper: float, action: Action) -> None:
-    bench = Bench(changed("heuristic").with_thresholds(lower, upper), synonyms=SYNONYMS)
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.decision is not None and trace.decision.action is action
-    assert trace.rounds == () and bench.counts["retrieve"] == 1
-
-
 def test_with_the_expansion_off_partial_answers_from_what_was_retrieved_first() -> None:
     off = replace(PARTIAL, ambiguous=(("keep", None),))
     bench = Bench(off, finding=OVERLAP, synonyms=SYNONYMS)
@@ -153,26 +127,6 @@ def test_with_the_expansion_off_partial_answers_from_what_was_retrieved_first() 
     assert trace.rounds == () and bench.counts["retrieve"] == 1
     assert evidence(trace) == [one.id for one in trace.passages or ()] and trace.answer is not None
     assert summarize(trace).strategy == "none" and not summarize(trace).correction_applied
-
-
-def test_nothing_to_expand_by_is_said_and_the_run_goes_on() -> None:
-    trace = Bench(PARTIAL, found=numbered(1, 2)).pipeline.run(QUESTION)
-    assert trace.rounds[0].query_by == "nothing to expand it by" and trace.rounds[0].added == ()
-    assert trace.rounds[0].retrievals[1].query == QUESTION
-    assert trace.answer is not None and evidence(trace) == ["p1", "p2"]
-
-
-def test_question_is_expanded_by_the_words_of_the_passages_too() -> None:
-    trace = Bench(PARTIAL).pipeline.run(QUESTION)
-    assert trace.rounds[0].retrievals[1].query == f"{QUESTION} nine morning"
-
-
-def test_expansion_is_told_among_the_corrections_with_its_query() -> None:
-    trace = Bench(PARTIAL, finding=OVERLAP, synonyms=SYNONYMS).pipeline.run(QUESTION)
-    (told,) = [one for one in trace.corrections or () if one.kind is CorrectionKind.EXPAND]
-    assert told.query == EXPANDED and "boat, ship, depart" in told.reason
-    step = next(step for step in trace.steps if step.name == "retrieve again")
-    assert step.summary.startswith("expand: 2 new chunks for “")
 
 
 # --- refined keywords (agentic, AMBIGUOUS) --------------------------------------------------------------------------
@@ -198,45 +152,6 @@ def test_refine_keeps_what_was_kept_adds_what_is_new_and_decides_again() -> None
         [],
     )
     assert trace.context == ("p2", "p3", "p4", "p5", "p6")
-
-
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_refining_ends_after_so_many_iterations_and_answers_from_what_there_is(count: int) -> None:
-    first, second, third = (numbered(n, n + 1, n + 2) for n in (1, 4, 7))
-    replies = iter([KEYWORDS, "other keywords"])
-    found = {QUESTION: first, KEYWORDS: second, "other keywords": third}
-    bench = Bench(
-        looks(count),
-        best=0.5,
-        finding=lambda query, engine: found[query],
-        judge=LISTED,
-        model=(model := FakeModel(keywords=lambda messages: next(replies))),
-    )
-    trace = bench.pipeline.run(QUESTION)
-    assert paths(trace) == [("refine",) * n for n in range(1, count)]
-    assert len(trace.earlier) == count - 1 and bench.counts["retrieve"] == count
-    assert len(bench.evaluator.asked) == count and model.kinds == ["keywords"] * (count - 1) + ["answer"]
-    assert trace.decision is not None and trace.decision.action is Action.AMBIGUOUS
-    assert f"iteration {count} of {count}, no more retrieval" in trace.decision.plan[0].reason
-    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
-    assert trace.context == tuple(f"p{n}" for n in range(1, 3 * count + 1))
-    assert Trace.from_json(trace.to_json()) == trace
-
-
-def test_the_model_is_told_which_queries_were_tried() -> None:
-    bench = Bench("agentic", best=0.5, finding=finding(passages(), refined=numbered(4)), model=(model := FakeModel()))
-    bench.pipeline.run(QUESTION)
-    asked = [messages[1][1] for kind, messages in model.asked if kind == "keywords"]
-    tried = [[line for line in text.splitlines() if line.startswith("- ")] for text in asked]
-    assert tried == [[f"- {QUESTION}"], [f"- {QUESTION}", f"- {KEYWORDS}"]]
-
-
-def test_refining_that_finds_nothing_new_grades_nothing_and_still_ends() -> None:
-    bench = Bench("agentic", best=0.5, found=numbered(1, 2, 3), judge=LISTED, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.evaluator.asked == [("p1", "p2", "p3")]
-    assert len(trace.rounds) == 2 and evidence(trace) == ["p1", "p2", "p3"]
-    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
 
 
 @pytest.mark.parametrize(
@@ -289,29 +204,6 @@ def test_each_strategy_is_tried_once_in_order_and_the_web_last() -> None:
     assert trace.context == ("web-1",), "only the web has something to answer from"
 
 
-@pytest.mark.parametrize(
-    ("count", "context"),
-    [(1, ("p1", "p2", "p3")), (2, ("p3", "p4", "p5")), (3, ("p6", "p7", "p8")), (4, ("p9", "p10", "p11"))],
-)
-def test_the_last_iteration_answers_from_what_it_found(count: int, context: tuple[str, ...]) -> None:
-    bench = Bench(looks(count), best=WEAK, finding=NEVER_GOOD, judge=LISTED, synonyms=SYNONYMS, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    assert len(trace.rounds) == count - 1 and trace.context == context
-    assert trace.web is None and bench.counts["search"] == 0
-    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
-    assert Trace.from_json(trace.to_json()) == trace
-
-
-@pytest.mark.parametrize("web", [WebMode.OFF, WebMode.ASK, WebMode.AUTO])
-def test_web_as_the_last_strategy_obeys_the_web_mode(web: WebMode) -> None:
-    bench = Bench(looks(5), best=WEAK, finding=NEVER_GOOD, synonyms=SYNONYMS, model=FakeModel(), web=web)
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.web is not None and bench.counts["search"] == (web is WebMode.AUTO)
-    if web is WebMode.OFF:
-        assert trace.context == ("p9", "p10", "p11"), "without the web, the chunks after all"
-        assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
-
-
 def test_a_strategy_that_finds_something_good_ends_the_search() -> None:
     bench = Bench(
         "agentic",
@@ -324,51 +216,6 @@ def test_a_strategy_that_finds_something_good_ends_the_search() -> None:
     assert trace.decision is not None and trace.decision.action is Action.CORRECT
     assert paths(trace) == [("keyword",)] and trace.context == ("p4", "p5"), "p6 is below the threshold"
     assert model.kinds == ["answer"]
-
-
-def test_strategy_and_refining_may_follow_each_other() -> None:
-    bench = Bench(
-        "agentic",
-        scoring=by_id(**{f"p{n}": WEAK for n in (1, 2, 3)}, **{f"p{n}": 0.5 for n in range(4, 10)}),
-        finding=finding(numbered(1, 2, 3), keyword=numbered(4, 5, 6), refined=numbered(7, 8, 9)),
-        judge=LISTED,
-        model=FakeModel(),
-    )
-    trace = bench.pipeline.run(QUESTION)
-    assert paths(trace) == [("keyword",), ("keyword", "refine")]
-    assert [one.action for one in trace.earlier] == [Action.INCORRECT, Action.AMBIGUOUS]
-    kinds = [one.kind for one in trace.corrections or ()]
-    assert kinds == ["discard", "re_retrieve", "re_retrieve", "keep", "generate"]
-    queries = [one.query for one in trace.corrections or () if one.kind is CorrectionKind.RE_RETRIEVE]
-    assert queries == [QUESTION, KEYWORDS]
-
-
-@pytest.mark.parametrize(
-    ("reply", "note"),
-    [("", "since fake-model gave no query"), (ModelUnavailable("Away."), "since: Away."), (None, "")],
-)
-def test_without_a_rephrased_question_its_keywords_are_searched_by_meaning(
-    reply: str | Exception | None, note: str
-) -> None:
-    model = None if reply is None else FakeModel(rephrase=reply)
-    bench = Bench("agentic", best=WEAK, found=passages(), model=model)
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.retriever.ways[-1] == ("ferry Vennick leave", Engine.DENSE)
-    assert note in trace.rounds[-1].query_by and trace.answer is not None
-
-
-def test_few_chunks_that_a_later_round_finds_are_graded() -> None:
-    bench = Bench(
-        looks(2),
-        best=WEAK,
-        finding=finding(numbered(1, 2, 3), keyword=numbered(4, 5)),
-        judge=LISTED,
-        model=FakeModel(),
-    )
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.decision is not None
-    assert (trace.decision.action, trace.decision.rule) == (Action.INCORRECT, None)
-    assert bench.evaluator.asked == [("p1", "p2", "p3"), ("p4", "p5")]
 
 
 # --- a last round that brings nothing -------------------------------------------------------------------------------
@@ -388,22 +235,6 @@ def test_where_the_last_round_finds_nothing_what_was_found_before_is_used() -> N
     assert trace.answer.state is AnswerState.COMPLETE
     assert len(bench.evaluator.graded) == 4, "each once"
     assert Trace.from_json(trace.to_json()) == trace
-
-
-def test_of_what_was_found_before_only_what_reaches_the_threshold_is_used_where_something_does() -> None:
-    policy = looks(2)
-    moving_on = replace(policy, ambiguous=(("keep", None), ("again", WAYS)))
-    bench = Bench(moving_on, scoring=by_id(p1=WEAK, p2=0.5, p3=0.4), finding=finding(numbered(1, 2, 3)), judge=LISTED)
-    trace = bench.pipeline.run(QUESTION)
-    assert paths(trace) == [("keyword",)] and trace.context == ("p2", "p3")
-
-
-def test_where_neither_the_last_round_nor_the_web_finds_anything_what_was_found_before_is_used() -> None:
-    ways = finding(numbered(1, 2, 3))
-    bench = Bench(looks(5), best=WEAK, finding=ways, judge=LISTED, model=FakeModel(), reply=found_web(0))
-    trace = bench.pipeline.run(QUESTION)
-    assert len(trace.rounds) == 3 and bench.counts["search"] == 1
-    assert trace.context == ("p1", "p2", "p3")
 
 
 # --- nothing new to ask ---------------------------------------------------------------------------------------------
@@ -440,45 +271,7 @@ def test_where_no_new_keywords_are_left_the_loop_ends_and_says_so() -> None:
     assert Trace.from_json(trace.to_json()) == trace
 
 
-def test_a_model_may_still_know_other_keywords_where_none_were_left() -> None:
-    bench = Bench(looks(5), best=0.5, found=numbered(1, 2, 3), judge=LISTED)
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.pipeline.adopt(trace).rounds == trace.rounds
-    assert len(bench.under(writer="some model").adopt(trace).rounds) == 1
-
-
-def test_nothing_found_in_any_way_is_said_and_no_model_answers() -> None:
-    bench = Bench("agentic", found=(), model=(model := FakeModel()), web=WebMode.OFF)
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
-    assert "nothing was retrieved" in trace.answer.message
-    assert model.kinds == ["rephrase"] and paths(trace) == [("keyword",), ("keyword", "rewritten")]
-
-
 # --- stopped, broken off, resumed -----------------------------------------------------------------------------------
-
-
-def test_retrieval_that_fails_in_a_round_breaks_off_there_and_resumes_there() -> None:
-    bench = Bench("agentic", best=WEAK, finding=NEVER_GOOD, judge=LISTED, model=FakeModel())
-    works = bench.retriever.finding
-
-    def fail(query: str, engine: Engine) -> Sequence[Passage]:
-        if engine is Engine.DENSE:
-            raise StoreUnavailable("The index cannot be read.", hint="Check the folder.")
-        return works(query, engine)
-
-    bench.retriever.finding = fail
-    broken = bench.pipeline.run(QUESTION)
-    assert broken.failure is not None and broken.answer is None
-    assert (broken.failure.name, broken.failure.error) == ("retrieve again", "StoreUnavailable")
-    assert paths(broken) == [("keyword",)]
-    with pytest.raises(StoreUnavailable, match="'retrieve again' failed"):
-        raise_failure(broken)
-    bench.retriever.finding = works
-    bench.forget_counts()
-    done = bench.pipeline.resume(Trace.from_json(broken.to_json()))
-    assert bench.counts == {"retrieve": 1, "rephrase": 1, "grade": 3, "strips": 16, "answer": 1}
-    assert done.failure is None and len(done.rounds) == 2
 
 
 def test_outage_of_the_judge_in_a_later_round_is_no_verdict_and_is_made_up_for() -> None:
@@ -523,72 +316,7 @@ def test_stop_after_any_step_and_resume_asks_each_thing_once(policy: Policy, nth
     assert lanes(done) == lanes(expected) and done.usage == expected.usage
 
 
-# --- the same rounds under other settings ---------------------------------------------------------------------------
-
-
-def looped(best: float = 0.5) -> tuple[Bench, Trace]:
-    other, last = numbered(4, 5, 6), numbered(7, 8, 9)
-    found = finding(numbered(1, 2, 3), keyword=other, rewritten=last, refined=other)
-    bench = Bench("agentic", best=best, finding=found, judge=LISTED, synonyms=SYNONYMS, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    bench.forget_counts()
-    return bench, trace
-
-
-@pytest.mark.parametrize("best", [0.5, WEAK])
-def test_adopting_under_the_same_settings_uses_the_recorded_rounds(best: float) -> None:
-    bench, trace = looped(best)
-    again = bench.pipeline.resume(bench.pipeline.adopt(trace))
-    assert bench.counts == {"answer": 1}
-    assert (again.rounds, again.decision, again.earlier) == (trace.rounds, trace.decision, trace.earlier)
-    assert step_names(again).count("retrieve again") == len(trace.rounds) and step_names(again).count("route") == 1
-
-
-def test_policy_that_does_not_retrieve_again_looks_at_the_first_passages_only_and_keeps_the_rounds() -> None:
-    bench, trace = looped()
-    pipeline = bench.under(policy=changed("paper"))
-    again = pipeline.resume(pipeline.adopt(trace))
-    assert again.rounds == trace.rounds and again.earlier == ()
-    assert evidence(again) == ["p1", "p2", "p3"]
-    bench.forget_counts()
-    back = bench.pipeline.resume(bench.pipeline.adopt(again))
-    assert bench.counts["retrieve"] == bench.counts["grade"] == bench.counts["keywords"] == 0
-    assert back.decision == trace.decision and back.context == trace.context
-
-
-def test_thresholds_that_lead_another_way_say_which_retrieval_is_missing() -> None:
-    bench, trace = looped()
-    stricter = changed("agentic").with_thresholds(0.6, 0.7)
-    routed = reroute(trace, stricter)
-    assert routed.decision.action is Action.INCORRECT and routed.decision_path.wanted == ("keyword",)
-    assert Missing.RE_RETRIEVAL in routed.missing
-    again = bench.pipeline.resume(bench.under(policy=stricter).adopt(trace))
-    assert paths(again) == [("refine",), ("refine", "refine"), ("keyword",), ("keyword", "rewritten")]
-    assert bench.evaluator.graded == ["p7", "p8", "p9"], "p4 to p6 were graded when keywords found them"
-    assert bench.counts["rephrase"] == 1 and bench.counts["keywords"] == 0
-
-
-def test_another_judge_grades_every_round_anew_and_retrieves_nothing() -> None:
-    bench, trace = looped()
-    other = replace(LISTED, name="other")
-    pipeline = bench.under(evaluator=other)
-    done = pipeline.resume(pipeline.adopt(trace))
-    assert bench.counts == {"grade": 6, "answer": 1}
-    assert done.decision == trace.decision and done.rounds == trace.rounds
-
-
 # --- passages from elsewhere ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("policy", [PARTIAL, changed("agentic")])
-@pytest.mark.parametrize("best", [0.5, WEAK])
-def test_given_passages_are_all_there_is(policy: Policy, best: float) -> None:
-    bench = Bench(policy, best, synonyms=SYNONYMS, judge=LISTED, model=(model := FakeModel()), web=WebMode.OFF)
-    trace = bench.pipeline.resume(bench.pipeline.begin(QUESTION, passages(3)))
-    assert bench.counts["retrieve"] == 0 and trace.rounds == ()
-    assert model.kinds == ["answer"]
-    assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
-    assert reroute(trace, trace.settings.policy).missing == ()
 
 
 # --- pinned files ---------------------------------------------------------------------------------------------------
@@ -608,15 +336,6 @@ def test_pinned_files_are_read_whole_and_nothing_is_retrieved() -> None:
     assert trace.grades is None
 
 
-def test_pinned_files_may_be_searched_beside() -> None:
-    bench = Bench("agentic", files=(FILE,), search_too=True, judge=LISTED, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.counts["read"] == bench.counts["retrieve"] == 1
-    assert trace.passages == (FILE, *passages(3))
-    assert trace.decision is not None and trace.decision.rule is None, "not all evidence is pinned"
-    assert bench.evaluator.graded == ["p90", "p1", "p2", "p3"]
-
-
 def test_pinned_file_that_is_gone_breaks_off_with_its_own_error() -> None:
     bench = Bench(files=(FILE,))
     bench.retriever.files.clear()
@@ -624,44 +343,3 @@ def test_pinned_file_that_is_gone_breaks_off_with_its_own_error() -> None:
     assert trace.passages is None
     with pytest.raises(DocumentMissing, match=r"'retrieve' failed: d90 is not indexed\. Add it\."):
         raise_failure(trace)
-
-
-@pytest.mark.parametrize("policy", [PARTIAL, changed("agentic", skip=())])
-@pytest.mark.parametrize("best", [0.5, WEAK])
-def test_with_files_pinned_no_round_looks_beyond_them(policy: Policy, best: float) -> None:
-    bench = Bench(policy, best=best, files=(FILE,), synonyms=SYNONYMS, judge=LISTED, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.counts["retrieve"] == 0, "other documents were searched although nobody asked for them"
-    assert trace.answer is not None and trace.failure is None
-
-
-def test_other_pins_are_another_retrieval() -> None:
-    bench = Bench(files=(FILE, OTHER_FILE), model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    for changes in ({"pinned": ("d90",)}, {"pinned": ()}, {"search_too": True}):
-        again = bench.under(**changes).adopt(trace)
-        assert (again.passages, again.steps) == (None, ()), changes
-    same = bench.pipeline.adopt(trace)
-    assert same.passages == trace.passages
-
-
-def test_searching_too_means_nothing_without_pins() -> None:
-    bench = Bench()
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.under(search_too=True).adopt(trace).passages == trace.passages
-
-
-def test_few_passages_that_were_found_bad_before_are_approved_by_no_rule() -> None:
-    bench = Bench("agentic", best=WEAK, finding=finding(numbered(1, 2, 3), keyword=numbered(2)), model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.decision is not None and trace.earlier[1].score is None
-    assert [one.rule for one in (*trace.earlier, trace.decision)] == [None, None, None]
-    assert Action.CORRECT not in {one.action for one in (*trace.earlier, trace.decision)}
-
-
-def test_pieces_of_a_pinned_file_do_not_come_back_in_a_later_round() -> None:
-    whole = passage(1, found_by=("read_file",))
-    ways = finding(numbered(2, 3, 4), keyword=numbered(1, 5))
-    trace = Bench("agentic", best=WEAK, finding=ways, files=(whole,), search_too=True).pipeline.run(QUESTION)
-    later = [one.id for found in trace.rounds for retrieval in found.retrievals for one in retrieval.passages]
-    assert later and "p1" not in later

@@ -1,9 +1,6 @@
 """Stopped, broken off, resumed: what was recorded stays, and nothing is asked twice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -17,15 +14,14 @@ from crag_core.base.errors import (
 )
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.grades import Grade
-from crag_core.base.types.passages import Engine, Passage
-from crag_core.base.types.steps import Step, StepState, Usage
+from crag_core.base.types.steps import StepState, Usage
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.pipeline.model_calls import NotedModel
 from crag_core.pipeline.pipeline import raise_failure
-from crag_core.pipeline.run import Listener, Run, WebMode
+from crag_core.pipeline.run import Listener, Run
 from crag_core.trace.trace import Trace
-from tests.fakes import QUESTION, Bench, Diary, FakeModel, card, lanes, passages, set_when, step_names
+from tests.fakes import QUESTION, Bench, FakeModel, card, passages, step_names
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -33,41 +29,7 @@ from tests.stand_ins.ollama_server import MODEL, OllamaServer
 SLOW_ANSWER = "It leaves at nine [1]. " * 40
 
 
-def stopping_at(name: str) -> Run:
-    """A run that is stopped when the step of that name has finished."""
-    run = Run(diary := Diary())
-    diary.at[name.replace(" ", "_")] = run.cancel.set
-    return run
-
-
 # --- stops ----------------------------------------------------------------------------------------------------------
-
-
-def test_stop_before_the_start_asks_nobody() -> None:
-    bench, run = Bench(model=FakeModel()), Run()
-    run.cancel.set()
-    stopped = bench.pipeline.run(QUESTION, run)
-    assert not bench.counts
-    assert stopped.failure is not None
-    assert (stopped.failure.name, stopped.failure.state) == ("retrieve", StepState.STOPPED)
-    done = bench.pipeline.resume(stopped)
-    assert step_names(done) == ["retrieve", "grade", "route", "score strips", "assemble", "answer"]
-    assert {step.state for step in done.steps} == {StepState.DONE}
-    assert done.failure is None
-
-
-@pytest.mark.parametrize("last", ["retrieve", "grade", "route", "grade web", "assemble"])
-def test_stop_after_any_step_outside_the_lanes_and_resume_asks_each_thing_once(last: str) -> None:
-    whole = Bench(best=0.5, model=FakeModel())
-    expected = whole.pipeline.run(QUESTION)
-    bench = Bench(best=0.5, model=FakeModel())
-    stopped = bench.pipeline.run(QUESTION, stopping_at(last))
-    assert stopped.failure is not None and stopped.failure.state is StepState.STOPPED
-    assert stopped.answer is None
-    done = bench.pipeline.resume(stopped)
-    assert bench.counts == whole.counts
-    assert lanes(done) == lanes(expected)
-    assert done.answer == expected.answer and done.usage == expected.usage
 
 
 def test_stop_in_the_middle_of_grading_keeps_what_was_graded() -> None:
@@ -88,32 +50,6 @@ def test_stop_in_the_middle_of_grading_keeps_what_was_graded() -> None:
     assert len(grading) == 1 and grading[0].usage == Usage(10, 100, 20), (
         "the cost of the broken attempt is carried over"
     )
-
-
-def test_stop_before_the_first_grade_leaves_never_graded() -> None:
-    bench, run = Bench(judge=card(calls_model=True)), Run()
-    bench.evaluator.before = run.cancel.set
-    stopped = bench.pipeline.run(QUESTION, run)
-    assert stopped.grades is None, "() would say that grading was done"
-    bench.evaluator.before = lambda: None
-    assert bench.pipeline.resume(stopped).answer is not None
-
-
-def test_resuming_a_finished_run_changes_nothing_and_asks_nobody() -> None:
-    bench = Bench(best=0.5, model=FakeModel())
-    done = bench.pipeline.run(QUESTION)
-    bench.forget_counts()
-    assert bench.pipeline.resume(done) == done
-    assert not bench.counts
-
-
-def test_stop_while_a_finished_run_is_resumed_leaves_no_mark() -> None:
-    bench, run = Bench(model=FakeModel()), Run()
-    done = bench.pipeline.run(QUESTION)
-    run.cancel.set()
-    stopped = bench.pipeline.resume(done, run)
-    assert stopped.failure is not None
-    assert bench.pipeline.resume(stopped) == done
 
 
 # --- outages --------------------------------------------------------------------------------------------------------
@@ -143,49 +79,6 @@ def test_outage_of_the_judge_fails_the_run_at_grade_and_resume_grades_the_rest()
     assert [step.name for step in done.steps].count("grade") == 1
 
 
-def test_single_hiccup_does_not_break_the_run_and_is_asked_again_later() -> None:
-    away = outage("p2")
-    bench = Bench(judge=card(calls_model=True), found=passages(6), scoring=lambda p: away.get(p.id, 0.9))
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.failure is None and trace.answer is not None
-    assert "1 not graded" in trace.steps[1].summary
-    away.clear()
-    bench.forget_counts()
-    again = bench.pipeline.resume(trace)
-    assert bench.evaluator.graded == ["p2"]
-    assert again.grades is not None and all(grade.score == 0.9 for grade in again.grades)
-
-
-def test_unreadable_replies_are_no_outage_and_are_not_asked_again() -> None:
-    def unreadable(passage: Passage) -> Grade:
-        return Grade(passage.id, None, raw="Hm.", cause="no score (asked twice)")
-
-    bench = Bench(judge=card(calls_model=True), found=passages(5), scoring=unreadable)
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.failure is None
-    assert bench.evaluator.graded == ["p1", "p2", "p3", "p4", "p5"]
-    bench.forget_counts()
-    bench.pipeline.resume(trace)
-    assert bench.evaluator.asked == []
-
-
-def test_retriever_that_fails_leaves_a_failed_step_with_its_hint() -> None:
-    bench = Bench()
-
-    def fail(query: str, engine: Engine) -> tuple[Passage, ...]:
-        raise StoreUnavailable("The index cannot be read.", hint="Check the folder.")
-
-    bench.retriever.finding = fail
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.failure is not None and trace.passages is None
-    assert (trace.failure.name, trace.failure.state) == ("retrieve", StepState.FAILED)
-    assert (trace.failure.summary, trace.failure.hint) == ("The index cannot be read.", "Check the folder.")
-    with pytest.raises(StoreUnavailable, match=r"'retrieve' failed: The index cannot be read\. Check the folder\."):
-        raise_failure(trace)
-    bench.retriever.finding = lambda query, engine: passages()
-    assert bench.pipeline.resume(trace).answer is not None
-
-
 @pytest.mark.parametrize(
     "kind", [ModelUnavailable, ModelMissing, StoreUnavailable, EmbeddingUnavailable, DocumentMissing]
 )
@@ -199,42 +92,6 @@ def test_a_failed_step_is_raised_with_the_type_of_what_failed_even_after_json(ki
     assert trace.failure is not None and trace.failure.error == kind.__name__
     with pytest.raises(kind, match=r"'grade' failed: Away\. Start it\."):
         raise_failure(trace)
-
-
-@pytest.mark.parametrize("error", ["", "SystemExit", "kind_named", "Nonsense"])
-def test_a_record_cannot_make_anything_but_an_error_of_ours_be_raised(error: str) -> None:
-    trace = replace(Bench().pipeline.begin(QUESTION), steps=(Step("grade", "x", StepState.FAILED, error=error),))
-    with pytest.raises(CragError) as raised:
-        raise_failure(trace)
-    assert type(raised.value) is CragError
-
-
-def test_outage_of_the_judge_is_raised_as_one_of_the_model_server() -> None:
-    away = outage("p1", "p2", "p3")
-    trace = Bench(judge=card(calls_model=True), scoring=lambda p: away[p.id]).pipeline.run(QUESTION)
-    assert trace.decision is None, "an outage is no verdict"
-    with pytest.raises(ModelUnavailable, match="Ollama went away"):
-        raise_failure(trace)
-
-
-def test_outage_of_the_writer_is_raised_as_one_of_the_model_server() -> None:
-    trace = Bench(model=FakeModel(answer=ModelMissing("No such model.", hint="Pull it."))).pipeline.run(QUESTION)
-    with pytest.raises(ModelMissing, match=r"'answer' failed: No such model\. Pull it\."):
-        raise_failure(trace)
-
-
-def test_run_that_waits_for_a_word_is_no_success_for_callers_without_a_screen() -> None:
-    trace = Bench(best=0.1, web=WebMode.ASK).pipeline.run(QUESTION)
-    with pytest.raises(CragError, match="waits for approval"):
-        raise_failure(trace)
-
-
-def test_outage_while_web_results_are_graded_is_counted_honestly() -> None:
-    away = outage("web-1", "web-2")
-    bench = Bench(scoring=lambda p: away.get(p.id, 0.5))
-    trace = bench.pipeline.run(QUESTION)
-    step = next(step for step in trace.steps if step.name == "grade web")
-    assert step.summary.startswith("0 of 2 web results graded")
 
 
 # --- the answer, over a real connection -----------------------------------------------------------------------------
@@ -293,47 +150,6 @@ def test_stop_in_the_middle_of_the_answer_closes_the_connection(server: OllamaSe
     assert done.steps[-1].usage.calls == 2
 
 
-def test_stop_before_the_first_piece_of_the_answer_closes_the_connection(server: OllamaServer) -> None:
-    server.faults.delay_s = 10.0
-    bench, run = Bench(model=model_of(server)), Run()
-    set_when(lambda: server.active == 1, run.cancel)
-    stopped = bench.pipeline.run(QUESTION, run)
-    assert server.wait_for_disconnects()
-    assert stopped.answer is not None
-    assert (stopped.answer.text, stopped.answer.state) == ("", AnswerState.STOPPED)
-    assert server.engine.asks == []
-
-
-def test_ollama_stopped_in_the_middle_of_the_answer_keeps_the_text_and_says_what_to_do(server: OllamaServer) -> None:
-    bench = Bench(model=model_of(server))
-    run = Run(listener := AtPiece(10))
-    listener.what = server.stop
-    broken = bench.pipeline.run(QUESTION, run)
-    assert broken.answer is not None and broken.failure is not None
-    assert broken.answer.state is AnswerState.FAILED
-    assert broken.answer.text and SLOW_ANSWER.startswith(broken.answer.text)
-    assert (broken.failure.state, broken.failure.hint) == (StepState.FAILED, "Start it with: ollama serve")
-    assert server.url in broken.failure.summary
-
-    again = bench.pipeline.resume(bench.pipeline.adopt(broken))
-    assert again.answer is not None
-    assert (again.answer.text, again.answer.state) == (broken.answer.text, AnswerState.FAILED), "its words stay"
-    server.start()
-    done = bench.pipeline.resume(again)
-    assert done.answer is not None and done.failure is None
-    whole = (SLOW_ANSWER.strip(), AnswerState.COMPLETE)
-    assert (done.answer.text, done.answer.state) == whole, "this server does not go on, but begins anew"
-    assert bench.counts["grade"] == 3, "graded once, before the outage"
-
-
-def test_reader_who_leaves_a_streamed_answer_closes_the_connection(server: OllamaServer) -> None:
-    bench = Bench(model=model_of(server))
-    pieces = bench.pipeline.stream_answer(bench.pipeline.correct(bench.pipeline.begin(QUESTION)))
-    assert isinstance(next(pieces), str)
-    pieces.close()  # type: ignore[attr-defined]
-    assert server.wait_for_disconnects()
-
-
 def test_an_answer_that_the_server_cut_is_no_whole_one_and_goes_on_from_its_words(server: OllamaServer) -> None:
     text = "It leaves at nine [1], " * 200
     server.engine = ScriptedModel([text], piece_chars=1)
@@ -351,10 +167,3 @@ def test_an_answer_that_the_server_cut_is_no_whole_one_and_goes_on_from_its_word
     server.engine = ScriptedModel([""])
     same = bench.pipeline.resume(bench.pipeline.adopt(cut))
     assert same.answer is not None and (same.answer.text, same.answer.state) == (cut.answer.text, AnswerState.CUT)
-
-
-def test_broken_off_answer_is_never_shown_for_the_finished_one(server: OllamaServer) -> None:
-    server.faults.die_after = 3
-    trace: Trace = Bench(model=model_of(server)).pipeline.run(QUESTION)
-    assert trace.answer is not None and trace.answer.state is AnswerState.FAILED
-    assert trace.answer.text == SLOW_ANSWER[:18].strip()

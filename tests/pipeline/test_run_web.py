@@ -1,27 +1,19 @@
 """The web: off, asked for first, or searched at once; and what the record and the answer say of each outcome."""
 
-from __future__ import annotations
-
-import threading
 import time
 from dataclasses import replace
 
 import pytest
 
-from crag_core.base.errors import ModelUnavailable
 from crag_core.base.protocols import WebReply
 from crag_core.base.types.answers import AnswerState
-from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import StepState
 from crag_core.base.types.web import WebOutcome
-from crag_core.decision.policy import Policy
-from crag_core.pipeline import web_stages
 from crag_core.pipeline.run import Cooldown, Run, WebMode
-from crag_core.pipeline.web_stages import approve, is_waiting, refuse
+from crag_core.pipeline.web_stages import approve, is_waiting
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
-from tests.fakes import QUESTION, WEB_QUERY, Bench, Diary, FakeModel, card, changed, found_web, set_when, step_names
-from tests.stand_ins.local_server import wait_until
+from tests.fakes import QUESTION, WEB_QUERY, Bench, Diary, FakeModel, changed, found_web, set_when, step_names
 
 
 def waiting(best: float = 0.5) -> tuple[Bench, Trace]:
@@ -51,10 +43,6 @@ def test_off_with_nothing_usable_says_why_there_is_no_answer() -> None:
     assert bench.counts["answer"] == 0
 
 
-def test_correct_does_not_even_note_that_the_web_is_off() -> None:
-    assert Bench(best=0.9, web=WebMode.OFF).pipeline.run(QUESTION).web is None
-
-
 # --- ask ------------------------------------------------------------------------------------------------------------
 
 
@@ -69,20 +57,6 @@ def test_ask_sends_nothing_before_approval() -> None:
     assert bench.counts["search"] == bench.counts["answer"] == 0
 
 
-def test_resuming_without_a_word_still_waits_and_asks_nobody() -> None:
-    bench, trace = waiting()
-    bench.forget_counts()
-    assert bench.pipeline.resume(trace) == trace
-    assert not bench.counts
-
-
-def test_search_itself_sends_nothing_that_was_not_approved() -> None:
-    bench, trace = waiting()
-    for unapproved in (trace, refuse(trace)):
-        assert web_stages.search(unapproved, bench.pipeline.parts, Run()) is None
-    assert bench.searcher.asked == []
-
-
 def test_approved_query_is_sent_as_it_stands() -> None:
     bench, trace = waiting()
     done = bench.pipeline.resume(approve(trace, WEB_QUERY))
@@ -92,46 +66,6 @@ def test_approved_query_is_sent_as_it_stands() -> None:
     assert done.answer.state is AnswerState.COMPLETE
     assert bench.counts["retrieve"] == bench.counts["phrases"] == 1
     assert step_names(done)[-4:] == ["search", "grade web", "assemble", "answer"]
-
-
-def test_edited_query_is_sent_and_credited_to_the_user() -> None:
-    bench, trace = waiting()
-    done = bench.pipeline.resume(approve(trace, "Vennick harbour"))
-    assert bench.searcher.asked == [("Vennick harbour", 5)]
-    assert done.web is not None and done.web.query_by == "edited by you"
-
-
-@pytest.mark.parametrize(("best", "state"), [(0.5, AnswerState.COMPLETE), (0.1, AnswerState.CANNOT_ANSWER)])
-def test_refused_search_is_never_made(best: float, state: AnswerState) -> None:
-    bench, trace = waiting(best)
-    done = bench.pipeline.resume(refuse(trace))
-    assert bench.searcher.asked == []
-    assert done.web is not None and done.answer is not None
-    assert (done.web.outcome, done.answer.state) == (WebOutcome.REFUSED, state)
-    assert state is AnswerState.COMPLETE or "you refused the web search" in done.answer.message
-
-
-@pytest.mark.parametrize("give_word", [lambda trace: approve(trace, "x"), refuse])
-def test_only_a_waiting_run_takes_a_word(give_word: object) -> None:
-    done = Bench().pipeline.run(QUESTION)
-    with pytest.raises(ValueError, match="does not wait"):
-        give_word(done)  # type: ignore[operator]
-
-
-def test_correct_in_ask_mode_does_not_wait() -> None:
-    trace = Bench(best=0.9, web=WebMode.ASK).pipeline.run(QUESTION)
-    assert not is_waiting(trace) and trace.answer is not None
-
-
-def test_stop_between_approval_and_search_keeps_the_approval() -> None:
-    bench, trace = waiting()
-    run = Run()
-    run.cancel.set()
-    stopped = bench.pipeline.resume(approve(trace, WEB_QUERY), run)
-    assert bench.searcher.asked == [] and stopped.web is not None
-    assert stopped.web.outcome is WebOutcome.APPROVED
-    assert bench.pipeline.resume(stopped).answer is not None
-    assert len(bench.searcher.asked) == 1
 
 
 # --- outcomes -------------------------------------------------------------------------------------------------------
@@ -156,36 +90,6 @@ def test_failed_search_is_told_in_record_and_answer(outcome: WebOutcome, words: 
     assert trace.answer.state is AnswerState.CANNOT_ANSWER
     assert words in trace.answer.message
     assert bench.counts["answer"] == 0
-
-
-@pytest.mark.parametrize(("outcome", "words"), FAILURES)
-def test_failed_search_leaves_ambiguous_with_its_passages(outcome: WebOutcome, words: str) -> None:
-    trace = Bench(best=0.5, model=FakeModel(), reply=WebReply(outcome, "Fake search")).pipeline.run(QUESTION)
-    assert trace.web is not None and trace.answer is not None
-    assert (trace.web.outcome, trace.answer.state) == (outcome, AnswerState.COMPLETE)
-    assert trace.context == ("p1#0",)
-
-
-def keeping_originals() -> Policy:
-    return changed("paper", incorrect=(*changed("paper").incorrect, ("keep_if_nothing", None)))
-
-
-def test_policy_may_fall_back_to_the_passages_with_a_warning() -> None:
-    bench = Bench(keeping_originals(), best=0.1, model=(model := FakeModel()), reply=WebReply(WebOutcome.EMPTY, "F"))
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.decision is not None and trace.decision.action is Action.INCORRECT
-    assert trace.context == ("p1", "p2", "p3")
-    assert "in the morning" in model.asked[-1][1][1][1]
-
-
-def test_web_text_below_the_cutoff_is_not_used_and_that_is_said() -> None:
-    bench = Bench(best=0.1)
-    bench.strip_evaluator.scoring = lambda strip: 0.0
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.web is not None and trace.answer is not None
-    assert trace.web.outcome is WebOutcome.USED
-    assert "no web result was kept" in trace.answer.message
-    assert "The web answered, but" in trace.answer.message
 
 
 # --- a policy's time for the web -------------------------------------------------------------------------------------
@@ -213,15 +117,6 @@ def test_search_that_takes_too_long_is_given_up_and_the_run_goes_on(best: float,
     assert Trace.from_json(trace.to_json()) == trace
 
 
-def test_search_that_was_given_up_is_not_made_again_by_resuming_but_by_adopting() -> None:
-    bench = slow(0.05)
-    trace = bench.pipeline.run(QUESTION)
-    bench.searcher.before = lambda cancel: None
-    assert bench.pipeline.resume(trace) == trace
-    again = bench.pipeline.resume(bench.pipeline.adopt(trace))
-    assert again.web is not None and again.web.outcome is WebOutcome.USED
-
-
 @pytest.mark.parametrize("seconds", [None, 60.0])
 def test_stop_during_the_search_is_a_stop_and_no_time_out(seconds: float | None) -> None:
     bench, run = slow(seconds), Run(diary := Diary())
@@ -234,13 +129,6 @@ def test_stop_during_the_search_is_a_stop_and_no_time_out(seconds: float | None)
     done = bench.pipeline.resume(stopped)
     assert done.web is not None and done.web.outcome is WebOutcome.USED
     assert bench.counts["phrases"] == 1 and done.failure is None
-
-
-def test_search_in_time_is_used_and_nothing_is_left_waiting() -> None:
-    threads = threading.active_count()
-    trace = Bench(changed("paper", web_seconds=60.0), best=0.5).pipeline.run(QUESTION)
-    assert trace.web is not None and trace.web.outcome is WebOutcome.USED
-    assert wait_until(lambda: threading.active_count() <= threads, 2.0), "the timer goes on for nobody"
 
 
 # --- the time between two searches -----------------------------------------------------------------------------------
@@ -286,49 +174,6 @@ def test_second_search_within_the_cooldown_is_not_made_and_not_even_rewritten(be
     assert trace.corrections is not None and "web_search" not in [one.kind for one in trace.corrections]
 
 
-def test_after_the_cooldown_the_web_is_searched_again() -> None:
-    bench, watch = cooling()
-    watch.now += 30.0
-    assert bench.pipeline.run(QUESTION).web is not None
-    assert bench.counts["search"] == 1
-
-
-def test_run_that_had_to_do_without_the_web_can_be_adopted_once_the_time_is_over() -> None:
-    bench, watch = cooling()
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.pipeline.resume(trace) == trace, "resuming completes what is missing, and the web was settled"
-    watch.now += 30.0
-    again = bench.pipeline.resume(bench.pipeline.adopt(trace))
-    assert again.web is not None and again.web.outcome is WebOutcome.USED
-    assert step_names(again).count("rewrite") == 1
-
-
-def test_cooldown_asks_nobody_for_a_word() -> None:
-    watch = Watch()
-    pause = Cooldown(watch)
-    pause.note()
-    bench = Bench(changed("paper", web_cooldown=30.0), best=0.5, web=WebMode.ASK, pause=pause)
-    trace = bench.pipeline.run(QUESTION)
-    assert not is_waiting(trace) and trace.web is not None and trace.web.outcome is WebOutcome.COOLING
-
-
-def test_approved_query_is_sent_although_another_search_was_just_made() -> None:
-    pause = Cooldown(Watch())
-    bench = Bench(changed("paper", web_cooldown=30.0), best=0.5, web=WebMode.ASK, pause=pause)
-    trace = bench.pipeline.run(QUESTION)
-    pause.note()
-    assert bench.pipeline.resume(approve(trace, "x")).answer is not None
-    assert len(bench.searcher.asked) == 1
-
-
-def test_policy_without_a_cooldown_searches_as_often_as_it_likes() -> None:
-    pause = Cooldown(Watch())
-    pause.note()
-    bench = Bench("paper", best=0.5, pause=pause)
-    bench.pipeline.run(QUESTION)
-    assert bench.counts["search"] == 1
-
-
 @pytest.mark.parametrize(
     ("reply", "searches"),
     [
@@ -343,69 +188,7 @@ def test_only_what_left_the_machine_starts_the_cooldown(reply: WebReply, searche
     assert bench.counts["search"] == searches
 
 
-def test_search_that_was_given_up_starts_the_cooldown_too() -> None:
-    pause = Cooldown(Watch())
-    bench = Bench(changed("paper", web_seconds=0.05, web_cooldown=30.0), best=0.5, pause=pause)
-    bench.searcher.before = lambda cancel: cancel.wait(5.0)
-    bench.pipeline.run(QUESTION)
-    assert pause.left(30.0) == 30.0, "the query has left the machine"
-
-
 def test_correct_neither_waits_nor_starts_the_cooldown() -> None:
     pause = Cooldown(Watch())
     trace = Bench(changed("paper", web_cooldown=30.0), best=0.9, pause=pause).pipeline.run(QUESTION)
     assert trace.web is None and pause.left(30.0) == 0.0
-
-
-# --- the rewrite ----------------------------------------------------------------------------------------------------
-
-
-def test_model_that_fails_at_the_query_does_not_cost_the_search() -> None:
-    away = ModelUnavailable("Ollama does not answer.", hint="Start it.")
-    bench = Bench(best=0.5, model=FakeModel(phrases=away))
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.searcher.asked == [(QUESTION, 5)]
-    step = next(step for step in trace.steps if step.name == "rewrite")
-    assert step.summary == f"“{QUESTION}”, the question as it is, since: Ollama does not answer."
-    assert step.usage.calls == 1
-
-
-@pytest.mark.parametrize("reply", ["", "<think>What do they want?</think>", "\n  \n"])
-def test_reply_without_a_query_sends_the_question_itself(reply: str) -> None:
-    bench = Bench(best=0.5, model=FakeModel(phrases=reply))
-    trace = bench.pipeline.run(QUESTION)
-    assert bench.searcher.asked == [(QUESTION, 5)]
-    step = next(step for step in trace.steps if step.name == "rewrite")
-    assert "since fake-model gave no query" in step.summary
-
-
-def test_stop_before_the_rewrite_keeps_the_grades() -> None:
-    bench, run = Bench(best=0.5, model=FakeModel()), Run(diary := Diary())
-    diary.at["route"] = run.cancel.set
-    stopped = bench.pipeline.run(QUESTION, run)
-    assert stopped.failure is not None and stopped.failure.state is StepState.STOPPED
-    assert bench.counts["phrases"] == 0
-    bench.forget_counts()
-    done = bench.pipeline.resume(stopped)
-    assert bench.counts["grade"] == 2 and bench.counts["phrases"] == 1
-    assert [step.state for step in done.steps] == [StepState.DONE] * 9, "a stop that is over leaves no mark"
-
-
-def test_waiting_query_is_not_written_again_and_is_over_once_answered() -> None:
-    bench, trace = waiting()
-    adopted = bench.pipeline.resume(bench.pipeline.adopt(trace))
-    assert bench.counts["phrases"] == 1 and is_waiting(adopted)
-    for settled in (approve(adopted, WEB_QUERY), refuse(adopted)):
-        done = bench.pipeline.resume(settled)
-        assert StepState.WAITING not in [step.state for step in done.steps]
-        assert next(step for step in done.steps if step.name == "rewrite").summary.endswith("by you")
-
-
-def test_under_a_policy_that_refines_web_text_its_results_are_judged_after_all() -> None:
-    judge = card(calls_model=True)
-    found = Bench("worst-chunk", best=0.1, model=FakeModel(), judge=judge).pipeline.run(QUESTION)
-    assert found.web is not None and found.web.grades is None and found.web.strips is not None
-    bench = Bench("paper", best=0.1, model=FakeModel(), judge=judge)
-    again = bench.pipeline.resume(bench.pipeline.adopt(found))
-    assert again.web is not None and again.web.grades is not None and len(again.web.grades) == len(again.web.passages)
-    assert again.web.strips == found.web.strips and bench.counts["search"] == 0

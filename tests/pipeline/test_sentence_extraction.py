@@ -1,7 +1,5 @@
 """Extracted sentences: read from what models reply, and taken only if they stand in the passage word for word."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Queries: cleaned from a model's reply, or made of the question's own keywords."""
 
-from __future__ import annotations
-
 import pytest
 
 from crag_core.decision.signals import SignalMeter

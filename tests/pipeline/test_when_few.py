@@ -1,21 +1,14 @@
 """`web = "when-few"`: the web is asked when refinement leaves something of too few chunks (description 002)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-
-import pytest
 
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.base.types.decisions import Action, CorrectionKind, Handling
-from crag_core.base.types.passages import Passage
-from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.pipeline.call_budget import calls_needed
-from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
-from tests.fakes import QUESTION, USELESS, Bench, Diary, FakeModel, card, changed, passage, step_names
+from tests.fakes import QUESTION, USELESS, Bench, FakeModel, card, changed, passage, step_names
 
 WEAK = passage(3, USELESS)
 """Of this chunk no sentence scores above the cut-off."""
@@ -46,14 +39,6 @@ def test_the_web_is_asked_when_refinement_leaves_something_of_fewer_than_three_c
     assert Trace.from_json(trace.to_json()) == trace
 
 
-@pytest.mark.parametrize("found", [(passage(1), passage(2), passage(4)), (*TWO_OF_THREE, passage(4))])
-def test_where_enough_is_left_the_web_is_not_asked(found: tuple[Passage, ...]) -> None:
-    bench = Bench(RANKED, best=0.5, found=found, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    assert asked(bench) == [] and trace.web is None
-    assert trace.decision is not None and not trace.decision.may_search
-
-
 def test_without_refinement_the_chunks_that_are_kept_count() -> None:
     bench = Bench(handling(Handling.KEEP), best=0.5, found=TWO_OF_THREE, model=FakeModel())
     assert bench.pipeline.run(QUESTION).context == ("p1", "p2", "p3") and asked(bench) == []
@@ -78,15 +63,6 @@ def test_the_cut_off_decides_whether_the_web_is_asked() -> None:
     assert searches == {0.05: False, 0.1: True, 0.5: True, 0.95: True}
 
 
-def test_a_dropped_chunk_counts_no_more_and_a_pinned_one_does() -> None:
-    trace = Bench(RANKED, best=0.5, found=(*TWO_OF_THREE, passage(4)), model=FakeModel()).pipeline.run(QUESTION)
-    for edits, searches in ((("p4",), True), ((), False)):
-        changed_run = replace(trace, edits=replace(trace.edits, dropped=edits))
-        assert reroute(changed_run, RANKED).decision.wants(CorrectionKind.WEB_SEARCH) is searches
-    pinned = replace(trace, edits=replace(trace.edits, dropped=("p4",), pinned=("p3",)))
-    assert not reroute(pinned, RANKED).decision.may_search
-
-
 def test_before_the_strips_are_scored_the_search_is_open_and_promised() -> None:
     bench = Bench(RANKED, best=0.5, found=TWO_OF_THREE, model=FakeModel(), judge=card(calls_model=True))
 
@@ -107,23 +83,6 @@ def test_before_the_strips_are_scored_the_search_is_open_and_promised() -> None:
     bench.strip_evaluator.before = works
     done = bench.pipeline.resume(Trace.from_json(broken.to_json()))
     assert done.failure is None and asked(bench) == [QUESTION]
-
-
-def test_stopped_before_the_search_it_goes_on_to_the_search() -> None:
-    bench, run = Bench(RANKED, best=0.5, found=TWO_OF_THREE, model=FakeModel()), Run(diary := Diary())
-    diary.at["score_strips"] = run.cancel.set
-    stopped = bench.pipeline.run(QUESTION, run)
-    assert stopped.strips and stopped.web is None
-    assert stopped.decision is not None and stopped.decision.wants(CorrectionKind.WEB_SEARCH)
-    assert bench.pipeline.resume(stopped).web is not None and asked(bench) == [QUESTION]
-
-
-@pytest.mark.parametrize("web", [WebMode.ASK, WebMode.OFF])
-def test_the_web_mode_holds_after_refinement_too(web: WebMode) -> None:
-    bench = Bench(RANKED, best=0.5, found=TWO_OF_THREE, model=FakeModel(), web=web)
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.web is not None and asked(bench) == []
-    assert trace.web.outcome is (WebOutcome.PENDING if web is WebMode.ASK else WebOutcome.OFF)
 
 
 def test_seconds_of_refining_and_searching_add_up_where_one_follows_the_other() -> None:

@@ -1,25 +1,18 @@
 """Self-Route (arXiv 2407.16881): the reply to the chunks is the answer, or the documents are read whole."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-import pytest
-
-from crag_core.base.errors import ModelUnavailable
-from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
-from crag_core.base.types.edits import Edits
 from crag_core.base.types.passages import Passage
 from crag_core.pipeline.run import WebMode
-from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.path.run_path import run_path
 from crag_core.view.record import round_rows
 from crag_core.view.run_view import view_run
 from tests.builders import policy_file
-from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, passage, step_names
+from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, passage
 
 POLICY = policy_file("self-route")
 CANNOT = "CANNOT ANSWER"
@@ -71,13 +64,6 @@ def test_what_is_declined_is_asked_again_with_the_whole_documents_and_that_is_an
     assert Trace.from_json(trace.to_json()) == trace
 
 
-def test_declined_twice_is_no_answer() -> None:
-    made, _ = bench(CANNOT, CANNOT)
-    trace = made.pipeline.run(QUESTION)
-    assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER
-    assert trace.answer.message == "fake-model found no answer in the 3 excerpts that it was given."
-
-
 def test_the_budget_is_filled_in_rank_order_and_what_is_cut_is_told() -> None:
     """6,000 tokens hold the first document and a part of the second, around its best chunk; the third is not read."""
     filling = " ".join(f"Nothing of use in line {n}." for n in range(1, 601))  # about 4,700 tokens
@@ -97,78 +83,3 @@ def test_the_budget_is_filled_in_rank_order_and_what_is_cut_is_told() -> None:
     assert found.query_by.endswith("around its best chunk; 1 not read, the budget of 6,000 tokens is full")
     assert any(found.query_by in step.summary for step in trace.steps if step.name == "retrieve again")
     assert model.asked[-1][1][1][1].count("<evidence>") == 2
-
-
-def test_documents_that_are_gone_are_told_and_the_refusal_stands() -> None:
-    made, model = bench(CANNOT, files={})
-    trace = made.pipeline.run(QUESTION)
-    assert trace.answer is not None and trace.answer.state is AnswerState.CANNOT_ANSWER and trace.failure is None
-    assert reroute(trace, POLICY).decision_path.not_made == "d3 is not indexed." and model.kinds == ["answer"]
-
-
-def test_chunks_of_no_document_are_used_as_they_are() -> None:
-    made, _ = bench(CANNOT, found=(passage(1, document_id=""),))
-    trace = made.pipeline.run(QUESTION)
-    assert reroute(trace, POLICY).decision_path.not_made == "the chunks belong to no document"
-    assert made.retriever.read == [] and trace.failure is None
-
-
-def test_under_another_policy_documents_are_missing_and_one_resume_reads_them() -> None:
-    model = FakeModel(answer=CANNOT)
-    paper = Bench("paper", model=model, web=WebMode.OFF)
-    paper.retriever.files = FILES
-    trace = paper.pipeline.run(QUESTION)
-    assert Missing.SUFFICIENCY in reroute(trace, POLICY).missing
-    under = paper.under(policy=POLICY)
-    done = under.resume(under.adopt(trace))
-    assert done.decision is not None and done.decision.action is Action.AMBIGUOUS and len(done.rounds) == 1
-    unread = replace(done, rounds=())
-    routed = reroute(unread, POLICY)
-    assert Missing.DOCUMENTS in routed.missing and routed.answer is None
-    assert reroute(done, trace.settings.policy).decision == trace.decision
-
-
-def test_the_two_ways_to_ask_are_kept_apart_in_one_record() -> None:
-    made, model = bench(ANSWER, ANSWER)
-    trace = made.pipeline.run(QUESTION)
-    other = policy_file("sufficient-context")
-    assert Missing.SUFFICIENCY in reroute(trace, other).missing, "an answer is no label"
-    under = made.under(policy=other)
-    both = under.resume(under.adopt(trace))
-    assert [one.by for one in both.sufficiency] == ["answer", "autorater"] and model.kinds.count("sufficient") == 1
-    assert reroute(both, POLICY).missing in ((), (Missing.ANSWER,))
-
-
-def test_a_dropped_document_leaves_the_others() -> None:
-    made, _ = bench(CANNOT, ANSWER)
-    trace = made.pipeline.run(QUESTION)
-    routed = reroute(replace(trace, edits=Edits(dropped=("file-d1",))), POLICY)
-    assert [one.id for one in routed.decision_path.evidence] == ["file-d2", "file-d3"]
-    assert Missing.ANSWER in routed.missing, "the answer was written from three"
-
-
-def test_a_server_that_dies_between_the_two_requests_costs_nothing_twice() -> None:
-    made, model = bench(CANNOT, ModelUnavailable("away"), ANSWER)
-    broken = made.pipeline.run(QUESTION)
-    assert broken.failure is not None and broken.failure.name == "answer"
-    trace = made.pipeline.resume(made.pipeline.adopt(broken))
-    assert trace.answer is not None and trace.answer.text == ANSWER.strip()
-    assert model.kinds == ["answer"] * 3 and len(made.retriever.read) == 3
-
-
-@pytest.mark.parametrize("reply", ["", "<think>Hm."])
-def test_an_empty_reply_decides_nothing(reply: str) -> None:
-    made, _ = bench(reply, ANSWER)
-    trace = made.pipeline.run(QUESTION)
-    assert trace.decision is not None and (trace.decision.action, trace.decision.score) == (Action.AMBIGUOUS, None)
-    assert made.counts["read"] == 0 and "judge together" in step_names(trace)
-    assert reroute(trace, POLICY).is_doubtful
-
-
-def test_without_a_language_model_no_document_is_read() -> None:
-    made = Bench(POLICY, best=0.5, web=WebMode.OFF)
-    made.retriever.files = FILES
-    trace = made.pipeline.run(QUESTION)
-    routed = reroute(trace, POLICY)
-    assert made.counts["read"] == 0 and routed.is_doubtful and routed.missing == ()
-    assert routed.knowledge.notes == (f"No language model: {POLICY.without_model}",)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from pathlib import Path
 
 import pytest
@@ -34,16 +32,6 @@ def test_the_report_lies_beside_the_run_unless_another_name_is_given(run_file: P
     other = run_file.with_name("other.htm")
     assert main(["report", str(run_file), "-o", str(other)]) == 0
     assert other.read_bytes() == beside.read_bytes()
-
-
-def test_a_run_from_a_pipe_goes_to_standard_output(
-    run_file: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(run_file.read_bytes())))
-    assert main(["report", "-"]) == 0
-    sys.stdout.flush()
-    shown = capfdbinary.readouterr().out
-    assert shown.startswith(b"<!doctype html>") and shown.endswith(b"</html>")
 
 
 def test_other_thresholds_and_policies_can_be_asked_for(run_file: Path) -> None:

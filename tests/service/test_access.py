@@ -31,10 +31,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def guarded(home: Path) -> Iterator[httpx.Client]:
-    with (
-        serving(home, Rules((TOKEN, OTHER), hosts=None)) as url,
-        httpx.Client(base_url=url, **PLAIN) as client,
-    ):
+    with serving(home, Rules((TOKEN, OTHER), hosts=None)) as url, httpx.Client(base_url=url, **PLAIN) as client:
         yield client
 
 

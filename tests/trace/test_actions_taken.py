@@ -1,7 +1,5 @@
 """What was really done to the evidence: each correction with its reason, its query and its place in the order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -20,7 +18,6 @@ from tests.builders import (
     policy,
     round_of,
     searched,
-    strips_of,
     trace,
     web_page,
 )
@@ -57,13 +54,6 @@ def test_refining_is_done_with_the_question() -> None:
     assert done(policy("paper"), 0.9, 0.8) == (refined, ANSWERED)
 
 
-def test_passages_that_could_not_be_refined_are_said_to_be_kept() -> None:
-    found, _ = graded(0.9, 0.8)
-    strips = tuple(strip for one in found for strip in strips_of(one, (one.text, None)))
-    kept = Correction(KEEP, "use 2 chunks as they are")
-    assert done(policy("paper"), 0.9, 0.8, strips=strips) == (kept, ANSWERED)
-
-
 def test_a_search_says_who_wrote_its_query_and_what_came_of_it() -> None:
     assert done(policy("paper"), 0.1, 0.2) == (
         Correction(DISCARD, "INCORRECT: none of the 2 chunks is used"),
@@ -71,14 +61,6 @@ def test_a_search_says_who_wrote_its_query_and_what_came_of_it() -> None:
         Correction(WEB, "INCORRECT asks the web, up to 5 results; 1 results", query="ferry fares"),
         ANSWERED,
     )
-
-
-def test_a_passage_that_was_dropped_alone_is_named() -> None:
-    assert done(policy("rank-weighted"), 0.8, 0.3, 0.5)[0] == Correction(DISCARD, "score 0.30 < 0.40", "p2")
-
-
-def test_refinement_comes_before_the_web() -> None:
-    assert [one.kind for one in done(policy("paper"), 0.5)] == [REFINE, REWRITE, WEB, GENERATE]
 
 
 SEARCHED = {
@@ -103,10 +85,6 @@ def test_a_search_that_was_wanted_but_not_made_is_left_out(outcome: WebOutcome |
     assert [one.kind for one in done(policy("paper"), 0.1, web=web)] == [DISCARD, GENERATE]
 
 
-def test_a_search_that_the_route_does_not_want_is_left_out_though_it_was_made() -> None:
-    assert [one.kind for one in done(policy("paper"), 0.9)] == [REFINE, GENERATE]
-
-
 def test_an_expansion_has_the_expanded_query_and_counts_what_it_gave() -> None:
     made = round_of("expand", *(passage(f"p{n}", f"Text {n}.") for n in range(1, 5)), query="ferry cost boat")
     found = tuple(passage(f"p{n}", f"Text {n}.") for n in (1, 2))
@@ -116,13 +94,6 @@ def test_an_expansion_has_the_expanded_query_and_counts_what_it_gave() -> None:
         Correction(EXPAND, reason, query="ferry cost boat"),
         ANSWERED,
     )
-
-
-@pytest.mark.parametrize(
-    ("of", "score"), [(policy("heuristic"), 0.6), (AGENTIC, 0.5)], ids=["expansion", "another retrieval"]
-)
-def test_a_retrieval_that_was_wanted_but_not_made_is_left_out(of: Policy, score: float) -> None:
-    assert [one.kind for one in done(of, score, score)] == [KEEP, GENERATE]
 
 
 def looking_again(iterations: int = 3) -> Trace:
@@ -156,23 +127,6 @@ def test_every_iteration_tells_what_it_dropped_and_where_it_looked_next() -> Non
     )
 
 
-def test_only_the_last_iteration_keeps_and_answers() -> None:
-    made = told(looking_again())
-    assert [kind for kind, _ in made].count(KEEP) == [kind for kind, _ in made].count(GENERATE) == 1
-    assert [kind for kind, _ in made[-2:]] == [KEEP, GENERATE]
-
-
-def test_rounds_beyond_the_answer_are_left_out() -> None:
-    assert told(looking_again(2)) == [
-        (DISCARD, ""),
-        (RE_RETRIEVE, QUESTION),
-        (DISCARD, "p5"),
-        (KEEP, ""),
-        (GENERATE, ""),
-    ]
-    assert told(looking_again(1)) == [(KEEP, ""), (GENERATE, "")]
-
-
 def test_the_web_as_the_last_strategy() -> None:
     found, grades = graded(0.1, 0.1, 0.1)
     paths = ("keyword", "keyword rewritten", "keyword rewritten expanded")
@@ -190,14 +144,6 @@ def test_the_web_as_the_last_strategy() -> None:
         (GENERATE, ""),
     ]
     assert told(replace(run, web=None))[-1:] == [(GENERATE, "")]
-
-
-def test_a_rule_corrects_nothing() -> None:
-    assert [one.kind for one in done(policy("agentic"), None, None)] == [KEEP, GENERATE]
-
-
-def test_nothing_retrieved_and_no_web_leaves_only_the_answer() -> None:
-    assert done(policy("paper"), web=None) == (ANSWERED,)
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -1,7 +1,5 @@
 """Replies to the two requests of a consolidation (arXiv 2410.07176), and what is said of it in words."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any
@@ -75,18 +73,6 @@ def test_sources_in_whatever_form(sources: Any, numbers: tuple[int, ...], memory
     assert read({"text": "Nine.", "sources": sources}) == (Consolidated("Nine.", numbers, memory),)
 
 
-@pytest.mark.parametrize("sources", [[], None, ["7"], ["M2"], ["everywhere"], "all of them"])
-def test_a_passage_that_names_no_source_that_was_shown_is_nobodys(sources: Any) -> None:
-    assert read({"text": "Nine.", "sources": sources}) is None
-    kept = read({"text": "Nine.", "sources": sources}, {"text": "Ten.", "sources": ["1"], "contradicts": [1, 2]})
-    assert kept == (Consolidated("Ten.", (1,)),), "what it contradicted is gone"
-
-
-def test_nothing_is_from_memory_where_the_model_knows_nothing() -> None:
-    assert read({"text": "Nine.", "sources": ["M1"]}, own=0) is None
-    assert read({"text": "Nine.", "sources": ["memory"]}, own=2) is None, "which of both?"
-
-
 def test_contradictions_are_renumbered_and_counted_once_a_pair() -> None:
     found = read(
         {"text": "", "sources": ["1"]},
@@ -99,13 +85,6 @@ def test_contradictions_are_renumbered_and_counted_once_a_pair() -> None:
     assert conflict_lines(made, (4, 7, 9)) == ("Conflict: [4] [7] against the model's memory.",)
     assert in_brief(made) == "1 passage from memory, 2 consolidated, 1 conflict"
     assert sources_in_words(replace(found[0], memory=(1,)), (1, 2)) == "[1] [2] and the model's memory"
-
-
-def test_an_empty_list_says_that_nothing_bears_on_the_question() -> None:
-    assert read() == ()
-    assert in_brief(Consolidation(("p1",), 1)) == "0 passages from memory, nothing bears on the question"
-    assert in_brief(Consolidation(("p1",))) == "nothing bears on the question"
-    assert in_brief(Consolidation(("p1",), cause="it was empty")) == "not consolidated: it was empty"
 
 
 @pytest.mark.parametrize("piece", [Consolidated("a", (2,)), Consolidated("a", (), (1,)), Consolidated("a", (0,))])

@@ -1,7 +1,5 @@
 """What a record says when the program ended while the run was under way."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from crag_core.app.background_jobs import program_ended

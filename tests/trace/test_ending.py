@@ -1,24 +1,20 @@
 """What an ending is called: action, handling and where the knowledge came from, in one table."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 
 import pytest
 
 from crag_core.base.types.answers import Answer, AnswerState
-from crag_core.base.types.decisions import ALWAYS, NO_RETRIEVAL, Action, Decision, Handling
+from crag_core.base.types.decisions import Action, Decision, Handling
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Consolidated, Consolidation, Excerpt, Knowledge
-from crag_core.base.types.web import WebOutcome
 from crag_core.decision.refine import decompose
 from crag_core.trace.grounding.ending import AnswerEnding, ending_of
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
-from crag_core.view.answer.answer_blocks import AnswerBlocks
 from crag_core.view.run_view import view_run
-from tests.builders import passage, policy, searched, trace, web_page
+from tests.builders import passage, policy, trace, web_page
 
 DUES = passage("p1", "A yacht pays 14 pounds a night.", source="dues.pdf")
 
@@ -76,19 +72,6 @@ def test_what_a_whole_answer_is_called(
         assert ending_of(decided, knowledge(known), written) is expected, (action, handling)
 
 
-@pytest.mark.parametrize(
-    ("rule", "known", "expected"),
-    [
-        (ALWAYS, "own", AnswerEnding.ANSWERED),
-        (NO_RETRIEVAL, "none", AnswerEnding.FROM_MEMORY),
-        ("few_context", "own", AnswerEnding.ANSWERED),
-    ],
-)
-def test_where_nobody_judged_the_rule_says_what_it_is(rule: str, known: str, expected: AnswerEnding) -> None:
-    decided = Decision(Action.CORRECT, "", None, "as made up", (), rule=rule)
-    assert ending_of(decided, knowledge(known), Answer(CITED, AnswerState.COMPLETE, "small", "key")) is expected
-
-
 @pytest.mark.parametrize("action", list(Action))
 @pytest.mark.parametrize("known", ["own", "web", "merged", "recalled", "none"])
 def test_what_is_no_whole_answer_is_called_so_whatever_it_is_from(action: Action, known: str) -> None:
@@ -108,14 +91,3 @@ def test_what_was_written_for_another_action_has_not_been_run() -> None:
     run = answered(0.95)
     stricter = run.settings.policy.with_thresholds(0.97, 0.99)
     assert view_run(run, stricter).routed.ending is AnswerEnding.NOT_RUN
-
-
-def test_a_web_search_that_failed_is_told_with_its_reason() -> None:
-    web = replace(searched(), outcome=WebOutcome.TIMED_OUT, message="DuckDuckGo did not answer within 8 s.")
-    run = answered(0.5, web=web)
-    assert run.answer is not None
-    notes = dict(AnswerBlocks(view_run(run), run.answer, ()).notes)
-    assert notes["web"] == f"Web search failed ({WebOutcome.TIMED_OUT}). DuckDuckGo did not answer within 8 s."
-    fine = answered(0.95, web=web)
-    assert fine.answer is not None
-    assert "web" not in dict(AnswerBlocks(view_run(fine), fine.answer, ()).notes), "this route asks for none"

@@ -1,7 +1,5 @@
 """One run in the numbers that figures of many are made of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -65,14 +63,6 @@ def test_what_was_taken_over_is_counted_where_it_was_done() -> None:
     assert measure(taken(0.5, 0.4, web=web, steps=again), at=0).graded == 3
 
 
-def test_a_run_that_never_retrieved() -> None:
-    steps = (Step("retrieve", "The store cannot be opened.", StepState.FAILED, 0.5),)
-    run = measure(trace(policy("paper"), steps=steps), at=0)
-    assert (run.ending, run.action, run.strategy, run.score) == (Ending.FAILED, None, "", None)
-    assert (run.decided_ms, run.retrieval_ms, run.provider_ms, run.improved) == (None, None, None, None)
-    assert run.total_ms == 500
-
-
 @pytest.mark.parametrize(
     ("state", "ending"),
     [(StepState.STOPPED, Ending.STOPPED), (StepState.FAILED, Ending.FAILED), (StepState.WAITING, Ending.WAITING)],
@@ -99,29 +89,3 @@ def with_web(*scores: float | None, web_score: float | None, page: Passage = NEW
 
 def test_the_best_score_rose_where_better_evidence_was_found() -> None:
     assert measure(with_web(0.1, 0.2, web_score=0.9), at=0).improved is True
-
-
-def test_the_best_score_did_not_rise_where_what_was_found_is_no_better() -> None:
-    assert measure(with_web(0.3, 0.2, web_score=0.1), at=0).improved is False
-
-
-def test_leaving_out_the_worst_raises_no_best_score() -> None:
-    (best, worst), grades = graded(0.5, 0.4)
-    strips = (*strips_of(best, (best.text, 0.9)), *strips_of(worst, (worst.text, 0.0)))
-    assert measure(taken(0.5, 0.4, grades=grades, strips=strips), at=0).improved is False
-
-
-def test_the_best_score_did_not_rise_where_nothing_is_left() -> None:
-    (found, *_), grades = graded(0.5)
-    struck = strips_of(found, (found.text, 0.0))
-    run = measure(taken(0.5, grades=grades, strips=struck), at=0)
-    assert (run.action, run.strategy, run.improved) == (Action.AMBIGUOUS, "refinement", False)
-
-
-def test_whether_the_best_score_rose_is_open_without_grades() -> None:
-    assert measure(with_web(None, None, web_score=0.9), at=0).improved is None
-    assert measure(with_web(0.1, 0.2, web_score=None), at=0).improved is None
-
-
-def test_a_run_that_needed_no_correction_has_none_that_raised_it() -> None:
-    assert measure(with_web(0.9, 0.2, web_score=0.1), at=0).improved is None

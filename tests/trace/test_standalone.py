@@ -1,7 +1,5 @@
 """What a later question is understood as by rule: what it changes, what it leaves, and what holds of any text."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -22,8 +20,6 @@ from crag_core.trace.standalone import (
     stands_alone,
     why_refused,
 )
-from crag_core.trace.trace import Trace
-from tests.builders import policy, trace
 
 STOP = signal_meter().stop_words
 TEXT = st.text(max_size=200)
@@ -167,13 +163,6 @@ def test_what_nobody_can_tell_is_not_guessed(before: str, asked: str) -> None:
     assert one_question(asked, before) == ""
 
 
-def test_it_follows_the_last_question_that_stands_alone() -> None:
-    history = [Turn("a", "When does the ferry leave?"), Turn("b", "And the crane?"), Turn("c", "and you?")]
-    assert by_rule("And in winter?", history, STOP) == ("When does the ferry leave in winter?", True)
-    assert by_rule("And why?", history, STOP) == ("When does the ferry leave? And why?", False)
-    assert by_rule("And in winter?", history[2:], STOP) == ("", False)
-
-
 def test_a_reply_takes_the_place_of_what_was_asked_for() -> None:
     back = Turn("a", "And how high is it?", "What does “it” stand for?", asks_back=True)
     assert by_rule("The crane", [back], STOP) == ("How high is the crane?", True)
@@ -221,10 +210,3 @@ def test_whatever_is_asked_is_kept(question: str, before: list[str]) -> None:
     assert not is_one or {*words(question)} - STOP - {"what", "about", "ok"} <= {*words(made)}
     assert len(made) <= sum(map(len, before)) + 3 * len(question) + 5
     assert isinstance(lacks_subject(question, STOP), bool) and back_question(question, STOP)
-
-
-def test_an_old_record_has_no_conversation_and_is_read() -> None:
-    old = trace(policy("paper")).to_dict() | {"schema": 3}
-    del old["follow_up"]
-    run = Trace.from_dict(old)
-    assert run.follow_up is None and run.asked == run.question and run.asks_back == ""

@@ -1,19 +1,15 @@
 """A run in one flat record: every field of description 000, and which corrections count."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
-from crag_core.base.types.passages import Passage
-from crag_core.base.types.steps import Step, StepState, Usage
+from crag_core.base.types.steps import Step, Usage
 from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.summary import Summary, summarize
 from crag_core.trace.trace import Trace
 from tests.builders import (
-    POLICIES,
     even,
     grade,
     graded,
@@ -28,7 +24,6 @@ from tests.builders import (
 )
 
 NEWS = web_page("w1", "Fares rose in May.")
-AGENTIC = replace(policy("agentic"), skip=())
 CRITERIA = (("keyword_overlap", 0.5), ("coherence", 0.75), ("length_adequacy", 0.25), ("diversity", 1.0))
 
 
@@ -122,38 +117,10 @@ def test_strategies_are_the_corrections_that_were_made(
     assert found.web_used is ("web_search" in strategy)
 
 
-def test_several_strategies_stand_in_one_order() -> None:
-    refining = replace(AGENTIC, ambiguous=(*policy("paper").ambiguous, ("again", None)))
-    found, grades = graded(0.5, 0.5, 0.5)
-    rounds = (round_of("refine"), round_of("refine refine"))
-    run = trace(refining, passages=found, grades=grades, rounds=rounds, web=searched(NEWS))
-    assert summarize(finished(run)).strategy == "re_retrieval+refinement+web_search"
-
-
 def test_web_results_of_which_nothing_is_kept_are_not_used() -> None:
     strips = strips_of(NEWS, (NEWS.text, 0.1))
     found = ran("paper", 0.1, web=searched(NEWS, strips=strips))
     assert (found.web_used, found.strategy, found.final_count, found.tokens_used) == (False, "none", 0, 0)
-
-
-def test_passages_are_counted_before_and_after() -> None:
-    found = ran("rank-weighted", 0.9, 0.9, 0.9)
-    assert (found.original_count, found.final_count) == (3, 3)
-    found = ran("agentic", 0.9, 0.9, 0.1)
-    assert (found.original_count, found.final_count) == (3, 2)
-    found = ran("worst-chunk", 0.1, 0.1, web=searched(NEWS))
-    assert (found.original_count, found.final_count) == (2, 1)
-
-
-def test_a_passage_in_several_pieces_counts_once() -> None:
-    text = passage("p1", "Adults pay nine euros. The sea is blue. Dogs pay half.")
-    other = passage("p2", "The ferry leaves at eight.")
-    strips = (
-        *strips_of(text, ("Adults pay nine euros.", 0.9), ("The sea is blue.", 0.1), ("Dogs pay half.", 0.7)),
-        *strips_of(other, (other.text, 0.8)),
-    )
-    found = ran("signals", 0.9, 0.9, passages=(text, other), strips=strips)
-    assert (found.final_count, found.tokens_used) == (2, 5 + 6 + 3)
 
 
 @pytest.mark.parametrize(
@@ -163,47 +130,3 @@ def test_a_run_came_from_the_cache_when_all_of_its_grades_did(cached: tuple[bool
     found = passages(len(cached))
     grades = tuple(replace(grade(p.id, 0.9), from_cache=one) for p, one in zip(found, cached, strict=True))
     assert summarize(trace(policy("paper"), passages=found, grades=grades)).cache_hit is hit
-
-
-@pytest.mark.parametrize(("score", "confidence"), [(0.9, 0.9), (0.5, 0.5), (0.25, 0.75)])
-def test_confidence_is_that_of_description_003(score: float, confidence: float) -> None:
-    found = ran("signals", score, score, score)
-    assert (found.score, found.confidence) == (score, confidence)
-
-
-def test_what_was_not_measured_is_none() -> None:
-    found = ran("paper", None, None, signals=())
-    criteria = (found.keyword_overlap, found.coherence, found.length_adequacy, found.diversity)
-    assert (found.score, found.confidence, criteria) == (None, None, (None, None, None, None))
-
-
-def test_a_rule_is_named() -> None:
-    found = ran("agentic", None, None)
-    assert (found.rule, found.score, found.decision, found.strategy) == ("few_context", 1.0, "GENERATE", "none")
-
-
-def test_iterations_are_counted() -> None:
-    later: tuple[Passage, ...] = (passage("p4"), passage("p5"), passage("p6"))
-    _, grades = graded(0.1, 0.1, 0.1)
-    good = tuple(grade(p.id, 0.9) for p in later)
-    found = ran("agentic", 0.1, 0.1, 0.1, grades=(*grades, *good), rounds=(round_of("keyword", *later),))
-    assert (found.iterations, found.decision, found.original_count) == (2, "GENERATE", 3)
-
-
-def test_the_score_after_is_that_of_the_expansion_alone() -> None:
-    made = round_of("expand", passage("p4"), signals=even(0.8))
-    other = round_of("keyword", passage("p5"), signals=even(0.3))
-    assert ran("heuristic", 0.6, 0.6, rounds=(made, other)).score_after == 0.8
-    assert ran("heuristic", 0.6, 0.6, rounds=(other,)).score_after is None
-    assert ran("heuristic", 0.6, 0.6, rounds=(round_of("expand"),)).score_after is None
-    # Recorded under another policy or other thresholds, and not used here.
-    assert ran("heuristic", 0.9, 0.9, rounds=(made,)).score_after is None
-    assert ran("signals", 0.5, 0.5, rounds=(other,)).score_after is None
-
-
-def test_a_run_that_broke_off_early_can_be_told_too() -> None:
-    for name in POLICIES:
-        run = trace(policy(name), steps=(Step("retrieve", "no index", StepState.FAILED, seconds=0.5),))
-        found = summarize(run)
-        assert (found.action, found.score, found.original_count, found.strategy) == ("INCORRECT", None, 0, "none")
-        assert found.retrieval_ms == 500.0

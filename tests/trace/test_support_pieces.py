@@ -1,28 +1,15 @@
 """What of the evidence stands behind a sentence: the pieces, the match, and what is said of it."""
 
-from __future__ import annotations
-
-import math
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from crag_core.base.protocols import Piece
 from crag_core.base.types.answers import Support
 from crag_core.base.types.knowledge import Excerpt
 from crag_core.trace.grounding.citation_check import (
-    SUPPORTED,
-    TOGETHER,
-    WEAK,
-    WORDS,
     Evidence,
-    SupportLevel,
     lacking,
     match,
     pieces_of,
-    short_sum,
-    standing,
     summed_up,
     supported_elsewhere,
 )
@@ -39,22 +26,6 @@ HELD = Evidence((FERRY, DOGS, YACHT, SAME))
 def look_up(claim: str, held: Evidence = HELD, cited: tuple[int, ...] = ()):  # type: ignore[no-untyped-def]
     weights = dict.fromkeys(content_of(claim, {"the", "a", "of", "at"}), 1.0)
     return match(weights, names_in(claim, {"the"}), held, range(len(held.pieces)), cited)
-
-
-@pytest.mark.parametrize(
-    ("score", "expected"),
-    [
-        (None, SupportLevel.UNCHECKED),
-        (0.0, SupportLevel.NONE),
-        (math.nextafter(WEAK, 0), SupportLevel.NONE),
-        (WEAK, SupportLevel.WEAK),
-        (math.nextafter(SUPPORTED, 0), SupportLevel.WEAK),
-        (SUPPORTED, SupportLevel.SUPPORTED),
-        (1.0, SupportLevel.SUPPORTED),
-    ],
-)
-def test_a_score_has_a_standing(score: float | None, expected: SupportLevel) -> None:
-    assert standing(score) is expected
 
 
 # --- pieces -----------------------------------------------------------------------------------------------------------
@@ -82,20 +53,6 @@ def test_pieces_of_a_whole_passage_are_its_recorded_strips_else_its_sentences_un
 # --- matching ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_piece_that_holds_most_comes_first_then_what_adds_to_it() -> None:
-    found = look_up("the ferry leaves Vennick at nine and a yacht pays 14 pounds")
-    assert [HELD.pieces[at] for at in found.places] == [FERRY, YACHT]
-    assert found.best < found.together == pytest.approx(8 / 9)  # "and" stands nowhere
-    assert found.score == pytest.approx((found.best + found.together) / 2)
-
-
-def test_what_stands_in_no_piece_gets_nothing() -> None:
-    found = look_up("herring and beetroot")
-    assert (found.places, found.best, found.together, found.score) == ((), 0.0, 0.0, 0.0)
-    assert look_up("anything", Evidence(())).score == 0.0
-    assert match({}, (), HELD, range(4)).score == 0.0
-
-
 def test_cited_excerpts_come_first_where_they_hold_about_as_much() -> None:
     claim = "dogs travel free on a leash"
     assert [HELD.pieces[at].excerpt for at in look_up(claim).places] == [1]
@@ -119,31 +76,6 @@ def test_a_name_may_have_another_ending() -> None:
     held = Evidence((Piece("p", "Die Berliner Fähre der Johnsons", 1),))
     assert held.has("berlin") and held.has("johnson") and held.has("fahren")
     assert not held.has("ber") and not held.has("johnstone") and not held.has("vennick")
-
-
-words_ = st.lists(
-    st.sampled_from(("ferry", "dogs", "yacht", "leash", "free", "night", "herring", "14", "nine")), max_size=8
-)
-
-
-@given(words_, st.lists(words_, max_size=5), st.lists(st.floats(0.01, 9), min_size=9, max_size=9))
-def test_a_match_is_a_share_and_more_evidence_never_lowers_it(
-    said: list[str], evidence: list[list[str]], weights: list[float]
-) -> None:
-    pieces = tuple(Piece(str(at), " ".join(text), at + 1) for at, text in enumerate(evidence))
-    weigh = dict(zip(("ferry", "dogs", "yacht", "leash", "free", "night", "herri", "14", "9"), weights, strict=True))
-    claim = {term: weigh[term] for term in content_of(" ".join(said), ())}
-    found = match(claim, (), Evidence(pieces), range(len(pieces)))
-    assert 0.0 <= found.best <= found.together <= 1.0 and len(found.places) <= TOGETHER
-    more = match(claim, (), Evidence((*pieces, Piece("x", "herring", 9))), range(len(pieces) + 1))
-    assert more.best >= found.best - 1e-9
-
-
-def test_script_and_language_of_a_piece_are_its_own_or_those_of_all() -> None:
-    row, german = Piece("r", "| Vennick | 3 |", 3), Piece("d", "Die Fähre ist weiß und fährt um neun ab.", 2)
-    assert Evidence((FERRY, row)).written_in == (("LATIN", "en"), ("LATIN", "en"))
-    assert Evidence((german, row)).written_in == (("LATIN", "de"), ("LATIN", "de"))
-    assert Evidence((row, row)).written_in[0] == ("LATIN", ""), "rows of names tell no language"
 
 
 # --- what is said of it -----------------------------------------------------------------------------------------------
@@ -180,11 +112,6 @@ def test_a_model_is_named_and_says_supported() -> None:
     assert summed_up(()) == summed_up(scored(None)) == "No sentence could be checked against the evidence."
 
 
-def test_the_short_sum_says_found_of_words_and_supported_of_a_model() -> None:
-    assert short_sum(scored(0.9, 0.1), WORDS) == "words of 1 of 2 sentences found"
-    assert short_sum(scored(0.9, 0.1), "m") == "1 of 2 sentences supported"
-
-
 @pytest.mark.parametrize(
     ("pieces", "cited", "elsewhere"),
     [
@@ -202,11 +129,6 @@ def test_support_that_stands_elsewhere_than_cited_is_told(
     pieces: tuple[str, ...], cited: tuple[int, ...], elsewhere: tuple[int, ...]
 ) -> None:
     assert supported_elsewhere(Support(0, 1, 0.9, pieces, cited), HELD.pieces) == elsewhere
-
-
-def test_a_strip_that_two_excerpts_hold_counts_for_both() -> None:
-    twice = (*HELD.pieces, Piece("p1#1", DOGS.text, 4))
-    assert supported_elsewhere(Support(0, 1, 0.9, ("p1#1",), (4,)), twice) == ()
 
 
 def test_what_keeps_a_sentence_weak_is_told() -> None:

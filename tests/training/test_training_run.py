@@ -25,7 +25,8 @@ from training.encoding import Batch, batches, encode, load_tokenizer
 from training.learning import Learner
 from training.model import load_weights, open_model
 from training.options import embedder_folder
-from training.pairs import Pair
+from training.pairs import Pair, pack_rows
+from training.train import PACKED, read_training_rows
 
 ROOT = Path(__file__).parents[2]
 FACTS = {
@@ -119,10 +120,11 @@ def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
     given = ("--data", tmp_path / "data", "--base", tmp_path / "base", "--everyday", tmp_path / "everyday")
     common = ("training.train", *given, "--threads", "1", "--tokens", "6000")
     outs = [tmp_path / "first", tmp_path / "second"]
-    for out in outs:
-        run(*common, "--out", out)
+    run(*common, "--out", outs[0])
+    pack_rows(read_training_rows(tmp_path / "data"), tmp_path / "pack" / PACKED)
+    run(*common, "--out", outs[1], "--data", tmp_path / "pack", "--builders", "2")
     weights = [(out / "weights.pt").read_bytes() for out in outs]
-    assert weights[0] == weights[1], "the same seed trains the same weights"
+    assert weights[0] == weights[1], "the same seed trains the same weights, from packed rows and in several processes"
     shipped = tmp_path / "shipped"
     told = run("training.calibrate", *given, "--weights", outs[0] / "weights.pt", "--out", shipped)
     assert "AUROC" in told and "ECE" in told and "sentences" in told

@@ -113,7 +113,7 @@ def look_at_sets(app: AppTest) -> AppTest:
 
 def with_set(start: Start, own: Path, **environment: str) -> AppTest:
     """The page with a small labelled set on it, not yet run."""
-    Workbench(Config(home=own)).experiments.save_set(LabelledSet("mine", QUESTIONS))
+    Workbench(Config(home=own)).experiments.keep_set(LabelledSet("mine", QUESTIONS))
     app = look_at_sets(compare(start, own, **environment))
     app.segmented_control(key="tune_source").set_value("Kept sets").run()
     return press(app, f"Use {len(QUESTIONS)} questions")
@@ -820,7 +820,7 @@ def test_at_the_very_first_start_the_set_waits_for_the_documents(start: Start, o
 
 
 def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(start: Start, own: Path) -> None:
-    Workbench(Config(home=own)).experiments.save_set(LabelledSet("one", QUESTIONS[:1]))
+    Workbench(Config(home=own)).experiments.keep_set(LabelledSet("one", QUESTIONS[:1]))
     with OllamaServer(ScriptedModel(judging())) as server:
         app = compare(start, own, policy="worst-chunk", OLLAMA_HOST=server.url, CRAG_CACHE="disk")
         choose(app, model=f"ollama/{MODEL}", evaluator="llm")

@@ -84,8 +84,10 @@ def test_a_file_is_looked_at_before_anything_is_kept(start: Start, own: Path) ->
     assert app.file_uploader and "Import 3 records" not in labels(app)
 
 
-def test_a_file_that_is_no_log_says_what_is_missing(start: Start, own: Path) -> None:
-    app = upload(open_page(start, own), b"frage,kontext\na,b\n", "log.csv")
+def test_a_file_that_is_no_log_says_what_is_missing_and_a_sample_is_offered(start: Start, own: Path) -> None:
+    app = press(open_page(start, own), "Try a sample log")
+    assert "Import 10 records" in labels(app)
+    app = upload(press(app, "Another file"), b"frage,kontext\na,b\n", "log.csv")
     assert "a column with the question" in app.error[0].value
     assert not any(label.startswith("Import") for label in labels(app))
     app.selectbox(key="log_shape").set_value("langsmith").run()
@@ -96,10 +98,8 @@ def test_an_imported_log_is_open_with_its_set_and_what_comes_next(start: Start, 
     app = upload(open_page(start, own), log(*ROWS))
     press(app, "Import 3 records")
     said = shown(app)
-    assert (
-        "3 records: 2 labelled, 1 without a label" in said
-        and "Labels, by what the chunks hold: 1 answered, 1 not answered" in said
-    )
+    assert "3 records: 2 labelled, 1 without a label" in said
+    assert "Labels, by what the chunks hold: 1 answered, 1 not answered" in said
     assert {"Tune thresholds", "Compare configurations", "Label 1 record", "Grade 3 records"} <= {*labels(app)}
     assert Workbench(Config(home=own)).experiments.set_names() == ("winter",)
 

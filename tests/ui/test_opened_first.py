@@ -56,7 +56,7 @@ def keep_sound(home: Path) -> None:
     for policy in (suit(one, EVALUATOR) for one in policies.values()):
         preset = TunedPreset(f"same as {policy.name}", policy.name, policy.lower, policy.upper, policy.cutoff, _MADE)
         laboratory.save_preset(preset)
-    laboratory.save_set(_SET)
+    laboratory.keep_set(_SET)
     trace = Bench().pipeline.run("Question 1?")
     laboratory.scores(_MADE).add(scored_from(trace, _SET.questions[1]), trace)
     setup = Setup(builders.settings(builders.policy("paper")), "corpus", name="Paper", created=_DATE)

@@ -45,7 +45,7 @@ def visitor(monkeypatch: pytest.MonkeyPatch) -> Visitor:
 def own(own: Path) -> Path:
     """With a kept set in it."""
     questions = tuple(LabelledQuestion(f"What is {number}?", Expected.INCORRECT) for number in range(3))
-    Workbench(Config(home=own)).experiments.save_set(LabelledSet("mine", questions))
+    Workbench(Config(home=own)).experiments.keep_set(LabelledSet("mine", questions))
     return own
 
 
@@ -91,16 +91,6 @@ def test_adding_asks_for_the_right_when_it_is_done(start: Start, own: Path, visi
     assert "indexing" not in app.session_state
     assert not app.exception and DENIED in shown(app).replace("`", "")
     assert Workbench(Config(home=own)).store.listing() == before
-
-
-def test_making_passages_anew_asks_for_the_right_when_it_is_done(start: Start, own: Path, visitor: Visitor) -> None:
-    app = open_page(start, own, "pages/documents.py")
-    app_state.warm_up().wait()
-    app.run()
-    next(one for one in app.number_input if one.label.startswith("Tokens per chunk")).set_value(100)
-    click_as_bob(app, visitor, "Re-index all documents")
-    assert app_state.shared_rebuild().job is None or app_state.shared_rebuild().job.result is None
-    assert DENIED in shown(app).replace("`", "")
 
 
 def test_tuning_asks_for_the_right_when_it_is_done(start: Start, own: Path, visitor: Visitor) -> None:

@@ -43,7 +43,7 @@ QUESTIONS = tuple(
 
 def tune(start: Start, own: Path, *, labelled: bool = True, **environment: str) -> AppTest:
     if labelled:
-        Workbench(Config(home=own)).experiments.save_set(LabelledSet("mine", QUESTIONS))
+        Workbench(Config(home=own)).experiments.keep_set(LabelledSet("mine", QUESTIONS))
     app = start("pages/tune.py", CRAG_HOME=str(own), **environment)
     assert not app.exception
     return app
@@ -403,7 +403,7 @@ def test_questions_that_have_a_label_are_not_asked_again(start: Start, own: Path
 
 
 def test_too_few_questions_are_told_and_nothing_is_recommended(start: Start, own: Path) -> None:
-    Workbench(Config(home=own)).experiments.save_set(LabelledSet("few", QUESTIONS[:3]))
+    Workbench(Config(home=own)).experiments.keep_set(LabelledSet("few", QUESTIONS[:3]))
     app = tune(start, own, labelled=False)
     choose(app, evaluator="embedding")
     look(app, "tune_source", "Kept sets")

@@ -93,12 +93,3 @@ def test_thresholds_of_two_scores_have_sliders_that_cross_and_others_one_range(
     assert {slider.key for slider in app.slider}.isdisjoint({"lower", "upper"})
     choose(app, policy="two-signal", evaluator="embedding")
     assert not app.exception and thresholds(app)[0] <= thresholds(app)[1], "those to start from"
-
-
-def test_the_sidebar_says_which_signal_goes_with_which_threshold(start: Start) -> None:
-    app = choose(start(), policy="two-signal")
-    put_thresholds(app, (0.3, 0.5)).run()
-    text = shown(app)
-    assert "Correct] · answering from 0.50" in text
-    assert "Ambiguous] · else topical from 0.30" in text
-    assert "Incorrect] · topical below 0.3" in text

@@ -70,6 +70,11 @@ def test_the_threshold_that_is_named_does_turn_the_decision(of: str, score: floa
     assert str(then.decision.action) in moved and then.knowledge.excerpts
 
 
+def test_the_nearest_hundredth_is_named() -> None:
+    ways = [told(run(grades=score)).ways[0].partition(":")[0] for score in (0.0, 0.1234, 0.2, 0.295)]
+    assert [way.rpartition(" ")[2] for way in ways] == ["0.00", "0.12", "0.20", "0.29"]
+
+
 # --- no sentence kept -------------------------------------------------------------------------------------------------
 
 

@@ -76,13 +76,6 @@ def test_nothing_found_outweighs_failures_else_the_last_decides(
     )
 
 
-def test_every_provider_gets_the_same_question() -> None:
-    providers = [Provider("A", EMPTY), Provider("B", EMPTY)]
-    cancel = threading.Event()
-    SearchChain(providers).search("ferry", 7, cancel)
-    assert [provider.asked for provider in providers] == [[("ferry", 7, cancel)]] * 2
-
-
 def test_stop_between_two_providers_is_heeded() -> None:
     cancel = threading.Event()
 

@@ -38,6 +38,7 @@ def draw_choosing() -> None:
         "JSONL, JSON or CSV with question, retrieved chunks, answer, right answer; exports of Phoenix (OpenInference), "
         "Langfuse and LangSmith; ragas datasets. You see what is read before anything is imported."
     )
+    st.button("Try a sample log", on_click=log_state.look_at_sample, icon=":material/science:", type="tertiary")
 
 
 def _take(key: str) -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from crag_core.app import retrieval_logs
 from crag_core.app.retrieval_logs import Imported
+from crag_core.base.data_files import DATA
 from crag_core.base.errors import BadRecord, CragError
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.graded import Conditions
@@ -44,6 +45,11 @@ def look(name: str, content: bytes, shape: str = "", chosen: Mapping[str, str] |
     """For a callback: read the file, and keep nothing yet."""
     read = read_log(content, shape, chosen)
     st.session_state["log_looked"] = Looked(name, content, read, shape, dict(chosen or {}))
+
+
+def look_at_sample() -> None:
+    """For a callback."""
+    look("sample log.jsonl", (DATA / "sample-log.jsonl").read_bytes())
 
 
 def put_away() -> None:

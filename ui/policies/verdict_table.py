@@ -121,13 +121,9 @@ def _scale_html(scale: Scale) -> str:
             marks += f'<small class="{kind}" style="left:{100 * limit:.1f}%">{readable(limit)[0]}</small>'
     dots = "".join(f'<i class="dot" style="left:{100 * one:.1f}%"></i>' for one in scale.chunks)
     return (
-        f'<div class="scale"><span>{scale.name} <b>{_value(scale.score, limits)}</b></span>'
+        f'<div class="scale"><span>{scale.name} <b>{against(scale.score, *limits)[0]}</b></span>'
         f'<div class="band">{zones}{dots}<i class="mark" style="left:{100 * scale.score:.1f}%"></i>{marks}</div></div>'
     )
-
-
-def _value(score: float, limits: Sequence[float]) -> str:
-    return against(score, *limits)[0]
 
 
 def _effects_html(decision: Decision) -> Iterator[str]:

@@ -180,7 +180,7 @@ def _draw_collection() -> None:
     st.selectbox(
         "Search in", list(dict.fromkeys(("", *names, chosen))),
         format_func=lambda name: clean(name) if name else "All collections", key="collection",
-        persist_state="session",
+        bind="query-params", persist_state="session",
         help="Documents are put into collections on the Documents page. The next run searches there.",
     )  # fmt: skip
     if chosen and chosen not in names:

@@ -224,7 +224,7 @@ def _draw_take(name: str, questions: tuple[LabelledQuestion, ...], busy: bool, k
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             f"Use {counted(len(questions), 'question')}",
-            on_click=tune_state.keep_questions if keeps else tune_state.use_questions, args=(name, questions),
+            on_click=tune_state.keep if keeps else tune_state.use, args=(LabelledSet(name, questions),),
             type="primary", icon=":material/check:", disabled=busy, key="tune_take",
         )  # fmt: skip
         if tune_state.labelled() is not None:

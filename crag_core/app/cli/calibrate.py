@@ -20,9 +20,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = commands.add_parser(
         "calibrate", help="grade a labelled set once with a model from Hugging Face, and choose thresholds for it"
     )
-    parser.add_argument(
-        "evaluator", metavar="hf:NAME", help=f"{SHOWN_FORMS}; with ?as=INTERFACE where files do not tell"
-    )
+    parser.add_argument("evaluator", metavar="hf:NAME", help=SHOWN_FORMS)
     parser.add_argument(
         "--set", metavar="SET",
         help=f"a kept set by name, a CSV or JSONL file, or a folder with queries.jsonl; default: {SAMPLE}, the "

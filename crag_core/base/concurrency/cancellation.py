@@ -3,8 +3,6 @@
 A synchronous HTTP read cannot be interrupted from another thread; an awaited one can, and closes its connection.
 """
 
-from __future__ import annotations
-
 import asyncio
 import queue
 import threading
@@ -20,14 +18,9 @@ from crag_core.base.protocols import Cancel, Messages
 Value = TypeVar("Value")
 
 POLL_SECONDS = 0.05
-"""Seconds between two looks at a cancel flag."""
 
 
-def _nobody() -> None:
-    """Hears nothing."""
-
-
-REPLIED: ContextVar[Callable[[], object]] = ContextVar("crag_replied", default=_nobody)
+REPLIED: ContextVar[Callable[[], object]] = ContextVar("crag_replied", default=lambda: None)
 """Hears of each reply, or failure, of the model calls that are made together here, before all of them are back."""
 
 

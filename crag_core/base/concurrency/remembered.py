@@ -1,7 +1,5 @@
 """What parts of this process remember of what they read, so that a run that is timed can start without it."""
 
-from __future__ import annotations
-
 from threading import Lock
 from typing import Protocol
 from weakref import WeakSet

@@ -7,8 +7,6 @@ into it, and that aborts: one time in a hundred after the work, one in four whil
 there: once all is closed it is ended at once, by the signal that asked for it or by `os._exit`.
 """
 
-from __future__ import annotations
-
 import atexit
 import logging
 import os
@@ -23,10 +21,8 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import NoReturn
 
-STOPPING_S = 5.0
-"""How long what is under way has to come to its end."""
-KEEPING_S = 2.0
-"""And then to keep what there is of it; those that are last have as long for everything."""
+STOPPING_S = 5.0  # how long what is under way has to come to its end
+KEEPING_S = 2.0  # and then to keep what there is of it; those that are last have as long for everything
 SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK") if hasattr(signal, name)
 )
@@ -49,8 +45,6 @@ class _Entry:
 
 
 class Background:
-    """The list of what goes on. Any thread may use it."""
-
     def __init__(self) -> None:
         self._entries: dict[_Entry, None] = {}
         self._lock = Lock()
@@ -203,8 +197,6 @@ def _handle_signals(handler: Callable[[int, object], None] | signal.Handlers) ->
 
 
 def _close() -> None:
-    """All that is on the list and the log, within a time."""
-
     def close() -> None:
         BACKGROUND.close()
         logging.shutdown()

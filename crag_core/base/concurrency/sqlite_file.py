@@ -1,7 +1,5 @@
 """The one SQLite file of a home, which several threads and processes may create and use at once."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sqlite3
@@ -15,10 +13,8 @@ from uuid import uuid4
 from crag_core.base.errors import CragError
 
 NAME = "crag.db"
-FORMAT = 1
-"""Of the file; a later one is refused."""
-BUSY_S = 60.0
-"""So long a writer waits for another; a transaction takes seconds at most."""
+FORMAT = 1  # of the file; a later one is refused
+BUSY_S = 60.0  # so long a writer waits for another; a transaction takes seconds at most
 _MOST_IDLE = 4
 _AGAIN = "; what was kept before is safe."
 _BACK = "put a backup back, or move it away with the -wal, -shm and .made beside it to begin with an empty one."
@@ -98,7 +94,6 @@ def connect(path: Path, writes: bool, busy: float = BUSY_S) -> tuple[sqlite3.Con
 
 @contextmanager
 def earlier(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a file of an earlier version, which is read and not made."""
     with closing(connect(path, writes=True)[0]) as database:
         yield database
 
@@ -113,7 +108,6 @@ def copy(path: Path, target: Path) -> None:
 
 
 def explain(error: BaseException, path: Path) -> tuple[str, str]:
-    """What went wrong in a few words, and what to do."""
     detail = str(getattr(error, "strerror", None) or error or type(error).__name__)
     if isinstance(error, Gone):
         return detail, f"Put a backup of it back; or delete {made(path)} too, to begin with an empty one."

@@ -3,8 +3,6 @@
 Other private networks stay allowed, since model servers stand there; not for pages that a web search found.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import socket
@@ -45,7 +43,7 @@ def why_refused(host: str) -> str:
     if name in _NAMES:
         return f"{name} is where clouds answer with the secrets of a machine"
     address = read_address(name)
-    if address is not None and any(map(_is_refused, _forms(address))):
+    if address is not None and any(_is_in(form, _REFUSED) for form in _forms(address)):
         return f"{address} is a link-local or cloud metadata address"
     return ""
 
@@ -112,10 +110,6 @@ def _forms(address: Address) -> list[Address]:
     if any(address in network for network in _CARRIERS):
         inside.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
     return [address, *(one for one in inside if one is not None)]
-
-
-def _is_refused(address: Address) -> bool:
-    return _is_in(address, _REFUSED)
 
 
 def _is_in(address: Address, networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]) -> bool:

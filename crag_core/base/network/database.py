@@ -77,7 +77,6 @@ def read_postgres_url(text: str, setting: str) -> tuple[URL, dict[str, Any]]:
 
 
 def name_of(address: URL) -> str:
-    """Without user, password and options."""
     host = address.host or ""
     place = f"[{host}]" if ":" in host else host
     port = f":{address.port}" if address.port else ""

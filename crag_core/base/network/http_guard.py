@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     import ssl
 
 LARGEST_LIST = 5_000_000
-"""Bytes of what a server says of its models."""
-LARGEST_REPLY = 20_000_000
-"""Bytes of one reply of a model, streamed or not; a long one has some hundred thousand."""
-Refusal = Callable[[str], str]
-"""Why nothing may be sent to a host; "": it may."""
+LARGEST_REPLY = 20_000_000  # bytes of one reply of a model, streamed or not; a long one has some hundred thousand
+Refusal = Callable[[str], str]  # why nothing may be sent to a host; "": it may
 _PLAIN = "identity"  # a packed reply of a few kilobytes can unpack to gigabytes
 
 
@@ -46,7 +43,10 @@ def hooks(limit: int, seconds: float) -> dict[str, Any]:
         await check_request(request)
 
     async def on_response(response: httpx.Response) -> None:
-        _check_reply(response)
+        check_peer(response)
+        if response.has_redirect_location:
+            raise NotAsked("sends requests on to another address, which is not followed")
+        _check_packing(response)
         response.stream = _Bounded(response.stream, limit, seconds)
 
     found = {"request": [on_request], "response": [on_response]}
@@ -115,20 +115,12 @@ def _check_found(hosts: list[str], why: Refusal | None = None) -> None:
             raise NotAsked(f"was not asked, since {refusal}")
 
 
-def _check_reply(response: httpx.Response) -> None:
-    check_peer(response)
-    if response.has_redirect_location:
-        raise NotAsked("sends requests on to another address, which is not followed")
-    _check_packing(response)
-
-
 def _check_packing(response: httpx.Response) -> None:
     if response.headers.get("content-encoding", _PLAIN).lower() != _PLAIN:
         raise NotAsked("answered in a packing that it was not asked for")
 
 
 def _is_asked_here(url: httpx.URL) -> bool:
-    """Whether this machine looks the name up, and not a proxy; an address needs no look-up."""
     try:
         ipaddress.ip_address(url.host)
         return False
@@ -137,7 +129,6 @@ def _is_asked_here(url: httpx.URL) -> bool:
 
 
 def _has_proxy_for(url: httpx.URL) -> bool:
-    """Whether the environment names a proxy for such an address."""
     proxies = getproxies()
     return url.scheme in proxies or "all" in proxies
 
@@ -161,14 +152,11 @@ class _Bounded(httpx.AsyncByteStream):
         left = self._limit
         async for piece in self._stream:
             left -= len(piece)
-            self._check(left)
+            if left < 0:
+                raise NotAsked(f"answered with more than {self._limit / 1_000_000:g} MB; the rest is not read")
+            if time.monotonic() > self._end:
+                raise NotAsked(f"went on answering for more than {self._seconds:g} s; the rest is not read")
             yield piece
-
-    def _check(self, left: int) -> None:
-        if left < 0:
-            raise NotAsked(f"answered with more than {self._limit / 1_000_000:g} MB; the rest is not read")
-        if time.monotonic() > self._end:
-            raise NotAsked(f"went on answering for more than {self._seconds:g} s; the rest is not read")
 
     async def aclose(self) -> None:
         await self._stream.aclose()

@@ -1,7 +1,5 @@
 """The messages of every request to a language model, in the wording of the files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +19,6 @@ VERSION = "7"
 """Of the shipped wording, and of what the code puts into it: raise it where a change of either changes a request."""
 
 SHIPPED = "96b175cd0150d19c"
-"""The fingerprint of the shipped wording."""
 
 JUDGED_CHARACTERS = 2000
 JUDGED_TOGETHER = 800
@@ -35,13 +32,10 @@ _WEB_LINE = 200  # characters of a web page's title or address
 
 @dataclass(frozen=True)
 class Prompts:
-    """Requests in the wording of `templates`, which are there for every name of `NEEDED`."""
-
     templates: Mapping[str, Template]
 
     @property
     def version(self) -> str:
-        """Part of settings and cache keys: another one for every other wording."""
         made = fingerprint(sorted((name, one.system, one.user) for name, one in self.templates.items()))
         return VERSION if made == SHIPPED else f"{VERSION}+{made[:8]}"
 
@@ -51,7 +45,6 @@ class Prompts:
         return self._asked("judge", question=harmless(question), evidence=shown, reply=replies.SCORE_FORM)
 
     def judge_yes_no(self, question: str, passage: str) -> Messages:
-        """One passage against one question, for one word; the passage is cut as `judge` cuts it."""
         shown = as_evidence(passage[:JUDGED_CHARACTERS])
         return self._asked("judge-yes-no", question=harmless(question), evidence=shown, reply=replies.YES_NO_FORM)
 
@@ -60,20 +53,14 @@ class Prompts:
         return self._judge_together("judge-batch", question, texts, replies.BATCH_FORM)
 
     def judge_list(self, question: str, texts: Sequence[str]) -> Messages:
-        """Several passages at once, one number each and no reasons (description 001): as much of each as there is room.
-
-        From 800 to 2,000 characters of each.
-        """
+        """Several passages at once, one number each and no reasons (description 001), as much of each as has room."""
         most = min(JUDGED_ROOM // max(len(texts), 1), JUDGED_CHARACTERS)
         if sum(len(text[:most].encode("utf-8", "replace")) for text in texts) > JUDGED_ROOM:
             most = JUDGED_TOGETHER
         return self._judge_together("judge-list", question, texts, replies.LIST_FORM, most)
 
     def sufficient(self, question: str, texts: Sequence[str]) -> tuple[Messages, int]:
-        """Whether all documents together are enough (arXiv 2411.06037), and how many of them are shown: the first ones.
-
-        Each is shown whole, as long as there is room; the first one in any case, if need be only its beginning.
-        """
+        """Whether all documents together are enough (arXiv 2411.06037), and how many, the first ones, are shown."""
         shown: list[str] = []
         room = JUDGED_ROOM
         for text in texts:
@@ -90,16 +77,13 @@ class Prompts:
         return self._asked("classify", question=harmless(question), reply=replies.CLASS_FORM)
 
     def alone(self, question: str) -> Messages:
-        """An answer without any document."""
         return self._asked("alone", question=harmless(question), cannot_answer=replies.CANNOT_ANSWER)
 
     def again(self, messages: Messages, reply: str, failure: str) -> Messages:
-        """The same request once more, with the unreadable reply and what was wrong with it."""
         said = ("assistant", harmless(reply[:1000]) or "(empty)")
         return (*messages, said, *self._asked("again", failure=harmless(failure)))
 
     def extract(self, question: str, passage: str) -> Messages:
-        """Sentences of a passage, word for word."""
         shown = as_evidence(passage)
         return self._asked("extract", question=harmless(question), evidence=shown, reply=replies.EXTRACTION_FORM)
 
@@ -117,7 +101,6 @@ class Prompts:
         )
 
     def rewrite(self, question: str, word_limit: int) -> Messages:
-        """A query for a web search."""
         return self._asked("rewrite", question=harmless(question), words=word_limit)
 
     def phrases(self, question: str, limit: int) -> Messages:
@@ -125,13 +108,11 @@ class Prompts:
         return self._asked("phrases", question=harmless(question), count=limit)
 
     def keywords(self, question: str, tried: Sequence[str], word_limit: int) -> Messages:
-        """Another keyword query over the same documents, one that is not among those tried (description 001)."""
         before = "".join(f"\n- {_line(query)}" for query in tried)
         shown = f"Tried before:{before}" if tried else ""
         return self._asked("keywords", question=harmless(question), tried=shown, words=word_limit)
 
     def rephrase(self, question: str) -> Messages:
-        """The question in other words, as a full sentence: what a search by meaning needs."""
         return self._asked("rephrase", question=harmless(question))
 
     def answer(self, question: str, excerpts: Sequence[Excerpt]) -> Messages:
@@ -174,7 +155,8 @@ class Prompts:
     def _judge_together(
         self, name: str, question: str, texts: Sequence[str], reply: str, most: int = JUDGED_TOGETHER
     ) -> Messages:
-        shown = (f"Document {n}:\n{as_evidence(_beginning(text, most))}" for n, text in enumerate(texts, start=1))
+        cut = (text if len(text) <= most else f"{text[:most]}..." for text in texts)
+        shown = (f"Document {n}:\n{as_evidence(text)}" for n, text in enumerate(cut, start=1))
         evidence = "\n\n".join(shown)
         return self._asked(name, question=harmless(question), evidence=evidence, reply=reply, count=len(texts))
 
@@ -184,10 +166,7 @@ class Prompts:
 
 @cache
 def prompts_in(folder: str) -> Prompts:
-    """Those of a folder, and the shipped ones where it has no file; "": all shipped. Read once a process.
-
-    Raises `BadRecord` for a file that cannot be used.
-    """
+    """Those of a folder, and the shipped ones where it has no file; "": all shipped. Read once a process."""
     if not folder:
         found = read_templates(FOLDER)
         if missing := [name for name in NEEDED if name not in found]:
@@ -201,17 +180,12 @@ def shipped() -> Prompts:
     return prompts_in("")
 
 
-def _beginning(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}..."
-
-
 def _told(turn: Turn) -> str:
     replied = "Asked back" if turn.asks_back else "Answer"
     return f"Question: {turn.question}" + (f"\n{replied}: {turn.answer}" if turn.answer else "")
 
 
 def _by_origin(excerpts: Sequence[Excerpt], heading: str, name: str) -> list[str]:
-    """Documents and web apart, each under its heading; every excerpt under its own number."""
     blocks: list[str] = []
     for origin, place in ((Origin.CORPUS, "documents"), (Origin.WEB, "web")):
         numbered = enumerate(excerpts, start=1)
@@ -221,7 +195,6 @@ def _by_origin(excerpts: Sequence[Excerpt], heading: str, name: str) -> list[str
 
 
 def _shown(excerpt: Excerpt) -> str:
-    """The excerpt as evidence; one from the web with its title and address (description 002)."""
     passage = excerpt.passage
     if passage.origin != Origin.WEB:
         return as_evidence(excerpt.text)

@@ -1,7 +1,5 @@
 """The form of every reply: as a prompt words it, and as the JSON schema that a server holds the model to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 
@@ -12,10 +10,8 @@ def closed_object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 CANNOT_ANSWER = "CANNOT ANSWER"
-"""What the model is told to reply when the evidence does not hold the answer."""
 
 FROM_MEMORY = "(from the model's memory)"
-"""What the model is told to put behind a statement that stands in no evidence."""
 
 SCORE_FORM = '{"score": <number>, "reasoning": "<one short sentence>"}'
 SCORE_SCHEMA = closed_object(
@@ -26,7 +22,6 @@ SCORE_SCHEMA = closed_object(
 )
 
 YES_NO_FORM = "yes or no"
-"""Of which only the first token is read."""
 
 EXTRACTION_FORM = '{"sentences": ["...", "..."]}'
 EXTRACTION_SCHEMA = closed_object(
@@ -34,7 +29,6 @@ EXTRACTION_SCHEMA = closed_object(
 )
 
 VERDICTS = ("supported", "partly", "not supported")
-"""What a model may say of a statement beside its evidence."""
 
 SUPPORT_SAID = {one: one for one in VERDICTS} | {
     **dict.fromkeys(("fully supported", "entirely supported"), "supported"),
@@ -43,7 +37,6 @@ SUPPORT_SAID = {one: one for one in VERDICTS} | {
 }
 
 SUFFICIENT, NOT_SUFFICIENT = "sufficient", "not sufficient"
-"""What a model may say of all documents together."""
 
 SUFFICIENCY_SAID = {
     **dict.fromkeys((SUFFICIENT, "enough", "true", "yes", "1"), SUFFICIENT),
@@ -119,13 +112,11 @@ def batch_schema(count: int) -> dict[str, Any]:
 
 
 def recall_schema(most: int) -> dict[str, Any]:
-    """For none to so many passages."""
     passages = {"type": "array", "items": {"type": "string", "maxLength": 1200}, "maxItems": most}
     return closed_object({"passages": passages})
 
 
 def list_schema(count: int) -> dict[str, Any]:
-    """For so many passages, one number each."""
     return _list_of("scores", {"type": "number", "minimum": 0, "maximum": 1}, count)
 
 

@@ -1,7 +1,5 @@
 """The wording of prompts from files: parts [system] and [user], with {placeholders} for what the code puts in."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,11 +11,8 @@ from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.prompts.delimiters import harmless
 
 FOLDER = DATA / "prompts"
-"""Of the prompts that are shipped."""
 
-LONGEST = 8000
-"""Characters of a file: beside it, evidence has to fit into what a model reads at once."""
-
+LONGEST = 8000  # characters of a file: beside it, evidence has to fit into what a model reads at once
 _MOST_BYTES = 4 * LONGEST
 
 _JUDGING = ("question", "evidence", "evidence_is_data", "reply")
@@ -42,7 +37,6 @@ NEEDED = {
     "consolidated": ("question", "evidence", "evidence_is_data", "cannot_answer", "from_memory"),
     "answer": ("question", "evidence", "evidence_is_data", "cannot_answer"),
 }
-"""The placeholders that must stand in each prompt."""
 
 ALLOWED = {
     "judge-batch": ("count",),
@@ -53,7 +47,6 @@ ALLOWED = {
     "phrases": ("count",),
     "keywords": ("words",),
 }
-"""Those that may stand there besides."""
 
 OF_OTHERS = ("question", "evidence", "history", "statement", "tried", "failure")
 """Text of others, which must not speak as the system does."""
@@ -64,8 +57,6 @@ _HEADING = re.compile(r"^\[(system|user)\][ \t]*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Template:
-    """`system` is "" where a prompt has no such part."""
-
     system: str
     user: str
 

@@ -8,10 +8,8 @@ from functools import lru_cache
 _TOKEN = re.compile(r"(?<![\w-])(?=[\w./-]*\d)[A-Za-z0-9]+(?:[-./_][A-Za-z0-9]+)*(?![\w-])")
 _GROUP = re.compile(r"[A-Za-z]+|\d+")
 _DATE = re.compile(r"(?:1[89]|20)\d\d[-/](?:\d{4}|\d\d(?:[-/]\d\d)?)|\d\d?[-/.]\d\d?[-/.]\d{2,4}")
-_LEAST_DIGITS = 5
-"""Of a code without letters, which has a hyphen: "10-20" is a range."""
-_LONGEST_WORD = 3
-"""Letters in lower case that may stand in a code: "50-year-old" is none."""
+_LEAST_DIGITS = 5  # of a code without letters, which has a hyphen: "10-20" is a range
+_LONGEST_WORD = 3  # letters in lower case that may stand in a code: "50-year-old" is none
 _UNITS = frozenset(
     re.findall(
         "[a-z]+",

@@ -4,8 +4,6 @@ A spreadsheet calculates a cell that begins with one of a few signs, and may loo
 that are not seen. Many take a semicolon, a tab or a line end for the end of a cell, so these begin one as well.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -21,7 +19,6 @@ _FORMULA = re.compile(f"(\\A(?:(?![\t\r\n])['{_UNSEEN}])*|[;\t\r\n]['\"{_UNSEEN}
 
 
 def written(rows: Iterable[Sequence[object]]) -> str:
-    """The rows as CSV, each as `neutral` gives its cells; numbers stay numbers."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerows([neutral(cell) for cell in row] for row in rows)
     return text.getvalue()
@@ -44,5 +41,4 @@ def as_it_was(cell: str) -> str:
 
 
 def _marked(cell: str, changed: Callable[[str], str]) -> str:
-    """The cell with what stands before each sign that begins a formula changed."""
     return _FORMULA.sub(lambda run: (changed(run[1]) if run[2] else run[1]) + run[2], cell)

@@ -1,7 +1,5 @@
 """Text, counts and scores as people read them, safe to show on one line."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -20,17 +18,14 @@ def shortened(text: str, length: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """ "1 passage", "2 passages"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def limit_text(most: int | None) -> str:
-    """ "at most 5 sentences", "no sentence limit"."""
     return "no sentence limit" if most is None else f"at most {counted(most, 'sentence')}"
 
 
 def sentence(reason: str) -> str:
-    """A reason with a capital and a full stop."""
     return f"{reason[:1].upper()}{reason[1:]}." if reason else ""
 
 
@@ -41,7 +36,6 @@ def duration(seconds: float) -> str:
 
 
 def model_calls(number: int) -> str:
-    """ "0 LLM calls", "1 LLM call"."""
     return counted(number, "LLM call")
 
 

@@ -3,8 +3,6 @@
 What is no plain mark stays as it stands: HTML, links that lead elsewhere than to a page, a star that has no partner.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -14,9 +12,7 @@ FENCE = re.compile(r"\s*(?:```|~~~)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?=\S)")
 _LINE = re.compile(r"\s*(?:(?:-\s*){3,}|(?:\*\s*){3,}|(?:_\s*){3,}|={3,})")
 RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*|\s*\|\s*:?-+:?\s*\|\s*")
-"""The line below the heads of a table."""
 ROW = re.compile(r"\s*\|.*\|\s*|.*\S \| \S.*")
-"""Cells with bars around them, or with bars between them."""
 _QUOTE = re.compile(r"^(?:\s{0,3}>\s?)+")
 _BULLET = re.compile(r"^(\s*)[-*+]\s+(?:\[[ xX]\]\s+)?(?=\S)")
 # What may stand between two marks is bounded, so that no text takes long.
@@ -58,7 +54,6 @@ def inline_text(text: str) -> str:
 
 
 def cells(row: str) -> list[str]:
-    """Of a row with bars."""
     inner = row.strip().removeprefix("|").removesuffix("|")
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", inner)]
 

@@ -4,8 +4,6 @@ By its wording, in English, German, French, Spanish and Chinese: every sentence 
 refusal. A sentence that goes on with "but" may hold an answer, and then is no refusal.
 """
 
-from __future__ import annotations
-
 import re
 
 from crag_core.base.prompts.replies import CANNOT_ANSWER
@@ -121,17 +119,16 @@ def is_refusal(text: str) -> bool:
 
     One that begins with the agreed words is, whatever follows. "" is not.
     """
-    kinds = [_kind(one) for one in _sentences(text)] if len(text) <= _LONGEST else []
+    said = filter(None, map(_plain, _ENDS.split(text))) if len(text) <= _LONGEST else ()
+    kinds = list(map(_kind, said))
     return is_agreed(text) or (True in kinds and None not in kinds)
 
 
 def is_agreed(text: str) -> bool:
-    """Whether a reply begins with the agreed "cannot answer"."""
     return re.findall(r"[a-z]+", text.lower())[: len(_AGREED)] == _AGREED
 
 
 def says_more(text: str) -> bool:
-    """Whether there are other words in a reply than the agreed "cannot answer"."""
     return re.findall(r"[^\W_]+", text.lower()) not in ([], _AGREED)
 
 
@@ -162,12 +159,7 @@ def _kind(sentence: str) -> bool | None:
     return False if _BESIDE.fullmatch(sentence) else None
 
 
-def _sentences(text: str) -> list[str]:
-    return [one for part in _ENDS.split(text) if (one := _plain(part))]
-
-
 def _plain(sentence: str) -> str:
-    """In small letters, without citations, emphasis and the punctuation around it; "n't" and "cannot" in two words."""
     bare = re.sub(r"[*_`\"“”„«»#]+", " ", _CITED.sub(" ", sentence)).lower().replace("’", "'")
     bare = re.sub(r"\bcan't\b|\bcannot\b", "can not", bare).replace("n't", " not")
     bare = re.sub(r"\b(it|that|there|answer)'s\b", r"\1 is", bare)

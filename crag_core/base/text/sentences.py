@@ -4,14 +4,10 @@ Sentence ends are found by rule, since a strip must keep its exact place in the 
 brings must work without a model. Every character that is not white space belongs to exactly one strip.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
-MAX_STRIP = 600
-"""Characters; a longer stretch without any sentence end is cut at a space."""
-
+MAX_STRIP = 600  # characters; a longer stretch without any sentence end is cut at a space
 _MIN_STRIP = 12
 """Bytes in UTF-8; a shorter sentence ("Yes.", "Note:") joins the following one, for it says nothing alone."""
 
@@ -72,7 +68,8 @@ def split(text: str) -> list[Span]:
 
 def _blocks(text: str) -> Iterator[tuple[int, int, bool | None]]:
     """(start, end, is prose) of each block; None marks a heading, False what must not be split into sentences."""
-    lines = _lines(text)
+    ends = [match.end() for match in re.finditer("\n", text)] + [len(text)]
+    lines = list(zip([0, *ends[:-1]], ends, strict=True))
     i = 0
     while i < len(lines):
         start, end = lines[i]
@@ -97,11 +94,6 @@ def _blocks(text: str) -> Iterator[tuple[int, int, bool | None]]:
             while i < len(lines) and _continues(text[slice(*lines[i])]):
                 i += 1
             yield lines[first][0], lines[i - 1][1], True
-
-
-def _lines(text: str) -> list[Span]:
-    ends = [match.end() for match in re.finditer("\n", text)] + [len(text)]
-    return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def _is_row(line: str) -> bool:

@@ -5,8 +5,6 @@ without spaces. This bound counts characters too, and what is no plain word by m
 holds it against tokenizers. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Words, token estimates, language and script of a text, also for scripts without spaces."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter
@@ -127,7 +125,6 @@ def foreign_language(text: str) -> str:
 
 
 def _count_common(said: list[str]) -> Counter[str]:
-    """How many of the words are common in each language."""
     return Counter({name: sum(word in common for word in said) for name, common in _LANGUAGES.items()})
 
 

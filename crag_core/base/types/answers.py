@@ -1,7 +1,5 @@
 """What was answered, and what supports it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -18,16 +16,12 @@ class AnswerState(StrEnum):
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether it can go on from its last word."""
         return self in (AnswerState.CUT, AnswerState.STOPPED, AnswerState.FAILED)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer, tied by `context_key` to the action and the excerpts it was written from.
-
-    CUT: the server ended the reply before its end; `message` says where.
-    """
+    """An answer, tied by `context_key` to the action and the excerpts it was written from."""
 
     text: str
     state: AnswerState

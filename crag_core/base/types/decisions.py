@@ -49,11 +49,9 @@ class Correction:
 
 
 ALWAYS = "always"
-"""The name of the rule of plain RAG, by which nobody has judged anything."""
 
 
 NO_RETRIEVAL = "no_retrieval"
-"""The name of the rule by which a question is answered without any document."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,6 @@ class Decision:
 
     @property
     def may_search(self) -> bool:
-        """Whether the web is asked, or will be if refinement leaves little."""
         return self.web_below is not None or self.wants(CorrectionKind.WEB_SEARCH)
 
     @property
@@ -93,7 +90,6 @@ class Decision:
 
     @property
     def is_from_memory(self) -> bool:
-        """Whether the language model answers without any document."""
         return self.rule == NO_RETRIEVAL
 
     @property

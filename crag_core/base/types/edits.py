@@ -1,7 +1,5 @@
 """What a user changed of the evidence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from crag_core.base.types.passages import Scores

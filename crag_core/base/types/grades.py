@@ -1,7 +1,5 @@
 """What evaluators say of passages, one by one and together, and of the question."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Scores, _check_score

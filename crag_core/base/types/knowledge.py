@@ -1,7 +1,5 @@
 """What refinement leaves for an answer: strips, extractions, excerpts, and what is consolidated from them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from crag_core.base.types.passages import Passage, _check_score
@@ -47,7 +45,6 @@ class Consolidation:
 
     @property
     def from_memory_alone(self) -> tuple[Consolidated, ...]:
-        """The pieces that stand in no excerpt."""
         return tuple(one for one in self.pieces if not one.excerpts)
 
 
@@ -88,8 +85,6 @@ class Extraction:
 
 @dataclass(frozen=True)
 class StripVerdict:
-    """A strip under one policy: kept or struck out, and why."""
-
     strip: Strip
     kept: bool
     reason: str

@@ -1,13 +1,10 @@
 """What retrieval finds: passages with every score, and the rounds after the first."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-Scores = tuple[tuple[str, float], ...]
-"""Named numbers, in the order in which they are shown."""
+Scores = tuple[tuple[str, float], ...]  # named numbers, in the order in which they are shown
 
 
 ANSWERING, TOPICAL = "answering", "topical"
@@ -25,7 +22,6 @@ class Origin(StrEnum):
 
 
 UNNAMED = "unnamed source"
-"""The source of a passage that came without any."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """How a question of a conversation was understood."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,8 +18,6 @@ class Turn:
 
 
 class Understanding(StrEnum):
-    """How far a question of a conversation is understood."""
-
     OPEN = "not read yet"
     WAITING = "waiting for approval"
     SETTLED = "settled"
@@ -50,5 +46,4 @@ class FollowUp:
 
     @property
     def is_changed(self) -> bool:
-        """Whether another question stands in its place."""
         return bool(self.question) and self.question != self.asked

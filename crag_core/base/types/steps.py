@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-NO_END = "no end"
-"""A stream broke off without the server's word that the reply is over."""
+NO_END = "no end"  # A stream broke off without the server's word that the reply is over
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """What a search of the web came to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -25,15 +23,12 @@ class WebOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class WebAttempt:
-    """One provider that was asked, and what came of it."""
-
     provider: str
     outcome: WebOutcome
     message: str = ""
 
 
 AS_ASKED = "the question as it is"
-"""Who wrote a query for the web that nobody wrote."""
 
 
 class PageOutcome(StrEnum):
@@ -84,7 +79,6 @@ class WebSearch:
 
     @property
     def results(self) -> tuple[Passage, ...]:
-        """What the provider gave: the snippets, without the chunks of pages."""
         chunks = {id_ for page in self.pages or () for id_ in page.chunks}
         return tuple(passage for passage in self.passages if passage.id not in chunks)
 
@@ -97,10 +91,8 @@ class WebSearch:
 
     @property
     def pages_waiting(self) -> tuple[WebPage, ...]:
-        """The pages that wait for the user's word."""
         return tuple(page for page in self.pages or () if page.outcome is PageOutcome.PENDING)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the query, or the pages, wait for the user's word."""
         return self.outcome is WebOutcome.PENDING or bool(self.pages_waiting)

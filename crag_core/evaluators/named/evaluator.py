@@ -62,14 +62,9 @@ class NamedEvaluator:
         if made is None:
             scale = "logistic function of the model's logit, not calibrated"
             return replace(card, scale=scale, version=f"{self.files.revision} raw {VERSION}")
-        return replace(
-            card,
-            scale="chance that a question is answerable by a chunk, from the model's logit by its calibration, 0 to 1",
-            lower=made.lower,
-            upper=made.upper,
-            cost=made.cost,
-            version=f"{made.revision} calibrated {made.version} {VERSION}",
-        )
+        scale = "chance that a question is answerable by a chunk, from the model's logit by its calibration, 0 to 1"
+        version = f"{made.revision} calibrated {made.version} {VERSION}"
+        return replace(card, scale=scale, lower=made.lower, upper=made.upper, cost=made.cost, version=version)
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
         if not passages:

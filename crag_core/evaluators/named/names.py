@@ -60,16 +60,8 @@ def parse_name(text: str) -> ModelName:
 
 def uncalibrated_card(name: str) -> EvaluatorCard:
     """What is known of it by its name alone; raises `UnknownName` for what is none."""
-    found = parse_name(name)
-    lower, upper = PLACEHOLDER
+    found, scale = parse_name(name), "not calibrated: its raw scores mean nothing to a threshold"
     return EvaluatorCard(
-        name=str(found),
-        title=found.short,
-        scale="not calibrated: its raw scores mean nothing to a threshold",
-        lower=lower,
-        upper=upper,
-        strip_cutoff=0.5,
-        calls_model=False,
-        cost="no LLM call",
+        str(found), found.short, scale, *PLACEHOLDER, strip_cutoff=0.5, calls_model=False, cost="no LLM call",
         version="not calibrated",
-    )
+    )  # fmt: skip

@@ -35,12 +35,6 @@ _FEWEST_PIECES = 32  # an alphabet
 _opening = Lock()
 
 
-def open_reader(files: ModelFiles) -> Reader:
-    """The loaded model: the last two stay in memory. Raises `EvaluatorUnavailable`."""
-    with _opening:
-        return _opened(files)
-
-
 class Reader:
     """A loaded model, safe to share between threads. Constructing it raises `EvaluatorUnavailable`."""
 
@@ -67,9 +61,11 @@ class Reader:
         One by one: a score does not depend on the company. Raises `Stopped` soon after `cancel` is set, or
         `EvaluatorUnavailable`.
         """
+        import torch
+
         found = []
         with failing(self.files):
-            _use_half_of_the_cores()
+            torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))  # as the embedder does, thread by thread
             for text in texts:
                 asked, windows = self.windows(question, text)
                 logits = []
@@ -88,9 +84,8 @@ class Reader:
         if len(asked.ids) > most:
             asked = Pieces(asked.text[: asked.offsets[most - 1][1]], asked.ids[:most], asked.offsets[:most])
         room = self._room - len(asked.ids)
-        if len(whole.ids) <= room:
-            return asked.text, [whole.text]
-        return asked.text, [one.text for one in cut_windows(whole, room, min(OVERLAP, room // 4))]
+        windows = cut_windows(whole, room, min(OVERLAP, room // 4)) if len(whole.ids) > room else [whole]
+        return asked.text, [one.text for one in windows]
 
     def _pieces(self, text: str) -> Pieces:
         """A mark of the model, such as "[SEP]", is taken apart: no document ends itself and speaks in its marks."""
@@ -102,9 +97,13 @@ class Reader:
         return Pieces(text, found["input_ids"], found["offset_mapping"])
 
 
-@lru_cache(2)
-def _opened(files: ModelFiles) -> Reader:
-    return Reader(files)
+_opened = lru_cache(2)(Reader)
+
+
+def open_reader(files: ModelFiles) -> Reader:
+    """The loaded model: the last two stay in memory. Raises `EvaluatorUnavailable`."""
+    with _opening:
+        return _opened(files)
 
 
 def _check(files: ModelFiles) -> str:
@@ -170,12 +169,6 @@ def _load(files: ModelFiles, first: str) -> Any:
     if missing:
         raise ValueError(f"expected weights for {', '.join(missing[:3])}, found none that fit config.json")
     return model
-
-
-def _use_half_of_the_cores() -> None:
-    import torch
-
-    torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))  # as the embedder does, thread by thread
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from random import Random
 
@@ -74,14 +74,14 @@ def draft(
     random, count = Random(seed), max(count, 0)
     corpus = _Corpus(passages)
     drafts = _first(corpus.drafts(random), count - count // 4)
-    can_miss = [one for one in drafts if one.can_miss]
+    can_miss = [one for one, can_miss in drafts.items() if can_miss]
     near = random.sample(can_miss, min(count // 4, len(drafts) // 3, len(can_miss)))
     others = [one for one in random.sample(off_corpus, len(off_corpus)) if not corpus.is_about(one)]
     asked = {fold(one.question) for one in drafts}
     fresh = dict.fromkeys(one for one in others if fold(one) not in asked)
     return (
-        *(one.labelled(Expected.CORRECT) for one in drafts if one not in near),
-        *(one.labelled(Expected.AMBIGUOUS) for one in drafts if one in near),
+        *(one for one in drafts if one not in near),
+        *map(_near_miss, near),
         *(_off_corpus(one) for one in list(fresh)[: min(count // 4, (len(drafts) + 1) // 3)]),
     )
 
@@ -89,28 +89,17 @@ def draft(
 def sentence_of(question: LabelledQuestion) -> str:
     """The sentence that a question was drafted from, white space aside; "" where it was made in another way."""
     made = _MADE.search(question.note) if question.origin is Origin.DRAFTED else None
-    return question.without or (made.group(1) if made else "")
+    return made.group(1) if made else ""
 
 
-@dataclass(frozen=True)
-class _Draft:
-    """`can_miss`: without its sentence the documents are still about the question, and do not answer it."""
+def _answered(question: str, answer: str, sentence: str, document: str) -> LabelledQuestion:
+    note = f"Search words made from the sentence: “{' '.join(sentence.split())}”"
+    return LabelledQuestion(question, Expected.CORRECT, (answer,), document, origin=Origin.DRAFTED, note=note)
 
-    question: str
-    answer: str
-    sentence: str
-    document: str
-    can_miss: bool
 
-    def labelled(self, expected: Expected) -> LabelledQuestion:
-        note = f"Search words made from the sentence: “{' '.join(self.sentence.split())}”"
-        made = LabelledQuestion(
-            self.question, expected, (self.answer,), self.document, origin=Origin.DRAFTED, note=note
-        )
-        if expected.is_answerable:
-            return made
-        note += " Chunks with that sentence count as not indexed."
-        return replace(made, answers=(), without=self.sentence, note=note)
+def _near_miss(one: LabelledQuestion) -> LabelledQuestion:
+    note = f"{one.note} Chunks with that sentence count as not indexed."
+    return replace(one, expected=Expected.AMBIGUOUS, answers=(), without=sentence_of(one), note=note)
 
 
 def _off_corpus(question: str) -> LabelledQuestion:
@@ -118,32 +107,34 @@ def _off_corpus(question: str) -> LabelledQuestion:
     return LabelledQuestion(question, Expected.INCORRECT, origin=Origin.DRAFTED, note=note)
 
 
-def _first(drafts: Iterator[_Draft], count: int) -> list[_Draft]:
-    """Of one sentence only one question, and each question once."""
-    found: list[_Draft] = []
+def _first(drafts: Iterator[_Draft], count: int) -> dict[LabelledQuestion, bool]:
+    """Of one sentence only one question, and each question once; with the flag of each."""
+    found: dict[LabelledQuestion, bool] = {}
     used: set[str] = set()
-    while len(found) < count and (one := next(drafts, None)):
-        own = {fold(one.sentence), fold(one.question)}
+    while len(found) < count and (draft := next(drafts, None)):
+        one, can_miss = draft
+        own = {fold(sentence_of(one)), fold(one.question)}
         if not own & used:
-            found.append(one)
+            found[one] = can_miss
             used |= own
     return found
 
 
-@dataclass(frozen=True)
+_Draft = tuple[LabelledQuestion, bool]
+"""And whether without its sentence the documents are still about the question, and do not answer it."""
+
+
 class _Document:
     """`pieces`, by their folded text, are there once each, though passages overlap; the value tells the plain ones."""
 
-    source: str
-    texts: tuple[str, ...]
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.texts: list[str] = []
 
     @cached_property
     def pieces(self) -> dict[str, tuple[str, bool]]:
-        found: dict[str, tuple[str, bool]] = {}
-        for text in self.texts:
-            for piece, is_plain in pieces(text).items():
-                found.setdefault(fold(piece), (piece, is_plain))
-        return found
+        found = (item for text in self.texts for item in pieces(text).items())
+        return {fold(piece): (piece, is_plain) for piece, is_plain in found}
 
     @cached_property
     def stems(self) -> dict[str, frozenset[str]]:
@@ -162,24 +153,25 @@ class _Corpus:
     """The passages by document, and which words occur where."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
-        passages = [passage for passage in passages if passage.text.strip()]
-        self.texts = [fold(passage.text) for passage in passages]
-        self.owners = [passage.document_id or passage.source for passage in passages]
+        there = [passage for passage in passages if passage.text.strip()]
+        self.texts = [fold(passage.text) for passage in there]
+        self.owners = [passage.document_id or passage.source for passage in there]
         self.places: dict[str, list[int]] = defaultdict(list)
-        for number, text in enumerate(self.texts):
-            for stem in _stems(text):
+        self.documents: dict[str, _Document] = {}
+        for number, (owner, passage) in enumerate(zip(self.owners, there, strict=True)):
+            self.documents.setdefault(owner, _Document(passage.source)).texts.append(passage.text)
+            for stem in _stems(self.texts[number]):
                 self.places[stem].append(number)
-        own: dict[str, list[Passage]] = defaultdict(list)
-        for owner, passage in zip(self.owners, passages, strict=True):
-            own[owner].append(passage)
-        self.documents = {
-            owner: _Document(some[0].source, tuple(one.text for one in some)) for owner, some in own.items()
-        }
 
     def drafts(self, random: Random) -> Iterator[_Draft]:
-        """The documents in turn, in an order of chance."""
+        """The documents in turn, in an order of chance, until none has another one."""
         owners = random.sample([*self.documents], len(self.documents))
-        return _in_turn(self._of_document(owner, random) for owner in owners)
+        left = deque(self._of_document(owner, random) for owner in owners)
+        while left:
+            source = left.popleft()
+            if found := next(source, None):
+                yield found
+                left.append(source)
 
     def is_about(self, question: str) -> bool:
         """Whether most of what a question is about stands together somewhere, or nothing is known of its subject."""
@@ -191,14 +183,13 @@ class _Corpus:
         return Counter(number for stem in stems for number in self.places.get(stem, ()))
 
     def _rarity(self, word: str) -> int:
-        return sum(len(self.places.get(stem, ())) for stem in _stems(word))
+        return self._met(_stems(word)).total()
 
     def _of_document(self, owner: str, random: Random) -> Iterator[_Draft]:
         pieces = self.documents[owner].pieces
         plain = [folded for folded, (_, is_plain) in pieces.items() if is_plain]
-        for folded in random.sample(plain, len(plain)):
-            if found := self._drafted(owner, folded):
-                yield found
+        found = (self._drafted(owner, folded) for folded in random.sample(plain, len(plain)))
+        yield from filter(None, found)
 
     def _drafted(self, owner: str, folded: str) -> _Draft | None:
         document = self.documents[owner]
@@ -216,17 +207,7 @@ class _Corpus:
         half = max(2, (len(stems) + 1) // 2)
         is_answered = any(count >= half and answer.search(self.texts[number]) for number, count in met.items())
         is_met = any(count >= half or self.owners[number] == owner for number, count in met.items())
-        return _Draft(asked.question, asked.answer, sentence, document.source, is_met and not is_answered)
-
-
-def _in_turn(sources: Iterable[Iterator[_Draft]]) -> Iterator[_Draft]:
-    """One of each source, then another of each, until all are empty."""
-    left = deque(sources)
-    while left:
-        source = left.popleft()
-        if found := next(source, None):
-            yield found
-            left.append(source)
+        return _answered(asked.question, asked.answer, sentence, document.source), is_met and not is_answered
 
 
 def _stems(text: str) -> frozenset[str]:

@@ -139,12 +139,10 @@ def _read_table(table: Table, remarks: tuple[str, ...]) -> Read:
         problems.append(Problem(table.header, "This file has no questions. Write one a row."))
     if unused:
         remarks += (f"Not read: {_listed(tuple(unused))}.",)
-    if table.names and (split := [number for number, question in labelled if "\n" in question.question]):
-        where = _numbered(split)
-        remarks += (f"A question goes over several lines in {where}. Check that no quotation mark is missing there.",)
     if settled.repeated:
-        count, where = len(settled.repeated), _numbered(settled.repeated)
-        remarks += (f"{count:,} repeated with the same label: {where}. Each question is kept once.",)
+        first = ", ".join(map(str, settled.repeated[:_MOST_ROWS_NAMED]))
+        more = " …" if len(settled.repeated) > _MOST_ROWS_NAMED else ""
+        remarks += (f"{len(settled.repeated):,} repeated with the same label, in rows {first}{more}.",)
     return Read(settled.questions, _in_order(problems), (*remarks, *_limits(settled.questions)))
 
 
@@ -276,13 +274,6 @@ def _listed(names: Sequence[Any]) -> str:
     """The first of them, in quotation marks, and how many more there are."""
     shown = ", ".join(map(_shown, names[:_MOST_NAMED]))
     return f"{shown} and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else shown or "none"
-
-
-def _numbered(rows: Sequence[int]) -> str:
-    """How many rows, and which the first of them are."""
-    first = ", ".join(map(str, rows[:_MOST_ROWS_NAMED]))
-    more = f" and {len(rows) - _MOST_ROWS_NAMED:,} more" if len(rows) > _MOST_ROWS_NAMED else ""
-    return f"{'row' if len(rows) == 1 else 'rows'} {first}{more}"
 
 
 def _limits(questions: Sequence[LabelledQuestion]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from crag_core.base.text.display import against, readable
 from crag_core.view.score_line import Line, Picture, Row
@@ -17,20 +18,14 @@ _LETTER = 7.5
 _TOP, _TICKS, _ROW = 30, 24, 34
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     row: Row
     at: float
     y: int
     decides: bool
 
-    @property
-    def number(self) -> str:
-        return self.row.number
 
-
-@dataclass(frozen=True)
-class Band:
+class Band(NamedTuple):
     """`name` is empty where it does not fit; `action` is empty where the next line decides."""
 
     action: str
@@ -39,8 +34,7 @@ class Band:
     width: float
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """A number that is compared or compared with. `room`: how far a threshold moves without changing the action."""
 
     kind: str
@@ -49,10 +43,6 @@ class Mark:
     y: int
     room: tuple[float, float] | None = None
     stays: str = ""
-
-    @property
-    def is_left(self) -> bool:
-        return self.at < 50
 
 
 @dataclass(frozen=True)
@@ -79,8 +69,8 @@ def drawings_of(made: Picture | None) -> tuple[tuple[Drawing, ...], ...]:
 
 def _draw(made: Picture, line: Line, layout: str) -> Drawing:
     width = WIDTHS[layout]
-    known = [(row, point, point.value) for row, point in zip(made.rows, line.points, strict=True)
-             if point.value is not None]  # fmt: skip
+    pairs = zip(made.rows, line.points, strict=True)
+    known = [(row, point, point.value) for row, point in pairs if point.value is not None]
     lanes = _lanes([value for _, _, value in known], width)
     axis = _TOP + _POINT * (max(lanes, default=0) + 1)
     points = tuple(
@@ -89,10 +79,11 @@ def _draw(made: Picture, line: Line, layout: str) -> Drawing:
     )
     marks = tuple(_marks(made, line, axis + _TICKS))
     title = f"{line.part.capitalize()}: {QUESTIONS[line.part]}" if line.part else "Score"
-    described = f"{title}. {line.compared_text}. {'. '.join(mark.stays for mark in marks if mark.stays)}."
+    stays = ". ".join(mark.stays for mark in marks if mark.stays)
+    described = f"{title}. {line.compared_text}. {stays}. The table below holds every number."
+    height = axis + _TICKS + _ROW * len(marks)
     return Drawing(
-        *(layout, title, f"{described} The table below holds every number.", tuple(_bands(made, line, width)), points),
-        *(marks, axis, axis + _TICKS + _ROW * len(marks), line.is_asked),
+        layout, title, described, tuple(_bands(made, line, width)), points, marks, axis, height, line.is_asked
     )
 
 
@@ -101,6 +92,7 @@ def _percent(value: float) -> float:
 
 
 def _lanes(values: Sequence[float], width: int) -> list[int]:
+    """How high each point stands so that none covers another: the lowest place that is free."""
     ends: list[float] = []
     lanes = [0] * len(values)
     for index in sorted(range(len(values)), key=lambda index: values[index]):

@@ -1,16 +1,11 @@
 """Who checks the sentences of an answer, by the setting CRAG_SUPPORT as a run records it. Pure."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
-MINICHECK = "bespoke-minicheck"
-"""A model on Ollama that is asked in its own way, under whatever tag."""
+MINICHECK = "bespoke-minicheck"  # A model on Ollama that is asked in its own way, under whatever tag
 
 
 class Checker(StrEnum):
-    """What kind of checker a setting names."""
-
     WORDS = "words"
     LANGUAGE_MODEL = "a language model"
     MINICHECK = "the fact-checking language model bespoke-minicheck"
@@ -28,5 +23,4 @@ def checker_of(setting: str) -> Checker:
 
 
 def asks_language_model(setting: str) -> bool:
-    """Whether it costs a call a sentence."""
     return checker_of(setting) in (Checker.LANGUAGE_MODEL, Checker.MINICHECK)

@@ -5,8 +5,6 @@ words in another order and a fact of somebody else are beyond it; `benchmarks/su
 it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +31,6 @@ from crag_core.trace.grounding.claims import (
 from crag_core.trace.grounding.numbers import missing_numbers
 
 WORDS = "words"
-"""The name of who measures where no language model is asked."""
 
 SUPPORTED, WEAK = 0.55, 0.35
 """From here on a sentence counts as supported; nothing in the evidence supports one that scores less than `WEAK`.
@@ -41,11 +38,8 @@ SUPPORTED, WEAK = 0.55, 0.35
 Chosen so that of true sentences of written answers about 85 in 100 count as supported, and 3 or 4 by nothing.
 """
 
-LACKING = 0.5
-"""The most that a sentence scores with a number, name or "not" that its evidence lacks: weakly supported."""
-
+LACKING = 0.5  # the most that a sentence scores with a number, name or "not" that its evidence lacks: weakly supported
 TOGETHER = 3
-"""Pieces of evidence that may stand behind one sentence together."""
 
 _GAIN = 0.05  # of a sentence's weight; a piece that adds less says nothing new
 _AS_GOOD = 0.1
@@ -60,7 +54,6 @@ class SupportLevel(StrEnum):
     UNCHECKED = "not checked"
 
     def said(self, by: str) -> str:
-        """The same of whoever checked; words that are found prove no support."""
         return _FOUND[self] if by == WORDS else self.value
 
 
@@ -91,8 +84,6 @@ class Match:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence, made ready to look claims up in."""
-
     pieces: tuple[Piece, ...]
 
     @cached_property
@@ -105,10 +96,7 @@ class Evidence:
 
     @cached_property
     def written_in(self) -> tuple[tuple[str, str], ...]:
-        """Script and language of each piece, in the language of them all where it does not tell its own.
-
-        Rows of a table tell none, so "" stands for what is in no known language too.
-        """
+        """Script and language of each piece, in the language of them all where it does not tell its own."""
         whole = language_of(" ".join(piece.text for piece in self.pieces))
         languages = (language_of(piece.text).strip("?") or whole.strip("?") for piece in self.pieces)
         return tuple((script_of(piece.text), language) for piece, language in zip(self.pieces, languages, strict=True))
@@ -169,10 +157,7 @@ def match(
     places: Sequence[int],
     cited: Collection[int] = (),
 ) -> Match:
-    """Look a claim up in the pieces at `places`; `weights` has the weight of each of its terms.
-
-    Where the `cited` excerpts hold about as much as others, they are what stands behind it.
-    """
+    """Look a claim up in the pieces at `places`; `weights` has the weight of each of its terms."""
     found = _gather(weights, evidence, places)
     there = _gather(weights, evidence, [at for at in places if evidence.pieces[at].excerpt in cited])
     if there.places and there.score >= found.score - _AS_GOOD:
@@ -181,7 +166,6 @@ def match(
 
 
 def _gather(weights: Mapping[str, float], evidence: Evidence, places: Iterable[int]) -> Match:
-    """The piece that holds most of the claim, then those that add most to it."""
     total = math.fsum(weights.values())
     hits = {at: weights.keys() & evidence.terms[at] for at in places}
     left, chosen, shares = dict(weights), list[int](), list[float]()
@@ -207,7 +191,6 @@ def short_sum(support: Sequence[Support], by: str) -> str:
 
 
 def summed_up(support: Sequence[Support], by: str = WORDS) -> str:
-    """ "The words of 3 of 4 sentences are found in the evidence, of 1 not."; of a model, what it judged."""
     found = [standing(one.score) for one in support]
     supported, weak, none, unchecked = map(found.count, SupportLevel)
     checked = len(found) - unchecked

@@ -1,7 +1,5 @@
 """The claims of an answer: its sentences with normalised words, numbers and names. Pure."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
@@ -37,8 +35,7 @@ _NO_DENIAL = re.compile(
     re.IGNORECASE,
 )
 """What looks like a "not" and denies nothing: bounds, "not only", "No. 32", and the "No," of an answer."""
-_NEAR = 6
-"""Words behind a "not" that it may turn round."""
+_NEAR = 6  # words behind a "not" that it may turn round
 _STEM = 5
 _QUOTED = 4
 _SAYS_NOTHING = frozenset(
@@ -88,10 +85,7 @@ def denies(text: str) -> bool:
 
 
 def contradicts(claim: str, content: Collection[str], evidence: Sequence[str]) -> bool:
-    """Whether only one of a claim and what stands behind it, best first, has a "not" near words that both share.
-
-    `content` holds the terms of the claim without little words.
-    """
+    """Whether only one of a claim and what stands behind it, best first, has a "not" near words that both share."""
     denied = frozenset[str]().union(*map(_denied_in, evidence if denies(claim) else evidence[:1]))
     return denies(claim) == denied.isdisjoint(content)
 
@@ -112,7 +106,6 @@ def stands_in(claim: str, spoken: str, at_least: int = _QUOTED) -> bool:
 
 
 def spoken(text: str) -> str:
-    """The bare words of a text in order; punctuation, upper case and emphasis are gone."""
     return _joined(words(text))
 
 

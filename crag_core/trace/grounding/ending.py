@@ -3,8 +3,6 @@
 Nothing that was judged AMBIGUOUS or INCORRECT is an answer by itself, and nothing from memory is one of the documents.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from crag_core.base.types.answers import Answer, AnswerState
@@ -34,7 +32,6 @@ class AnswerEnding(StrEnum):
 
     @property
     def is_answer(self) -> bool:
-        """Whether there is a whole answer with evidence behind it."""
         return self in (AnswerEnding.ANSWERED, AnswerEnding.FROM_WEB)
 
 
@@ -73,7 +70,6 @@ def standing(decision: Decision, knowledge: Knowledge, text: str = "") -> Answer
 
 
 def _is_memory(found: Consolidation, text: str, is_cited: bool) -> bool:
-    """Whether a text from evidence and memory is, or may be, what the memory says."""
     if found.pieces and found.pieces == found.from_memory_alone:
         return True
     said = sentences(text)

@@ -1,7 +1,5 @@
 """Numbers of a text, in digits or in words of English, German, French and Spanish. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -53,7 +51,6 @@ def number_in(word: str) -> str:
 
 
 def missing_numbers(claim: str, evidence: Sequence[str]) -> tuple[str, ...]:
-    """The numbers of `claim` that stand in no text of the evidence, as the claim says them."""
     said = {value: said for text in evidence for value, said in _numbers_in(text).items()}
     dates = (value for value in said if value.count("|") > 1 or ":" in said[value])  # whose parts may be named alone
     known = {*said, *(part.lstrip("0") for value in dates for part in value.split("|"))}
@@ -67,7 +64,7 @@ def _numbers_in(text: str) -> dict[str, str]:
     """Each number in the form in which two are compared, with the words that said it; "two million" is one."""
     tokens = _TOKEN.findall(_LIST_MARK.sub("", text).lower())
     found: dict[str, str] = {}
-    for token, following in zip(tokens, [*tokens[1:], ""], strict=True):
+    for token, following in zip(tokens, [*tokens[1:], ""], strict=False):
         value = _value(token)
         if value and following in _MULTIPLIERS and value.count("|") < 2:
             found[str(Fraction(value.replace("|", ".")) * _MULTIPLIERS[following])] = f"{token} {following}"

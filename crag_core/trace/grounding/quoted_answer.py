@@ -1,10 +1,9 @@
 """Answers without a model: quotations with citations, or "cannot be answered"."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
+from crag_core.base.reply_parsing import without_thoughts
 from crag_core.base.text.markdown import ROW, cells, heads_above, lines_of, paired, without_marks
 from crag_core.base.text.refusals import is_refusal, may_become_refusal
 from crag_core.base.types.decisions import Action, Decision
@@ -14,15 +13,12 @@ from crag_core.base.types.steps import NO_END, Usage
 from crag_core.base.types.web import WebOutcome, WebSearch
 
 EXTRACTIVE = "extractive"
-"""The writer's name when no language model is used."""
 
-CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
-"""[1], or [1, 2]; its group holds the numbers."""
+CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")  # [1], or [1, 2]; its group holds the numbers
 _CITED = re.compile(rf"```[\s\S]*?(?:```|\Z)|`[^`\n]*`|(?P<cited>{CITATION.pattern})")
 
 _QUOTES = 3
-_CLOSE = 0.05
-"""How far below the best score a sentence may be that is quoted beside it in an answer."""
+_CLOSE = 0.05  # how far below the best score a sentence may be that is quoted beside it in an answer
 _SEARCHES = {
     None: "the web was not searched",
     WebOutcome.OFF: "web search is off",
@@ -36,10 +32,7 @@ _SEARCHES = {
     WebOutcome.TIMED_OUT: "the web search timed out",
     WebOutcome.USED: "no web result was kept",
 }
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_UNOPENED = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _TAG_BEGUN = re.compile(r"</?(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?\Z", re.IGNORECASE)
-"""The beginning of a tag at the end of what came so far."""
 
 
 def quote(knowledge: Knowledge, strips: tuple[Strip, ...], *, nearest: bool = False) -> str:
@@ -69,10 +62,7 @@ def quote(knowledge: Knowledge, strips: tuple[Strip, ...], *, nearest: bool = Fa
 
 
 def with_headers(strip: Strip, passage: Passage) -> str:
-    """A row of a Markdown table as "header: cell; header: cell"; any other strip as it stands.
-
-    Rows of other tables have their headers since they were read.
-    """
+    """A row of a Markdown table as "header: cell; header: cell"; any other strip as it stands."""
     rows = strip.text.strip().splitlines()
     if not all(ROW.fullmatch(line) for line in rows):
         return strip.text
@@ -102,13 +92,9 @@ def renumbered(text: str, numbers: Sequence[int]) -> str:
 
 
 class StreamedReply:
-    """What of a reply may be shown while it comes: no thought, and nothing of a refusal that may still come.
-
-    `add` takes each piece and gives what can be shown by now. `text` is the whole reply without its thoughts.
-    """
+    """What of a reply may be shown while it comes: no thought, and nothing of a refusal that may still come."""
 
     def __init__(self, before: str = "") -> None:
-        """`before` is what was written already, which this reply goes on from."""
         self._raw = before
         self._shown = before
 
@@ -126,7 +112,6 @@ class StreamedReply:
         return "" if may_become_refusal(so_far) else self._new(so_far)
 
     def rest(self) -> str:
-        """At the end of the reply: what was held back."""
         return "" if is_refusal(self.text) else self._new(self.text)
 
     def _new(self, text: str) -> str:
@@ -136,16 +121,7 @@ class StreamedReply:
         return new
 
 
-def without_thoughts(text: str) -> str:
-    """A reply without what the model thought aloud, up to its end where a thought is not closed.
-
-    Some chat templates leave out the tag that opens the thought.
-    """
-    return _UNOPENED.sub("", _THOUGHT.sub("", text)).lstrip()
-
-
 def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | None, looked_at: int) -> str:
-    """What was looked for, where, and why nothing is left to answer from."""
     if decision.action is Action.INCORRECT:
         # In numbers the verdict tells it, wherever this stands.
         corpus = f"the {looked_at} retrieved chunks were judged irrelevant" if looked_at else decision.reason
@@ -156,14 +132,12 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
 
 
 def why_doubtful(decision: Decision, web: WebSearch | None) -> str:
-    """Why what is shown is no answer."""
     is_irrelevant = decision.verdict is Action.INCORRECT
     why = "These chunks were judged irrelevant" if is_irrelevant else "Not certain enough for an answer"
     return f"{why}: {decision.reason}, and {_SEARCHES[web.outcome if web else None]}."
 
 
 def doubtful_title(writer: str) -> str:
-    """The heading of a doubtful ending, whose sentences are no answer."""
     return "Nearest sentences" if writer == EXTRACTIVE else f"Doubtful: {writer} on the nearest sentences"
 
 

@@ -60,13 +60,8 @@ def test_records_are_labelled_by_what_is_right_and_the_others_wait(imported: ret
     ]
     assert [one.record for one in imported.unlabelled] == ["row 3", "row 4"]
     assert all(one.origin is Origin.LOG and one.log == imported.log.name for one in imported.labelled.questions)
-
-
-def test_two_records_of_one_question_are_two_questions(imported: retrieval_logs.Imported) -> None:
-    assert imported.labelled is not None
     first, second, _ = imported.labelled.questions
-    assert first.question == second.question and first.key != second.key
-    assert UnlabelledQuestion(first.question, first.log, first.record).key == first.key
+    assert first.question == second.question and first.key != second.key, "other chunks make another question"
 
 
 def test_a_set_of_a_log_is_the_same_after_it_was_written_and_an_old_set_stays_as_it_was() -> None:
@@ -130,13 +125,9 @@ def test_the_same_log_again_is_the_same_one_and_another_gets_a_number(bench: Wor
     assert bench.experiments.keep_log(RetrievalLog("mine", "table", ())).name == "mine 2"
     assert bench.experiments.log_names() == ("mine", "mine 2")
     assert bench.experiments.load_log("mine") is bench.experiments.load_log("mine")
-
-
-def test_a_damaged_log_is_told(bench: Workbench) -> None:
-    for name, text in {"a": "", "b": '{"shape": "table"}\n{"id": 7}\n', "c": "\ufffd{"}.items():
-        bench.experiments._save(LOGS, name, text)
-        with pytest.raises(BadRecord, match="cannot be read"):
-            bench.experiments.load_log(name)
+    bench.experiments._save(LOGS, "damaged", '{"shape": "table"}\n{"id": 7}\n')
+    with pytest.raises(BadRecord, match="cannot be read"):
+        bench.experiments.load_log("damaged")
 
 
 def test_an_opened_log_has_its_set_with_corrections_and_a_deleted_one_takes_it_along(
