@@ -61,15 +61,27 @@ def draw_question(busy: bool) -> None:
             "Your question", label_visibility="collapsed", key="ask_question", max_chars=_LONGEST,
             placeholder="Ask about your documents  ( / )", persist_state="session",
         )  # fmt: skip
-        st.form_submit_button("Ask", type="primary", icon=":material/send:", disabled=busy, on_click=_submit)
+        st.form_submit_button("Ask", type="primary", icon=":material/send:", disabled=busy, on_click=_ask, args=(True,))
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         _draw_pins(busy)
         with st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy):
             _draw_suggestions()
         _draw_earlier(busy)
-        _draw_new(busy)
-        _draw_plain(busy)
-        _draw_story(busy)
+        run = app_state.trace()
+        if run is not None:
+            st.button(
+                "New", "ask_new", "New conversation: the next question follows none of those before.",
+                current_run.new_conversation, icon=":material/add_comment:", type="tertiary", disabled=busy,
+            )  # fmt: skip
+        st.toggle(
+            "Plain RAG", key=app_state.PLAIN, persist_state="session", disabled=busy,
+            help="Retrieved chunks go to the answer as they are: none is graded, nothing is corrected, and the web is "
+            "not searched. The policy and the thresholds of the sidebar then count for nothing.",
+        )  # fmt: skip
+        if run is not None and not busy and run.decision is not None:
+            hint = "Show this run step by step, for people who do not know CRAG."
+            if st.button("Story", "ask_story", hint, icon=":material/slideshow:", type="tertiary"):
+                open_story(run.id)
         share.draw_sharing(busy)
         _draw_budget(app_state.asked_choice(), app_state.settings().support)
 
@@ -83,31 +95,18 @@ def _draw_suggestions() -> None:
             st.button(question, key=f"ask_suggestion_{number}", on_click=_suggest, args=(question,))
 
 
-def _draw_new(busy: bool) -> None:
-    if app_state.trace() is not None:
-        hint = "New conversation: the next question follows none of those before."
-        st.button(
-            "New", "ask_new", hint, icon=":material/add_comment:", type="tertiary", disabled=busy,
-            on_click=current_run.new_conversation,
-        )  # fmt: skip
-
-
-def _submit() -> None:
-    """For a callback, which comes before all that may end a run of the script, and is never left out."""
-    _ask(st.session_state["ask_question"], app_state.trace())
-
-
 def _suggest(question: str) -> None:
     st.session_state["ask_question"] = question
-    _ask(question)
+    _ask()
 
 
-def _ask(question: str, after: Trace | None = None) -> None:
-    """`after`: the run that it follows."""
-    question = question.strip()[:_LONGEST]
+def _ask(is_next: bool = False) -> None:
+    """For a callback, which comes before all that may end a run of the script; `is_next`: it follows the run shown."""
+    question = st.session_state["ask_question"].strip()[:_LONGEST]
     if question:
         current_run.clear_baseline()
         with app_state.reporting():
+            after = app_state.trace() if is_next else None
             run_job.ask(question, after, waits=not st.session_state.get(AT_ONCE))
 
 
@@ -131,25 +130,6 @@ def _draw_pins(busy: bool) -> None:
             help="They become the evidence instead of retrieved chunks. Short ones: a model reads only so much.",
         )  # fmt: skip
         st.toggle("Search the other documents too", key="ask_search_too", persist_state="session")
-
-
-def _draw_plain(busy: bool) -> None:
-    st.toggle(
-        "Plain RAG",
-        key=app_state.PLAIN,
-        persist_state="session",
-        disabled=busy,
-        help="Retrieved chunks go to the answer as they are: none is graded, nothing is corrected, and the web is not "
-        "searched. The policy and the thresholds of the sidebar then count for nothing.",
-    )
-
-
-def _draw_story(busy: bool) -> None:
-    run = app_state.trace()
-    if run is not None and not busy and run.decision is not None:
-        hint = "Show this run step by step, for people who do not know CRAG."
-        if st.button("Story", "ask_story", hint, icon=":material/slideshow:", type="tertiary"):
-            open_story(run.id)
 
 
 def _draw_earlier(busy: bool) -> None:

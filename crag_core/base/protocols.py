@@ -15,7 +15,6 @@ from crag_core.base.types.steps import Usage
 from crag_core.base.types.web import WebAttempt, WebOutcome
 
 Messages = Sequence[tuple[str, str]]  # A chat as (role, text) pairs; roles are system, user and assistant
-
 Cancel = Event  # set from another thread to stop; whoever waits for the outside looks at it and raises `Stopped`
 
 

@@ -61,7 +61,6 @@ class StripOrder(StrEnum):
 
 
 PAPER_CUTOFF = 0.25  # the paper keeps strips above -0.5 on its scale of -1 to 1
-
 SCORES = (*WEIGHTS, *OF_ALL)
 CLASS_RULES = ("no_retrieval", "one_retrieval")
 WITHOUT_MODEL: dict[str, tuple[str | None, str]] = {

@@ -19,7 +19,6 @@ from crag_core.decision.policy import Policy, StripOrder
 from crag_core.decision.reasons import NOT_COMPARABLE
 
 Keep = Callable[[Strip], str]  # why a strip is struck out; the empty string keeps it
-
 REPEATED = "the same sentence is kept already"
 
 Kept = tuple[tuple[Excerpt, ...], tuple[StripVerdict, ...]]

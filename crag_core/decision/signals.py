@@ -11,7 +11,6 @@ TOKENS_PER_PASSAGE = 100
 CRITERIA: Scores = (("keyword_overlap", 0.30), ("coherence", 0.40), ("length_adequacy", 0.15), ("diversity", 0.15))
 
 RERANK = "rerank_top3"  # the one signal that is made of grades: the mean of the three best
-
 SUFFICIENCY = "sufficiency"
 """What a language model says of the whole context: 1 it is enough to answer from, 0 it is not (arXiv 2411.06037)."""
 
@@ -19,7 +18,6 @@ CLASS = "class"
 """How much has to be looked up for the question (arXiv 2403.14403): 0 nothing, 0.5 one retrieval, 1 several."""
 
 UNSURE = "unsure"  # 1 where the question is two of a conversation, by which nothing is decided
-
 REPEATED = "repeated"
 """1 where the best sentence speaks of what the question before asked for, and not of what this one does."""
 

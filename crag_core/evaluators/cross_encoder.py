@@ -17,7 +17,6 @@ from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.knowledge import Strip
 from crag_core.base.types.passages import ANSWERING, Passage
 from crag_core.evaluators.shared import coarse
-from crag_core.evaluators.shared.english import MINILM, less_sure
 from crag_core.evaluators.shared.model_files import FRAME, SETTINGS, read_file
 from crag_core.evaluators.shared.named import is_of_another, named_in, without_other_codes
 from crag_core.evaluators.shared.pair_encoder import (
@@ -28,7 +27,7 @@ from crag_core.evaluators.shared.pair_encoder import (
     open_reader,
     why_unread,
 )
-from crag_core.evaluators.shared.parts import EvaluatorParts
+from crag_core.evaluators.shared.parts import MINILM, EvaluatorParts, less_sure
 from crag_core.evaluators.shared.strip_places import chances, readable
 
 

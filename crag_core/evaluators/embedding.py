@@ -10,8 +10,7 @@ from typing import Self
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.passages import Passage
-from crag_core.evaluators.shared.english import MINILM, less_sure
-from crag_core.evaluators.shared.parts import EvaluatorParts
+from crag_core.evaluators.shared.parts import MINILM, EvaluatorParts, less_sure
 
 
 class EmbeddingEvaluator:

@@ -10,7 +10,7 @@ from crag_core.base.protocols import StripEvaluator
 from crag_core.decision.query_expansion import parse_synonyms
 from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators.cross_encoder import CrossEncoderStripEvaluator
-from crag_core.evaluators.shared.english import MINILM
+from crag_core.evaluators.shared.parts import MINILM
 
 EVALUATOR_FOLDER = DATA / "models" / "retrieval-evaluator"
 

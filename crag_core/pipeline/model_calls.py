@@ -17,7 +17,6 @@ from crag_core.trace.grounding.quoted_answer import why_cut
 from crag_core.trace.trace import Trace
 
 MOST_CHARACTERS = 400_000  # of messages and replies in one record; of calls beyond, it holds step and cost alone
-
 _NOTE: ContextVar[tuple[StepName, list[ModelCall]] | None] = ContextVar("crag_model_calls", default=None)
 
 

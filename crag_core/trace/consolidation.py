@@ -9,7 +9,6 @@ from crag_core.base.reply_parsing import parse_records, without_thoughts
 from crag_core.base.types.knowledge import Consolidated, Consolidation
 
 LONGEST = 1500  # characters of a passage that a model writes; of a longer one, its beginning is taken
-
 MOST_PIECES = 30
 
 _SOURCE = re.compile(r"(?:document|doc|excerpt|passage)?[\W_]*(\d{1,3})[\W_]*", re.IGNORECASE)

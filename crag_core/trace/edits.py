@@ -31,11 +31,11 @@ def edited(trace: Trace) -> Trace:
     return replace(_pinned(left, frozenset(trace.edits.pinned)), edits=Edits())
 
 
-def measured(trace: Trace, edits: Edits, meter: SignalMeter, agreement: float | None = None) -> Edits:
+def measured(trace: Trace, edits: Edits, meter: SignalMeter) -> Edits:
     """`edits` with the signals that the rest of the first retrieval gives; none where nothing of it was dropped."""
     first = trace.passages or ()
     rest = tuple(passage for passage in first if passage.id not in edits.dropped)
-    return replace(edits, signals=meter.measure(trace.question, rest, agreement) if rest != first else ())
+    return replace(edits, signals=meter.measure(trace.question, rest) if rest != first else ())
 
 
 # --- dropped --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from crag_core.base.prompts.messages import shipped
 from crag_core.base.protocols import Messages
 from crag_core.base.types.knowledge import Excerpt
 from tests.builders import passage, web_page
-from tests.fakes import kind_of
 
 PROMPTS = shipped()
 
@@ -47,27 +46,6 @@ def test_no_text_can_close_or_open_the_evidence(tag: str) -> None:
 def test_the_answer_prompt_names_the_sentinel_and_the_limit_of_words_stands_in_the_rewrite() -> None:
     assert replies.CANNOT_ANSWER in PROMPTS.answer("Why?", ())[0][1]
     assert "at most 3 keywords" in PROMPTS.rewrite("Why?", 3)[0][1]
-
-
-def test_every_prompt_begins_in_its_own_way() -> None:
-    asked = {
-        "judge": PROMPTS.judge("Why?", "Text"),
-        "yes-no": PROMPTS.judge_yes_no("Why?", "Text"),
-        "batch": PROMPTS.judge_batch("Why?", ["Text"]),
-        "list": PROMPTS.judge_list("Why?", ["Text"]),
-        "sufficient": PROMPTS.sufficient("Why?", ["Text"])[0],
-        "classify": PROMPTS.classify("Why?"),
-        "recall": PROMPTS.recall("Why?", 1),
-        "consolidate": PROMPTS.consolidate("Why?", (Excerpt(passage("p1"), "Text"),), ("Known.",)),
-        "alone": PROMPTS.alone("Why?"),
-        "extract": PROMPTS.extract("Why?", "Text"),
-        "check": PROMPTS.check("It is so.", ["Text"]),
-        "rewrite": PROMPTS.rewrite("Why?", 10),
-        "keywords": PROMPTS.keywords("Why?", ["why"], 10),
-        "rephrase": PROMPTS.rephrase("Why?"),
-        "answer": PROMPTS.answer("Why?", ()),
-    }
-    assert {kind: kind_of(messages) for kind, messages in asked.items()} == {kind: kind for kind in asked}
 
 
 @pytest.mark.parametrize("ask", [PROMPTS.judge_batch])
@@ -117,11 +95,3 @@ def test_documents_and_web_are_kept_apart_and_numbered_on() -> None:
         f"{WEB}\n\n[3] <evidence>\nTitle: harbour.example\nURL: https://harbour.example/\nSnippet: Three.\n</evidence>"
         "\n\nQuestion: Why?"
     )
-
-
-@pytest.mark.parametrize(
-    ("count", "letter", "shown"), [(3, "x", 2000), (9, "x", 2000), (12, "x", 1500), (20, "x", 900), (20, "é", 800)]
-)
-def test_of_passages_scored_in_one_list_as_much_is_shown_as_there_is_room(count: int, letter: str, shown: int) -> None:
-    asked = PROMPTS.judge_list("?", [letter * 3000] * count)
-    assert asked[1][1].count(letter) == shown * count

@@ -131,15 +131,3 @@ def test_a_command_that_is_interrupted_ends_with_130_and_without_a_traceback(wor
     with start(COMMAND.format(work=work, then=then)) as process:
         process.send_signal(signal.SIGINT)
         assert rest(process) == ("closed\n", "") and process.returncode == 130
-
-
-def test_the_command_line_is_quiet_when_it_is_interrupted_while_it_starts() -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "crag_core", "serve", "--port", "9"]
-    with subprocess.Popen(
-        command, cwd=ROOT, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as process:  # fmt: skip
-        assert process.stderr is not None
-        assert any("crag_core.base.errors" in line for line in process.stderr), "it imports"
-        process.send_signal(signal.SIGINT)
-        assert "Traceback" not in process.stderr.read() and process.wait(30) in (-signal.SIGINT, 130)

@@ -11,14 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base import serialization
-from crag_core.base.prompts.messages import shipped
 from crag_core.base.text.tokens import beginning, token_bound
 from crag_core.base.text.words import estimate_tokens
-from crag_core.base.types.knowledge import Excerpt
-from crag_core.llms.context_window import fitted
-from tests.builders import passage
-
-PROMPTS = shipped()
 
 DRAW = random.Random(1)
 COMPOUNDS = ("Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen", "Kraftfahrzeughaftpflichtversicherung",
@@ -96,13 +90,3 @@ def test_a_text_is_cut_at_the_end_of_a_sentence() -> None:
 def test_what_is_left_fits_and_is_the_beginning(text: str, most: int) -> None:
     cut = beginning(text, most, estimate_tokens)
     assert text.startswith(cut) and (estimate_tokens(cut) <= max(most, 0))
-
-
-def test_long_evidence_is_cut_and_short_evidence_behind_it_stays_whole() -> None:
-    count = lambda text: int(token_bound(text)) + 1  # noqa: E731
-    long, short = passage("p1", TEXTS["compounds"]), passage("p2", "Dogs travel free of charge on a leash.")
-    messages = PROMPTS.answer("Who travels free?", (Excerpt(long, long.text), Excerpt(short, short.text)))
-    cut, left_out = fitted(messages, 1000, count)
-    assert sum(count(text) for _, text in cut) <= 1000 and left_out > 1000
-    assert short.text in cut[1][1] and "Question: Who travels free?" in cut[1][1] and "[2] <evidence>" in cut[1][1]
-    assert fitted(messages, 10**6, count) == (messages, 0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -39,16 +37,6 @@ def test_keys_lead_through_it_and_the_address_names_the_step(page: Page, empty_a
     expect(page.get_by_role("link", name="Ask")).to_be_visible()
 
 
-def test_a_link_leads_to_its_step_and_the_window_belongs_to_it(page: Page, empty_app: str) -> None:
-    open_story(page, empty_app, "&step=7")
-    expect(page.locator(".story .answer > .text")).to_contain_text("Larkness Marine")
-    expect(page.locator(".story .badge")).to_have_text("recorded")
-    for gone in ("stSidebar", "stHeader"):
-        expect(page.get_by_test_id(gone)).to_be_hidden()
-    size = float(page.locator(".story .caption").evaluate("one => getComputedStyle(one).fontSize.slice(0, -2)"))
-    assert size >= 1.6 * 15, "large type: the pages have 15 pixels"
-
-
 @pytest.mark.parametrize(("theme", "width"), [*LOOKS, ("light", 400)])
 def test_every_step_fits_into_the_width(page: Page, empty_app: str, theme: str, width: int) -> None:
     look_at(page, theme, width)
@@ -57,17 +45,6 @@ def test_every_step_fits_into_the_width(page: Page, empty_app: str, theme: str, 
         room = page.get_by_test_id("stMain").evaluate("one => one.scrollWidth - one.clientWidth")
         assert room == 0, page.locator(".story h1").inner_text()
         page.keyboard.press("ArrowRight")
-
-
-def test_the_bar_is_moved_without_the_server(page: Page, empty_app: str) -> None:
-    open_story(page, empty_app, "&step=8")
-    messages: list[str] = []
-    page.on("websocket", lambda socket: messages.append(socket.url))
-    page.get_by_role("button", name="Move the bar", exact=True).click()
-    expect(page.locator(".story .outcomes .now")).to_contain_text(re.compile("Now: bar at 0.30.*CORRECT", re.S))
-    page.get_by_role("button", name="Put it back").click()
-    expect(page.locator(".story .outcomes .now")).to_contain_text(re.compile("has not moved.*AMBIGUOUS", re.S))
-    assert messages == []
 
 
 @pytest.mark.parametrize(("shown", "look"), diagonal([1, 4], LOOKS))

@@ -143,12 +143,3 @@ def test_find_open_compare_delete_export_and_import(
     expect(page.get_by_text("Line 3: This is not a recorded run")).to_be_visible()
     expect(page.get_by_role("heading", name="30 runs", exact=True)).to_be_visible()
     assert history.load("run-29") == Trace.from_json(lines.splitlines()[0].decode())
-
-
-def test_a_row_is_selected_with_the_keyboard_alone(page: Page, url: str, history: HistoryStore) -> None:
-    page.goto(f"{url}/history")
-    expect(page.get_by_role("heading", name="30 runs", exact=True)).to_be_visible()
-    page.get_by_test_id("stDataFrame").locator("canvas").first.focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Shift+Space")
-    expect(page.get_by_role("button", name="Delete 1 selected run")).to_be_visible()

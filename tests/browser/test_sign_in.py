@@ -147,16 +147,6 @@ def test_two_people_see_and_do_what_they_may(page: Page, other_page: Page, app: 
     assert app.provider.problems == []
 
 
-def test_a_link_opens_the_run_to_a_colleague(other_page: Page, app: SignedIn, run: str) -> None:
-    bob = other_page
-    bob.goto(run)
-    expect(bob.get_by_text("You came by a link: open it once more after signing in.")).to_be_visible()
-    choose_account(bob, app, "Bob")
-    expect(bob.get_by_label("Your question")).to_have_value("")
-    bob.goto(run)
-    expect(bob.get_by_label("Your question")).to_have_value(QUESTION)
-
-
 def test_after_signing_out_the_next_in_the_same_tab_sees_nothing_of_the_first(page: Page, app: SignedIn) -> None:
     logouts = app.provider.logouts
     sign_in(page, app, "Ann")

@@ -1,12 +1,9 @@
 """What each action of each policy wants done: the corrections in order, each with its reason."""
 
-from dataclasses import replace
-
 import pytest
 
-from crag_core.base.types.decisions import Action, Correction, CorrectionKind, Handling
+from crag_core.base.types.decisions import Action, Correction, CorrectionKind
 from crag_core.decision.decide import decide
-from crag_core.decision.policy import Policy
 from tests.builders import even, graded, kinds, policy
 
 KEEP, DISCARD, REFINE = CorrectionKind.KEEP, CorrectionKind.DISCARD, CorrectionKind.REFINE
@@ -106,26 +103,3 @@ def test_a_decision_names_the_round_that_it_asks_for(
     decision = decide(policy(name), *graded(score, score, score), even(score))
     assert decision.next_round == following
     assert [step.reason for step in decision.plan if step.kind in (EXPAND, RE_RETRIEVE)] == ([why] if why else [])
-
-
-def looping(iterations: int) -> Policy:
-    return replace(policy("agentic"), max_rounds=iterations)
-
-
-@pytest.mark.parametrize(
-    ("scores", "kept", "dropped"),
-    [
-        ((0.1, 0.2, 0.25), "use 3 chunks as they are", ()),
-        ((0.1, 0.2, 0.5), "use 1 chunks as they are", ("p1", "p2")),
-        ((0.1, None, 0.25), "use 1 chunks as they are", ("p1", "p3")),
-    ],
-)
-def test_the_last_iteration_answers_from_what_there_is(
-    scores: tuple[float | None, ...], kept: str, dropped: tuple[str, ...]
-) -> None:
-    decision = decide(looping(3), *graded(*scores), (), ("keyword", "refine"))
-    reasons = {step.kind: step.reason for step in decision.plan}
-    assert (decision.next_round, decision.handling) == (None, Handling.KEEP)
-    assert reasons[KEEP] == f"iteration 3 of 3, no more retrieval: {kept}"
-    assert tuple(discards(decision.plan)) == dropped
-    assert not decision.wants(RE_RETRIEVE) and not decision.wants(WEB)

@@ -1,6 +1,5 @@
 """The policies as data: every file says what its description says; thresholds, presets and what is without a model."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,6 @@ from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import (
     STAND_IN,
     ContextJudge,
-    Doubtful,
     Expansion,
     Refinement,
     StripOrder,
@@ -193,23 +191,6 @@ def test_what_a_policy_becomes_without_a_language_model_and_how_that_is_said(nam
     assert alone == replace(of, **becomes.get(name, {}), **named) and alone.without_language_model() == alone
     assert [alone.bare_label(action) for action in Action] == ["Correct", "Ambiguous", "Incorrect"] or not needs_model
     assert (bool(of.without_model), of.needs_model) == (needs_model, needs_model)
-
-
-@pytest.mark.parametrize(
-    ("taking", "value"),
-    [
-        (lambda value: replace(policy_file("paper"), at_lower=value).at_lower, Action.INCORRECT),
-        (lambda value: replace(policy_file("paper"), at_upper=value).at_upper, Action.AMBIGUOUS),
-        (lambda value: replace(policy_file("paper"), context_judge=value).context_judge, ContextJudge.ANSWER),
-        (lambda value: Refinement(order=value).order, StripOrder.RANK),
-        (lambda value: WebRules(query=value).query, WebQuery.PHRASES),
-        (lambda value: policy_file("paper").with_doubtful(value).doubtful, Doubtful.ABSTAIN),
-    ],
-)
-def test_a_choice_is_taken_by_its_value_and_another_word_is_refused(taking: Callable[[Any], Any], value: Any) -> None:
-    assert taking(value.value) is value
-    with pytest.raises(ValueError, match="'abstian'"):
-        taking("abstian")
 
 
 def test_thresholds_move_one_at_a_time() -> None:

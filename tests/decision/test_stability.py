@@ -1,20 +1,14 @@
 """The distance to flip: exact against a dense grid of thresholds and against random scores."""
 
-from dataclasses import replace
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage, Round, Scores
 from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import replay_rounds
-from crag_core.decision.stability import Interval, stability
-from tests.builders import POLICIES, even, grade, graded, passage, policy, round_of
-
-TINY = 1e-10  # far less than the distance of any two scores below, far more than a rounding error
+from crag_core.decision.stability import Flip, Interval, flips, is_settled, stability
+from tests.builders import POLICIES, even, graded, policy
 
 Evidence = tuple[tuple[Passage, ...], tuple[Grade, ...] | None, Scores, tuple[Round, ...]]
 
@@ -71,88 +65,25 @@ def assert_exact_on_a_grid(of: Policy, evidence: Evidence) -> None:
 
 
 # Every way through three iterations: the first passages lead to p4…, a refinement of these to p7…, and so on.
-PATHS = ("keyword", "refine", "keyword rewritten", "keyword refine", "refine keyword", "refine refine")
 
 
-def all_around(*scores: tuple[float | None, ...]) -> Evidence:
-    """The scores of the first passages, then of what each of `PATHS` found."""
-    found, grades, rounds = [], [], []
-    numbers = iter(range(1, 100))
-    for one in scores:
-        new = [passage(f"p{next(numbers)}") for _ in one]
-        grades += [grade(p.id, score) for p, score in zip(new, one, strict=True)]
-        found.append(tuple(new))
-    for path, new_ones in zip(PATHS, found[1:], strict=False):
-        rounds.append(round_of(path, *new_ones))
-    return found[0], tuple(grades), (), tuple(rounds)
-
-
-thousandths = st.integers(0, 1000).map(lambda n: n / 1000)
-score_lists = st.lists(st.none() | thousandths, max_size=4).map(tuple)
-
-
-@st.composite
-def situations(draw: st.DrawFn) -> tuple[Policy, Evidence]:
-    of = policy(draw(st.sampled_from(POLICIES)))
-    lower, upper = sorted(draw(st.tuples(thousandths, thousandths)))
-    of = replace(
-        of.with_thresholds(lower, upper),
-        low_variance_promotes=draw(st.booleans()),
-        at_lower=draw(st.sampled_from([Action.AMBIGUOUS, Action.INCORRECT])),
-        at_upper=draw(st.sampled_from([Action.CORRECT, Action.AMBIGUOUS])),
+def test_flips_come_with_the_nearest_first() -> None:
+    of = policy("paper")
+    assert flips(stability(of, *graded(0.52, 0.1)), of) == (
+        Flip("upper", "≤", 0.52, abs(0.52 - 0.6), Action.CORRECT),
+        Flip("lower", ">", 0.52, abs(0.52 - 0.4), Action.INCORRECT),
     )
-    found, grades = graded(*draw(st.lists(st.none() | thousandths, max_size=6)))
-    asked = draw(st.booleans())
-    return of, (found, grades if asked else None, even(draw(thousandths)), ())
+    assert flips(stability(of, *graded(0.6)), of)[0] == Flip("upper", ">", 0.6, 0.0, Action.AMBIGUOUS)
 
 
-@st.composite
-def loops(draw: st.DrawFn) -> tuple[Policy, Evidence]:
-    """The policy agentic with rounds recorded on both sides of its flips."""
-    lower, upper = sorted(draw(st.tuples(thousandths, thousandths)))
-    of = replace(
-        policy("agentic").with_thresholds(lower, upper),
-        max_rounds=draw(st.integers(1, 4)),
-        skip=draw(st.sampled_from([(), policy("agentic").skip])),
-        ungraded=draw(st.sampled_from([None, 0.5])),
-    )
-    found, grades, _, rounds = all_around(*draw(st.lists(score_lists, min_size=7, max_size=7)))
-    made = draw(st.lists(st.sampled_from(range(len(rounds))), unique=True))
-    return of, (found, grades, (), tuple(rounds[number] for number in made))
+def test_in_agentic_the_filter_moves_the_mean() -> None:
+    # 0.9, 0.5 and 0.31 are kept, mean 0.57. Without the 0.31, from just above it on, the mean is 0.70.
+    found = stability(policy("agentic"), *graded(0.9, 0.5, 0.31))
+    assert found.lower == Interval(0.0, 0.31, True, True, None, Action.CORRECT)
 
 
-@pytest.mark.slow
-@given(situation=situations() | loops(), share=st.floats(0.01, 0.99))
-def test_inside_an_interval_the_action_stays_and_just_beyond_it_changes(
-    situation: tuple[Policy, Evidence], share: float
-) -> None:
-    of, evidence = situation
-    now = replay_rounds(of, *evidence).decision.action
-    found = stability(of, *evidence)
-    lowest, highest = (0.0, 1.0) if of.compares_two_scores else (of.lower, of.upper)
-    for interval, least, most, is_lower in (
-        (found.lower, 0.0, highest, True),
-        (found.upper, lowest, 1.0, False),
-    ):
-
-        def action_at(value: float, is_lower: bool = is_lower) -> Action:
-            return act(of, evidence, value, of.upper) if is_lower else act(of, evidence, of.lower, value)
-
-        assert least <= interval.low <= interval.high <= most
-        inside = interval.low + share * (interval.high - interval.low)
-        if interval.low < inside < interval.high:
-            assert action_at(inside) is now
-        if interval.low_included:
-            assert action_at(interval.low) is now
-        if interval.high_included:
-            assert action_at(interval.high) is now
-        if interval.below is None:
-            assert interval.low == least and interval.low_included
-        else:
-            beyond = interval.low - TINY if interval.low_included else interval.low
-            assert action_at(beyond) is interval.below is not now
-        if interval.above is None:
-            assert interval.high == most and interval.high_included
-        else:
-            beyond = interval.high + TINY if interval.high_included else interval.high
-            assert action_at(beyond) is interval.above is not now
+def test_some_decisions_hang_on_no_threshold_at_all() -> None:
+    of = policy("paper")
+    assert is_settled(of, (), None) and is_settled(of, *graded(1.0))
+    assert not is_settled(of, *graded(0.5))
+    assert not is_settled(of.with_thresholds(0.0, 0.0), *graded(0.5))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +15,6 @@ import pytest
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types.grades import Grade
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator, CrossEncoderStripEvaluator
-from crag_core.evaluators.shared.model_files import chance, log_chance
 from tests.evaluators.tiny_evaluator import (
     ANSWERING,
     TOPICAL,
@@ -184,14 +182,3 @@ def test_what_is_wrong_is_told_and_no_number_comes_of_it(
         assert fault.value.hint == "Restore data/models/retrieval-evaluator from the repository."
         assert "\n" not in str(fault.value) and len(str(fault.value)) < 700
     assert capfd.readouterr().err == "", "nothing is written to the server's log"
-
-
-# --- in a run, and in the cache -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("odds", [-800.0, -40.0, -1.0, 0.0, 1.0, 40.0, 800.0])
-def test_chances_hold_for_any_odds(odds: float) -> None:
-    assert 0.0 <= chance(odds) <= 1.0
-    assert log_chance(odds) <= 0.0
-    assert math.exp(log_chance(odds)) == pytest.approx(chance(odds))
-    assert chance(odds) + chance(-odds) == pytest.approx(1.0)

@@ -20,14 +20,13 @@ from crag_core.llms.context_window import CONTEXT_WINDOW
 from crag_core.llms.first_token import TOP, first_token
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.pipeline.run import WebMode
-from tests.fakes import QUESTION, Bench, passage, passages
+from tests.fakes import QUESTION, Bench, passages
 from tests.stand_ins import ollama_server as ollama_wire
 from tests.stand_ins import openai_server as openai_wire
 from tests.stand_ins.engines import ScriptedModel, Token
 from tests.stand_ins.model_server import ModelServer
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.stand_ins.openai_server import OpenAIServer
-from tests.stand_ins.real_model import RealModel, load_model
 
 YES = Token({"Yes": 0.6, " yes": 0.1, "YES": 0.05, "No": 0.15, "**": 0.1})
 
@@ -201,23 +200,3 @@ def test_an_outage_is_retryable_and_names_the_server(server: ModelServer, fault:
     assert all(server.url in grade.cause for grade in grades)
     server.faults.clear()
     assert all(grade.score is not None for grade in judge(server, *passages(2)))
-
-
-# --- real models ----------------------------------------------------------------------------------------------------
-
-ANSWERING = passage(1, "The ferry to Vennick leaves at ten in winter.")
-
-
-def test_a_real_small_model_behind_ollama_and_behind_its_own_openai_server_says_the_same() -> None:
-    """Of SmolLM2-135M; whether it is right nobody asks: it has no judgement."""
-    with OllamaServer(RealModel()) as server:
-        (mine,) = LLMLogprobEvaluator(ollama.model(server.url, ollama_wire.MODEL, 60.0, CallLimit(1))).grade(
-            QUESTION, [ANSWERING], Event()
-        )
-    theirs = openai_compatible.model(f"{load_model().listening_address}/v1", "smollm2", "", 60.0, CallLimit(1))
-    (other,) = LLMLogprobEvaluator(theirs).grade(QUESTION, [ANSWERING], Event())
-    for grade in (mine, other):
-        assert grade.score is not None and 0.0 < grade.score < 1.0 and grade.cause == ""
-        assert len(json.loads(grade.raw or "")) == TOP
-        assert grade.usage.completion_tokens == 1 and grade.usage.prompt_tokens > 100
-    assert mine.score == pytest.approx(other.score, abs=0.05), "the same prompt and weights behind two protocols"

@@ -245,23 +245,6 @@ def test_streaming_gives_pieces_and_completes_its_record_at_the_end() -> None:
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("best", [0.9, 0.5, 0.1])
-def test_summary_has_every_field_and_agrees_with_the_record(best: float, streaming: bool) -> None:
-    bench = Bench(best=best, model=FakeModel())
-    response = engine(bench, streaming).query(QUESTION)
-    str(response)  # reads a stream to its end
-    assert response.metadata is not None
-    summary, trace = response.metadata["crag_summary"], recorded(response)
-    assert list(summary) == [field.name for field in fields(Summary)]
-    assert json.loads(json.dumps(summary)) == summary, "plain data"
-    assert trace.decision is not None
-    assert (summary["action"], summary["score"]) == (trace.decision.action.value, trace.decision.score)
-    assert summary["model_calls"] == trace.usage.calls == len(bench.model.asked)  # type: ignore[union-attr]
-    assert summary["web_used"] is (best < 0.9) is ("web_search" in summary["strategy"])
-    assert summary["original_count"] == 3 and summary["retrieval_ms"] > 0
-
-
-@pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("model", [None, FakeModel()])
 def test_a_doubtful_ending_is_headed_as_no_answer(model: FakeModel | None, streaming: bool) -> None:
     response = engine(Bench(best=0.5, web=WebMode.OFF, model=model), streaming).query(QUESTION)
@@ -323,3 +306,20 @@ def test_query_events_are_emitted(listening: Listening, streaming: bool, is_asyn
     assert [type(event) for event in kinds] == [QueryStartEvent, QueryEndEvent]
     assert QUESTION in str(kinds[0].model_dump()["query"])
     assert response.metadata is not None
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("best", [0.9, 0.5, 0.1])
+def test_summary_has_every_field_and_agrees_with_the_record(best: float, streaming: bool) -> None:
+    bench = Bench(best=best, model=FakeModel())
+    response = engine(bench, streaming).query(QUESTION)
+    str(response)  # reads a stream to its end
+    assert response.metadata is not None
+    summary, trace = response.metadata["crag_summary"], recorded(response)
+    assert list(summary) == [field.name for field in fields(Summary)]
+    assert json.loads(json.dumps(summary)) == summary, "plain data"
+    assert trace.decision is not None
+    assert (summary["action"], summary["score"]) == (trace.decision.action.value, trace.decision.score)
+    assert summary["model_calls"] == trace.usage.calls == len(bench.model.asked)  # type: ignore[union-attr]
+    assert summary["web_used"] is (best < 0.9) is ("web_search" in summary["strategy"])
+    assert summary["original_count"] == 3 and summary["retrieval_ms"] > 0

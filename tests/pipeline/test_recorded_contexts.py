@@ -2,12 +2,8 @@
 
 from dataclasses import replace
 
-import pytest
-
-from crag_core.base.errors import BadRecord
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.passages import Logged
-from crag_core.llamaindex.retriever import RecordedRetriever
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from tests import builders
@@ -43,11 +39,3 @@ def test_a_record_goes_on_under_another_policy_with_its_own_chunks_and_their_gra
     again = engine.resume(engine.adopt(first))
     assert again.passages == CHUNKS and again.logged == LOGGED and bench.retriever.asked == []
     assert bench.evaluator.graded == []
-
-
-def test_a_chunk_may_be_hidden_and_no_file_can_be_read() -> None:
-    retriever = RecordedRetriever(CHUNKS)
-    assert retriever.hiding(USEFUL).retrieve("?", 5).passages == CHUNKS[1:]
-    with pytest.raises(BadRecord, match="no whole files"):
-        retriever.read_files(["x"])
-    assert replace(CHUNKS[0]) in retriever.hiding("").retrieve("?", 1).passages

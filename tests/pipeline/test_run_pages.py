@@ -3,15 +3,13 @@
 import threading
 from collections.abc import Callable, Sequence
 
-import pytest
-
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, PageText
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import StepState
 from crag_core.base.types.web import PageOutcome
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
-from crag_core.pipeline.page_stages import approve_pages, refuse_pages
+from crag_core.pipeline.page_stages import approve_pages
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.pipeline.web_stages import approve, is_waiting
 from crag_core.trace.reroute import reroute
@@ -106,17 +104,6 @@ def test_ask_lists_the_addresses_before_any_page_is_asked_for() -> None:
     done = engine.resume(approve_pages(asked))
     assert pages.asked == urls and done.answer is not None and not is_waiting(done)
     assert counting(done)[0] == "web-1-1"
-
-
-def test_refused_pages_leave_the_snippets_and_ask_nobody() -> None:
-    pages = Pages(r1=READ)
-    bench, engine = reading(pages, WebMode.ASK)
-    asked = engine.resume(approve(engine.run(QUESTION), "timetable"))
-    done = engine.resume(refuse_pages(asked))
-    assert pages.asked == [] and done.answer is not None
-    assert counting(done) == ["web-1", "web-2", "web-3", "web-4"] and bench.counts["search"] == 1
-    with pytest.raises(ValueError, match="does not wait"):
-        approve_pages(done)
 
 
 def test_pages_that_take_longer_than_the_policy_waits_leave_their_snippets_and_a_stop_stops() -> None:

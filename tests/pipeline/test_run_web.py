@@ -9,11 +9,11 @@ from crag_core.base.protocols import WebReply
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.steps import StepState
 from crag_core.base.types.web import WebOutcome
-from crag_core.pipeline.run import Cooldown, Run, WebMode
+from crag_core.pipeline.run import Cooldown, WebMode
 from crag_core.pipeline.web_stages import approve, is_waiting
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
-from tests.fakes import QUESTION, WEB_QUERY, Bench, Diary, FakeModel, changed, found_web, set_when, step_names
+from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, changed, found_web, step_names
 
 
 def waiting(best: float = 0.5) -> tuple[Bench, Trace]:
@@ -115,20 +115,6 @@ def test_search_that_takes_too_long_is_given_up_and_the_run_goes_on(best: float,
     assert trace.answer.state is state
     assert state is AnswerState.COMPLETE or "the web search timed out" in trace.answer.message
     assert Trace.from_json(trace.to_json()) == trace
-
-
-@pytest.mark.parametrize("seconds", [None, 60.0])
-def test_stop_during_the_search_is_a_stop_and_no_time_out(seconds: float | None) -> None:
-    bench, run = slow(seconds), Run(diary := Diary())
-    set_when(lambda: bool(bench.searcher.asked) and "score strips" in [step.name for step in diary.done], run.cancel)
-    stopped = bench.pipeline.run(QUESTION, run)
-    assert stopped.failure is not None and stopped.web is not None
-    assert (stopped.failure.name, stopped.failure.state) == ("search", StepState.STOPPED)
-    assert stopped.web.outcome is WebOutcome.APPROVED
-    bench.searcher.before = lambda cancel: None
-    done = bench.pipeline.resume(stopped)
-    assert done.web is not None and done.web.outcome is WebOutcome.USED
-    assert bench.counts["phrases"] == 1 and done.failure is None
 
 
 # --- the time between two searches -----------------------------------------------------------------------------------

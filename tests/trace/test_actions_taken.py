@@ -40,11 +40,6 @@ def done(of: Policy, *scores: float | None, **fields: object) -> tuple[Correctio
     return carried_out(run, reroute(run, of))
 
 
-def told(run: Trace) -> list[tuple[CorrectionKind, str]]:
-    made = carried_out(run, reroute(run, run.settings.policy))
-    return [(one.kind, one.query or one.passage_id or "") for one in made]
-
-
 def test_keeping_passages_as_they_are() -> None:
     assert done(policy("worst-chunk"), 0.9, 0.8) == (Correction(KEEP, "use 2 chunks as they are"), ANSWERED)
 
@@ -125,25 +120,6 @@ def test_every_iteration_tells_what_it_dropped_and_where_it_looked_next() -> Non
         Correction(KEEP, "use 2 chunks as they are"),
         ANSWERED,
     )
-
-
-def test_the_web_as_the_last_strategy() -> None:
-    found, grades = graded(0.1, 0.1, 0.1)
-    paths = ("keyword", "keyword rewritten", "keyword rewritten expanded")
-    rounds = tuple(round_of(path, query=f"by {path.split()[-1]}") for path in paths)
-    of = replace(AGENTIC, max_rounds=5)
-    run = trace(of, passages=found, grades=grades, rounds=rounds, web=searched(NEWS))
-    assert told(run) == [
-        (DISCARD, ""),
-        (RE_RETRIEVE, "by keyword"),
-        (RE_RETRIEVE, "by rewritten"),
-        (RE_RETRIEVE, "by expanded"),
-        (DISCARD, ""),  # the first chunks, looked at again since the last round found nothing
-        (REWRITE, "ferry fares"),
-        (WEB, "ferry fares"),
-        (GENERATE, ""),
-    ]
-    assert told(replace(run, web=None))[-1:] == [(GENERATE, "")]
 
 
 @pytest.mark.parametrize("name", POLICIES)

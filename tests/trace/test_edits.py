@@ -114,10 +114,9 @@ def test_every_evaluator_agrees_on_what_is_pinned() -> None:
 
 def test_the_signals_of_the_rest_are_measured_without_what_is_dropped() -> None:
     meter = SignalMeter()
-    edits = measured(RUN, Edits(("p1",), ("p2",)), meter, agreement=0.25)
-    assert edits == Edits(("p1",), ("p2",), meter.measure(RUN.question, (TIMES,), 0.25))
-    assert dict(edits.signals)["agreement"] == 0.25
-    assert "agreement" not in dict(measured(RUN, Edits(("p1",)), meter).signals)
+    edits = measured(RUN, Edits(("p1",), ("p2",)), meter)
+    assert edits == Edits(("p1",), ("p2",), meter.measure(RUN.question, (TIMES,)))
+    assert "agreement" not in dict(edits.signals), "which takes vectors"
     assert measured(RUN, Edits(("p1", "p2")), meter).signals == ()
 
 

@@ -137,3 +137,4 @@ def test_what_keeps_a_sentence_weak_is_told() -> None:
     assert lacking("Yachts of 10-metre length pay £14.00.", HELD, ("p2#0",)) == ()
     assert lacking("Dogs do not travel free [1].", HELD, ("p1#1",)) == ("not",)
     assert lacking("Dogs travel free [7].", HELD, ("p1#1",)) == (), "the number of a citation is no fact"
+    assert lacking("Yachts pay 14 pounds.", Evidence((Piece("p", "— ⚓ …", 1),)), ("p",)) == ("14",), "no word at all"

@@ -129,46 +129,6 @@ def test_another_schema_is_refused_with_what_to_do(text: str) -> None:
     assert "Export it again" in refusal.value.hint
 
 
-def changed(**fields: Any) -> str:
-    return json.dumps(whole_trace().to_dict() | fields)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"passages": {"p1": "text"}}, "run.passages: expected a valid array"),
-        ({"passages": "p1"}, "run.passages: expected a valid array"),
-        ({"passages": [[]]}, "run.passages[0]: expected an object"),
-        ({"passages": [{"id": "p1"}]}, "run.passages[0].text: missing"),
-        ({"passages": [{"id": "p1", "text": "", "source": "", "origin": "moon"}]}, "expected 'corpus' or 'web'"),
-        (
-            {"passages": [{"id": "p1", "text": "", "source": "", "page": "3"}]},
-            "run.passages[0].page: expected a valid integer",
-        ),
-        ({"grades": [{"passage_id": "p1", "score": "0.9"}]}, "run.grades[0].score: expected a valid number"),
-        ({"grades": [{"passage_id": "p1", "score": 1.5}]}, "run.grades[0]: expected a score in 0..1"),
-        ({"grades": [{"passage_id": "p1", "score": -1}]}, "run.grades[0]: expected a score in 0..1"),
-        ({"grades": [{"passage_id": "p1", "score": float("nan")}]}, "expected a finite number"),
-        ({"grades": [{"passage_id": "p1", "score": float("-inf")}]}, "expected a finite number"),
-        ({"grades": [{"passage_id": "p1", "score": 10**400}]}, "expected a finite number"),
-        ({"question": None}, "run.question: expected a valid string"),
-        ({"question": ["?"]}, "run.question: expected a valid string"),
-        ({"seconds": 3}, "run.seconds: unknown key"),
-        ({"anwser": None}, "Did you mean 'answer'?"),
-        ({"schema": 1.5}, "expected one of 1, 2, 3"),
-        ({"rounds": [{"path": "keyword"}]}, "run.rounds[0].path: expected a valid array"),
-        ({"rounds": [{"path": ["keyword"], "query_by": ""}]}, "run.rounds[0].retrievals: missing"),
-        ({"corrections": [{"kind": "burn", "reason": ""}]}, "run.corrections[0].kind: expected 'keep', 'discard'"),
-        ({"signals": [["agreement", "high"]]}, "run.signals[0][1]: expected a valid number"),
-        ({"settings": {}}, "run.settings.policy: missing"),
-    ],
-)
-def test_what_does_not_fit_is_named(fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(BadRecord) as refusal:
-        Trace.from_json(changed(**fields))
-    assert message in str(refusal.value)
-
-
 @pytest.mark.parametrize("change", [{"passage_id": "p99"}, {"text": "Another."}, {"start": 3}, {"end": 10**9}])
 @pytest.mark.parametrize("where", ["run.strips", "run.web.strips"])
 def test_a_strip_that_stands_in_no_passage_of_the_run_is_refused(where: str, change: dict[str, Any]) -> None:

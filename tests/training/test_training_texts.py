@@ -69,14 +69,6 @@ def test_an_exchange_names_both_things_where_another_sentence_does() -> None:
     assert found.evidence == "The Falcon sailed to Oslo in May." and found.both_named
 
 
-def test_an_exchange_by_kind_changes_question_and_passage_alike() -> None:
-    text = "Adults pay nine pounds. The pool is warm."
-    made = [exchange("What do adults pay?", text, "Adults pay nine pounds.", [], Random(seed)) for seed in range(20)]
-    found = {one.question: one for one in made if one}
-    assert "What do students pay?" in found and found["What do students pay?"].evidence == "Students pay nine pounds."
-    assert exchange("Who pays?", text, "Adults pay nine pounds.", [], Random(1)) is None
-
-
 DOCUMENT = Everyday(
     "Pool",
     "# Pool\n\nAdults pay nine pounds a visit. "

@@ -16,7 +16,6 @@ from crag_core.base.types.decisions import Action
 from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.engines import ScriptedModel
-from tests.stand_ins.ollama_server import OllamaServer
 from tests.stand_ins.openai_server import OpenAIServer
 from tests.ui.conftest import ask, choose, header, put_thresholds, settle, shown
 from tests.ui.drawn import parts
@@ -209,12 +208,6 @@ def test_a_question_asked_during_the_first_start_waits_for_the_documents(
     assert app.session_state["job"].is_running
     let_go.set()
     assert "company-history.txt" in shown(settle(app))
-
-
-def test_the_model_to_start_with_comes_from_the_environment(start: Start) -> None:
-    with OllamaServer(ScriptedModel(["hello"]), models=("first:1b", "second:1b")) as server:
-        app = start(OLLAMA_HOST=server.url, CRAG_MODEL="ollama/second:1b")
-        assert app.selectbox(key="model").value == "ollama/second:1b"
 
 
 def test_a_server_by_url_is_offered_but_never_chosen_for_the_user(start: Start) -> None:

@@ -87,13 +87,6 @@ def test_what_nobody_can_understand_is_asked_back(start: Start) -> None:
     assert shown(app).id == asked.id and shown(app).question == "And how high is it?" and shown(app).passages
 
 
-def test_two_people_have_conversations_of_their_own(start: Start) -> None:
-    one, other = start(), start()
-    ask(one, "What does a yacht of ten metres pay a night?")
-    ask(other, "And in winter?")
-    assert shown(other).asks_back, "it knows nothing of the other's question"
-
-
 def test_hostile_words_of_a_conversation_are_text(start: Start) -> None:
     bad = "How high is the <script>alert(1)</script> **tower** [x](javascript:alert)?"
     app = ask(start(), bad)

@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.serialization import fingerprint
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.edits import Edits
-from crag_core.base.types.questions import FollowUp, Turn, Understanding
 from crag_core.base.types.steps import Step, StepState
 from crag_core.storage.history import HistoryStore
 from crag_core.storage.history.runs import Selection
@@ -92,19 +90,6 @@ def test_a_run_that_was_asked_stands_in_the_list_with_its_facts(open_page: Calla
     assert row["LLM calls"] == 0 and row["seconds"] > 0 and 0 < row["score"] < 1
     assert "ended" not in row and "feedback" not in row, "they would say nothing"
     assert "1 run" in shown(app) and "Kept without limit" in shown(app)
-
-
-def test_a_later_question_says_how_it_was_asked(open_page: Callable[..., AppTest], store: HistoryStore) -> None:
-    known = FollowUp("And <b>longer</b> ones?", (Turn("run-0", QUESTION),), Understanding.SETTLED, "", "made by rule")
-    store.save(run("run-1", question="How much does a longer yacht pay?", follow_up=known))
-    app = open_page()
-    assert questions(app) == ["How much does a longer yacht pay?"]
-    table = f"history_table_{fingerprint(('run-1',))}"
-    app.session_state[table] = {"selection": {"rows": [0], "columns": [], "cells": []}}
-    app.run()
-    (caption,) = (one.value for one in app.caption if "Asked as" in one.value)
-    assert "\\<b\\>" in caption, "text, and no markup"
-    assert "Asked as “And <b>longer</b> ones?”, after 1 question; standalone question made by rule" in shown(app)
 
 
 def test_a_page_has_25_runs_newest_first(open_page: Callable[..., AppTest], store: HistoryStore, clock: Clock) -> None:

@@ -17,18 +17,12 @@ Start = Callable[..., AppTest]
 
 PRICE = "What does a yacht of nine metres pay for a night?"
 CHESS = "Who won the chess championship of 1972?"
-STANDING = "Who may stand at the berth of a longer yacht?"  # its words are in one document, its meaning in another
 
 
 def decision_path(app: AppTest) -> list[str]:
     """The lines of the card "Looked again"; empty without it."""
     told = [str(element.value) for element in app.markdown if str(element.value).startswith("**1** · ")]
     return told[0].replace("\\", "").split("\n\n") if told else []
-
-
-def passage_notes(app: AppTest) -> list[str]:
-    notes = [str(caption.value).replace("\\", "") for caption in app.caption]
-    return [note.removeprefix(":material/replay: ") for note in notes if note.startswith(":material/replay:")]
 
 
 def test_every_iteration_is_shown_with_query_finds_and_verdict(start: Start) -> None:
@@ -39,16 +33,6 @@ def test_every_iteration_is_shown_with_query_finds_and_verdict(start: Start) -> 
     assert second.endswith("nothing was retrieved")
     assert "**3** · rewritten: “won chess championship 1972”" in third and "by meaning, dense · 3 chunks" in third
     assert "INCORRECT · Re-retrieve" in header(app)
-
-
-@pytest.mark.usefixtures("unfolded")
-def test_passages_of_a_later_retrieval_are_marked_and_passed_over_ones_too(start: Start) -> None:
-    app = choose(start(CRAG_TOP_K="1", KB_AGENT_AUTO_APPROVE_MAX_ITEMS="0"), policy="agentic")
-    put_thresholds(app, (0.9, 0.95)).run()
-    ask(app, STANDING)
-    trace = app.session_state["trace"]
-    assert [passage.source for passage in trace.all_passages] == ["berths.csv", "crane.txt"]
-    assert passage_notes(app) == ["found by a later retrieval: keyword; looked at in an earlier iteration only"]
 
 
 def test_round_that_a_slider_asks_for_is_offered_and_then_made_without_grading_again(start: Start) -> None:
@@ -63,15 +47,3 @@ def test_round_that_a_slider_asks_for_is_offered_and_then_made_without_grading_a
         settle(app)
         assert len(decision_path(app)) == 3
         assert heard(server) == {"list": 1, "keywords": 2, "answer": 2}, "all chunks were graded before"
-
-
-def test_record_has_the_summary_of_the_run(start: Start) -> None:
-    from crag_core.base.serialization import to_plain
-    from crag_core.trace.summary import summarize
-
-    app = ask(choose(start(), policy="agentic"), CHESS)
-    (summary,) = (frame.value for frame in app.dataframe if list(frame.value.columns) == ["field", "value"])
-    told = dict(zip(summary["field"], summary["value"], strict=True))
-    assert list(told) == list(to_plain(summarize(app.session_state["trace"])))
-    assert (told["decision"], told["action"], told["iterations"]) == ("RE_RETRIEVE", "INCORRECT", "3")
-    assert (told["strategy"], told["rule"], told["score"]) == ("re_retrieval", "–", "–")

@@ -23,7 +23,6 @@ from ui.session import access, named_evaluators
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
 PRICE = "What does a yacht of nine metres pay for a night?"
-NAMES = ("compare", "tune", "logs", "history", "policies", "settings")
 
 
 @pytest.fixture
@@ -76,12 +75,6 @@ def test_it_is_refused_calibrated_and_then_grades(start: Start, own: Path, name:
     assert other.session_state["trace"] == run
     again = start("pages/history.py", CRAG_HOME=str(own))
     assert not again.exception and "1 run" in shown(again)
-
-
-@pytest.mark.parametrize("page", NAMES)
-def test_every_page_stands_an_evaluator_that_is_not_calibrated(start: Start, name: str, page: str) -> None:
-    app = choose(start(CRAG_EVALUATORS=name), evaluator=name).switch_page(f"pages/{page}.py").run().run()
-    assert not app.exception
 
 
 def test_stopped_and_hopeless_calibrations_are_told(start: Start, own: Path, name: str) -> None:

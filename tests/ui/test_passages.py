@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types.edits import Edits
@@ -117,15 +116,6 @@ def test_sentences_stand_in_their_place_with_score_and_cutoff() -> None:
     assert parts(app, "passage_head")[0]["use"] == "used 2 of 4 sentences"
 
 
-def test_reason_that_all_share_is_said_once() -> None:
-    run, chosen = a_run(1, "paper")
-    app = cards((run, chosen.with_thresholds(0.8, 0.9, 0.35)))
-    (box,) = parts(app, "sentences")
-    assert box["note"].startswith("All struck out: its chunk was discarded")
-    assert not any(row["kept"] for row in box["rows"])
-    assert parts(app, "passage_head")[0]["use"] == "not used"
-
-
 def test_difference_to_the_run_as_taken_is_marked() -> None:
     run, chosen = a_run(2, "paper")
     then = chosen.with_thresholds(0.3, 0.4, 0.35)
@@ -162,17 +152,6 @@ def test_hostile_text_stays_text() -> None:
     assert row["lines"] == [["A [x](javascript:alert(1))", True], [text.splitlines()[1], False]], "for textContent"
     assert parts(app, "passage_head")[0]["title"] == found.source
     assert not any("<img" in str(element.value) or "](http" in str(element.value) for element in app.markdown)
-
-
-@pytest.mark.parametrize(
-    "text", ["港は八時に開く。料金は十四ポンドです。", "رسوم الميناء ١٤ جنيها. يفتح المكتب في الثامنة.", "x" * 5000]
-)
-def test_any_script_and_any_length_is_shown_whole(text: str) -> None:
-    found = passage("p1", text)
-    run = trace(policy("paper"), passages=(found,), grades=(Grade("p1", 0.5),), strips=strips_of(found, (text, None)))
-    (row,) = rows(cards((run, policy("paper"))))
-    assert words(row) == text
-    assert row["score_text"] == "–" and "not graded" in row["spoken"]
 
 
 # What if

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from tests.ui.conftest import DOCUMENTS, ask, choose, header, settle, shown
+from tests.ui.conftest import DOCUMENTS, ask, header, settle, shown
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -39,16 +39,6 @@ def test_pinned_file_is_the_whole_evidence(start: Start, ids: dict[str, str]) ->
     assert trace.passages[0].found_by == ("read_file",)
     assert "CORRECT" not in header(app).replace("INCORRECT", "")
     assert "1 of them whole files that you pinned" in shown(app)
-
-
-def test_other_documents_are_searched_too_where_that_is_asked_for(start: Start, ids: dict[str, str]) -> None:
-    app = choose(pin(start(), ids["crane.txt"]), policy="agentic")
-    app.toggle(key="ask_search_too").set_value(True).run()
-    ask(app, PRICE)
-    assert sources(app)[0] == "crane.txt" and set(sources(app)) == set(DOCUMENTS)
-    trace = app.session_state["trace"]
-    assert trace.decision.rule is None, "not all of it was pinned"
-    assert trace.grades is not None
 
 
 def test_pinning_after_a_run_is_offered_and_not_done(start: Start, ids: dict[str, str]) -> None:

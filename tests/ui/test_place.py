@@ -192,10 +192,15 @@ def test_headings_lose_their_marks_and_keep_their_verdict() -> None:
     assert [line.apart for line in lines] == [False, True, True, False, True]
 
 
-@pytest.mark.parametrize("text", ["a\u202eb\x07c", "x\u2066y\ufeffz"])
-def test_nothing_turns_the_direction_of_what_stands_beside_it(text: str) -> None:
-    told = "".join(piece.text for line in text_lines(text, text, [], text) for piece in line.pieces)
-    assert not {"\u202e", "\x07", "\u2066", "\ufeff"} & set(told)
+def test_a_passage_may_begin_in_the_middle_of_a_line() -> None:
+    (line,) = text_lines("Before it. ", "One is kept. Two is not.", verdicts_on("One is kept. Two is not."), " After.")
+    assert [(piece.kind, piece.text) for piece in line.pieces] == [
+        ("around", "Before it. "),
+        ("kept", "One is kept."),
+        ("gap", " "),
+        ("struck", "Two is not."),
+        ("around", " After."),
+    ]
 
 
 def test_verdicts_that_do_not_fit_the_text_lose_no_word() -> None:

@@ -27,7 +27,6 @@ pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
 
 PRICE = "What does a yacht of nine metres pay for a night?"
-CHESS = "Who won the chess championship of 1972?"
 POLICIES = load_policies()[0]
 
 
@@ -126,15 +125,6 @@ def test_the_last_run_is_shown_under_every_policy_without_a_call(start: Start) -
     assert "Not in this run: nothing" in shown(app)
 
 
-def test_one_may_change_from_the_last_run_to_an_example_and_back(start: Start) -> None:
-    app = show_policies(ask(start(), CHESS))
-    of_run = rows(app)
-    app.segmented_control(key="policies_source").set_value("Example").run()
-    assert not app.exception and rows(app) != of_run
-    app.segmented_control(key="policies_source").set_value("Last run").run()
-    assert rows(app) == of_run
-
-
 # --- scales and rows ------------------------------------------------------------------------------------------------
 
 
@@ -154,12 +144,6 @@ def test_what_was_not_compared_is_told_by_its_reason_alone() -> None:
         assert scales(verdict) == ()
         reason = sentence(verdict.decision.reason)
         assert reason in words(table_html([verdict]))
-
-
-def test_a_score_is_never_told_on_the_wrong_side_of_a_threshold() -> None:
-    assert "worst chunk 0.70 0.30 0.70" in words(table_html([judge(0.7)["worst-chunk"]]))
-    assert "worst chunk 0.6999 0.30 0.70" in words(table_html([judge(0.6999)["worst-chunk"]]))
-    assert "worst chunk 0.43 0.30 0.70" in words(table_html([judge(0.4321)["worst-chunk"]]))
 
 
 def test_names_in_a_policy_file_are_text() -> None:
@@ -194,3 +178,14 @@ def test_of_a_signal_left_empty_the_score_takes_the_place() -> None:
         ]
     )
     assert [grade.two_signals for grade in grades] == [(0.1, 0.9), (0.5, 0.9), None, None]
+
+
+def test_signals_are_made_of_no_single_chunk() -> None:
+    assert [one.chunks for one in scales(judge(0.9, 0.4)["heuristic"])] == [()]
+    assert [one.chunks for one in scales(judge(0.9, None)["paper"])] == [(0.9,)], "one was not graded"
+
+
+def test_a_score_is_never_told_on_the_wrong_side_of_a_threshold() -> None:
+    assert "worst chunk 0.70 0.30 0.70" in words(table_html([judge(0.7)["worst-chunk"]]))
+    assert "worst chunk 0.6999 0.30 0.70" in words(table_html([judge(0.6999)["worst-chunk"]]))
+    assert "worst chunk 0.43 0.30 0.70" in words(table_html([judge(0.4321)["worst-chunk"]]))

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.trace.reroute import reroute
-from tests.ui.conftest import APP, header, press, settle, shown
+from tests.ui.conftest import press, shown
 from tests.ui.drawn import parts
 from ui.session.demos import FOLDER, Demo, demos
 
@@ -36,13 +36,3 @@ def test_first_page_offers_three_as_pictures_and_one_plays_as_a_story(start: Sta
     assert not app.exception
     (story,) = parts(app, "crag_story")
     assert story["story"]["id"] == demos()[0].trace.id
-
-
-def test_a_link_to_one_opens_it(start: Start) -> None:
-    app = AppTest.from_file(APP, default_timeout=60)
-    start(policy="")  # the environment of the tests
-    wanted = demos()[2].trace
-    app.query_params["run"] = wanted.id
-    settle(app.run())
-    assert not app.exception and app.session_state["trace"].id == wanted.id
-    assert wanted.decision and wanted.decision.action in header(app)

@@ -93,16 +93,6 @@ def test_adding_asks_for_the_right_when_it_is_done(start: Start, own: Path, visi
     assert Workbench(Config(home=own)).store.listing() == before
 
 
-def test_making_passages_anew_asks_for_the_right_when_it_is_done(start: Start, own: Path, visitor: Visitor) -> None:
-    app = open_page(start, own, "pages/documents.py")
-    app_state.warm_up().wait()
-    app.run()
-    next(one for one in app.number_input if one.label.startswith("Tokens per chunk")).set_value(100)
-    click_as_bob(app, visitor, "Re-index all documents")
-    assert app_state.shared_rebuild().job is None or app_state.shared_rebuild().job.result is None
-    assert DENIED in shown(app).replace("`", "")
-
-
 def test_tuning_asks_for_the_right_when_it_is_done(start: Start, own: Path, visitor: Visitor) -> None:
     app = open_page(start, own, "pages/tune.py")
     app.segmented_control(key="tune_source").set_value("Kept sets").run()

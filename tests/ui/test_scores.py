@@ -13,14 +13,13 @@ from streamlit.testing.v1 import AppTest
 from crag_core.base.serialization import to_plain
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.edits import Edits
-from crag_core.base.types.grades import Grade, Opinion
+from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage
 from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
-from crag_core.view.score_line import Line, Picture, picture, why_no_picture
+from crag_core.view.score_line import Line, Picture, picture
 from tests.builders import (
-    CARD,
     POLICIES,
     even,
     grade,
@@ -121,12 +120,6 @@ def test_a_rule_that_needs_no_grades_compares_nothing_and_rings_nobody() -> None
     ]
 
 
-def test_a_run_without_any_grade_has_no_picture_and_says_who_has_not_graded() -> None:
-    view = view_run(trace(policy("paper"), passages=passages(3)))
-    assert picture(view) is None
-    assert why_no_picture(view) == "Not graded by By hand yet, so there is no score to compare."
-
-
 def test_nothing_retrieved_is_no_picture() -> None:
     of = policy("paper")
     for run in (trace(of), trace(of, passages=()), trace(of, passages=(), web=searched(web_page("w", "x")))):
@@ -212,23 +205,6 @@ def test_a_pinned_passage_stands_at_one_and_its_own_score_is_told() -> None:
 
 
 # --- second opinions ------------------------------------------------------------------------------------------------
-
-
-def test_the_score_of_another_evaluator_is_said_and_not_set_against_these_thresholds() -> None:
-    of = policy("paper")
-    judge = replace(CARD, name="llm", title="LLM judge", calls_model=True)
-    found, grades = graded(0.9, 0.5, 0.1)
-    opinions = (
-        Opinion(judge, "llama3", (grade("p1", 0.2), grade("p2", None))),
-        Opinion(replace(CARD, title="Other"), "", (grade("p3", 0.4),)),
-    )
-    made = drawn(of, trace(of, passages=found, grades=grades, opinions=opinions))
-    assert dict(made.legend)["corpus"] == "chunk, graded by By hand"
-    assert [point.value for point in made.lines[0].points] == [0.9, 0.5, 0.1]
-    assert "LLM judge (llama3): 0.20" in made.rows[0].remarks
-    assert "LLM judge (llama3): not graded" in made.rows[1].remarks
-    assert not any("LLM judge" in remark for remark in made.rows[2].remarks), "it was never asked of this one"
-    assert made.lines[0].compared == 0.9
 
 
 # --- numbers that do not lie ----------------------------------------------------------------------------------------
@@ -325,3 +301,46 @@ def test_a_page_sends_the_picture_to_the_browser_and_says_what_may_be_done_there
     assert [row["name"] for row in data["rows"]] == ["p1.txt", "p2.txt", "p3.txt"]
     app.session_state["still"] = True
     assert sent_to_browser(app.run())["can_move"] is False
+
+
+def test_many_passages_that_decide_are_counted_and_few_are_named() -> None:
+    of = policy("rank-weighted")
+    assert of_scores(of, 0.9, 0.5, 0.1).words[1] == "Chunks 1, 2 and 3 decide together."
+    many = replace(of, top=None)
+    assert of_scores(many, *[0.5] * 20).words[1] == "20 chunks decide together."
+
+
+def test_what_an_ungraded_passage_counts_as_is_said_and_not_drawn() -> None:
+    of = policy("worst-chunk")
+    assert of.ungraded == 0.5
+    point = of_scores(of, 0.9, None).lines[0].points[1]
+    assert (point.value, point.text, point.decides) == (None, "not graded, counts as 0.50", True)
+
+
+def test_a_coarse_grade_beside_finer_ones_is_not_set_against_the_thresholds() -> None:
+    found, grades = graded(0.5, 0.9)
+    grades = (replace(grades[0], coarse=False), replace(grades[1], coarse=True))
+    made = drawn(policy("paper"), trace(policy("paper"), passages=found, grades=grades))
+    assert [point.value for point in made.lines[0].points] == [0.5, None]
+    assert made.lines[0].points[1].text == "0.90, coarse, not compared"
+    assert dict(made.legend)["hollow"] == "not graded, or not compared"
+
+
+def test_once_a_passage_answers_the_second_line_is_not_asked() -> None:
+    of = policy("two-signal")
+    found, grades = twice((0.9, 0.1), (0.1, 0.1))
+    answering, topical = drawn(of, trace(of, passages=found, grades=grades)).lines
+    assert (answering.is_asked, topical.is_asked) == (True, False)
+    assert not any(point.decides for point in topical.points)
+
+
+def test_an_exclusive_threshold_ends_its_interval_before_the_score() -> None:
+    of = replace(policy("paper"), at_upper=Action.AMBIGUOUS, at_lower=Action.INCORRECT).with_thresholds(0.3, 0.7)
+    assert of_scores(of, 0.83).marks[1].text == "AMBIGUOUS if upper ≥ 0.83"
+    assert of_scores(of, 0.5).marks[0].text == "INCORRECT if lower ≥ 0.50"
+
+
+def test_thresholds_are_taken_as_they_are_sent() -> None:
+    assert read_move({"lower": 0, "upper": 0.7, "done": True}, policy("paper")) == (0.0, 0.7, True)
+    assert read_move({"lower": 0.45, "upper": 0.45}, policy("paper")) == (0.45, 0.45, False)
+    assert read_move({"lower": 0.6, "upper": 0.5}, policy("two-signal")) == (0.6, 0.5, False)

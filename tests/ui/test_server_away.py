@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types.answers import AnswerState
@@ -62,14 +61,6 @@ def test_a_chosen_model_that_is_away_stays_chosen_and_is_shown_as_away(start: St
     look_again(app)
     assert app.selectbox(key="model").value == SMALL and not app.exception
     assert app.selectbox(key="model").options[:2] == ["ollama: other:1b", "ollama: smollm2:135m"]
-
-
-def test_a_model_that_its_server_no_longer_has_is_told_so(start: Start, server: OllamaServer) -> None:
-    app = choose(start(OLLAMA_HOST=server.url), model=LARGE)
-    server.models.remove("other:1b")
-    look_again(app)
-    assert app.selectbox(key="model").value == LARGE
-    assert "ollama: other:1b (not offered by its server)" in shown(app)
 
 
 @pytest.mark.parametrize("at", ["grade", "answer"])
@@ -146,23 +137,6 @@ def test_a_server_that_is_back_is_found_at_the_next_look_of_the_strip(start: Sta
     app_state.look_again.clear()
     assert app_state.look_again(with_settings).ollama.reachable
     assert app_state.look_for_models(with_settings).ollama.reachable
-
-
-def test_only_a_page_that_waits_for_a_server_looks_by_itself(
-    start: Start, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    timers: list[object] = []
-    fragment = st.fragment
-
-    def noted(*given: object, run_every: float | None = None, **options: object) -> object:
-        timers.append(run_every)
-        return fragment(*given, run_every=run_every, **options)  # type: ignore[call-overload]
-
-    monkeypatch.setattr(st, "fragment", noted)
-    app = start(OLLAMA_HOST=server.url)
-    assert sidebar._LOOK_EVERY not in timers
-    kill(server, app)
-    assert timers.count(sidebar._LOOK_EVERY) == 1
 
 
 # --- while a model works --------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from crag_core.app.uploads import read_record
 from crag_core.base.errors import BadRecord
 from crag_core.base.types.edits import Edits
 from crag_core.decision.policy import Doubtful, Policy
+from crag_core.evaluators.policies import plain_rag
 from crag_core.trace.trace import Trace
 from tests.builders import CARD, graded, passage, policy, searched, strips_of, trace, web_page
 from tests.made_up_runs import edits_of as made_up_edits
@@ -29,7 +30,6 @@ from tests.ui.conftest import thresholds as thresholds_of
 from tests.ui.drawn import drawn
 from ui.run import share
 from ui.run.share import Parameters, edits_of, link, link_parameters, unusable
-from ui.session import app_state
 
 PAPER = policy("paper")
 KNOWN, CARDS = {"paper": PAPER}, {"hand": CARD}
@@ -85,7 +85,7 @@ def test_a_link_tells_nothing_of_question_and_documents_and_leaves_out_what_nobo
     parameters = link_parameters(run, replace(PAPER, name="elsewhere"))
     assert set(parameters) == {"evaluator", "thresholds", "strips", "sentences", "doubtful", "dropped"}
     assert not {"p2", "img", "evil"} & set(str(parameters).split())
-    assert link_parameters(run, app_state.plain_rag()).keys() == {"dropped"}
+    assert link_parameters(run, plain_rag()).keys() == {"dropped"}
 
 
 def test_the_address_of_the_page_keeps_its_place_and_loses_its_own_parameters() -> None:

@@ -57,12 +57,6 @@ def test_the_messages_of_a_fake_model_and_its_replies_appear_exactly() -> None:
         assert roles == [*(role for role, _ in messages), "reply"]
 
 
-def test_of_a_message_without_end_the_beginning_is_shown() -> None:
-    app = opened(run_with(ModelCall("answer", (("user", "x" * 60_000),), "So.")))
-    assert [len(block) for block in blocks(app)] == [50_000, 3]
-    assert "The first 50,000 of 60,000 characters" in said(app)
-
-
 def test_hostile_text_stays_text_in_every_place() -> None:
     call = ModelCall(HOSTILE, ((HOSTILE, HOSTILE), ("user", "")), HOSTILE, Usage(1), HOSTILE)
     app = opened(run_with(call))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
 from crag_core.evaluators.policies import known_card
-from crag_core.observability import audit_log
 from tests.builders import policy_file
 from tests.judge import judging
 from tests.policy_files import PAPER, paper_with, use_folder
@@ -41,18 +40,10 @@ def test_budget_is_told_by_route_and_holds(start: Start) -> None:
     assert app.session_state["trace"].usage.calls == 4
 
 
-def test_budget_follows_evaluator_writer_web_and_policy(start: Start) -> None:
-    with OllamaServer(ScriptedModel(judging())) as server:
-        app = start(OLLAMA_HOST=server.url, CRAG_TOP_K="6")
-        assert ":green[Correct] 1 · :orange[Ambiguous] 1" in shown(app), "the writer's"
-        choose(app, evaluator="llm-list")
-        assert ":green[Correct] 2 · :orange[Ambiguous] 2" in shown(app)
-        app.segmented_control(key="web").set_value("auto").run()
-        assert ":green[Correct] 2 · :orange[Ambiguous] 4" in shown(app), "a query to write, and results to grade"
-        choose(app, policy="agentic")
-        assert ":green[Generate] 1–" in shown(app), "a rule may spare the grading"
-        choose(app, evaluator="embedding", model="extractive")
-        assert ":material/receipt: 0 LLM calls" in shown(app)
+def test_a_collection_stays_in_the_address_for_a_reload(start: Start, own: Path) -> None:
+    Workbench(Config(home=own)).store.ingest([("boats.md", b"The ferry sails at nine.")], collection="Boats")
+    app = start(CRAG_HOME=str(own), address={"collection": "Boats"})
+    assert app.selectbox(key="collection").value == app.session_state["collection"] == "Boats" and not app.exception
 
 
 # --- presets --------------------------------------------------------------------------------------------------------
@@ -172,55 +163,6 @@ def test_own_policy_file_can_be_chosen_and_decides(start: Start, folder: Path) -
 
 
 # --- what does not work ---------------------------------------------------------------------------------------------
-
-
-def health(app: AppTest) -> dict[str, str]:
-    """The lines of the health box, by their name."""
-    lines = [str(element.value).replace("\\", "") for element in app.markdown]
-    parts = [line.split("**") for line in lines if line.startswith(":small[:") and "**" in line]
-    return {part[1]: part[2] for part in parts}
-
-
-def test_audit_log_that_cannot_be_written_is_told_and_the_run_goes_on(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "sample-indexed").touch()
-    monkeypatch.setattr(audit_log, "_ADD", "INSERT INTO nowhere VALUES (?)")
-    app = ask(start(CRAG_HOME=str(tmp_path)), PRICE)
-    assert "cannot be written" in health(app)["Audit log"]
-    assert not app.error and "INCORRECT" in header(app)
-
-
-def test_grade_cache_that_is_away_is_told_and_the_run_goes_on(start: Start) -> None:
-    app = start(CRAG_CACHE="redis://:s3cret@127.0.0.1:9/0")
-    assert "Grade cache" not in health(app), "nobody has asked it yet"
-    ask(app, PRICE)
-    assert "cannot be reached" in health(app)["Grade cache"]
-    assert "s3cret" not in shown(app)
-    assert "CORRECT" in header(app)
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    """One that is free as soon as the test asks for it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        found = probe.getsockname()[1]
-    yield found
-
-
-def test_metrics_are_served_while_the_app_runs(start: Start, port: int) -> None:
-    app = start(CRAG_METRICS_PORT=str(port))
-    assert "Metrics" not in health(app)
-    ask(app, PRICE)
-    ask(app, "Who won the chess championship of 1972?")
-    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as reply:
-        told = reply.read().decode()
-    assert 'crag_decisions_total{category="CORRECT"} 1.0' in told
-    assert 'crag_decisions_total{category="INCORRECT"} 1.0' in told
-    assert 'crag_corrections_total{strategy="refinement"} 1.0' in told
-    assert 'crag_retrieval_latency_seconds_count{correction_strategy="refinement",decision="CORRECT"} 1.0' in told
-    assert "yacht" not in told
 
 
 @pytest.mark.parametrize(

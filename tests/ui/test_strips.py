@@ -86,3 +86,9 @@ def test_web_sentences_have_their_own_rows_and_markup_is_no_markup() -> None:
     app = opened(run, policy("paper").with_thresholds(0.4, 0.6, 0.3))
     assert figure(app)["layout"]["yaxis"]["ticktext"] == ["2. dues.example"]
     assert "‹b›A‹/b›" in figure(app)["data"][0]["hovertext"][0]
+
+
+def test_what_else_strikes_out_is_told() -> None:
+    run, chosen = a_run(1, "paper")
+    picky = chosen.with_limit(1).with_thresholds(0.3, 0.4, 0.15)
+    assert "2 of them struck out: over the 1-sentence limit." in said(opened(run, picky))

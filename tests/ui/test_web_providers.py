@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types.web import WebOutcome
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
-from tests.stand_ins.searxng_server import SEARCH_ERROR, SearXNGServer
+from tests.stand_ins.searxng_server import SearXNGServer
 from tests.ui.conftest import ask, press, shown
 
 pytestmark = pytest.mark.embedding
@@ -48,25 +48,3 @@ def test_approval_names_the_providers_in_order_and_asks_nobody(
     assert duck.queries == [], "the first one had an answer"
     assert attempts(app) == [("SearXNG", WebOutcome.USED)]
     assert "Bobby Fischer" in shown(app) and "Asked in this order" not in shown(app)
-
-
-def test_broken_first_provider_falls_through_to_the_second_and_both_are_told(
-    start: Start, duck: DuckDuckGoServer, searxng: SearXNGServer
-) -> None:
-    searxng.mishaps.said = SEARCH_ERROR
-    app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="searxng,duckduckgo", CRAG_SEARXNG_URL=searxng.url)
-    ask(app, CHESS)
-    assert attempts(app) == [("SearXNG", WebOutcome.FAILED), ("DuckDuckGo", WebOutcome.USED)]
-    assert "Asked in this order: SearXNG: failed, DuckDuckGo: used." in shown(app)
-    assert "1 result from DuckDuckGo." in shown(app) and "Bobby Fischer" in shown(app)
-
-
-def test_provider_that_was_broken_is_asked_again_when_carried_out(start: Start, searxng: SearXNGServer) -> None:
-    searxng.mishaps.said = SEARCH_ERROR
-    app = start(CRAG_WEB="auto", CRAG_WEB_PROVIDERS="searxng", CRAG_SEARXNG_URL=searxng.url)
-    ask(app, CHESS)
-    assert "could not be asked (HTTP 500: search error)" in shown(app)
-    searxng.mishaps.clear()
-    press(app, "Try again (0 LLM calls, 1 web search)")
-    assert attempts(app) == [("SearXNG", WebOutcome.USED)]
-    assert "Bobby Fischer" in shown(app)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from crag_core.app.background_jobs import Job, LiveJobs
+from crag_core.app.background_jobs import Job
 from crag_core.app.choice import Configuration, Request, choose, plain_choice
 from crag_core.app.workbench import Choice
 from crag_core.base.text.display import limit_text, readable
@@ -19,7 +19,7 @@ from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
-from ui.session import access, app_state, run_job, tune_state
+from ui.session import access, app_state, background, run_job, tune_state
 from ui.session.background import SetJob
 
 MOST = 4
@@ -182,27 +182,19 @@ def take_question() -> None:
 # A labelled set
 
 
-@st.cache_resource(show_spinner=False)
-def live_sets() -> LiveJobs[SetJob]:
-    """Runs of sets, by labels and configurations."""
-    return LiveJobs()
-
-
 def running() -> SetJob | None:
     """The run of this session's set under its configurations, under way or just ended."""
-    own: SetJob | None = st.session_state.get("versus_running")
     found = tune_state.labelled()
-    return own or (live_sets().get(_key(found)) if found else None)
+    return background.job("versus_running", _key(found) if found else None)
 
 
 def take_running() -> SetJob | None:
     """The run that has ended since the last redraw, removed from the state."""
-    job = running()
-    if job is None or job.is_running:
-        return None
-    st.session_state["versus_running"] = st.session_state["versus_table"] = None
-    live_sets().forget(job)
-    tune_state.corpus.clear()  # documents may have come in meanwhile
+    found = tune_state.labelled()
+    job = background.take_ended("versus_running", _key(found) if found else None)
+    if job is not None:
+        st.session_state["versus_table"] = None
+        tune_state.corpus.clear()  # documents may have come in meanwhile
     return job
 
 
@@ -212,13 +204,11 @@ def start_set(labelled: LabelledSet) -> None:
     access.require_administrator()
     if _is_busy():
         return
-    chosen, workbench, warming = configurations(), app_state.workbench(), app_state.warm_up()
+    chosen, workbench = configurations(), app_state.workbench()
     pipelines = [workbench.engine(one.choice, observed=False, cached=False) for one in chosen]
     created, warm, turns = datetime.now(UTC).isoformat(timespec="seconds"), warmth(), run_job.turns()
 
     def work(job: SetJob) -> SetProgress:
-        while warming.is_running and not job.cancel.wait(0.1):
-            pass
         corpus = workbench.corpus_of(labelled.questions, chosen[0].choice.collection)  # all search where the first does
         setups = [replace(workbench.setup(one.choice, corpus), name=one.name, created=created) for one in chosen]
         contenders = [
@@ -232,10 +222,7 @@ def start_set(labelled: LabelledSet) -> None:
         )  # fmt: skip
         return job.progress
 
-    warming.start()
-    st.session_state["versus_running"] = started = Job(work, None)
-    started.start()
-    live_sets().add(_key(labelled), started)
+    background.start("versus_running", work, None, _key(labelled))
 
 
 def _key(labelled: LabelledSet) -> tuple[object, ...]:

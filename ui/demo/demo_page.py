@@ -10,7 +10,6 @@ from crag_core.base.serialization import to_plain
 from crag_core.report import story as report
 from ui import PARTS
 from ui.demo import stories
-from ui.demo.entry import draw_entry
 from ui.demo.stories import Staged
 from ui.run.share import RUN_ID
 from ui.run.verdict import headline
@@ -30,15 +29,11 @@ def draw() -> None:
     if run_id:
         with errors_drawn("This run cannot be read"):
             if staged := stories.find(run_id):
-                draw_story(staged, _step(st.query_params.get("step", "")))
+                step = st.query_params.get("step", "")  # counted from 1
+                draw_story(staged, max(int(step) - 1, 0) if re.fullmatch("[0-9]{1,3}", step) else 0)
                 return
             app_state.report(f"The run {run_id[:64]} of this link is not kept here. Ask its question again.")
     draw_list()
-
-
-def _step(text: str) -> int:
-    """The place of a step that an address names by its number, counted from 1."""
-    return max(int(text) - 1, 0) if re.fullmatch("[0-9]{1,3}", text) else 0
 
 
 # --- the list ---------------------------------------------------------------------------------------------------------
@@ -51,19 +46,15 @@ def draw_list() -> None:
     with st.grid(3, min_column_width=280, gap="small", key="stories") as grid:
         for demo in demos():
             with grid.cell(), st.container(border=True, height="stretch", gap="xsmall"):
-                _draw_card(demo)
+                st.markdown(f"**{plain(demo.title)}**  \n{plain(demo.trace.question)}")
+                st.caption(f"{headline(demo.trace.decision) if demo.trace.decision else ''}  \n{plain(demo.note)}")
+                if st.button("Play", f"play_{demo.trace.id}", icon=":material/slideshow:"):
+                    open_story(demo.trace.id)
     if (own := app_state.trace()) and demo_of(own.id) is None:
         st.subheader("Your last run", anchor=False)
         st.markdown(plain(own.question))
-        draw_entry(own)
-
-
-def _draw_card(demo: Demo) -> None:
-    verdict = headline(demo.trace.decision) if demo.trace.decision else ""
-    st.markdown(f"**{plain(demo.title)}**  \n{plain(demo.trace.question)}")
-    st.caption(f"{verdict}  \n{plain(demo.note)}")
-    if st.button("Play", f"play_{demo.trace.id}", icon=":material/slideshow:"):
-        open_story(demo.trace.id)
+        if st.button("Show as a story", icon=":material/slideshow:", type="tertiary", key=f"story_{own.id}"):
+            open_story(own.id)
 
 
 # --- one story --------------------------------------------------------------------------------------------------------
@@ -89,8 +80,11 @@ def draw_story(staged: Staged, start: int) -> None:
         ):
             open_story(following.trace.id)
         st.caption("Keys: → and ←, Home, End; Esc closes.")
-    if told.leave:
-        _leave(staged)
+    if told.leave and staged.is_demo:
+        st.switch_page("pages/demo.py")
+    elif told.leave:
+        current_run.open_later(staged.trace)
+        st.switch_page("pages/ask.py")
 
 
 def _after(staged: Staged) -> Demo | None:
@@ -98,11 +92,3 @@ def _after(staged: Staged) -> Demo | None:
     known = demos()
     at = next((at for at, demo in enumerate(known) if demo.trace.id == staged.trace.id), -1)
     return known[(at + 1) % len(known)]
-
-
-def _leave(staged: Staged) -> None:
-    """To the list, or to the page that shows the run."""
-    if staged.is_demo:
-        st.switch_page("pages/demo.py")
-    current_run.open_later(staged.trace)
-    st.switch_page("pages/ask.py")

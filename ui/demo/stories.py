@@ -29,7 +29,9 @@ def find(run_id: str) -> Staged | None:
     """None for a run that is not here; raises `CragError` where the history cannot be read."""
     if demo := demo_of(run_id):
         return Staged(story_of_demo(demo), demo.trace, has_link=True, is_demo=True)
-    own = next((trace for trace in _of_session() if trace.id == run_id), None)
+    shown = app_state.trace()
+    here = (*([shown] if shown else []), *current_run.earlier())
+    own = next((trace for trace in here if trace.id == run_id), None)
     history = app_state.workbench().history
     if own:  # the record as it is kept may be an earlier one
         return Staged(story_of(own), own, history.is_on and not history.problem, is_demo=False)
@@ -53,8 +55,3 @@ def story_of_demo(demo: Demo) -> Story:
 
 def story_of(trace: Trace) -> Story:
     return tell(view_run(trace), title="A run of your own", about=f"Asked on {moment(trace.created)}.")
-
-
-def _of_session() -> tuple[Trace, ...]:
-    shown = app_state.trace()
-    return (*([shown] if shown else []), *current_run.earlier())

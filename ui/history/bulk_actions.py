@@ -121,7 +121,9 @@ def draw_actions(found: Listed, selected: Sequence[KeptRun]) -> None:
         chosen = replace(found.selection, ids=tuple(run.id for run in selected))
         count, label = len(selected), f"Delete {counted(len(selected), 'selected run')}"
     if len(selected) == 1 and st.button("Open in Ask", icon=":material/open_in_new:", type="primary", key="history_go"):
-        _open(selected[0])
+        with suppress(CragError):  # its message is shown below the table
+            if (trace := history_state.load(selected[0])) is not None:
+                open_on_ask(trace)
     with st.popover("Export", icon=":material/download:", type="tertiary", disabled=not count):
         _draw_export(chosen, count)
     draw_import()
@@ -132,12 +134,6 @@ def draw_actions(found: Listed, selected: Sequence[KeptRun]) -> None:
     if (asked := history_state.to_confirm()) is not None:
         title = f"Delete {counted(asked[1], 'run')}?"
         st.dialog(title, icon=":material/delete:", on_dismiss=history_state.leave)(_draw_question)(*asked)
-
-
-def _open(run: KeptRun) -> None:
-    with suppress(CragError):  # its message is shown below the table
-        if (trace := history_state.load(run)) is not None:
-            open_on_ask(trace)
 
 
 def draw_import() -> None:
@@ -175,13 +171,14 @@ def draw_imported() -> None:
 
 
 def _draw_export(chosen: Selection, count: int) -> None:
+    history, zone = app_state.workbench().history, app_state.time_zone()
     st.caption(f"{counted(count, 'run')}, newest first.")
     st.download_button(
-        "Records (JSON Lines)", lambda: _lines_of(chosen), "crag-runs.jsonl", "application/jsonl",
+        "Records (JSON Lines)", lambda: to_lines(history.export(_own(chosen))), "crag-runs.jsonl", "application/jsonl",
         icon=":material/data_object:", on_click="ignore", key="history_lines",
     )  # fmt: skip
     st.download_button(
-        "Table (CSV)", lambda: _table_of(chosen), "crag-runs.csv", "text/csv",
+        "Table (CSV)", lambda: to_csv(history.search(_own(chosen), limit=10**6), zone), "crag-runs.csv", "text/csv",
         icon=":material/table:", on_click="ignore", key="history_csv",
     )  # fmt: skip
     limit = f"the newest {MOST_RECORDS:,} runs, {MOST_EXPORTED_MB} MB"
@@ -208,14 +205,6 @@ def _delete(chosen: Selection) -> None:
         history_state.look_again()
         st.toast(f"{counted(deleted, 'run')} deleted.", icon=":material/delete:")
     st.rerun()
-
-
-def _lines_of(selection: Selection) -> bytes:
-    return to_lines(app_state.workbench().history.export(_own(selection)))
-
-
-def _table_of(selection: Selection) -> bytes:
-    return to_csv(app_state.workbench().history.search(_own(selection), limit=10**6), app_state.time_zone())
 
 
 def _own(selection: Selection) -> Selection:

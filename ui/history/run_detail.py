@@ -38,7 +38,9 @@ def draw_selected(selected: Sequence[KeptRun]) -> None:
         try:
             trace = history_state.load(run)
         except CragError as error:
-            _draw_unreadable(run, error)
+            told = f"The record of “{shortened(run.question, 80)}” cannot be read. {error}"
+            st.error(plain(told), icon=":material/error:", title="This run cannot be opened")
+            st.caption("The record is unchanged; a newer version may open it. Delete it above if you do not need it.")
             return
         if trace is None:
             st.info("This run has been deleted. Press Refresh.", icon=":material/info:")
@@ -50,36 +52,23 @@ def draw_selected(selected: Sequence[KeptRun]) -> None:
         _draw_pair(selected, found)
 
 
-def _describe_settings(trace: Trace) -> str:
-    """Settings and versions of a run in one line, with their fingerprint."""
-    made = trace.settings
-    lower, upper, cutoff = (readable(one)[0] for one in made.policy.thresholds)
-    message = [
-        f"policy {made.policy.title}, lower {lower}, upper {upper}, cut-off {cutoff}",
-        f"evaluator {versioned(made.evaluator.title, made.evaluator.version)}",
-        f"embedding {made.embedding}",
-        f"answer by {versioned(made.writer, made.writer_version)}",
-        f"{counted(made.top_k, 'chunk')}, web {made.web_mode}",
-        f"settings {trace.fingerprint}",
-    ]
-    return " · ".join(message)
-
-
-def _draw_unreadable(run: KeptRun, error: CragError) -> None:
-    st.error(
-        plain(f"The record of “{shortened(run.question, 80)}” cannot be read. {error}"), icon=":material/error:",
-        title="This run cannot be opened",
-    )  # fmt: skip
-    st.caption("The record is unchanged; a newer version may open it. Delete it above if you do not need it.")
-
-
 def _draw_one(run: KeptRun, trace: Trace) -> None:
     with st.container(border=True, gap="small"):
         st.subheader(plain(shortened(trace.question, _LONGEST_QUESTION)), anchor=False)
         if asked := asked_as(trace):
             st.caption(plain(shortened(asked, _LONGEST_QUESTION)))
         _draw_verdict(trace)
-        st.caption(plain(_describe_settings(trace)))
+        made = trace.settings
+        lower, upper, cutoff = (readable(one)[0] for one in made.policy.thresholds)
+        message = (
+            f"policy {made.policy.title}, lower {lower}, upper {upper}, cut-off {cutoff}",
+            f"evaluator {versioned(made.evaluator.title, made.evaluator.version)}",
+            f"embedding {made.embedding}",
+            f"answer by {versioned(made.writer, made.writer_version)}",
+            f"{counted(made.top_k, 'chunk')}, web {made.web_mode}",
+            f"settings {trace.fingerprint}",
+        )
+        st.caption(plain(" · ".join(message)))
         whose = f" · asked by {run.asked_by}" if run.asked_by else ""
         edits = len(trace.edits.dropped) + len(trace.edits.pinned)
         changed = f" · {counted(edits, 'chunk')} dropped or pinned" if edits else ""
@@ -95,69 +84,50 @@ def _draw_verdict(trace: Trace) -> None:
         st.markdown(f":violet[:material/contact_support: Asks back:] {plain(trace.asks_back)}")
     elif trace.decision is None:
         st.markdown(":gray[:material/pending: No decision.]")
-    if trace.decision is None:
-        return
-    st.markdown(f"**{headline(trace.decision)}**  \n{plain(sentence(trace.decision.reason))}")
-
-
-# Two of them
+    if trace.decision is not None:
+        st.markdown(f"**{headline(trace.decision)}**  \n{plain(sentence(trace.decision.reason))}")
 
 
 def _draw_pair(runs: Sequence[KeptRun], found: Sequence[Trace]) -> None:
-    same = found[0].question == found[1].question
+    is_one_question = found[0].question == found[1].question
     st.subheader("Side by side", anchor=False)
-    if same:
+    if is_one_question:
         _draw_question(found[0])
     with st.grid(2, min_column_width=330, gap="small") as grid:
         for letter, run, trace in zip("AB", runs, found, strict=True):
             with grid.cell().container(border=True, height="stretch", gap="small"):
-                _draw_side(letter, run, trace, not same)
-    _draw_settings(found)
-    _draw_sentences(found)
-
-
-def _draw_side(letter: str, run: KeptRun, trace: Trace, has_question: bool) -> None:
-    title = plain(trace.settings.policy.title)
-    st.markdown(f"**{letter} · {title}** :gray[:small[{plain(history_state.format_time(run))}]]")
-    if has_question:
-        _draw_question(trace)
-    _draw_verdict(trace)
-    decision = trace.decision
-    if decision is not None:
-        graded = counted(sum(grade.score is not None for grade in trace.grades or ()), "graded chunk")
-        st.caption(graded if decision.verdict else f"{plain(decision.label)}: nothing graded")
-    draw_answer(trace)
-    draw_cost(trace, f"history_open_{letter}")
+                title, when = plain(trace.settings.policy.title), plain(history_state.format_time(run))
+                st.markdown(f"**{letter} · {title}** :gray[:small[{when}]]")
+                if not is_one_question:
+                    _draw_question(trace)
+                _draw_verdict(trace)
+                if (decision := trace.decision) is not None:
+                    graded = counted(sum(grade.score is not None for grade in trace.grades or ()), "graded chunk")
+                    st.caption(graded if decision.verdict else f"{plain(decision.label)}: nothing graded")
+                draw_answer(trace)
+                draw_cost(trace, f"history_open_{letter}")
+    st.markdown("**Settings that differ**")
+    if rows := differing(found[0].settings, found[1].settings):
+        st.table(
+            [{"setting": name, "A": plain(one), "B": plain(other)} for name, (one, other) in rows.items()],
+            border="horizontal", hide_index=True, alt="Settings that differ between the two runs",
+        )  # fmt: skip
+    else:
+        st.markdown(f"None, both {found[0].fingerprint}.")
+    st.markdown("**Evidence of each answer**")
+    if lines := given_sentences(found):
+        counts = Counter(line.held for line in lines)
+        st.markdown(
+            f"{counted(counts[True, True], 'sentence')} in both, {counts[True, False]} only in A, "
+            f"{counts[False, True]} only in B."
+        )
+        draw_sentences([trace.settings.policy.title for trace in found], lines, "history_only")
+    else:
+        st.markdown("Neither answer received evidence.")
 
 
 def _draw_question(trace: Trace) -> None:
     st.markdown(f"**{plain(shortened(trace.question, _LONGEST_QUESTION))}**")
-
-
-def _draw_settings(found: Sequence[Trace]) -> None:
-    st.markdown("**Settings that differ**")
-    rows = differing(found[0].settings, found[1].settings)
-    if not rows:
-        st.markdown(f"None, both {found[0].fingerprint}.")
-        return
-    st.table(
-        [{"setting": name, "A": plain(one), "B": plain(other)} for name, (one, other) in rows.items()],
-        border="horizontal", hide_index=True, alt="Settings that differ between the two runs",
-    )  # fmt: skip
-
-
-def _draw_sentences(found: Sequence[Trace]) -> None:
-    st.markdown("**Evidence of each answer**")
-    lines = given_sentences(found)
-    if not lines:
-        st.markdown("Neither answer received evidence.")
-        return
-    counts = Counter(line.held for line in lines)
-    st.markdown(
-        f"{counted(counts[True, True], 'sentence')} in both, {counts[True, False]} only in A, "
-        f"{counts[False, True]} only in B."
-    )
-    draw_sentences([trace.settings.policy.title for trace in found], lines, "history_only")
 
 
 # --- settings that differ ---------------------------------------------------------------------------------------------

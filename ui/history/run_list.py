@@ -68,7 +68,8 @@ def _draw_day(label: str, key: str) -> date | None:
 def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
     """How many runs match, and how long runs are kept."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.subheader(_counts(found), anchor=False, width="content")
+        runs = "1 run" if found.of == 1 else f"{found.of:,} runs"
+        st.subheader(runs if found.count == found.of else f"{found.count:,} of {runs}", anchor=False, width="content")
         newer = history_state.newer(found)
         st.button(
             f"Show {counted(newer, 'new run')}" if newer else "Refresh", icon=":material/refresh:", type="tertiary",
@@ -79,17 +80,9 @@ def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
                 "Clear filter", icon=":material/filter_alt_off:", on_click=history_state.clear_filter,
                 type="tertiary", key="history_clear",
             )  # fmt: skip
-    own = (
-        "" if history_state.scope() is None
-        else f" Your own runs only. {access.refusal('see the runs of others')}"
-    )  # fmt: skip
+    is_own = history_state.scope() is not None
+    own = f" Your own runs only. {access.refusal('see the runs of others')}" if is_own else ""
     st.caption(plain(f"{retention(days)}{own}"))
-
-
-def _counts(found: Listed) -> str:
-    """ "132 of 1,240 runs", or "1,240 runs"."""
-    runs = "1 run" if found.of == 1 else f"{found.of:,} runs"
-    return runs if found.count == found.of else f"{found.count:,} of {runs}"
 
 
 def retention(days: float) -> str:
@@ -146,6 +139,9 @@ def _rows(runs: Sequence[KeptRun]) -> list[dict[str, object]]:
 def _cells(run: KeptRun) -> dict[str, object]:
     known = app_state.policies()
     ending = _ENDINGS[run.ending] if run.is_readable else "not readable"
+    said = [f"{_MARKS[mark]} {what}" for what, mark in (("route", run.route), ("answer", run.answer)) if mark in _MARKS]
+    if run.labelled:
+        said.append(counted(run.labelled, "chunk"))
     cells: dict[str, object] = {
         "action": f"{SIGNS[run.action]} {run.action}" if run.action else None,
         "score": run.score,
@@ -157,16 +153,8 @@ def _cells(run: KeptRun) -> dict[str, object]:
         "seconds": run.seconds,
         "LLM calls": run.calls,
         "ended": f"{ending}, imported" if run.is_imported else ending,
-        "feedback": _describe_feedback(run) or None,
+        "feedback": ", ".join(said) or None,
     }
     if access.is_on() and history_state.scope() is None:
         cells["asked by"] = clean(run.asked_by) or None
     return cells
-
-
-def _describe_feedback(run: KeptRun) -> str:
-    """ "✓ route, ✗ answer, 3 chunks"."""
-    marks = [
-        f"{_MARKS[mark]} {what}" for what, mark in (("route", run.route), ("answer", run.answer)) if mark in _MARKS
-    ]
-    return ", ".join([*marks, *([counted(run.labelled, "chunk")] if run.labelled else [])])

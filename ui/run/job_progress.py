@@ -52,40 +52,41 @@ def draw_warming() -> None:
     """The first start, or what the last one left undone, while it lasts, and what went wrong with it."""
     warming = app_state.warm_up()
     if warming.is_running:
-        _draw_warming_live()
+        _draw_live(warming, "Reading the index")
     elif warming.bug:
         raise warming.bug
 
 
-@ticking()
-def _draw_warming_live() -> None:
-    warming = app_state.warm_up()
-    if not warming.is_running:
-        st.rerun()
-    draw_indexing(warming, idle="Reading the index")
-
-
-@ticking()
 def draw_indexing_live(indexing: IndexJob, key: str) -> None:
     """Files being indexed; the page is redrawn when they are done."""
-    if not indexing.is_running:
-        st.rerun()
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        draw_indexing(indexing, idle="Storing the files")
-        if access.is_administrator():
-            _draw_stop(indexing, key, "Indexed files stay; the current one and those after it are left out.")
+    _draw_live(
+        indexing,
+        "Storing the files",
+        stop=(key, "Indexed files stay; the current one and those after it are left out."),
+    )
+
+
+def draw_rebuilding_live() -> None:
+    """Re-indexing, which every session sees."""
+    if job := app_state.shared_rebuild().job:
+        stop = ("rebuild_stop", "The current chunks stay; the new ones are discarded.")
+        _draw_live(job, "Reading the index", "Re-indexing", stop)
 
 
 @ticking()
-def draw_rebuilding_live() -> None:
-    """Re-indexing, which every session sees."""
-    job = app_state.shared_rebuild().job
-    if job is None or not job.is_running:
+def _draw_live(
+    job: Job[Progress | None, Any], idle: str, what: str = "Indexing", stop: tuple[str, str] | None = None
+) -> None:
+    """`stop`: key and hint of the button that stops it; None: nobody may."""
+    if not job.is_running:
         st.rerun()
+    if stop is None:
+        draw_indexing(job, idle, what)
+        return
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        draw_indexing(job, idle="Reading the index", what="Re-indexing")
+        draw_indexing(job, idle, what)
         if access.is_administrator():
-            _draw_stop(job, "rebuild_stop", "The current chunks stay; the new ones are discarded.")
+            _draw_stop(job, *stop)
 
 
 def _draw_stop(job: Job[Any, Any], key: str, hint: str | None = None) -> None:
@@ -101,16 +102,13 @@ def draw_indexing(indexing: Job[Progress | None, Any], idle: str, what: str = "I
         return
     part = progress.embedded / progress.passages if progress.passages else 0.0
     done = (progress.position - 1 + part) / progress.total
-    place = f" ({progress.position} of {progress.total})" if progress.total > 1 else ""
-    st.progress(min(done, 1.0), f"{what} {plain(progress.name)}{place}: {_describe(progress)}")
-
-
-def _describe(progress: Progress) -> str:
     page = f"page {progress.page} of {progress.pages}" if progress.page else ""
-    if not progress.passages:
-        return f"reading {page}".strip()
-    embedded = f"{progress.embedded:,} of {counted(progress.passages, 'chunk')} embedded"
-    return f"{embedded}, searchable up to {page}" if page else embedded
+    told = f"reading {page}".strip()
+    if progress.passages:
+        told = f"{progress.embedded:,} of {counted(progress.passages, 'chunk')} embedded"
+        told += f", searchable up to {page}" if page else ""
+    place = f" ({progress.position} of {progress.total})" if progress.total > 1 else ""
+    st.progress(min(done, 1.0), f"{what} {plain(progress.name)}{place}: {told}")
 
 
 def waiting_for(job: Job[Any, Any]) -> str:

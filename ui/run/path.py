@@ -37,7 +37,8 @@ _WAYS = (
     ("answer", "check"),
 )
 _BEFORE_THE_DECISION = ("retrieve", "grade", "again")
-_ABSENT = (StageState.NOT_TAKEN, StageState.SKIPPED, StageState.TO_COME)
+_UNTAKEN = (StageState.NOT_TAKEN, StageState.SKIPPED)
+_ABSENT = (*_UNTAKEN, StageState.TO_COME)
 _REACHED = (StageState.TAKEN, StageState.FAILED, StageState.STOPPED, StageState.WAITING, StageState.RUNNING)
 _TONES = {StageState.FAILED: "red", StageState.STOPPED: "orange", StageState.WAITING: "orange"}
 _MARKS = {StageState.FAILED: "alert", StageState.STOPPED: "stop", StageState.WAITING: "wait"}
@@ -98,11 +99,6 @@ def path_data(path: RunPath, policy: Policy) -> dict[str, Any]:
     }
 
 
-def _is_plain(stage: Stage) -> bool:
-    """Whether its title says enough: the reason of the decision stands above, that of a way not taken in its tip."""
-    return stage.id == "route" or stage.state in (StageState.NOT_TAKEN, StageState.SKIPPED)
-
-
 def _tone_of(path: RunPath) -> str:
     action = path.stage("route").action
     return COLOURS[action] if action else "plain"
@@ -122,7 +118,8 @@ def _drawn(stage: Stage, tone: str) -> dict[str, str]:
         "id": stage.id,
         "shown": str(stage.action or stage.title),
         "state": stage.state.value,
-        "headline": "" if _is_plain(stage) else _clean(stage.headline),
+        # The reason of the decision stands above, that of a way not taken in its tip.
+        "headline": "" if stage.id == "route" or stage.state in _UNTAKEN else _clean(stage.headline),
         "name": f"{name}, {cost}" if cost else name,
         "tip": f"{name}. {more}" if more else name,
         "anchor": stage.anchor,

@@ -15,7 +15,7 @@ from crag_core.pipeline.web_stages import is_waiting
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
-from crag_core.view.record import RoundRow, call_rows, calls_by_step, cost_of, round_rows, settings_of
+from crag_core.view.record import call_rows, calls_by_step, cost_of, round_rows, settings_of
 from crag_core.view.run_view import RunView, view_run
 from ui.run.answer_card.beside import draw_consolidated, draw_logged, draw_two_answers
 from ui.run.answer_card.card import draw_answer, draw_nearest
@@ -134,15 +134,14 @@ _ICONS = {
 
 def draw_rounds(view: RunView) -> None:
     """Nothing for a run that retrieved once."""
-    if rows := round_rows(view):
+    lines = []
+    for number, row in enumerate(round_rows(view), start=1):
+        line = f"**{number if row.decision else '+'}** · {plain(row.how)} · {row.found}"
+        lines.append(f"{line} → {headline(row.decision)}: {plain(row.decision.reason)}" if row.decision else line)
+    if lines:
         with st.container(border=True):
             st.subheader(":material/replay: Looked again", anchor=False)
-            st.markdown("\n\n".join(_round_line(number, row) for number, row in enumerate(rows, start=1)))
-
-
-def _round_line(number: int, row: RoundRow) -> str:
-    line = f"**{number if row.decision else '+'}** · {plain(row.how)} · {row.found}"
-    return f"{line} → {headline(row.decision)}: {plain(row.decision.reason)}" if row.decision else line
+            st.markdown("\n\n".join(lines))
 
 
 def draw_record(trace: Trace) -> None:
@@ -153,10 +152,22 @@ def draw_record(trace: Trace) -> None:
         )
     )
     if trace.corrections:
-        _draw_corrections(trace)
+        numbers = trace.numbers
+        rows = [  # what was really carried out, with the query where there was one
+            {
+                "Correction": f"**{plain(one.kind.value)}**",
+                "Why": plain(one.reason),
+                "Query": plain(one.query) or "–",
+                "Chunk": str(numbers.get(one.passage_id or "", "all")),
+            }
+            for one in trace.corrections
+        ]
+        st.table(rows, hide_index=True, border="horizontal", alt="Corrections that were carried out, in order")
         with st.popover("Summary of this run", icon=":material/summarize:"):
-            rows = [{"field": name, "value": _shown(value)} for name, value in to_plain(summarize(trace)).items()]
-            st.dataframe(rows, hide_index=True, alt="Summary of the run")
+            told = to_plain(summarize(trace)).items()
+            values = {name: f"{value:.3f}" if isinstance(value, float) else value for name, value in told}
+            cells = [{"field": name, "value": "–" if value is None else str(value)} for name, value in values.items()]
+            st.dataframe(cells, hide_index=True, alt="Summary of the run")
     st.markdown("  \n".join(f":gray[{name}] {plain(value)}" for name, value in settings_of(trace)))
 
 
@@ -185,29 +196,6 @@ def _draw_message(role: str, text: str) -> None:
     st.code(literal(text[:_LONGEST_SHOWN]), language=None, wrap_lines=True)
     if len(text) > _LONGEST_SHOWN:
         st.caption(f"The first {_LONGEST_SHOWN:,} of {len(text):,} characters; the exported record has all.")
-
-
-def _draw_corrections(trace: Trace) -> None:
-    """What was really carried out, with the query where there was one."""
-    numbers = trace.numbers
-    st.table(
-        [
-            {
-                "Correction": f"**{plain(one.kind.value)}**",
-                "Why": plain(one.reason),
-                "Query": plain(one.query) or "–",
-                "Chunk": str(numbers.get(one.passage_id or "", "all")),
-            }
-            for one in trace.corrections or ()
-        ],
-        hide_index=True,
-        border="horizontal",
-        alt="Corrections that were carried out, in order",
-    )
-
-
-def _shown(value: object) -> str:
-    return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def _suited(policy: str, card: EvaluatorCard) -> Policy:

@@ -36,7 +36,9 @@ def draw_verdict(view: RunView) -> None:
         st.header(f":gray-badge[:material/pending: {plain(view.not_graded_by)}]", anchor=False)
         return
     st.header(chip(decision), anchor=False)
-    details = " · ".join(filter(None, (_flips(view), *_remarks(view))))
+    near = " · ".join(f":material/swap_horiz: {plain(line)}" for line in verdict_lines.flip_lines(view))
+    flips = near or f":material/lock: {verdict_lines.no_flip(view)}"
+    details = " · ".join((flips, *_remarks(view)))
     st.markdown(f"{plain(verdict_lines.chip(decision).reason)}  \n:small[:gray[{details}]]")
 
 
@@ -59,13 +61,6 @@ def chip(decision: Decision) -> str:
     if decision.verdict is None:
         return f":gray-badge[{title}]"
     return f":{COLOURS[decision.action]}-badge[:material/{ICONS[decision.action]}: {title}]"
-
-
-def _flips(view: RunView) -> str:
-    near = verdict_lines.flip_lines(view)
-    if near:
-        return " · ".join(f":material/swap_horiz: {plain(line)}" for line in near)
-    return f":material/lock: {verdict_lines.no_flip(view)}"
 
 
 def _remarks(view: RunView) -> Iterator[str]:

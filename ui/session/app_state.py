@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
-from pathlib import Path
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -26,7 +25,7 @@ from crag_core.base.protocols import DocumentStore
 from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Doubtful, Policy
-from crag_core.evaluators.policies import default_evaluator, plain_rag
+from crag_core.evaluators.policies import default_evaluator
 from crag_core.observability.logs import show_logs
 from crag_core.observability.metrics import serve
 from crag_core.pipeline.run import Cooldown, WebMode
@@ -47,7 +46,6 @@ ADDED = "added_evaluators"
 SENTENCES = "sentences"
 NO_LIMIT = 0
 """On the slider of the sentences kept; a policy has None."""
-"""Key of what a doubtful ending shows."""
 DOUBTFUL_TITLES = {Doubtful.SHOW: "Show nearest", Doubtful.ABSTAIN: "Abstain"}
 SAMPLE_MARKER = "sample-indexed"
 SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
@@ -76,37 +74,32 @@ IndexJob = Job[Progress | None, tuple[Ingested, ...]]
 RebuildJob = Job[Progress | None, Rebuilt | None]
 
 
-@dataclass(frozen=True)
-class Warmed:
-    """`indexed`: the sample documents."""
-
-    indexed: tuple[Ingested, ...] = ()
-
-
 @st.cache_resource(show_spinner=False)
-def warm_up() -> Job[Progress | None, Warmed]:
+def warm_up() -> IndexJob:
     """Takes back parts of documents that a kill left, reads the documents of an index of an earlier release once more,
     and indexes the samples at the very first start, where no other documents are; then `model_loading` starts. What a
     kill interrupted waits for somebody to continue or discard it, on the Documents page.
 
-    The caller starts this, when the first page is drawn.
+    The caller starts this, when the first page is drawn. The result: the sample documents.
     """
     workbench, loading = shared_workbench(), model_loading()
     marker = workbench.config.home / SAMPLE_MARKER
 
-    def work(job: Job[Progress | None, Warmed]) -> Warmed:
+    def work(job: IndexJob) -> tuple[Ingested, ...]:
         if workbench.own_engine is not None:
             job.can_be_left = True
             workbench.own_engine.open()
-            return Warmed()
-        done = Warmed()
+            return ()
+        done: tuple[Ingested, ...] = ()
         files = [(path.name, path) for path in sorted((DATA / "sample").iterdir())]
         workbench.store.take_over(job.tell, job.cancel)
         is_ours = not workbench.config.vector_store  # nobody asked for the samples in theirs
-        if is_ours and not marker.exists() and _holds_no_other(files):
-            done = replace(done, indexed=workbench.store.ingest(files, job.tell, cancel=job.cancel))
+        # Somebody may have put in documents of their own by the command line, before the application was started.
+        others = {one.name for one in workbench.store.listing()} - {name for name, _ in files}
+        if is_ours and not marker.exists() and not others:
+            done = workbench.store.ingest(files, job.tell, cancel=job.cancel)
             # At the end of the program the parsing processes may be gone before `cancel` is set: what came tells.
-            if len(done.indexed) == len(files) and all(one.document_id for one in done.indexed):
+            if len(done) == len(files) and all(one.document_id for one in done):
                 marker.touch()
         workbench.store.interrupted()
         loading.start()
@@ -129,11 +122,6 @@ def model_loading() -> Job[None, None]:
         workbench.find_embedder(workbench.embedder.name).load()
 
     return Job(work, None)
-
-
-def _holds_no_other(files: Sequence[tuple[str, Path]]) -> bool:
-    """Whether nobody put in documents of their own, as by the command line, before the application was started."""
-    return {one.name for one in shared_workbench().store.listing()} <= {name for name, _ in files}
 
 
 @dataclass
@@ -309,11 +297,6 @@ def choice() -> Choice:
     return Choice(policy(), state["evaluator"], state["model"], web, settings().top_k, *pins(), collection)
 
 
-def asked_policy() -> Policy:
-    """The policy of the Ask page: the sidebar's, or plain RAG where that is switched on."""
-    return plain_rag() if st.session_state.get(PLAIN) else policy()
-
-
 def asked_choice() -> Choice:
     """What a question is asked under: the sidebar's choice, or plain RAG with its writer and documents."""
     now = choice()
@@ -365,8 +348,7 @@ def limit_title(most: int) -> str:
 
 def put_marks(lower: float, upper: float) -> None:
     """Put the sliders of the two thresholds there, whichever of them the policy has."""
-    for key, value in _marks(lower, upper).items():
-        st.session_state[key] = value
+    st.session_state.update(_marks(lower, upper))
 
 
 def _marks(lower: float, upper: float) -> dict[str, Any]:
@@ -407,28 +389,26 @@ def use_settings_of(found: Trace, but: Collection[str] = ()) -> None:
     switch_plain(found)
     if made.policy.is_plain:
         but = (*but, "policy", "evaluator", THRESHOLDS, "strips", SENTENCES, DOUBTFUL)  # it has none of its own
-    wanted = {
-        "policy": made.policy.name if made.policy.name in policies() else None,
-        "evaluator": made.evaluator.name if made.evaluator.name in evaluators() else None,
-        THRESHOLDS: (made.policy.lower, made.policy.upper),
-        "strips": made.policy.cutoff,
-        SENTENCES: made.policy.refinement.top or NO_LIMIT,
-        DOUBTFUL: made.policy.doubtful,
-        "collection": made.collection if made.collection in ("", *collections()) else None,
+    named: dict[str, tuple[str, Collection[str]]] = {
+        "policy": (made.policy.name, policies()),
+        "evaluator": (made.evaluator.name, evaluators()),
+        "collection": (made.collection, ("", *collections())),
     }
-    named = {"policy": made.policy.name, "evaluator": made.evaluator.name, "collection": made.collection}
-    gone = [f"the {kind} {name!r}" for kind, name in named.items() if wanted[kind] is None and kind not in but]
+    here = {key: name for key, (name, known) in named.items() if name in known}
+    gone = [f"the {key} {name!r}" for key, (name, _) in named.items() if key not in here and key not in but]
     if gone:
         report(
             f"This run was made with {' and '.join(gone)}, not to be had here now: see it under the sidebar's choice."
         )
-    for key, value in wanted.items():
-        if value is None or key in but:
-            continue
-        if key == THRESHOLDS:
-            put_marks(made.policy.lower, made.policy.upper)
-        else:
-            st.session_state[key] = value
+    wanted = {
+        **here,
+        "strips": made.policy.cutoff,
+        SENTENCES: made.policy.refinement.top or NO_LIMIT,
+        DOUBTFUL: made.policy.doubtful,
+    }
+    st.session_state.update({key: value for key, value in wanted.items() if key not in but})
+    if THRESHOLDS not in but:
+        put_marks(made.policy.lower, made.policy.upper)
 
 
 def settings_now() -> RunSettings | None:

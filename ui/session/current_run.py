@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -42,20 +42,14 @@ def view() -> View | None:
     taken: Trace | None = app_state.trace()
     if taken is None:
         return None
-    policy, trace = app_state.asked_policy(), replace(_decided_now(taken), edits=edits())
-    return app_state.remembered("view", (taken, trace, policy), lambda: view_of(taken, trace, policy))
-
-
-def _decided_now(taken: Trace) -> Trace:
-    """By the evaluator of the sidebar; plain RAG grades nothing, so there it is that of the record.
-
-    So it is as long as the thresholds are the record's own and its evaluator is not to be had here.
-    """
+    # By the evaluator of the sidebar; plain RAG grades nothing, so there it is that of the record. So it is too as long
+    # as the thresholds are the record's own and its evaluator is not to be had here.
     choice, known, own = app_state.asked_choice(), app_state.evaluators(), taken.settings
     is_absent = own.evaluator.name not in known and choice.policy.thresholds == own.policy.thresholds
-    if choice.policy.is_plain or is_absent:
-        return taken
-    return decided_by(taken, known[choice.evaluator], choice.model)
+    is_own = choice.policy.is_plain or is_absent
+    graded = taken if is_own else decided_by(taken, known[choice.evaluator], choice.model)
+    policy, trace = choice.policy, replace(graded, edits=edits())
+    return app_state.remembered("view", (taken, trace, policy), lambda: view_of(taken, trace, policy))
 
 
 def view_of(taken: Trace, trace: Trace, policy: Policy) -> View:
@@ -76,12 +70,23 @@ def edits() -> Edits:
 
 def drop(passage_id: str) -> None:
     """For a callback: leave a passage out, or put it back."""
-    _edit(_toggled(edits().dropped, passage_id), _without(edits().pinned, passage_id))
+    _toggle(passage_id, "dropped", "pinned")
 
 
 def pin(passage_id: str) -> None:
-    """For a callback: vouch for a passage, or no longer."""
-    _edit(_without(edits().dropped, passage_id), _toggled(edits().pinned, passage_id))
+    """For a callback: pin a passage, or unpin it."""
+    _toggle(passage_id, "pinned", "dropped")
+
+
+def _toggle(passage_id: str, where: str, other: str) -> None:
+    taken, before = app_state.trace(), edits()
+    if taken is not None:
+        ids = {name: [one for one in getattr(before, name) if one != passage_id] for name in (where, other)}
+        if passage_id not in getattr(before, where):
+            ids[where].append(passage_id)
+        changed = Edits(tuple(ids["dropped"]), tuple(ids["pinned"]))
+        st.session_state["edits"] = measured(taken, changed, app_state.workbench().meter)
+    redraw()
 
 
 def undo() -> None:
@@ -216,19 +221,3 @@ def open_waiting() -> None:
     """For app.py, before the sidebar is drawn."""
     if found := st.session_state.pop("opening", None):
         open_run(found)
-
-
-def _edit(dropped: Iterable[str], pinned: Iterable[str]) -> None:
-    taken = app_state.trace()
-    if taken is not None:
-        changed = Edits(tuple(dropped), tuple(pinned))
-        st.session_state["edits"] = measured(taken, changed, app_state.workbench().meter)
-    redraw()
-
-
-def _toggled(ids: tuple[str, ...], one: str) -> tuple[str, ...]:
-    return _without(ids, one) if one in ids else (*ids, one)
-
-
-def _without(ids: tuple[str, ...], one: str) -> tuple[str, ...]:
-    return tuple(id_ for id_ in ids if id_ != one)

@@ -148,15 +148,14 @@ def _best_chunk(asked: UnlabelledQuestion) -> dict[str, object]:
         trace = None
     if trace is None or not trace.passages:
         return {"best chunk": "", "score": None, "document": ""}
-    scores = {grade.passage_id: _compared(dict(grade.parts), grade.score) for grade in trace.grades or ()}
+    is_two = app_state.policy().compares_two_scores  # then that for answering
+    scores = {
+        grade.passage_id: dict(grade.parts).get(ANSWERING, grade.score) if is_two else grade.score
+        for grade in trace.grades or ()
+    }
     best = max(trace.passages, key=lambda passage: scores.get(passage.id) or 0.0)
     text = shortened(clean(best.text), _LONGEST_CHUNK)
     return {"best chunk": text, "score": scores.get(best.id), "document": clean(best.source)}
-
-
-def _compared(parts: dict[str, float], score: float | None) -> float | None:
-    """That for answering, where the policy compares two."""
-    return parts.get(ANSWERING, score) if app_state.policy().compares_two_scores else score
 
 
 def effort(count: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from crag_core.app.background_jobs import Job
-from crag_core.app.calibration import calibrate, expected_seconds, sample_questions
+from crag_core.app.calibration import calibrate, expected_seconds
 from crag_core.base.errors import CragError
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.evaluators.cascade import parse_cascade
@@ -52,10 +52,6 @@ def why_not(name: str) -> str:
 def seconds(name: str, chunks: int) -> float | None:
     """What a calibration may take; None where the files are not here yet."""
     return expected_seconds(name, chunks)
-
-
-def sample_size() -> int:
-    return len(sample_questions().questions)
 
 
 def job(name: str) -> CalibrationJob | None:

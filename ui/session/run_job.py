@@ -44,12 +44,12 @@ def ask(question: str, after: Trace | None = None, *, waits: bool = False) -> No
     `CragError` when the choice cannot work, for instance a judge without a model.
     """
     known = follow(question, after, waits=waits)
-    _start(lambda engine: engine.begin(question, follow_up=known), _resume, app_state.asked_choice())
+    _start(lambda engine: engine.begin(question, follow_up=known), app_state.asked_choice())
 
 
 def ask_record(question: str, passages: tuple[Passage, ...], logged: Logged) -> None:
     """As `ask`, over the chunks that another system's log has for the question."""
-    _start(lambda engine: engine.begin(question), _resume, app_state.asked_choice(), over=(passages, logged))
+    _start(lambda engine: engine.begin(question), app_state.asked_choice(), over=(passages, logged))
 
 
 def own_choice(found: Trace) -> Choice:
@@ -63,16 +63,9 @@ def own_choice(found: Trace) -> Choice:
     pinned = made.pinned if found.passages is not None else app_state.still_indexed(made.pinned)
     mine = (made.policy.name, made.evaluator.name, made.pinned, made.search_too)
     same = (now.policy.name, now.evaluator, now.pinned, now.search_too) == mine
-    return Choice(
-        now.policy if same else made.policy,
-        made.evaluator.name,
-        made.writer,
-        now.web,
-        made.top_k,
-        pinned,
-        made.search_too,
-        made.collection,
-    )
+    policy = now.policy if same else made.policy
+    evaluator, writer = made.evaluator.name, made.writer
+    return Choice(policy, evaluator, writer, now.web, made.top_k, pinned, made.search_too, made.collection)
 
 
 def go_on(found: Trace, chosen: Choice | None = None) -> None:
@@ -93,7 +86,7 @@ def go_on(found: Trace, chosen: Choice | None = None) -> None:
         workbench = workbench.using(replace(app_state.settings(), support=found.settings.support))
     chosen = chosen or own_choice(found)
     over = (found.passages or (), found.logged) if found.logged else None
-    _start(lambda engine: engine.adopt(found, as_new=not is_own), _resume, chosen, workbench, over)
+    _start(lambda engine: engine.adopt(found, as_new=not is_own), chosen, workbench=workbench, over=over)
 
 
 def keep_import(found: Trace) -> Trace:
@@ -112,27 +105,20 @@ def start_opinion(evaluator: str) -> None:
     """Let another evaluator grade the passages of the run on the page; raises as `ask` does."""
     taken = app_state.trace()
     if taken is not None:
-        _start(lambda engine: taken, _second_opinion, replace(app_state.choice(), evaluator=evaluator))
-
-
-def _resume(engine: CRAGQueryEngine, begun: Trace, run: Run) -> Trace:
-    return engine.resume(begun, run)
-
-
-def _second_opinion(engine: CRAGQueryEngine, taken: Trace, run: Run) -> Trace:
-    return engine.second_opinion(taken, run)
+        chosen = replace(app_state.choice(), evaluator=evaluator)
+        _start(lambda engine: taken, chosen, lambda engine, begun, run: engine.second_opinion(begun, run))
 
 
 def _start(
     begin: Callable[[CRAGQueryEngine], Trace],
-    carry_on: CarryOn,
     chosen: Choice,
+    carry_on: CarryOn = lambda engine, begun, run: engine.resume(begun, run),
+    *,
     workbench: Workbench | None = None,
     over: tuple[tuple[Passage, ...], Logged] | None = None,
 ) -> None:
     """`over`: chunks that take the place of the index."""
-    running = job()
-    if running and running.is_running:
+    if (running := job()) and running.is_running:
         return
     workbench = workbench or app_state.workbench()
     engine = workbench.engine(replace(chosen, pinned=()) if over else chosen, app_state.pause())
@@ -152,7 +138,11 @@ def _start(
         with suppress(CragError):  # the health box tells; the run is there all the same
             history.save(done, owner)
 
-    _attach(job_of(work, begun, keep, owner, ticket))
+    started = job_of(work, begun, keep, owner, ticket)
+    started.start()
+    st.session_state["job"] = started
+    st.query_params["run"] = begun.id
+    live_jobs().add(begun.id, started)
 
 
 def in_line() -> Ticket:
@@ -164,13 +154,6 @@ def turns() -> TakeTurn:
     """For work of this session on many questions: each waits in line by itself, and nobody for them all."""
     run_queue = app_state.shared_workbench().run_queue
     return lambda cancel: run_queue.join(is_patient=True).turn(cancel)
-
-
-def _attach(job: RunJob) -> None:
-    job.start()
-    st.session_state["job"] = job
-    run_id = st.query_params["run"] = job.progress.trace.id
-    live_jobs().add(run_id, job)
 
 
 def rejoin(run_id: str) -> bool:

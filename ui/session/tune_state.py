@@ -68,20 +68,12 @@ def use(found: LabelledSet | None) -> None:
     st.session_state.pop("own_set", None)  # which may be the one that was changed
 
 
-def use_questions(name: str, questions: tuple[LabelledQuestion, ...]) -> None:
-    use(LabelledSet(name, questions))
-
-
 @app_state.reporting()
 def keep(found: LabelledSet, instead_of: LabelledSet | None = None) -> None:
     """For a callback: save a set, where this person may, and work with it."""
     if access.is_administrator():
         found = app_state.workbench().experiments.keep_set(found, instead_of)
     use(found)
-
-
-def keep_questions(name: str, questions: tuple[LabelledQuestion, ...]) -> None:
-    keep(LabelledSet(name, questions))
 
 
 def add_questions(questions: tuple[LabelledQuestion, ...]) -> None:
@@ -178,7 +170,7 @@ def take_file(name: str, content: bytes) -> tuple[UnlabelledQuestion, ...]:
     if read.problems:
         return ()
     if read.questions:
-        keep_questions(_titled(name), read.questions)
+        keep(LabelledSet(_titled(name), read.questions))
     return read.unlabelled
 
 
@@ -186,7 +178,7 @@ def take_the_rest() -> None:
     """For a callback: the questions of the refused file without the rows at fault."""
     if (found := uploaded()) is not None and found.read.questions:
         st.session_state["tune_uploaded"] = replace(found, read=replace(found.read, problems=()), is_taken=True)
-        keep_questions(_titled(found.name), found.read.questions)
+        keep(LabelledSet(_titled(found.name), found.read.questions))
 
 
 def _titled(name: str) -> str:

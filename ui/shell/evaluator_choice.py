@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.app.calibration import sample_questions
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from crag_core.decision.policy import Policy
@@ -88,19 +89,18 @@ def _draw_start(name: str, is_first: bool) -> None:
     if not access.is_administrator():
         st.caption(f":material/lock: {plain(access.refusal('grade labelled sets and keep presets'))}")
         return
-    labelled, size = tune_state.labelled(), named_evaluators.sample_size()
+    labelled, size = tune_state.labelled(), len(sample_questions().questions)
     st.button(
         "Calibrate on the sample", on_click=named_evaluators.start, args=(name, None),
         type="primary" if is_first else "secondary", icon=":material/tune:", key="calibrate_sample", width="stretch",
     )  # fmt: skip
     st.caption(f"{_cost(name, size)} It has an index of its own; yours is not touched.")
     if labelled is not None and labelled.name != tune_state.SAMPLE:
-        count = len(labelled.questions)
         st.button(
             f"Calibrate on {plain(labelled.name)}", on_click=named_evaluators.start, args=(name, labelled),
             icon=":material/tune:", key="calibrate_own", width="stretch",
         )  # fmt: skip
-        st.caption(f"{_cost(name, count)} The set of the Tune page, over your documents.")
+        st.caption(f"{_cost(name, len(labelled.questions))} The set of the Tune page, over your documents.")
 
 
 def _cost(name: str, questions: int) -> str:

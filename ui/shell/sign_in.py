@@ -64,7 +64,8 @@ def _draw_page(auth: Auth) -> None:
             st.error(plain(str(known)), icon=":material/lock:")
             st.button("Sign in with another account", on_click=_leave, icon=":material/switch_account:", type="primary")
             return
-        if _is_elsewhere(auth.origin):
+        url = st.context.url
+        if auth.origin and url and not f"{url}/".startswith(f"{auth.origin}/"):
             st.warning(f"Signing in works at {plain(auth.origin)} only. Open that address.", icon=":material/warning:")
         if trouble := app_state.take_report():
             st.error(plain(trouble), icon=":material/error:")
@@ -100,10 +101,6 @@ def _leave() -> None:
     access.end()
     app_state.belong_to("")
     st.logout()
-
-
-def _is_elsewhere(origin: str) -> bool:
-    return bool(origin and st.context.url) and not f"{st.context.url}/".startswith(f"{origin}/")
 
 
 def _auth() -> Auth:

@@ -13,7 +13,6 @@ from crag_core.base.prompts.delimiters import harmless
 FOLDER = DATA / "prompts"
 
 LONGEST = 8000  # characters of a file: beside it, evidence has to fit into what a model reads at once
-
 _MOST_BYTES = 4 * LONGEST
 
 _JUDGING = ("question", "evidence", "evidence_is_data", "reply")

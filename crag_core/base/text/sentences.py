@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 
 MAX_STRIP = 600  # characters; a longer stretch without any sentence end is cut at a space
-
 _MIN_STRIP = 12
 """Bytes in UTF-8; a shorter sentence ("Yes.", "Note:") joins the following one, for it says nothing alone."""
 

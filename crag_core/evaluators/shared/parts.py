@@ -1,4 +1,4 @@
-"""What a workbench has at hand for an evaluator to be built from."""
+"""What evaluators are built from, and what weakens the grades of a model that learned from English texts alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from pathlib import Path
 from crag_core.base.errors import ModelMissing
 from crag_core.base.prompts.messages import Prompts, shipped
 from crag_core.base.protocols import Embedder, LanguageModel
+from crag_core.base.text.words import foreign_language
 from crag_core.decision.signals import SignalMeter
+
+MINILM = "all-MiniLM-L6-v2"
+"""The embedding model that ships here; it learned from English."""
 
 
 @dataclass(frozen=True)
@@ -27,3 +31,9 @@ class EvaluatorParts:
                 f"The evaluator {evaluator!r} needs a language model.", hint="Choose a model, or another evaluator."
             )
         return self.model
+
+
+def less_sure(question: str, text: str) -> str:
+    """The `Grade.caution` of a model that learned from English; "" where neither is seen to be in another language."""
+    language = foreign_language(text) or foreign_language(question)  # a question is short, and less sure to be named
+    return f"less sure in {language}, since the evaluator learned from English" if language else ""

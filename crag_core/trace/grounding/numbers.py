@@ -64,7 +64,7 @@ def _numbers_in(text: str) -> dict[str, str]:
     """Each number in the form in which two are compared, with the words that said it; "two million" is one."""
     tokens = _TOKEN.findall(_LIST_MARK.sub("", text).lower())
     found: dict[str, str] = {}
-    for token, following in zip(tokens, [*tokens[1:], ""], strict=True):
+    for token, following in zip(tokens, [*tokens[1:], ""], strict=False):
         value = _value(token)
         if value and following in _MULTIPLIERS and value.count("|") < 2:
             found[str(Fraction(value.replace("|", ".")) * _MULTIPLIERS[following])] = f"{token} {following}"

@@ -66,7 +66,13 @@ def draw_answer(view: RunView, offered: Offer | None = None, on_generate: OnGene
         _draw_head(view.routed.ending if shown is None else AnswerEnding.DOUBTFUL, view, offered, on_generate)
         answer = shown or view.routed.answer
         if answer is None:
-            _draw_absent(view, offered)
+            # As high as the answer was that stood here.
+            missing = (offered.missing if offered else "") or "Not run yet: no answer is in this record"
+            message = f"{view.not_graded_by or missing}."
+            _component(data={"blocks": [], "message": message}, key=f"answer_{view.trace.id}")
+            is_another = view.trace.answer and not view.not_graded_by
+            with st.container(key=f"answer_foot_{view.trace.id}"):
+                st.caption("The recorded answer was written from other evidence." if is_another else "")
         elif answer.state is AnswerState.CANNOT_ANSWER:
             _draw_unanswered(view, answer)
         else:
@@ -99,16 +105,6 @@ def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_gen
                 f"{offered.rest or what} ({cost(offered)})", "ask_carry_out", on_click=on_generate, args=(view,),
                 icon=":material/play_arrow:", type="primary" if answer is None else "secondary",
             )  # fmt: skip
-
-
-def _draw_absent(view: RunView, offered: Offer | None) -> None:
-    """As high as the answer was that stood here."""
-    missing = (offered.missing if offered else "") or "Not run yet: no answer is in this record"
-    message = view.not_graded_by or missing
-    _component(data={"blocks": [], "message": f"{message}."}, key=f"answer_{view.trace.id}")
-    is_another = view.trace.answer and not view.not_graded_by
-    with st.container(key=f"answer_foot_{view.trace.id}"):
-        st.caption("The recorded answer was written from other evidence." if is_another else "")
 
 
 def _draw_text(blocks: AnswerBlocks) -> None:
@@ -177,7 +173,11 @@ def _draw_unanswered(view: RunView, answer: Answer) -> None:
     st.markdown("  \n".join(f":small[{line}]" for line in _shortly(found)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if _can_quote(view, answer):
-            _draw_offer(answer, view.trace.id)
+            st.button(
+                "Show the quotations", f"answer_quote_{view.trace.id}",
+                f"The best sentences of what {plain(answer.writer)} was given, word for word. No model is called.",
+                st.session_state.update, ({"answer_quoted": view.trace.id},), icon=":material/format_quote:",
+            )  # fmt: skip
         with st.popover("What was searched", type="tertiary", icon=":material/manage_search:"):
             _draw_searched(found)
         if view.abstains:
@@ -186,8 +186,9 @@ def _draw_unanswered(view: RunView, answer: Answer) -> None:
 
 
 def _shortly(found: Unanswered) -> Iterator[str]:
-    if found.nearest:
-        yield f":gray[Closest]  {_nearest(found.nearest)}"
+    if nearest := found.nearest:
+        why = nearest.why if nearest.why.startswith("score ") else f"{_score(nearest)}: {nearest.why}"
+        yield f":gray[Closest]  {_quoted(nearest, why)}"
     if found.ways:
         yield f":gray[Try]  {plain(' '.join(found.ways[:_WAYS]))}"
 
@@ -200,11 +201,6 @@ def _draw_searched(found: Unanswered) -> None:
         ("What you can do", [plain(way) for way in found.ways]),
     ):
         st.markdown(f":gray[{title}]\n" + "\n".join(f"- {line}" for line in lines))
-
-
-def _nearest(nearest: Nearest) -> str:
-    why = nearest.why if nearest.why.startswith("score ") else f"{_score(nearest)}: {nearest.why}"
-    return _quoted(nearest, why)
 
 
 def _score(nearest: Nearest) -> str:
@@ -221,16 +217,6 @@ def _quoted(nearest: Nearest, why: str) -> str:
 
 def _can_quote(view: RunView, answer: Answer) -> bool:
     return answer.writer != EXTRACTIVE and bool(view.routed.knowledge.excerpts)
-
-
-def _draw_offer(answer: Answer, trace_id: str) -> None:
-    def show() -> None:
-        st.session_state["answer_quoted"] = trace_id
-
-    st.button(
-        "Show the quotations", icon=":material/format_quote:", key=f"answer_quote_{trace_id}", on_click=show,
-        help=f"The best sentences of what {plain(answer.writer)} was given, word for word. No model is called.",
-    )  # fmt: skip
 
 
 def _requoted(view: RunView) -> Answer | None:

@@ -23,6 +23,8 @@ from crag_core.view.run_view import model_name
 
 _REST = "the rest of the answer"
 _ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY)
+_BY_MODEL = (Missing.SUFFICIENCY, Missing.QUESTION_CLASS, Missing.CONSOLIDATION, Missing.EXTRACTION)
+"""What nobody needs who has no language model."""
 
 
 @dataclass(frozen=True)
@@ -99,24 +101,11 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         needs[Missing.GRADES] = f"grades by {card.title.lower()} in another version"
     elif not is_plain and (missed := to_ask_again(trace, routed)):
         needs[Missing.GRADES] = _rest(missed)
-    for item in (
-        Missing.QUESTION_CLASS,
-        Missing.CHUNKS,
-        Missing.GRADES,
-        Missing.SUFFICIENCY,
-        Missing.STRIPS,
-        Missing.EXTRACTION,
-        Missing.EXPANSION,
-        Missing.DOCUMENTS,
-        Missing.RE_RETRIEVAL,
-        Missing.CONSOLIDATION,
-    ):
-        if item in (Missing.SUFFICIENCY, Missing.QUESTION_CLASS, Missing.CONSOLIDATION) and choice.model == EXTRACTIVE:
-            continue
-        if item is Missing.GRADES and item in routed.missing:
-            needs.setdefault(item, f"grades by {card.title.lower()}")
-        elif item in routed.missing and not (item is Missing.EXTRACTION and choice.model == EXTRACTIVE):
-            needs.setdefault(item, item.value.partition(":")[0])
+    for item in Missing:
+        is_elsewhere = item in (Missing.WEB, Missing.PAGES, Missing.ANSWER)
+        if item in routed.missing and not is_elsewhere and not (choice.model == EXTRACTIVE and item in _BY_MODEL):
+            by_whom = item is Missing.GRADES
+            needs.setdefault(item, f"grades by {card.title.lower()}" if by_whom else item.value.partition(":")[0])
     answered = trace.web is not None and trace.web.outcome in _ANSWERED
     if routed.decision.may_search and choice.web is not WebMode.OFF and not answered:
         needs[Missing.WEB] = "another web search" if _tried(trace) else "web search"
