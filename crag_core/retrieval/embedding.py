@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections import OrderedDict
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -36,39 +35,27 @@ class HuggingFaceEmbedder:
     """An `Embedder` whose vectors have length 1; safe to share between threads.
 
     The first use loads the model, or `load()`. `model` is the default name, a folder, or a name on the Hugging Face
-    hub; only the last may use the network, and not when `offline`. `threads` are PyTorch's; None: half of the cores, at
-    most 4, since waiting threads spin and slow each other down. Every method but `name` raises `EmbeddingUnavailable`.
+    hub; only the last may use the network. Every method but `name` raises `EmbeddingUnavailable`.
     """
 
-    def __init__(
-        self,
-        model: str = DEFAULT_MODEL,
-        *,
-        threads: int | None = None,
-        device: str | None = None,
-        offline: bool = False,
-    ) -> None:
+    def __init__(self, model: str = DEFAULT_MODEL) -> None:
         self._name = model
-        self._threads = threads or max(1, min(4, (os.cpu_count() or 1) // 2))
-        self._device = device
-        self._offline = offline or model == DEFAULT_MODEL
+        self._is_offline = model == DEFAULT_MODEL
         self._model: HuggingFaceEmbedding | None = None
         self._tokenizer: Any = None
         self._lock = Lock()
         self._tokenizer_lock = Lock()
-        self._questions: OrderedDict[str, tuple[float, ...]] = OrderedDict()
+        self._asked = lru_cache(maxsize=_REMEMBERED)(self._embed_question)
         remembered.register(self)
 
     def forget(self) -> None:
-        with self._lock:
-            self._questions.clear()
+        self._asked.cache_clear()
 
     @property
     def name(self) -> str:
         return self._name
 
     def load(self) -> None:
-        """Load the model now rather than at the first question (seconds)."""
         with self._lock:
             self._load()
 
@@ -79,18 +66,11 @@ class HuggingFaceEmbedder:
         return length - _FRAME
 
     def embed_question(self, text: str) -> Sequence[float]:
-        if known := self._known(text):
-            return known
+        return self._known(text) or self._asked(text)
+
+    def _embed_question(self, text: str) -> Sequence[float]:
         with self._lock:
-            if text in self._questions:
-                self._questions.move_to_end(text)
-                return self._questions[text]
-            model = self._load()
-            vector = tuple(model.get_query_embedding(text))
-            self._questions[text] = vector
-            if len(self._questions) > _REMEMBERED:
-                self._questions.popitem(last=False)
-            return vector
+            return tuple(self._load().get_query_embedding(text))
 
     def embed_texts(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         known = [self._known(text) for text in texts]
@@ -138,9 +118,10 @@ class HuggingFaceEmbedder:
         return self._model
 
     def _limit_threads(self) -> None:
+        """Half of the cores, at most 4, since waiting threads spin and slow each other down."""
         import torch
 
-        torch.set_num_threads(self._threads)
+        torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))
 
     def _make_model(self) -> HuggingFaceEmbedding:
         source = self._find_source()
@@ -155,9 +136,8 @@ class HuggingFaceEmbedder:
             model = HuggingFaceEmbedding(
                 model_name=source,
                 normalize=True,
-                device=self._device,
                 embed_batch_size=BATCH,
-                local_files_only=self._offline,
+                local_files_only=self._is_offline,
             )
             # Of other models it is not known whether they read the weights of a layer themselves.
             if self._name == DEFAULT_MODEL:
@@ -172,7 +152,7 @@ class HuggingFaceEmbedder:
         try:
             from transformers import AutoTokenizer
 
-            tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=self._offline)
+            tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=self._is_offline)
             # No warning when the tokens of a whole page are counted.
             tokenizer.model_max_length = 10**9
         except Exception as error:
@@ -217,7 +197,6 @@ def find_default_model() -> Path:
 
 
 def check_weights(path: Path, expected: str = WEIGHTS_SHA256) -> None:
-    """Raises `EmbeddingUnavailable` unless the file has the digest of the official weights."""
     try:
         with path.open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()

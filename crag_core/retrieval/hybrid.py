@@ -47,11 +47,9 @@ class HybridRetriever:
         self._vector: tuple[float, ...] = ()
 
     def within(self, collection: str) -> HybridRetriever:
-        """The same for one collection; "": for all."""
         return HybridRetriever(self._store, collection, self._hidden)
 
     def hiding(self, text: str) -> HybridRetriever:
-        """The same without passages that contain `text`."""
         return HybridRetriever(self._store, self._collection, text)
 
     def meaning(self, texts: Sequence[str], vector: Sequence[float] = ()) -> HybridRetriever:
@@ -164,7 +162,6 @@ def measure_cosine(left: ArrayLike, right: ArrayLike) -> float:
 
 
 def measure_agreement(vectors: Sequence[ArrayLike]) -> float | None:
-    """The mean cosine of all pairs, None when there is no pair."""
     pairs = [measure_cosine(one, other) for index, one in enumerate(vectors) for other in vectors[index + 1 :]]
     return sum(pairs) / len(pairs) if pairs else None
 

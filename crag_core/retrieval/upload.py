@@ -149,7 +149,6 @@ class Allowance:
     names: set[str] = field(default_factory=set)
 
     def spend(self, name: str, files: int, size: int) -> None:
-        """Raises `DocumentRefused` for `name` when that is more than is left."""
         if self.files + files > self.most_files:
             why = f"more than {self.most_files:,} files would be added at once"
             raise refuse(name, why, "Add them in smaller portions.")
@@ -159,7 +158,6 @@ class Allowance:
         self.files, self.size = self.files + files, self.size + size
 
     def check(self, name: str, size: int) -> None:
-        """Raises `DocumentRefused` for a duplicate name, an unknown format, and a file that is too large."""
         if name in self.names:
             raise refuse(name, "occurs twice", "Give one of the two files another name.")
         self.names.add(name)
@@ -183,7 +181,6 @@ def unpack(name: str, content: bytes) -> Iterator[Given]:
 
 
 def unpack_inner(name: str, content: bytes, allowance: Allowance) -> Iterator[Given]:
-    """The files of an archive that is itself in an archive or a folder."""
     try:
         archive = _open(name, content, allowance)
     except DocumentRefused as refusal:

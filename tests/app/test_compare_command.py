@@ -15,7 +15,6 @@ import pytest
 
 from crag_core.__main__ import main
 from crag_core.app import workbench as build
-from crag_core.app.choice import read_configuration
 from crag_core.app.cli import compare as compare_commands
 from crag_core.app.cli.compare import drawn
 from crag_core.app.cli.options import open_set
@@ -25,7 +24,7 @@ from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.comparison.metrics import Unit
 from crag_core.experiments.comparison.run_configurations import QUESTION
 from crag_core.experiments.comparison.table import figure
-from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.retrieval.hybrid import HybridRetriever
 from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
@@ -187,52 +186,10 @@ def test_text_csv_and_json_have_the_same_figures(indexed_folder: Path, home: Pat
     assert sum(sum(counts.values()) for counts in data["confusion"]["judged"].values()) == 10
 
 
-def test_the_grades_of_files_reach_the_measures_of_retrieval(indexed_folder: Path, home: Path) -> None:
-    assert compare("--set", indexed_folder, "--json", home / "out.json") == 0
-    measures = json.loads((home / "out.json").read_text("utf-8"))["measures"]
-    assert any(row["group"] == "Retrieval" and row["cells"]["plain"]["counted"] == 6 for row in measures)
-    opened = open_set(str(indexed_folder), Workbench())
-    choice = read_configuration("plain", opened.workbench).choice
-    kept = opened.workbench.experiments.outcomes(opened.workbench.setup(choice)).load()
-    assert [kept[one.key].known for one in opened.labelled.questions[:2]] == [(2, 1), (2,)], "related ones too"
-
-
-def test_a_table_of_questions_is_run_on_the_users_own_documents(table: Path, home: Path, capsys: Output) -> None:
-    assert compare("--set", table, "--json", home / "out.json") == 0
-    assert "ferries: 8 questions" in capsys.readouterr().out
-    data = json.loads((home / "out.json").read_text("utf-8"))
-    assert data["confusion"]["plain"] == {
-        expected: {"CORRECT": 4, "AMBIGUOUS": 0, "INCORRECT": 0} for expected in ("CORRECT", "INCORRECT")
-    }
-    assert Workbench().store.count() == 4
-
-
 def test_without_a_word_plain_rag_and_the_default_policy_are_compared(table: Path, capsys: Output) -> None:
     assert main(["compare", "--set", str(table), "--limit", "2"]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"^ +plain +two-signal$", shown, re.MULTILINE) and "ferries: 2 questions" in shown
-
-
-def test_one_configuration_alone_is_measured_and_gains_over_nobody(table: Path, capsys: Output) -> None:
-    assert compare("--set", table, wanted=["plain"]) == 0
-    shown = capsys.readouterr().out
-    assert "ferries: 8 questions, intervals of 95 %\n" in shown and "gained" not in shown
-
-
-def test_configurations_stand_in_the_order_given_under_their_names(table: Path, home: Path) -> None:
-    wanted = [JUDGED, "plain,name=baseline", "paper,evaluator=embedding,lower=0,upper=0,name=all good"]
-    assert compare("--set", table, "--json", home / "out.json", wanted=wanted) == 0
-    data = json.loads((home / "out.json").read_text("utf-8"))
-    assert data["configurations"] == ["judged", "baseline", "all good"]
-    assert data["confusion"]["all good"]["INCORRECT"] == {"CORRECT": 4, "AMBIGUOUS": 0, "INCORRECT": 0}
-
-
-def test_a_set_kept_in_the_laboratory_is_found_by_its_name(table: Path, capsys: Output) -> None:
-    workbench = Workbench()
-    questions = open_set(str(table), workbench).labelled.questions
-    workbench.experiments.keep_set(LabelledSet("mine", questions[:3]))
-    assert compare("--set", "mine", wanted=["plain"]) == 0
-    assert "mine: 3 questions" in capsys.readouterr().out
 
 
 # --- what is not done twice -----------------------------------------------------------------------------------------
@@ -251,22 +208,6 @@ def test_the_second_time_nothing_is_run_and_the_figures_are_the_same(
     assert second.out.split("\n", 1)[1] == first.out.split("\n", 1)[1]
 
 
-def test_another_configuration_is_run_alone(indexed_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compare("--set", indexed_folder) == 0
-    asked = count_retrievals(monkeypatch)
-    more = ["plain", JUDGED, "paper,evaluator=embedding"]
-    assert compare("--set", indexed_folder, wanted=more) == 0 and len(asked) == 10
-    assert compare("--set", indexed_folder, wanted=more) == 0 and len(asked) == 10
-    assert compare("--set", indexed_folder, wanted=["plain", f"{JUDGED} again"]) == 0 and len(asked) == 10, (
-        "by any name"
-    )
-
-
-def test_other_documents_are_another_setup(then: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = count_retrievals(monkeypatch)
-    assert compare("--set", then) == 0 and len(asked) == 16, "each configuration retrieves for itself"
-
-
 def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(table: Path, home: Path) -> None:
     with OllamaServer(ScriptedModel(judging())) as server:
         written = f"model=ollama/{MODEL}"
@@ -280,36 +221,6 @@ def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(table
             assert compare("--set", one, "--json", home / "out.json", wanted=wanted) == 0
     paths = json.loads((home / "out.json").read_text("utf-8"))["paths"]
     assert paths[wanted[0]][-1]["calls"] == 1 and paths[wanted[1]][-1]["calls"] >= 1 + 4
-
-
-def test_models_are_loaded_before_the_first_question_and_only_if_there_is_one(
-    table: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = count_retrievals(monkeypatch, warming_up=True)
-    wanted = ["plain,top_k=2", "paper,evaluator=embedding", f"{JUDGED} again"]
-    assert compare("--set", table, wanted=wanted) == 0
-    places = [place for place, question in enumerate(asked) if question == QUESTION]
-    assert places == [0, 1], "for each evaluator"
-    assert compare("--set", table, wanted=wanted) == 0 and len(asked) == 2 + 3 * 8, "nothing was missing"
-
-
-@pytest.fixture(scope="module")
-def changed(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which the set was run, then a document was added."""
-    place = tmp_path_factory.mktemp("changed")
-    shutil.copytree(filled, place / "home")
-    (place / "new.txt").write_text("The pilot boat is orange.", "utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        use_home(place, patch)
-        assert compare("--set", write_table(place)) == 0
-        assert main(["ingest", str(place / "new.txt")]) == 0
-    return place / "home"
-
-
-@pytest.fixture
-def then(home: Path, changed: Path) -> Path:
-    shutil.copytree(changed, home / "home")
-    return write_table(home)
 
 
 # --- which questions ------------------------------------------------------------------------------------------------
@@ -327,23 +238,6 @@ def test_a_limit_draws_the_same_ones_every_time_and_more_with_a_higher_limit() -
         assert set(fewer) < set(more)
         assert list(more) == sorted(more, key=every.index), "in the order of the set"
     assert drawings[2] != every[:30], "not the first ones, which may be alike"
-
-
-@pytest.mark.parametrize("limit", [None, 5, 6, 1000])
-def test_a_limit_beyond_the_set_takes_all_of_it(limit: int | None) -> None:
-    assert drawn(questions(5), limit) == questions(5)
-    assert drawn((), limit) == ()
-
-
-def test_a_higher_limit_costs_only_what_is_new(
-    indexed_folder: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = count_retrievals(monkeypatch)
-    assert compare("--set", indexed_folder, "--limit", 4) == 0
-    first = list(asked)
-    assert compare("--set", indexed_folder, "--limit", 4) == 0 and asked == first and len(first) == 8
-    assert "bridges: 4 questions" in capsys.readouterr().out
-    assert compare("--set", indexed_folder, "--limit", 7) == 0 and len(asked) == 14 and len(set(asked)) == 7
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "x", "1.5", "²"])
@@ -378,18 +272,6 @@ def test_a_configuration_that_cannot_work_is_refused_before_anything_is_run(
     assert asked == []
 
 
-def test_a_slip_of_the_pen_does_not_wait_for_an_index(folder: Path, capsys: Output) -> None:
-    assert "indexing" not in refused(capsys, "--set", folder, wanted=["papr"])
-
-
-def test_an_unknown_set_and_rows_that_cannot_be_used_are_told(home: Path, capsys: Output) -> None:
-    assert "Unknown labelled set 'mine'" in refused(capsys, "--set", "mine")
-    file = home / "bad.csv"
-    file.write_text("question,expected\nWhy?,perhaps\n", "utf-8")
-    assert "1 rows that cannot be used" in refused(capsys, "--set", file, code=1)
-    assert "Expected queries.jsonl" in refused(capsys, "--set", home)
-
-
 @pytest.mark.parametrize("option", ["--csv", "--json"])
 def test_a_file_that_cannot_be_written_is_told_and_what_was_run_is_kept(
     option: str, table: Path, home: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
@@ -397,12 +279,6 @@ def test_a_file_that_cannot_be_written_is_told_and_what_was_run_is_kept(
     assert "cannot be written" in refused(capsys, "--set", table, option, home / "no such folder" / "out", code=1)
     asked = count_retrievals(monkeypatch)
     assert compare("--set", table, option, home / "out") == 0 and asked == []
-
-
-def test_a_set_must_be_named(home: Path) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["compare"])
-    assert ended.value.code == 2
 
 
 # --- faults and stops -----------------------------------------------------------------------------------------------
@@ -434,13 +310,6 @@ def test_questions_that_could_not_be_run_are_left_out_and_told(
     assert compare("--set", table) == 0 and asked == ["When does the ferry to Orrin leave?"]
 
 
-def test_where_everything_fails_it_ends_with_the_reason(
-    table: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    away_for("", monkeypatch)
-    assert "error: The model is away. Bring it back." in refused(capsys, "--set", table, code=1)
-
-
 def test_ctrl_c_ends_it_at_once_and_keeps_what_was_run(
     table: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -461,8 +330,3 @@ def test_ctrl_c_ends_it_at_once_and_keeps_what_was_run(
     assert 4 <= len(asked) <= 8
     assert compare("--set", table) == 0
     assert 16 <= len(asked) <= 20, "at most the two questions that were under way are run anew"
-
-
-def test_what_is_compared_leaves_no_trace_in_the_audit_log(table: Path, home: Path) -> None:
-    assert compare("--set", table) == 0
-    assert not list(Workbench().audit.lines())  # type: ignore[union-attr]

@@ -15,7 +15,6 @@ from crag_core.base.errors import EmbeddingUnavailable, WrongUse
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.thresholds.objective import Costs, Objective
 from crag_core.experiments.thresholds.preset import parse_preset
-from crag_core.observability.audit_log import AuditLog
 from tests.word_embedder import WordEmbedder
 
 Output = pytest.CaptureFixture[str]
@@ -131,13 +130,6 @@ def test_too_few_questions_for_a_guarantee_are_an_exit_code(labelled: Path, caps
     assert "at least 49 more are needed" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("confidence", ["0", "1", "95", "x"])
-def test_a_confidence_of_nothing_or_everything_is_wrong_use(home: Path, confidence: str) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["tune", "--set", "mine", "--objective", "confidently wrong <= 5%", "--confidence", confidence])
-    assert ended.value.code == 2
-
-
 def test_questions_that_could_not_be_graded_are_no_result(
     labelled: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,17 +148,6 @@ def test_questions_that_could_not_be_graded_are_no_result(
     assert main(arguments) == 0
 
 
-def test_a_graded_set_leaves_no_trace_in_the_audit_log(labelled: Path, capsys: Output) -> None:
-    log = AuditLog(labelled.parent / "home", str)
-    assert main(["evaluate", "--set", str(labelled), "--evaluator", "embedding"]) == 0
-    assert not [*log.lines()]
-    assert main(["ask", "When does the ferry to Orrin leave?"]) == 0
-    lines = [line for _, line in log.lines()]
-    capsys.readouterr()
-    assert main(["audit", "--delete"]) == 0
-    assert capsys.readouterr().out.splitlines() == lines and lines and not [*log.lines()]
-
-
 def test_confidence_goes_with_a_limit(labelled: Path, capsys: Output) -> None:
     assert main(["tune", "--set", str(labelled), "--confidence", "0.95"]) == 2
     assert "goes with a limit" in capsys.readouterr().err
@@ -178,30 +159,6 @@ def test_rows_that_cannot_be_used_are_named_and_nothing_is_graded(home: Path, ca
     assert main(["evaluate", "--set", str(file)]) == 1
     told = capsys.readouterr().err
     assert "2 rows that cannot be used" in told and "row 2:" in told and "row 3:" in told and "graded" not in told
-
-
-def test_an_unknown_set_lists_those_that_are_kept(home: Path, capsys: Output) -> None:
-    assert main(["evaluate", "--set", "mine"]) == 2
-    assert "Unknown labelled set 'mine'" in capsys.readouterr().err
-
-
-def test_a_folder_brings_its_own_documents_and_leaves_the_index_alone(home: Path, capsys: Output) -> None:
-    folder = home / "public"
-    folder.mkdir()
-    corpus = [
-        {"doc_id": f"d{n}", "title": place, "text": f"{place} has {n} bridges."} for n, place in enumerate(PLACES)
-    ]
-    asked = [
-        {"query_id": f"q{n}", "query": f"How many bridges has {place}?", "answerable": n < 6, "answers": [str(n)]}
-        for n, place in enumerate(PLACES)
-    ]
-    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)), "utf-8")
-    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)), "utf-8")
-    for _ in range(2):
-        assert main(["evaluate", "--set", str(folder), "--evaluator", "embedding"]) == 0
-    shown = capsys.readouterr()
-    assert shown.err.count("indexing 10 documents") == 1 and "public: 10 questions" in shown.out
-    assert Workbench().store.count() == 0
 
 
 @pytest.mark.parametrize(

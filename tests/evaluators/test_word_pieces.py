@@ -1,13 +1,16 @@
-"""Long texts in windows: nothing is lost, nothing is too long."""
+"""Which texts the trained evaluator reads, in which windows, and what its list of rare words must not be."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.evaluators.shared.pair_encoder import Pieces, cut_windows
+from crag_core.base.errors import EvaluatorUnavailable
+from crag_core.evaluators.shared.model_files import parse_rarity
+from crag_core.evaluators.shared.pair_encoder import Pieces, cut_windows, why_unread
 
 
 def letters(count: int) -> Pieces:
@@ -32,3 +35,50 @@ def test_every_piece_is_read_in_order_with_its_neighbours(count: int, room: int,
     for one, following in pairwise(found):
         assert one.ids[0] < following.ids[0], "each goes on"
         assert len(set(one.ids) & set(following.ids)) >= overlap
+
+
+def seen(text: str, pieces: int = 10, unknown: int = 0) -> Pieces:
+    return Pieces(text, [1] * pieces, [(0, 1)] * pieces, unknown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The ferry leaves at nine.",
+        "Die Fähre fährt um neun ab; größere Übel.",
+        "Vapur dokuzda kalkıyor, ığüşöç İ.",
+        "Phà rời bến lúc chín giờ.",
+        "ＦＵＬＬ ｗｉｄｔｈ",
+        "12:45, 3 + 4 = 7",
+        "",
+        "α is the angle of the bow",
+    ],
+)
+def test_latin_script_and_texts_without_letters_are_judged(text: str) -> None:
+    assert why_unread(seen(text), "text") == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Паром уходит в девять.",
+        "Το πλοίο φεύγει στις εννέα.",
+        "تغادر العبارة في التاسعة",
+        "המעבורת",
+        "नौका नौ बजे",
+        "フェリーは九時",
+    ],
+)
+def test_other_scripts_are_refused_though_their_letters_are_in_the_vocabulary(text: str) -> None:
+    told = why_unread(seen(text), "question")
+    assert "100% of the letters of this question are of another" in told
+    assert "Latin script" in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", *(f'{{"documents": 3, "words": {words}}}' for words in ('["a"]', '{"a": 4}', '{"a": true}'))],
+)
+def test_what_is_no_list_of_words_is_told(text: str) -> None:
+    with pytest.raises(EvaluatorUnavailable, match=r"rarity\.json: expected a number of documents"):
+        parse_rarity(text.encode())

@@ -16,20 +16,14 @@ from crag_core.experiments.comparison.outcome import contains, exact, token_f1, 
     [
         ("The Eiffel Tower!", ["eiffel", "tower"]),
         ("an apple a day", ["apple", "day"]),
-        ("  spread\n\tout  ", ["spread", "out"]),
         ("Theory, analysis and anthems", ["theory", "analysis", "and", "anthems"]),
         ("don't", ["dont"]),
-        ("a well-known o.k. $5.20", ["wellknown", "ok", "520"]),
-        ("snake_case", ["snakecase"]),
         ("“Quoted” — 20 °C…", ["quoted", "20", "c"]),
         ("It leaves at nine [1].", ["it", "leaves", "at", "nine"]),
-        ("nine[1][2] or ten [1, 2], or so [1;3]", ["nine", "or", "ten", "or", "so"]),
         ("[not] one [a1] [1234]", ["not", "one", "a1", "1234"]),
         ("A", ["a"]),
-        ("The.", ["the"]),
         ("", []),
         ("?! — […]", []),
-        ("[1]", []),
     ],
 )
 def test_tokens_are_plain_words(text: str, expected: list[str]) -> None:
@@ -41,11 +35,8 @@ def test_tokens_are_plain_words(text: str, expected: list[str]) -> None:
     [
         ("東京です。", ["東", "京", "で", "す"]),
         ("the 東京 Tower", ["東", "京", "tower"]),
-        ("カメラ", ["カ", "メ", "ラ"]),
         ("2020年のラーメン", ["2020", "年", "の", "ラ", "ー", "メ", "ン"]),
-        ("北京、上海", ["北", "京", "上", "海"]),
         ("서울 특별시", ["서울", "특별시"]),
-        ("हिन्दी में", ["हिन्दी", "में"]),
         ("กรุงเทพฯ", ["กรุงเทพฯ"]),
     ],
 )
@@ -66,18 +57,13 @@ def test_a_letter_and_its_accent_may_come_apart() -> None:
     [
         ("The cat.", ["cat"], 1.0),
         ("cat", ["a cat", "the dog"], 1.0),
-        ("dog", ["a cat", "the dog"], 1.0),
         ("cat dog", ["dog cat"], 0.0),
         ("the cat sat", ["cat"], 0.0),
         ("Nine euros [1].", ["nine Euros"], 1.0),
         ("東京。", ["東京"], 1.0),
-        ("東京", ["京東"], 0.0),
         ("किताब", ["कताब"], 0.0),
         ("A", ["A"], 1.0),
-        ("A", ["B"], 0.0),
         ("The", ["A"], 0.0),
-        ("", ["A"], 0.0),
-        ("", ["cat"], 0.0),
         ("", [""], 1.0),
     ],
 )
@@ -95,17 +81,13 @@ def test_exact_match_by_hand(text: str, answers: list[str], expected: float) -> 
         ("nine", ["nine in the morning"], 1 / 2),  # precision 1, recall 1/3
         ("the cat sat on the mat", ["a cat on a mat"], 6 / 7),  # 3 of 4 and 3 of 3
         ("cat cat cat", ["cat"], 1 / 2),  # a token counts as often as both have it: 1 of 3 and 1 of 1
-        ("cat cat", ["cat cat dog dog"], 2 / 3),  # 2 of 2 and 2 of 4
-        ("dog cat", ["cat dog"], 1.0),
         ("It leaves at nine [1].", ["nine"], 2 / 5),  # 1 of 4 and 1 of 1
         ("nine", ["ten", "nine o'clock", "nine thirty five"], 2 / 3),  # the best: 1 of 1 and 1 of 2
         ("東京", ["東京都"], 4 / 5),  # sign by sign: 2 of 2 and 2 of 3
         ("東京タワー", ["京都"], 2 / 7),  # 1 of 5 and 1 of 2
-        ("ten", ["nine"], 0.0),
         ("", ["nine"], 0.0),
         ("nine", [""], 0.0),
         ("?", ["!"], 1.0),  # both without any token, as SQuAD has it
-        ("A", ["The"], 0.0),
     ],
 )
 def test_f1_by_hand(text: str, answers: list[str], expected: float) -> None:
@@ -123,12 +105,6 @@ def test_f1_lies_between_containment_of_nothing_and_exact_match(one: str, other:
     assert exact(one, [one]) == token_f1(one, [one]) == 1.0
 
 
-@given(WORDS, st.lists(WORDS, min_size=1, max_size=4))
-def test_another_answer_never_costs_anything(text: str, answers: list[str]) -> None:
-    for measure in (exact, token_f1, contains):
-        assert measure(text, answers) == max(measure(text, [answer]) for answer in answers)
-
-
 # --- containment ----------------------------------------------------------------------------------------------------
 
 
@@ -136,7 +112,6 @@ def test_another_answer_never_costs_anything(text: str, answers: list[str]) -> N
     ("text", "answers", "expected"),
     [
         ("It leaves at nine in the morning [1].", ["nine in morning"], 1.0),
-        ("It leaves at nine in the morning [1].", ["nine evening"], 0.0),
         ("It leaves at nine in the morning [1].", ["nine morning"], 0.0),
         ("It leaves at nine in the morning [1].", ["ten", "Nine"], 1.0),
         ("ninety", ["nine"], 0.0),
@@ -145,10 +120,8 @@ def test_another_answer_never_costs_anything(text: str, answers: list[str]) -> N
         ("This is 東京都です。", ["東京"], 1.0),
         ("This is 東北京都です。", ["東京"], 0.0),
         ("nine", ["nine in the morning"], 0.0),
-        ("nine", ["nine"], 1.0),
         ("", ["nine"], 0.0),
         ("nine", ["", "?"], 0.0),
-        ("", ["", "?"], 0.0),
     ],
 )
 def test_containment_by_hand(text: str, answers: list[str], expected: float) -> None:

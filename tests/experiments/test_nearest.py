@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, UnlabelledQuestion
 from crag_core.experiments.thresholds.nearest import nearest
@@ -36,13 +34,6 @@ def test_what_no_threshold_decides_comes_last() -> None:
     known = scored(np.nan, 0.01, 0.69)
     known.settled[0] = 1
     assert nearest(known, *PAIR) == (2, 1, 0) and nearest(scored(), *PAIR) == ()
-
-
-@given(st.lists(st.one_of(st.floats(0, 1), st.just(float("nan"))), max_size=40))
-def test_each_is_there_once(scores: list[float]) -> None:
-    known = scored(*scores)
-    known.settled[np.isnan(known.upper)] = 0
-    assert sorted(nearest(known, *PAIR)) == list(range(len(scores)))
 
 
 def test_a_question_keeps_its_grades_when_it_gets_a_label() -> None:

@@ -43,7 +43,3 @@ def test_the_smallest_limit_is_the_exact_bound_without_a_hit(count: int, confide
     least = least_certified(count, confidence)
     assert least == pytest.approx(clopper_pearson_upper(0, count, 1 - confidence))
     assert questions_needed(least + 1e-9, confidence) <= count < questions_needed(least - 1e-6, confidence)
-
-
-def test_no_question_certifies_nothing() -> None:
-    assert least_certified(0, 0.95) == 1.0

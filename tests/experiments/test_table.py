@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import Usage
-from crag_core.experiments.comparison.metrics import MEASURES, Unit
-from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
+from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.table import Cell, Table, to_csv, to_data, to_text
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.statistics.intervals import Estimate
-from tests.fakes import Bench, FakeModel
 
 CORRECT, AMBIGUOUS, INCORRECT, UNANSWERABLE = Expected
 LABELS = {Action.CORRECT: "Correct", Action.AMBIGUOUS: "Perhaps", Action.INCORRECT: "Web"}
@@ -102,57 +98,6 @@ def test_the_first_configuration_gains_nothing_and_every_other_one_over_it() -> 
     assert [one.is_same for one in (first, less, more, same)] == [False, False, False, True]
 
 
-def test_gains_are_made_question_by_question() -> None:
-    """Two that rise and fall together differ by less than either one may be off."""
-    random = np.random.default_rng(2)
-    asked = questions(*[CORRECT] * 60)
-    hard = random.random(60) / 2
-    table = Table(
-        asked,
-        {
-            "first": results(asked, *({"f1": one} for one in hard)),
-            "better": results(
-                asked, *({"f1": one + 0.02 + some} for one, some in zip(hard, random.random(60) / 100, strict=True))
-            ),
-        },
-    )
-    one, other = cells(table, "f1")
-    assert one.found is not None and other.found is not None and other.found.low < one.found.high
-    assert other.gain is not None and (other.gain.low, other.gain.high) == pytest.approx((0.025, 0.025), abs=0.002)
-    assert other.is_certain
-
-
-@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
-def test_change_is_told_of_what_is_counted_and_not_of_scores(measure: Any) -> None:
-    asked = questions(*Expected, *Expected)
-    all_fields = {
-        "before": Evidence((1, 2), 10, 5),
-        "after": Evidence((0, 2), 10, 5),
-        "known": (2,),
-        "score_before": 0.25,
-        "score_after": 0.5,
-        "web": "used",
-        **{"f1": 0.5, "exact": 1.0, "contains": 1.0, "sentences": 2, "grounded": 1, "usage": Usage(1, 1, 1)},
-    }
-    by_action = [{"action": action} | all_fields for action in (*Action, Action.AMBIGUOUS)] * 2
-    found = results(asked, *by_action)
-    for one in [asked[0], asked[4]]:  # abstained, and corrected, although answerable
-        found[one.key] = outcome(one, Action.AMBIGUOUS, **all_fields | {"is_answered": one is asked[0]})
-    other = cells(Table(asked, {"first": found, "same": found}), measure.name)[1]
-    assert other.is_same and other.gain is not None and other.found is not None and other.gain.value == 0.0
-    if measure.unit is Unit.SCORE or other.found.value == 0.0:
-        assert other.change is None
-    else:
-        assert other.change is not None and other.change.value == 0.0
-
-
-def test_nothing_changes_in_relation_to_nothing() -> None:
-    asked = questions(*[CORRECT] * 6)
-    table = Table(asked, {"first": results(asked, *calls(*[0] * 6)), "other": results(asked, *calls(*[1] * 6))})
-    other = cells(table, "calls")[1]
-    assert other.gain == Estimate(1.0, 1.0, 1.0) and other.change is None
-
-
 def test_a_measure_that_only_one_configuration_has_is_told_without_a_gain() -> None:
     asked = questions(CORRECT, CORRECT)
     has = results(asked, {"f1": 1.0}, {"f1": 0.5})
@@ -186,12 +131,6 @@ def test_only_questions_that_all_have_finished_are_compared() -> None:
     assert table.confusion("other") == {CORRECT: {Action.CORRECT: 3, Action.AMBIGUOUS: 0, Action.INCORRECT: 0}}
 
 
-def test_outcomes_of_other_questions_are_left_aside() -> None:
-    asked = questions(*[CORRECT] * 3)
-    table = Table(asked[:1], {"one": results(asked, *calls(1, 20, 300))})
-    assert values(table, "calls") == [1.0] and table.left_out == 0
-
-
 @pytest.mark.parametrize("asked", [[], questions(CORRECT, INCORRECT)])
 def test_no_question_that_all_have_finished_leaves_an_empty_table(asked: list[LabelledQuestion]) -> None:
     table = Table(asked, {"one": {}, "other": results(asked, *({} for _ in asked))})
@@ -199,11 +138,6 @@ def test_no_question_that_all_have_finished_leaves_an_empty_table(asked: list[La
     assert table.row("right") is None
     for name in table.names:
         assert table.paths(name) == () and table.confusion(name) == {}
-
-
-def test_no_configuration_leaves_an_empty_table() -> None:
-    table = Table(questions(CORRECT), {})
-    assert (table.names, table.rows, table.left_out) == ((), (), 0)
 
 
 def test_one_question_is_enough_and_makes_nothing_certain() -> None:
@@ -249,36 +183,4 @@ def test_times_are_told_by_route() -> None:
     assert web.p50.low >= 100.0 and correct.p50.high <= 20.0, "each way by itself"
 
 
-def test_all_ways_together_come_last() -> None:
-    asked = questions(*[CORRECT] * 3)
-    each = [
-        {"action": Action.INCORRECT, "seconds": 9.0, "usage": Usage(4)},
-        {"action": Action.CORRECT, "seconds": 1.0},
-        {"action": Action.AMBIGUOUS, "seconds": 5.0, "usage": Usage(2)},
-    ]
-    paths = Table(asked, {"one": results(asked, *each)}).paths("one")
-    assert [path.label for path in paths] == ["Correct", "Perhaps", "Web", "all"]
-    assert [path.count for path in paths] == [1, 1, 1, 3] and [path.calls for path in paths] == [0.0, 2.0, 4.0, 2.0]
-    assert [path.p50.value if path.p50 else None for path in paths] == [1.0, 5.0, 9.0, 5.0]
-    assert paths[0].p50 == Estimate(1.0, -math.inf, math.inf) and paths[0].p95 is None, "one question tells no interval"
-
-
 # --- of real runs ---------------------------------------------------------------------------------------------------
-
-
-def test_two_policies_over_the_records_of_their_runs() -> None:
-    asked = [LabelledQuestion(f"When does ferry {number} leave?", CORRECT, ("nine",)) for number in range(4)]
-    asked.append(LabelledQuestion("Who painted it?", INCORRECT))
-    found = {}
-    for name, best in (("sure", 0.9), ("in doubt", 0.5)):
-        bench = Bench(best=best, model=FakeModel())
-        traces = [bench.pipeline.run(one.question) for one in asked]
-        found[name] = {one.key: outcome_of(trace, one) for one, trace in zip(asked, traces, strict=True)}
-    table = Table(asked, found)
-    assert values(table, "right") == [0.8, 0.0] and values(table, "web") == [0.0, 1.0]
-    assert values(table, "calls") == [1.0, 2.0] and values(table, "contains") == [1.0, 1.0]
-    assert values(table, "hit_after") == [1.0, 1.0] and values(table, "answered_unanswerable") == [1.0, 1.0]
-    right = cells(table, "right")[1]
-    assert right.gain is not None and right.gain.value == -0.8
-    assert not right.is_certain, "four of five questions tell no direction"
-    assert [path.label for path in table.paths("in doubt")] == ["Ambiguous", "all"]

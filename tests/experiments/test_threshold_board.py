@@ -152,7 +152,3 @@ def test_a_doubtful_ending_is_counted_as_an_answer_or_not() -> None:
     plain = rate(found, actions)
     assert plain.answered and plain.answered.value == 0.5
     assert plain.confidently_wrong and plain.confidently_wrong.value == 0.0
-
-
-def test_the_grid_falls_on_hundredths() -> None:
-    assert grid(21).tolist() == [n / 20 for n in range(21)] and grid(41)[3] == 0.075

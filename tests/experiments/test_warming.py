@@ -16,7 +16,7 @@ from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.run_configurations import QUESTION, Contender, WarmUp, run_set
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from tests.experiments.test_comparing import Book
-from tests.fakes import Bench, FakeEvaluator, FakeModel, card
+from tests.fakes import Bench, FakeEvaluator, card
 
 ASKED = tuple(LabelledQuestion(f"Question {number}?", Expected.CORRECT) for number in range(3))
 NEVER = threading.Event()
@@ -70,12 +70,6 @@ def test_one_retrieval_and_one_grade_of_each_evaluator_are_enough_for_a_process(
     assert bench.counts["retrieve"] == 2, "another evaluator may have a model of its own"
 
 
-def test_no_model_is_called_and_nothing_is_searched() -> None:
-    bench = Bench(judge=card("llm", calls_model=True), model=FakeModel())
-    WarmUp()([bench.pipeline], NEVER)
-    assert bench.counts == {"retrieve": 1, "strips": 1}
-
-
 def test_where_nothing_is_missing_nothing_is_warmed_up() -> None:
     bench, book, calls = Bench(), Book(), list[str]()
     for _ in range(2):
@@ -127,10 +121,3 @@ def test_who_comes_while_it_goes_on_waits_and_does_nothing_again() -> None:
     for thread in threads:
         thread.join(10)
     assert bench.counts == {"retrieve": 1, "grade": 1, "strips": 1}
-
-
-def test_a_stop_warms_nobody() -> None:
-    bench, stop = Bench(), threading.Event()
-    stop.set()
-    WarmUp()([bench.pipeline], stop)
-    assert bench.counts == {}

@@ -35,30 +35,6 @@ def retriever(store: PassageStore, embedder: WordEmbedder) -> HybridRetriever:
 
 
 @pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("When does the ferry leave?", "ferry.txt"),
-        ("FERRIES", "ferry.txt"),
-        ("Was zahlen Hunde auf der Fähre?", "haustiere.txt"),
-        ("FÄHRE", "haustiere.txt"),
-        ("Wo hält die Straßenbahn?", "strasse.txt"),
-        ("電波塔はどこですか", "tokyo.txt"),
-        ("中国的首都是哪里?", "beijing.txt"),
-        ("เมืองหลวง", "bangkok.txt"),
-        ("E-4711", "runbook.txt"),
-        ("e 4711 skipper's", "runbook.txt"),
-    ],
-)
-def test_words_are_found_in_any_script(
-    retriever: HybridRetriever, store: PassageStore, question: str, expected: str
-) -> None:
-    hits = store.search_keyword(question, 5)
-    assert hits and hits[0].passage.source == expected
-    scores = [hit.score for hit in hits]
-    assert scores == sorted(scores, reverse=True) and scores[-1] > 0
-
-
-@pytest.mark.parametrize(
     "question",
     [
         *[

@@ -15,7 +15,6 @@ import pytest
 
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.retrieval.embedding import HuggingFaceEmbedder, check_weights
-from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.conftest import REPOSITORY
 
@@ -96,22 +95,6 @@ def test_no_passage_is_longer_than_the_model_reads(minilm: HuggingFaceEmbedder, 
     assert len(lengths) > 15
     # 256 less the two special pieces that frame every text.
     assert max(lengths) <= 254
-
-
-@pytest.mark.embedding
-def test_meaning_finds_what_words_do_not(minilm: HuggingFaceEmbedder, tmp_path: Path) -> None:
-    store = PassageStore(tmp_path, minilm)
-    store.ingest(
-        [
-            ("dogs.txt", b"Dogs must be kept on a lead and may not enter the cafeteria."),
-            ("fares.txt", b"A return ticket for adults costs sixteen pounds eighty."),
-            ("engine.txt", b"The starboard propeller shaft seal is inspected every August."),
-        ]
-    )
-    best = HybridRetriever(store).retrieve("Are pets allowed to eat in the restaurant?", 1).passages[0]
-    assert best.source == "dogs.txt"
-    cosine = best.score("cosine")
-    assert cosine is not None and 0.2 < cosine < 1.0
 
 
 @pytest.mark.embedding

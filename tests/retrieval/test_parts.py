@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from crag_core.base.documents import Document, IngestOutcome, Progress
 from crag_core.retrieval.index.ingest import divide
 from crag_core.retrieval.index.store import PassageStore
-from tests.retrieval.fakes import WordEmbedder, write_prose
+from tests.retrieval.fakes import write_prose
 
 LONG = ("long.txt", write_prose("gulls", 150))
 CHUNKS = 8
@@ -73,28 +72,6 @@ def test_stopping_takes_the_part_out_again(store: PassageStore) -> None:
     told = store.ingest([LONG], lambda progress: cancel.set() if progress.embedded >= 4 else None, cancel=cancel)
     assert [one.outcome for one in told] == [IngestOutcome.LEFT_OUT]
     assert [row.name for row in store.listing()] == ["whole.txt"] and not store.search_keyword("gulls", 5)
-
-
-def test_a_second_one_that_is_killed_after_its_part_leaves_the_first_to_go_on(
-    store: PassageStore, tmp_path: Path
-) -> None:
-    class Killed(BaseException):
-        pass
-
-    other, entered = PassageStore(tmp_path / "index", WordEmbedder()), list[int]()
-
-    def die(progress: Progress) -> None:
-        if progress.embedded == 4:
-            raise Killed
-
-    def add_too(row: Document | None, progress: Progress) -> None:
-        if progress.embedded == 2 and not entered:
-            entered.append(1)
-            with pytest.raises(Killed):
-                other.ingest([LONG], die)
-
-    store.ingest([LONG], during(store, add_too))
-    assert entered and complete(store)
 
 
 @pytest.mark.parametrize("passages", [0, 1, 64, 128, 129, 700, 20_000])

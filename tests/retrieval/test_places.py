@@ -88,26 +88,6 @@ def test_turned_pages(degrees: int) -> None:
         assert spans_at(picture, find_word(original, 1, word, WIDTH)) == {span}
 
 
-def test_text_that_runs_up_and_down_the_page() -> None:
-    from fpdf import FPDF
-
-    pdf = FPDF()
-    pdf.set_font("helvetica", size=12)
-    pdf.add_page()
-    for angle, x in ((90, 60), (-90, 120), (180, 180), (30, 60)):
-        with pdf.rotation(angle, x=x, y=200):
-            pdf.text(x, 200, f"Turned by {angle} for a reason")
-    original = bytes(pdf.output())
-    for angle in (90, -90, 180, 30):
-        picture = look(original, text=f"Turned by {angle} for a reason")
-        assert picture.found_share == 1.0
-        if angle in (90, -90):
-            (box,) = picture.boxes
-            assert box.height > 5 * box.width
-        # One box around all of a slanting line would cover half of the page.
-        assert sum(box.width * box.height for box in picture.boxes) < 40_000
-
-
 def test_broken_words_are_marked_with_their_hyphens() -> None:
     pdf_text = "an extra\u00adordinarily long and re\u00admarkable undertaking of considerable importance"
     original = print_pages(pdf_text, size=16, width=45)
@@ -155,15 +135,6 @@ def test_a_text_that_reads_a_little_otherwise_is_found_where_it_is_the_same() ->
 def test_a_page_without_a_passage_is_only_drawn() -> None:
     picture = page_picture(print_pages(TEXT), 1, "", [], WIDTH)
     assert (picture.boxes, picture.found_share) == ((), 1.0)
-
-
-def test_a_text_over_two_pages_has_its_part_on_each() -> None:
-    one, other = write_prose("the harbour", 6).decode(), write_prose("the tides", 6).decode()
-    original = print_pages(one, other)
-    text = f"{read_page(original, 1)}\n\n{read_page(original, 2)}"
-    shares = [look(original, page, text) for page in (1, 2)]
-    assert sum(picture.found_share for picture in shares) == pytest.approx(1.0)
-    assert {box.span for box in shares[0].boxes}.isdisjoint(box.span for box in shares[1].boxes)
 
 
 @given(

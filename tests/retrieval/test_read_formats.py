@@ -53,15 +53,6 @@ def test_docx_keeps_the_order_and_table_rows_keep_their_header() -> None:
     ]
 
 
-def test_docx_headers_that_differ_in_their_number_only() -> None:
-    document = docx.Document()
-    table = document.add_table(rows=0, cols=2)
-    for cells in (("Column 1", "Column 2"), ("rope", "buoy")):
-        for cell, text in zip(table.add_row().cells, cells, strict=True):
-            cell.text = text
-    assert read(save(document), "numbered.docx") == "Column 1: rope; Column 2: buoy"
-
-
 def test_docx_content_controls_are_read() -> None:
     document = docx.Document()
     document.add_paragraph("outside")
@@ -86,13 +77,6 @@ def test_html_keeps_what_people_read() -> None:
         *["- first", "- second", "", "1. step", "2. next", ""],
         *["Route: R1; Price: 8.40", "Route: R2; Price: 5.10"],
     ]
-
-
-def test_html_words_of_which_some_letters_are_marked_stay_whole() -> None:
-    page = (
-        b"<h2>The <i>F</i>erry<br>now</h2><table><tr><th>R<b>o</b>ute</th><th>a</th></tr><tr><td><b>R</b>1,</td></tr>"
-    )
-    assert read(page, "a.html") == "## The Ferry now\n\nRoute: R1,"
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-8", "utf-16", "shift_jis"])

@@ -139,15 +139,6 @@ def test_open_text() -> None:
     ]
 
 
-def test_shared_open_text(shared_documents: Path) -> None:
-    assert read_document(shared_documents / "ok" / "fake.odt")[0].text.split("\n") == [
-        *["Lorem ipsum dolor sit amet.", ""],
-        "Header row: Color; Mon: Blue; Wed: Red; Fri: Green",
-        "Header row: Time; Mon: 1pm; Wed: 2pm; Fri: 3pm",
-        "Header row: Leader; Mon: Sarah; Wed: Mark; Fri: Ryan",
-    ]
-
-
 # --- books ----------------------------------------------------------------------------------------------------------
 
 ORDER = '<itemref idref="a"/>'
@@ -176,12 +167,6 @@ def test_chapters_in_the_order_of_reading() -> None:
     assert read(make_book(chapters, order, items), "a.epub").split("\n\n") == [
         *["# One", "The ferry.", "## Two", "Route: R1; Price: 8.40"],
     ]
-
-
-def test_encodings_of_chapters() -> None:
-    chapter = '<?xml version="1.0" encoding="iso-8859-2"?><html><body><p>Łódź płynie</p></body></html>'
-    book = make_book({"a.html": ""}, ORDER, item("a", "a.html"), **{"OEBPS/a.html": chapter.encode("iso-8859-2")})
-    assert read(book, "a.epub").endswith("Łódź płynie")
 
 
 @pytest.mark.parametrize("is_font", [True, False])

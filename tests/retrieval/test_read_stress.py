@@ -117,20 +117,3 @@ def test_no_input_holds_a_reader(name: str) -> None:
     except DocumentRefused as refusal:
         assert refusal.hint
     assert time.process_time() - started < 12, "about a second, of which it took minutes"
-
-
-def test_items_of_an_ordered_list_have_their_numbers() -> None:
-    page = b"<ol><li>a<li>b<ul><li>c<li>d</ul><p>no item</p><li>e<ol><li>f</ol></ol>"
-    lines = [line.strip() for line in read_document(page, "a.html")[0].text.split("\n")]
-    assert [line for line in lines if line] == ["1. a", "2. b", "- c", "- d", "no item", "3. e", "1. f"]
-
-
-def test_a_merged_cell_says_in_each_of_its_rows_what_it_says_in_the_first() -> None:
-    rows = [("", "Harbour", "A"), ("restart", "Pier", "B"), ("continue", "", "C"), ("continue", "", "D")]
-    body = "".join(
-        f'<w:tr><w:tc><w:tcPr>{f"""<w:vMerge w:val="{merge}"/>""" if merge else ""}</w:tcPr>'
-        f"{PARAGRAPH.replace('x', first)}</w:tc><w:tc>{PARAGRAPH.replace('x', second)}</w:tc></w:tr>"
-        for merge, first, second in rows
-    )
-    shown = read_document(word(f"<w:tbl>{body}</w:tbl>"), "a.docx")[0].text
-    assert shown == "Harbour: Pier; A: B\nHarbour: Pier; A: C\nHarbour: Pier; A: D"

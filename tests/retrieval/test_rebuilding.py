@@ -11,10 +11,9 @@ import pytest
 from crag_core.base.documents import IndexVersion, Progress, Recipe, Stage
 from crag_core.base.errors import DocumentRefused, EmbeddingUnavailable, Stopped, StoreUnavailable
 from crag_core.retrieval.chunking.split import Chunks, Cut
-from crag_core.retrieval.hybrid import HybridRetriever
-from crag_core.retrieval.index.index_writer import IndexVersionChanged, version_at
+from crag_core.retrieval.index.index_writer import version_at
 from crag_core.retrieval.index.store import PassageStore, _read_here
-from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
+from tests.retrieval.fakes import WordEmbedder, write_prose
 
 FILES = [(f"{topic}.txt", write_prose(topic)) for topic in ("seals", "gulls", "buoys")]
 SHORT = Recipe("words-64", 60, 10)
@@ -122,18 +121,6 @@ def test_documents_come_and_go_and_move_meanwhile(filled: PassageStore, tmp_path
     assert not filled.search_keyword("seals", 5)
     held = {row.id: len(filled.passages_of(row.id)) for row in filled.documents()}
     assert held == {row.id: row.passages for row in filled.documents()}
-
-
-def test_a_search_that_a_replacement_overtakes_is_made_once_more(
-    filled: PassageStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pinned = filled.pinned()
-    open_store(tmp_path).rebuild(OTHER)
-    with pytest.raises(IndexVersionChanged):
-        pinned.search_dense(embed_words("gulls"), 3)
-    first = [pinned]
-    monkeypatch.setattr(filled, "pinned", lambda: first.pop() if first else open_store(tmp_path).pinned())
-    assert HybridRetriever(filled).retrieve("gulls", 3).passages[0].source == "gulls.txt" and not first
 
 
 def test_of_a_document_that_cannot_be_read_any_more_the_text_is_taken_from_the_old_chunks(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.retrieval.chunking.split import Cut, cut_pages, find_sections
+from crag_core.retrieval.chunking.split import cut_pages, find_sections
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import Page
 from tests.retrieval.fakes import write_prose
@@ -67,10 +67,3 @@ def test_sections_are_stored_with_the_passages_and_found_again(store: PassageSto
 )
 def test_without_headings_a_chunk_stands_under_the_title_of_its_document(name: str, text: str, title: str) -> None:
     assert {chunk.section for chunk in cut_pages([Page(text)], name)} <= {title}
-
-
-def test_the_title_is_that_of_the_first_page_and_headings_take_its_place() -> None:
-    pages = [Page("Annual report 2024\n\nOne.", 1), Page("Two.", 2)]
-    assert [chunk.section for chunk in cut_pages(pages, "report.pdf")] == ["Annual report 2024"] * 2
-    text = f"Before\n\n{'Words. ' * 30}\n\n# Guide\n\n{'More. ' * 30}"
-    assert {chunk.section for chunk in cut_pages([Page(text)], "guide.md", Cut(40, 5))} == {"Guide"}

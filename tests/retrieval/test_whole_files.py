@@ -28,13 +28,6 @@ def keep(store: PassageStore, content: str, name: str = "one.txt") -> str:
     return done.document_id
 
 
-def reread(store: PassageStore, content: str) -> str:
-    """The document after a round trip through the index, its white space made regular."""
-    text = store.read_document(keep(store, content))
-    assert text is not None
-    return " ".join(text.split())
-
-
 # --- the sample documents ---------------------------------------------------------------------------------------------
 
 
@@ -78,21 +71,6 @@ def test_repeated_sentences_come_back_as_often_as_they_were_there(store: Passage
     assert len(store.passages_of(document_id)) > 2
     text = store.read_document(document_id)
     assert text is not None and words(text) == words(content)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "".join(f"{LONG.format(n)} Note {n}. " for n in range(20)),
-        ", ".join(f"rope {n} of the ship" for n in range(400)),
-        " ".join(f"w{n}" for n in range(900)),
-        "、".join(f"第{n}号渡船每天开往北京" for n in range(100)),
-        "\n".join(f"| {n} | Ada | {n * 7} |" for n in range(150)),
-    ],
-    ids=["sentences", "one long list", "no stop at all", "chinese", "table"],
-)
-def test_long_texts_without_repetition_come_back(store: PassageStore, content: str) -> None:
-    assert reread(store, content) == " ".join(content.split())
 
 
 # --- files read whole -------------------------------------------------------------------------------------------------

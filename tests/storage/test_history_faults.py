@@ -97,12 +97,6 @@ def test_a_damaged_file_that_is_moved_away_makes_room_for_a_new_one(store: Histo
     assert [kept.id for kept in store.search()] == ["run-2"] and store.problem == ""
 
 
-@pytest.mark.parametrize("name", USES)
-def test_a_folder_in_the_place_of_the_file_is_told(tmp_path: Path, name: str) -> None:
-    (tmp_path / "history.db").mkdir()
-    assert "is a folder that this user may write to" in refused(HistoryStore(tmp_path / "history.db"), name)
-
-
 def test_a_disk_that_is_full_leaves_what_was_there(store: HistoryStore, file: Path) -> None:
     with closing(sqlite3.connect(file)) as other:
         pages = other.execute("PRAGMA page_count").fetchone()[0]

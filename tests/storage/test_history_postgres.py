@@ -18,7 +18,7 @@ from tests.stand_ins.postgres_server import USER, PostgresServer
 from tests.storage import test_history_selection as selecting
 from tests.storage import test_history_store as contract
 from tests.storage.history_parts import Ticking, large_run, run, whole_run
-from tests.storage.test_history_faults import USES, WRITING, refused
+from tests.storage.test_history_faults import USES, refused
 
 AS_IN_A_FILE: list[Callable[[HistoryStore], None]] = [
     check
@@ -106,20 +106,3 @@ def test_a_wrong_password_is_told_and_not_shown(postgres: PostgresServer) -> Non
         store.search()
     assert "wrong-word" not in str(refusal.value) + store.problem and "lets you in" in str(refusal.value)
     close(store)
-
-
-def test_a_user_who_may_only_read_reads_and_is_told(
-    store: HistoryStore, postgres: PostgresServer, postgres_url: str
-) -> None:
-    store.save(whole_run())
-    postgres.execute("CREATE ROLE onlooker LOGIN PASSWORD 'words'")
-    postgres.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO onlooker", url=postgres_url)
-    reader = HistoryStore(postgres.url_of(postgres_url.rpartition("/")[2], "onlooker", "words"))
-    try:
-        for name in WRITING:
-            assert "cannot be written" in refused(reader, name)
-        assert reader.load("run-1") == whole_run() and reader.problem == ""
-    finally:
-        close(reader)
-        postgres.execute("DROP OWNED BY onlooker", url=postgres_url)
-        postgres.execute("DROP ROLE onlooker")

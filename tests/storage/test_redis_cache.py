@@ -16,12 +16,11 @@ import pytest
 import redis
 
 from crag_core.base.errors import BadRecord
-from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.storage.cache import RedisCache
 from crag_core.storage.cache.redis import AWAY_S, PREFIX
 from tests.stand_ins.local_server import HOST
 from tests.stand_ins.valkey_server import ValkeyServer
-from tests.storage.cache_parts import IDENTITY, CountingEvaluator, HandClock, ask, grade, key, passages
+from tests.storage.cache_parts import HandClock, grade, key
 
 HOUR = 3600.0
 
@@ -68,30 +67,6 @@ def test_one_request_reads_and_one_writes_however_many_grades(cache: RedisCache,
 
 
 # --- servers that do not answer -------------------------------------------------------------------------------------
-
-
-def test_server_killed_in_mid_use_costs_only_the_work_and_is_used_again_when_back() -> None:
-    clock, inner = HandClock(), CountingEvaluator()
-    with ValkeyServer() as server:
-        cache = RedisCache(server.url, HOUR, clock)
-        evaluator = CachedEvaluator(inner, cache, IDENTITY)
-
-        def calls_for(*ids: str) -> int:
-            before = len(inner.asked)
-            assert [one.score for one in ask(evaluator, *passages(*ids))] == [0.8] * len(ids)
-            return len(inner.asked) - before
-
-        assert (calls_for("p1", "p2"), calls_for("p1", "p2")) == (1, 0)
-        server.stop()
-        assert (calls_for("p1", "p2"), calls_for("p1", "p2")) == (1, 1)
-        assert server.url in cache.problem and "server runs" in cache.problem
-
-        server.start()
-        assert calls_for("p1") == 1, "left alone for a while"
-        clock.now += AWAY_S
-        assert (calls_for("p1"), calls_for("p1")) == (1, 0)
-        assert cache.problem == ""
-        cache.close()
 
 
 class Impostor:

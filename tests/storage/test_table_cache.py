@@ -129,12 +129,6 @@ def test_poisoned_value_is_absent_and_spoils_no_other(cache: TableCache, path: P
     assert cache.problem == ""
 
 
-def test_grade_of_the_version_before_is_still_read(cache: TableCache, path: Path) -> None:
-    cache.put_many({key(1): grade()})
-    execute(path, "UPDATE crag_kept_grades SET value = json_set(value, '$.second', NULL)")
-    assert cache.get_many([key(1)]) == {key(1): grade()}
-
-
 # --- files that cannot be used --------------------------------------------------------------------------------------
 
 

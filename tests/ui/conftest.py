@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -18,8 +19,11 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
+from crag_core.app.config import Config
+from crag_core.app.workbench import Workbench
 from tests.ui.drawn import parts
 from ui.run import passages
+from ui.session import app_state
 
 APP = Path(__file__).parents[2] / "app.py"
 DOCUMENTS = {
@@ -195,3 +199,31 @@ def put_labels(app: AppTest, labels: dict[int, str | None]) -> None:
     state = json.dumps({**edited, "added_rows": [], "deleted_rows": []})
     app._run(WidgetStates(widgets=[WidgetState(id=table.proto.id, string_value=state)]))
     assert not app.exception
+
+
+class Warming:
+    """A first start that indexes one more document as soon as it is let go."""
+
+    bug = error = progress = None
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self.is_running = True
+        self.let_go = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self) -> None:
+        self.let_go.wait(60)
+        if self.is_running:
+            Workbench(Config(home=self._home)).store.ingest([("late.txt", b"The pilot boat is painted orange.")])
+            self.is_running = False
+
+
+@pytest.fixture
+def warming(own: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warming]:
+    made = Warming(own)
+    monkeypatch.setattr(app_state, "warm_up", lambda: made)
+    yield made
+    made.let_go.set()

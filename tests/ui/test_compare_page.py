@@ -7,7 +7,6 @@ import io
 import json
 import re
 import shutil
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,11 +19,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from crag_core.app.choice import Configuration
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable
-from crag_core.base.types.decisions import Action
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.policies import load_policies
 from crag_core.experiments.comparison.run_configurations import QUESTION as WARMING_UP
@@ -34,9 +31,8 @@ from crag_core.retrieval.hybrid import HybridRetriever
 from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from tests.ui.conftest import DOCUMENTS, choose, header, press, put_thresholds, shown, thresholds
+from tests.ui.conftest import DOCUMENTS, Warming, choose, header, press, put_thresholds, shown, thresholds
 from ui.compare import compare_state
-from ui.session import app_state
 from ui.shell.text import plain
 
 pytestmark = pytest.mark.embedding
@@ -189,34 +185,6 @@ class Gate:
         return settled(app)
 
 
-class Warming:
-    """A first start that indexes one more document as soon as it is let go."""
-
-    bug = error = progress = None
-
-    def __init__(self, home: Path) -> None:
-        self._home = home
-        self.is_running = True
-        self.let_go = threading.Event()
-
-    def start(self) -> None:
-        threading.Thread(target=self.run, daemon=True).start()
-
-    def run(self) -> None:
-        self.let_go.wait(60)
-        if self.is_running:
-            Workbench(Config(home=self._home)).store.ingest([("late.txt", b"The pilot boat is painted orange.")])
-            self.is_running = False
-
-
-@pytest.fixture
-def warming(own: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warming]:
-    made = Warming(own)
-    monkeypatch.setattr(app_state, "warm_up", lambda: made)
-    yield made
-    made.let_go.set()
-
-
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     made = Gate(monkeypatch)
@@ -265,15 +233,6 @@ def test_what_is_kept_stays_whatever_the_sidebar_does_next(start: Start) -> None
     assert names(app) == ["A · Plain RAG", "B · Paper"], "the same is not there twice"
 
 
-def test_every_policy_can_be_added_as_it_starts(start: Start) -> None:
-    app = compare(start)
-    for name in sorted(set(POLICIES) - {"paper"}):
-        button(app, f"versus_add_{name}").click().run()
-        assert not app.exception
-        assert names(app) == ["A · Plain RAG", f"B · {POLICIES[name].title}", "C · Paper"]
-        button(app, "versus_remove_1").click().run()
-
-
 def test_at_most_four_stand_side_by_side_and_a_fifth_is_never_drawn(start: Start) -> None:
     app = compare(start)
     for name in ("two-signal", "signals"):
@@ -288,15 +247,6 @@ def test_at_most_four_stand_side_by_side_and_a_fifth_is_never_drawn(start: Start
     assert "At most 4 at a time. Remove one to compare the sidebar settings." in shown(app)
     button(app, "versus_remove_1").click().run()
     assert len(names(app)) == 4 and names(app)[-1] == "D · Paper, 0.10/0.90"
-
-
-def test_the_sidebars_choice_is_kept_even_where_no_other_has_room(start: Start) -> None:
-    app = compare(start)
-    for name in ("two-signal", "signals"):
-        button(app, f"versus_add_{name}").click().run()
-    press(app, "Keep sidebar settings")
-    assert names(app)[-1] == "D · Paper" and "Follows the sidebar" not in shown(app)
-    assert button(app, "versus_keep").disabled
 
 
 def test_what_is_removed_is_gone_and_plain_rag_can_come_back_to_its_place(start: Start) -> None:
@@ -343,31 +293,6 @@ def test_plain_rag_is_written_by_whoever_the_sidebar_names(start: Start) -> None
         assert names(app) == ["A · Paper (1)", "B · Paper (2)"]
 
 
-def test_nobody_is_asked_for_a_web_search_here(start: Start) -> None:
-    app = compare(start, CRAG_WEB="ask")
-    assert "no web" in cards(app)["B · Paper"]
-
-
-def test_a_web_search_that_nobody_has_to_approve_is_compared_too(start: Start) -> None:
-    app = compare(start, CRAG_WEB="auto")
-    assert "web search" in cards(app)["B · Paper, with the web"]
-    button(app, "versus_add_signals").click().run()
-    assert "B · Signals, with the web" in names(app)
-    assert "web" not in cards(app)["A · Plain RAG"]
-
-
-def test_pinned_files_of_the_ask_page_have_no_part_in_it(start: Start, home: Path) -> None:
-    ids = {one.name: one.id for one in Workbench(Config(home=home)).store.documents()}
-    app = start(policy="heuristic")
-    app.multiselect(key="ask_pinned").set_value([ids["crane.txt"]]).run()
-    app.switch_page("pages/compare.py").run().run()
-    ask_all(app)
-    (_, (_, trace)) = app.session_state["versus_traces"]
-    assert trace.settings.pinned == () and {one.source for one in trace.passages} == set(DOCUMENTS)
-    assert trace.settings.policy.incorrect == POLICIES["heuristic"].incorrect
-    assert trace.settings.policy.ambiguous == POLICIES["heuristic"].ambiguous, "retrieving again is part of the policy"
-
-
 # --- one question ---------------------------------------------------------------------------------------------------
 
 
@@ -396,22 +321,6 @@ def test_every_sentence_stands_once_with_whoever_was_given_it(start: Start) -> N
     assert list(sentences(app)) == differing
 
 
-def test_what_is_alike_is_said_to_be_alike(start: Start) -> None:
-    app = compare(start)
-    app.slider(key="strips").set_value(0.0).run()
-    move(app, 0.0, 0.0)
-    button(app, "versus_remove_0").click().run()
-    ask_all(app)
-    assert "All received the same" in shown(app) and app.toggle(key="versus_only").disabled
-
-
-def test_where_nothing_is_kept_that_is_said(start: Start) -> None:
-    app = move(compare(start), 1.0, 1.0)
-    button(app, "versus_remove_0").click().run()
-    ask_all(app)
-    assert "No answer received evidence." in shown(app) and "INCORRECT" in str(app.subheader[0].value)
-
-
 def test_the_runs_stay_while_configurations_change(start: Start) -> None:
     app = ask_all(compare(start))
     before = html_of(app)
@@ -421,24 +330,6 @@ def test_the_runs_stay_while_configurations_change(start: Start) -> None:
     assert "**B · Paper**" in shown(app), "under the name of then"
     ask_all(app, CHESS)
     assert "**B · Paper, 0.99/1.00**" in shown(app) and app.header[0].value == plain(CHESS)
-
-
-def test_calls_and_tokens_are_those_of_each_alone(start: Start) -> None:
-    with OllamaServer(ScriptedModel(judging())) as server:
-        app = compare(start, policy="worst-chunk", OLLAMA_HOST=server.url)
-        choose(app, model=f"ollama/{MODEL}", evaluator="llm")
-        ask_all(app)
-        assert not app.exception
-        (_, plain), (_, judged) = app.session_state["versus_traces"]
-        assert plain.usage.calls == 1 and judged.usage.calls >= 1 + len(DOCUMENTS)
-        tokens = plain.usage.prompt_tokens + plain.usage.completion_tokens
-        assert f":material/receipt: 1 LLM call, {tokens:,} tokens, " in shown(app)
-        assert f":material/receipt: {judged.usage.calls} LLM calls, " in shown(app)
-
-
-def test_an_empty_question_asks_nobody(start: Start) -> None:
-    app = ask_all(compare(start), "   ")
-    assert app.session_state.get("versus_job") is None and not app.exception
 
 
 def test_a_run_that_breaks_off_is_told_in_its_own_column(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -486,6 +377,14 @@ def test_opening_plain_rag_leaves_the_sidebar_alone(start: Start) -> None:
     assert "Not graded" in header(app) and app.session_state["ask_plain"], "shown as it was asked"
 
 
+def test_a_web_search_that_nobody_has_to_approve_is_compared_too(start: Start) -> None:
+    app = compare(start, CRAG_WEB="auto")
+    assert "web search" in cards(app)["B · Paper, with the web"]
+    button(app, "versus_add_signals").click().run()
+    assert "B · Signals, with the web" in names(app)
+    assert "web" not in cards(app)["A · Plain RAG"]
+
+
 def test_hostile_documents_and_questions_are_shown_as_text(start: Start, own: Path) -> None:
     Workbench(Config(home=own)).store.ingest([("<b>evil</b>.txt", f"The evil quay is closed. {HOSTILE}.".encode())])
     question = f"Is the evil quay closed? {HOSTILE}"
@@ -520,14 +419,6 @@ def test_while_a_question_is_under_way_nothing_else_is_begun(start: Start, gate:
     gate.open(app)
     assert not button(app, "versus_keep").disabled
     app.segmented_control(key="versus_what").set_value("One question").run()
-    assert "Evidence of each answer" in shown(app)
-
-
-def test_the_page_tells_which_configuration_is_under_way(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = Gate(monkeypatch, EmbeddingEvaluator, "grade")
-    app = begin(choose(compare(start), evaluator="embedding"), gate)
-    assert ":shimmer[B: grade … " in shown(app)
-    gate.open(app)
     assert "Evidence of each answer" in shown(app)
 
 
@@ -567,26 +458,7 @@ def test_a_question_of_the_very_first_start_waits_for_the_documents_that_it_is_a
     assert not app.exception and shown(app).count("“The pilot boat is painted orange.” [1]") == 2
 
 
-def test_a_bug_in_a_run_is_raised_on_the_page(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    def bug(*anything: object) -> None:
-        raise RuntimeError("a bug of ours")
-
-    monkeypatch.setattr(compare_state, "run_each", bug)
-    app = ask_all(compare(start))
-    assert len(app.exception) == 1 and app.session_state["versus_job"] is None
-    monkeypatch.undo()
-    app.run()
-    assert not app.exception and "Evidence of each answer" not in shown(app)
-
-
 # --- a labelled set -------------------------------------------------------------------------------------------------
-
-
-def test_the_sample_is_offered(start: Start, own: Path) -> None:
-    app = look_at_sets(compare(start, own))
-    app.segmented_control(key="tune_source").set_value("Sample questions").run()
-    press(app, "Use 49 questions")
-    assert "**Sample questions**, 49 questions" in shown(app) and has_button(app, "Run 49 questions")
 
 
 def test_the_table_has_every_figure_and_the_files_the_same(
@@ -647,27 +519,6 @@ def test_nothing_is_run_twice_and_another_configuration_runs_alone(
     assert "Results by measure" in shown(app) and len(asked) == 5, "what was run before is still there"
 
 
-def test_the_table_is_worked_out_once(ran: AppTest) -> None:
-    app = ran
-    made = app.session_state["versus_table"][1]
-    app.run()
-    app.run()
-    assert app.session_state["versus_table"][1] is made
-    app.session_state["tune_set"] = LabelledSet(
-        "mine", (replace(QUESTIONS[0], expected=Expected.INCORRECT), *QUESTIONS[1:])
-    )
-    app.run()
-    again: Table = app.session_state["versus_table"][1]
-    assert again is not made and again.confusion("Plain RAG")[Expected.INCORRECT][Action.CORRECT] == 3, "other labels"
-
-
-def test_another_session_finds_everything_run_as_soon_as_it_looks(start: Start, own: Path) -> None:
-    there, app = with_set(start, own), with_set(start, own)
-    run_set(there)
-    app.run()
-    assert "Results by measure" in shown(app) and not has_button(app, "Run 5 questions")
-
-
 def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own: Path, gate: Gate) -> None:
     closed = with_set(start, own)
     press(closed, "Run 5 questions")
@@ -684,16 +535,6 @@ def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own:
     assert "Results by measure" in shown(app) and not app.exception
     closed.run()
     assert "Results by measure" in shown(closed) and not closed.exception
-
-
-@pytest.mark.usefixtures("ran")
-def test_a_row_that_cannot_be_read_any_more_is_run_again(start: Start, own: Path) -> None:
-    with sqlite3.connect(own / "crag.db") as database:
-        database.execute("UPDATE crag_scored SET facts = '{}' WHERE key = ?", (QUESTIONS[0].key,))
-    app = with_set(start, own)
-    assert "4 questions, 95%" in shown(app)
-    run_set(app, 1)
-    assert "5 questions, 95%" in shown(app) and not has_button(app, "Run 1 question")
 
 
 def test_a_set_on_the_way_can_be_paused_and_stopped_and_is_taken_up(start: Start, own: Path, gate: Gate) -> None:
@@ -739,9 +580,8 @@ def test_questions_that_fail_are_told_and_left_out(start: Start, own: Path, monk
     assert "5 questions, 95%" in shown(app) and not app.warning
 
 
-@pytest.mark.parametrize("what", ["One question", "Labelled set"])
 def test_what_breaks_it_off_is_told_wherever_one_looks(
-    start: Start, own: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch, what: str
+    start: Start, own: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*anything: object, **more: object) -> None:
         raise EmbeddingUnavailable("The *model* is away.", hint="Bring it back.")
@@ -749,7 +589,7 @@ def test_what_breaks_it_off_is_told_wherever_one_looks(
     monkeypatch.setattr(EmbeddingEvaluator, "grade", away)
     app = choose(with_set(start, own), evaluator="embedding")
     press(app, "Run 5 questions")
-    app.segmented_control(key="versus_what").set_value(what).run()
+    app.segmented_control(key="versus_what").set_value("One question").run()
     gate.open(app)
     assert not app.exception
     (told,) = (str(error.value).replace("\\", "") for error in app.error)
@@ -758,10 +598,7 @@ def test_what_breaks_it_off_is_told_wherever_one_looks(
     assert not app.error, "told once"
 
 
-@pytest.mark.parametrize("what", ["One question", "Labelled set"])
-def test_a_bug_in_a_set_is_raised_wherever_one_looks(
-    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_a_bug_in_a_set_is_raised_wherever_one_looks(start: Start, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     let_go = threading.Event()
 
     def bug(*anything: object, **more: object) -> None:
@@ -771,52 +608,13 @@ def test_a_bug_in_a_set_is_raised_wherever_one_looks(
     app = with_set(start, own)
     monkeypatch.setattr(compare_state, "run_set", bug)
     press(app, "Run 5 questions")
-    app.segmented_control(key="versus_what").set_value(what).run()
+    app.segmented_control(key="versus_what").set_value("One question").run()
     assert not app.exception
     let_go.set()
     settled(app)
     assert len(app.exception) == 1 and app.session_state["versus_running"] is None
     app.run()
     assert not app.exception
-
-
-def test_a_judge_without_a_model_is_told_where_the_table_would_stand(ran: AppTest, own: Path) -> None:
-    app = ran
-    choose(app, evaluator="llm")
-    assert not app.exception
-    assert [str(error.value).replace("\\", "") for error in app.error] == [
-        "The evaluator 'llm' needs a language model."
-    ]
-    choose(app, evaluator="cross-encoder")
-    assert "Results by measure" in shown(app) and not app.error
-
-
-def test_a_configuration_that_came_late_is_told_too(start: Start, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the table was drawn with may be other than what is to be run."""
-    app = with_set(start, own)
-    app.session_state["evaluator"] = "llm"
-    press(app, "Run 5 questions")
-    assert not app.exception and "needs a language model" in shown(app)
-
-
-def test_while_a_question_is_under_way_no_set_is_begun(start: Start, own: Path, gate: Gate) -> None:
-    app = with_set(start, own)
-    app.segmented_control(key="versus_what").set_value("One question").run()
-    look_at_sets(begin(app, gate))
-    assert button(app, "versus_run").disabled, "they would count each other's time"
-    gate.open(app)
-    assert not button(app, "versus_run").disabled
-
-
-def test_at_the_very_first_start_the_set_waits_for_the_documents(start: Start, own: Path, warming: Warming) -> None:
-    """What is indexed meanwhile is part of the setup, or all would have to be run again."""
-    app = with_set(start, own)
-    press(app, "Run 5 questions")
-    assert "Waiting for the documents" in _progress(app)
-    warming.let_go.set()
-    settled(app)
-    assert not app.exception and "Results by measure" in shown(app)
-    assert not has_button(app, "Run 5 questions")
 
 
 def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(start: Start, own: Path) -> None:
@@ -851,21 +649,6 @@ def test_models_are_loaded_before_anything_is_measured(
     assert asked.count(WARMING_UP) == 1, "once in a process"
 
 
-def test_a_kept_grade_warms_nobody(start: Start, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    whole = EmbeddingEvaluator.grade
-
-    def noted(self: EmbeddingEvaluator, question: str, *more: Any) -> object:
-        asked.append(question)
-        return whole(self, question, *more)
-
-    monkeypatch.setattr(EmbeddingEvaluator, "grade", noted)
-    for _ in range(2):
-        st.cache_resource.clear()  # as another process would find it
-        ask_all(choose(compare(start, own, CRAG_CACHE="disk"), evaluator="embedding"))
-    assert asked == [WARMING_UP, PRICE, WARMING_UP], "the question itself was graded before"
-
-
 def test_the_name_of_a_set_is_shown_as_text(start: Start, own: Path) -> None:
     app = look_at_sets(compare(start, own))
     for name in ("<b>bold</b>", "**a** [x](http://evil.example)", ":red[no] $x$"):
@@ -873,9 +656,3 @@ def test_the_name_of_a_set_is_shown_as_text(start: Start, own: Path) -> None:
         app.run()
         assert not app.exception
         assert name not in "\n".join(str(element.value) for element in app.markdown)
-
-
-def test_configurations_are_plain_data_of_the_session(start: Start) -> None:
-    app = compare(start)
-    kept = app.session_state["versus_kept"]
-    assert [type(one) for one in kept] == [Configuration] and kept[0].choice.policy.is_plain

@@ -81,18 +81,6 @@ def test_stop_takes_a_run_out_of_the_line_and_its_record_says_so(
     assert kept is not None and kept.failure is not None
 
 
-def test_question_that_is_refused_stays_in_its_field(start: Start, others: Callable[[int], list[Ticket]]) -> None:
-    app = start(CRAG_RUNS_AT_ONCE="1", CRAG_RUNS_WAITING="1")
-    tickets = others(2)
-    begin(app)
-    assert "Too many questions at the same time: expected at most 1 in line behind 1 under way, found 1" in shown(app)
-    assert app.text_input(key="ask_question").value == QUESTION
-    for ticket in tickets:
-        ticket.leave()
-    settle(begin(app))
-    assert app.session_state["trace"].question == QUESTION
-
-
 def test_a_model_that_serves_others_is_told_of(start: Start) -> None:
     with OllamaServer(ScriptedModel(judging())) as server:
         server.faults.delay_s = 60.0

@@ -70,33 +70,6 @@ def test_a_question_that_needs_no_document_is_answered_from_memory_and_marked_so
         assert "Not run yet: chunks" in shown(app) and "As far as I remember." not in shown(app)
 
 
-def declining(times: int) -> Callable[[Sequence[Message]], Reply]:
-    """Refuses to answer so many times, then answers."""
-    replies, left = judging(), ["CANNOT ANSWER"] * times
-
-    def reply(messages: Sequence[Message]) -> Reply:
-        is_answer = str(messages[0]["content"]).startswith("You answer")
-        return left.pop(0) if left and is_answer else replies(messages)
-
-    return reply
-
-
-@pytest.mark.usefixtures("unfolded")
-def test_declined_reads_the_documents_whole_on_page_and_in_the_report(start: Start) -> None:
-    with OllamaServer(ScriptedModel(declining(1))) as server:
-        app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="self-route")
-        assert ":green[Answered] 1 · :orange[Declined] 2 · :red[Nothing to use] 0–1" in shown(app)
-        ask(app, PRICE)
-        assert dict(heard(server)) == {"answer": 2}
-        trace: Trace = app.session_state["trace"]
-        page, report = shown(app), render(trace, trace.settings.policy)
-        for text in (page, report):
-            assert "Declined" in text and "read" in text and "As the evidence has it" in text
-        (found,) = trace.rounds
-        assert {one.found_by for one in found.retrievals[0].passages} == {("read_file",)}
-        assert str(stage(app, "refine")["tip"]).startswith("Read whole") and "Doubtful" not in page
-
-
 @pytest.mark.usefixtures("unfolded")
 def test_what_the_model_knows_stands_beside_the_evidence_with_their_conflict_on_page_and_in_the_report(
     start: Start,

@@ -63,11 +63,3 @@ def test_an_empty_bin_has_no_point() -> None:
     rows = reliability([0.05, 0.95, 0.96], [False, True, True])
     figure = charts.reliability(rows, "score")
     assert list(figure.data[0].customdata) == [1, 2]
-
-
-def test_every_policy_has_a_line_with_its_rates() -> None:
-    figure = charts.trade_off([("a", 0.5, 0.1, 0.9), ("b", 0.8, 0.3, 0.2)])
-    answered, wrong, web = figure.data[-3:]
-    assert (answered.name, list(answered.x)) == ("answered", [0.5, 0.8])
-    assert (web.name, list(web.x), list(web.y)) == ("web rate", [0.9, 0.2], ["a", "b"])
-    assert (wrong.name, list(wrong.x)) == ("confidently wrong", [0.1, 0.3])

@@ -18,7 +18,7 @@ from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.trace.feedback import Mark, of_route
-from tests.ui.conftest import ask, choose, press, put_labels, put_thresholds, shown, thresholds
+from tests.ui.conftest import Warming, ask, choose, press, put_labels, put_thresholds, shown, thresholds
 
 Start = Callable[..., AppTest]
 
@@ -142,7 +142,7 @@ def test_what_is_kept_is_what_the_button_says(graded: AppTest, own: Path) -> Non
     assert "On 12 held-out questions: answered " in texts(app) and "(yours 100%)" in texts(app)
     press(app, label)
     kept = Workbench(Config(home=own)).experiments
-    assert kept.load_preset("mine paper").lower == 0.0
+    assert kept.load_preset("mine paper").lower == 0.0 and kept.load_preset("mine paper").reason == "set by hand"
     better = kept.load_preset("mine paper 2")
     assert label == f"Keep recommended: {better.lower:.2f} and {better.upper:.2f}" and better.reason != "set by hand"
     assert thresholds(app) == (better.lower, better.upper)  # and it is in use
@@ -198,32 +198,6 @@ def test_a_limit_that_so_few_cannot_certify_is_not_offered(graded: AppTest) -> N
     assert next(one for one in app.number_input if one.label.startswith("Confidently wrong")).min == 0.5
 
 
-def test_the_record_behind_a_question_opens_on_the_ask_page(graded: AppTest, own: Path) -> None:
-    app = graded
-    seen = app.session_state["tune_seen"][1]
-    found = Workbench(Config(home=own)).experiments.scores(seen.conditions).record(QUESTIONS[0].key)
-    assert found is not None and found.question == ANSWERED[0] and all(one.text for one in found.passages or ())
-
-
-def test_a_second_session_finds_everything_graded(start: Start, own: Path) -> None:
-    grade(start, own)
-    app = tune(start, own, labelled=False)
-    choose(app, evaluator="embedding")
-    look(app, "tune_source", "Kept sets")
-    press(app, "Use 24 questions")
-    assert "Your thresholds" in texts(app)
-    assert not any(button.label.startswith("Grade") for button in app.button)
-
-
-def test_another_evaluator_is_graded_anew_and_the_first_is_still_there(graded: AppTest) -> None:
-    app = graded
-    choose(app, evaluator="heuristic")
-    assert any(button.label == "Grade 24 questions" for button in app.button)
-    assert "Your thresholds" not in texts(app)
-    choose(app, evaluator="embedding")
-    assert "Your thresholds" in texts(app)
-
-
 def put_file(app: AppTest, name: str, content: bytes) -> str:
     """What the page says then; questions with labels are graded at once."""
     app.file_uploader(key="tune_upload").set_value((name, content, "text/csv")).run()
@@ -249,15 +223,6 @@ def test_an_uploaded_set_is_saved_and_chosen_at_once(start: Start, own: Path) ->
     press(app, "Use 2 questions")
 
 
-def test_a_file_of_a_name_that_is_taken_loses_nothing(start: Start, own: Path) -> None:
-    app = tune(start, own)
-    look(app, "tune_source", "Upload")
-    assert "mine 2: 2 questions" in put_file(app, "mine.csv", GOOD)
-    assert "mine 2: 2 questions" in put_file(app, "mine.jsonl", GOOD)  # the same questions need no third set
-    kept = Workbench(Config(home=own)).experiments
-    assert kept.set_names() == ("mine", "mine 2") and kept.load_set("mine").questions == QUESTIONS
-
-
 def test_a_file_with_a_bad_row_is_refused_and_changes_nothing(start: Start, own: Path) -> None:
     app = tune(start, own, labelled=False)
     look(app, "tune_source", "Upload")
@@ -267,38 +232,6 @@ def test_a_file_with_a_bad_row_is_refused_and_changes_nothing(start: Start, own:
     assert "first: 2 questions" in said and Workbench(Config(home=own)).experiments.set_names() == ("first",)
     press(app, "Take the other 2 questions")
     assert "mine: 2 questions" in texts(app)
-
-
-def test_changes_in_the_table_are_kept(start: Start, own: Path) -> None:
-    app = tune(start, own)
-    look(app, "tune_source", "Kept sets")
-    press(app, "Use 24 questions")
-    before: LabelledSet = app.session_state["tune_set"]
-    kept = Workbench(Config(home=own)).experiments
-    changed = kept.keep_set(LabelledSet("mine", before.questions[:2]), before)
-    assert changed.name == "mine" and kept.load_set("mine").questions == QUESTIONS[:2]
-    # Somebody else has changed it meanwhile: theirs stays.
-    assert kept.keep_set(LabelledSet("mine", before.questions[:3]), before).name == "mine 2"
-    assert kept.load_set("mine").questions == QUESTIONS[:2]
-
-
-def test_a_file_that_is_no_table_is_refused(start: Start, own: Path) -> None:
-    app = tune(start, own, labelled=False)
-    look(app, "tune_source", "Upload")
-    assert "This is not a text file" in put_file(app, "scan.csv", b"%PDF-1.7 \x00\x01")
-    assert not any(button.label.startswith(("Use ", "Take ")) for button in app.button)
-    assert Workbench(Config(home=own)).experiments.set_names() == ()
-
-
-def test_questions_drafted_from_the_documents_are_marked(start: Start, own: Path) -> None:
-    app = tune(start, own, labelled=False)
-    look(app, "tune_source", "Draft them")
-    press(app, "Draft")
-    label = next(button.label for button in app.button if button.label.startswith("Use "))
-    press(app, label)
-    assert "drafted by the application: check them" in texts(app)
-    drafted = app.session_state["tune_set"].questions
-    assert {one.expected for one in drafted} >= {Expected.CORRECT, Expected.INCORRECT}
 
 
 def test_drafts_are_of_what_is_searched_and_grading_them_elsewhere_asks_first(start: Start, own: Path) -> None:
@@ -393,15 +326,6 @@ def test_the_nearest_to_the_thresholds_are_labelled_in_a_table(start: Start, own
     assert not [one for one in app.dataframe if "label_table" in one.proto.id]
 
 
-def test_questions_that_have_a_label_are_not_asked_again(start: Start, own: Path) -> None:
-    app = tune(start, own)
-    look(app, "tune_source", "Kept sets")
-    press(app, "Use 24 questions")
-    look(app, "tune_source", "Upload")
-    said = put_file(app, "waiting.csv", f"question\n{ANSWERED[0]}\n".encode())
-    assert "All of these have a label already" in said and "label_grading" not in app.session_state
-
-
 def test_too_few_questions_are_told_and_nothing_is_recommended(start: Start, own: Path) -> None:
     Workbench(Config(home=own)).experiments.keep_set(LabelledSet("few", QUESTIONS[:3]))
     app = tune(start, own, labelled=False)
@@ -416,51 +340,18 @@ def test_too_few_questions_are_told_and_nothing_is_recommended(start: Start, own
     assert not any(button.label == "Use these thresholds" for button in app.button)
 
 
-def test_at_the_very_first_start_the_grading_waits_for_the_documents(
-    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_at_the_very_first_start_the_grading_waits_for_the_documents(start: Start, own: Path, warming: Warming) -> None:
     """What is indexed meanwhile is among the conditions, or all would have to be graded again."""
-    import threading
-
-    from ui.session import app_state
-
-    let_go = threading.Event()
-
-    class Warming:
-        """Indexes one more document as soon as it is let go."""
-
-        bug = error = progress = None
-        is_running = True
-
-        def start(self) -> None:
-            threading.Thread(target=self.run, daemon=True).start()
-
-        def run(self) -> None:
-            let_go.wait(30)
-            if self.is_running:
-                Workbench(Config(home=own)).store.ingest([("late.txt", b"The pilot boat is painted orange.")])
-                self.is_running = False
-
-    warming = Warming()
-    monkeypatch.setattr(app_state, "warm_up", lambda: warming)
     app = tune(start, own)
     choose(app, evaluator="embedding")
     look(app, "tune_source", "Kept sets")
     press(app, "Use 24 questions")
     press(app, "Grade 24 questions")
-    let_go.set()
+    warming.let_go.set()
     app.session_state["tune_grading"].wait()
     app.run()
     assert not app.exception and "Your thresholds" in texts(app)
     assert not any(button.label.startswith("Grade") for button in app.button)
-
-
-def test_a_judge_that_needs_a_model_is_told(start: Start, own: Path) -> None:
-    app = tune(start, own)
-    look(app, "tune_source", "Kept sets")
-    press(app, "Use 24 questions")
-    choose(app, evaluator="llm")
-    assert "needs a language model" in texts(app)
 
 
 def test_a_preset_of_other_documents_warns(start: Start, graded: AppTest, own: Path) -> None:

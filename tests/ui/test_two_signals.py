@@ -67,17 +67,6 @@ def test_a_question_on_the_subject_that_nothing_answers(start: Start, scoring: C
     assert "INCORRECT if lower > 0.82" in text
 
 
-def test_an_answer_that_looks_off_topic_is_taken_and_the_contradiction_told(
-    start: Start, scoring: Callable[..., None]
-) -> None:
-    scoring((0.71, 0.12), (0.1, 0.1), (0.1, 0.1))
-    app = asked(start, "two-signal")
-    assert "Retrieval: CORRECT" in header(app)
-    text = shown(app)
-    assert "Best answering 0.71 ≥ upper 0.50, although best topical 0.12 < lower 0.30" in text
-    assert text.count("decides") == 1 and "decides: best answering]" in text
-
-
 def test_thresholds_of_two_scores_have_sliders_that_cross_and_others_one_range(
     start: Start, scoring: Callable[..., None]
 ) -> None:

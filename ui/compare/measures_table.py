@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -14,6 +13,7 @@ from crag_core.base.text.display import clean, counted
 from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.comparison.table import Cell, Row, Table, to_csv, to_data
 from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
+from crag_core.pipeline.run import now
 from crag_core.report.comparison.page import Comparison, described, render_comparison
 from crag_core.report.comparison.view import (
     DIRECTIONS,
@@ -115,7 +115,7 @@ def _draw_table(labelled: LabelledSet, table: Table) -> None:
     st.html(f"<style>{_CSS}</style>{table_html(table)}")
     _draw_paths(table)
     lines = {name: described(made.settings, made.web) for name, made in _setups(labelled.questions).items()}
-    about = Comparison(labelled.name, datetime.now(UTC).isoformat(timespec="seconds"), lines)
+    about = Comparison(labelled.name, now(), lines)
     name = "".join(sign if sign.isalnum() else "-" for sign in labelled.name)[:60]
     with st.container(horizontal=True, gap="small"):
         for kind, ending, mime, icon, content in (

@@ -56,33 +56,21 @@ def draw_interrupted(store: DocumentStore) -> None:
     names = ", ".join(f"**{plain(row.name)}**" for row in waiting[:_SHOWN_AT_ONCE])
     more = f" and {len(waiting) - _SHOWN_AT_ONCE} more" if len(waiting) > _SHOWN_AT_ONCE else ""
     verb = "was" if len(waiting) == 1 else "were"
-    with st.container(border=True):
-        st.markdown(
-            f":material/restart_alt: The app stopped while indexing: {counted(len(waiting), 'file')} {verb} still to "
-            f"be indexed: {names}{more}."
-        )
-        if access.is_administrator():
-            _draw_choice(
-                "interrupted", app_state.resume_interrupted, app_state.discard_interrupted,
-                "Forget these files. The originals that you added them from stay.",
-            )  # fmt: skip
+    text = f"{counted(len(waiting), 'file')} {verb} still to be indexed: {names}{more}"
+    _draw_choice(
+        f"The app stopped while indexing: {text}.", "interrupted", app_state.resume_interrupted,
+        app_state.discard_interrupted, "Forget these files. The originals that you added them from stay.",
+    )  # fmt: skip
 
 
 def draw_interrupted_rebuild(store: DocumentStore) -> None:
-    """Asks the same of an unfinished re-indexing."""
     recipe = store.interrupted_rebuild()
-    if recipe is None:
-        return
-    with st.container(border=True):
-        st.markdown(
-            ":material/restart_alt: The app stopped while re-indexing all documents with chunks of at most "
-            f"{recipe.tokens} tokens."
-        )
-        if access.is_administrator():
-            _draw_choice(
-                "interrupted_rebuild", lambda: app_state.shared_rebuild().resume(store), lambda: _discard(store),
-                "Keep the current chunks.",
-            )  # fmt: skip
+    if recipe is not None:
+        text = f"The app stopped while re-indexing all documents with chunks of at most {recipe.tokens} tokens."
+        _draw_choice(
+            text, "interrupted_rebuild", lambda: app_state.shared_rebuild().resume(store), lambda: _discard(store),
+            "Keep the current chunks.",
+        )  # fmt: skip
 
 
 def _discard(store: DocumentStore) -> None:
@@ -90,16 +78,20 @@ def _discard(store: DocumentStore) -> None:
     store.discard_rebuild()
 
 
-def _draw_choice(key: str, resume: Callable[[], None], discard: Callable[[], None], hint: str) -> None:
-    with st.container(horizontal=True):
-        st.button(
-            "Continue", key=f"{key}_continue", type="primary", icon=":material/play_arrow:",
-            on_click=app_state.reporting()(resume),
-        )  # fmt: skip
-        st.button(
-            "Discard", key=f"{key}_discard", help=hint, icon=":material/delete:",
-            on_click=app_state.reporting()(discard),
-        )  # fmt: skip
+def _draw_choice(text: str, key: str, resume: Callable[[], None], discard: Callable[[], None], hint: str) -> None:
+    with st.container(border=True):
+        st.markdown(f":material/restart_alt: {text}")
+        if not access.is_administrator():
+            return
+        with st.container(horizontal=True):
+            st.button(
+                "Continue", key=f"{key}_continue", type="primary", icon=":material/play_arrow:",
+                on_click=app_state.reporting()(resume),
+            )  # fmt: skip
+            st.button(
+                "Discard", key=f"{key}_discard", help=hint, icon=":material/delete:",
+                on_click=app_state.reporting()(discard),
+            )  # fmt: skip
 
 
 def _draw_lines(outcomes: Sequence[Ingested]) -> None:
@@ -120,7 +112,6 @@ def _line(one: Ingested) -> str:
 
 
 def draw_documents(store: DocumentStore) -> None:
-    """The list, and what is chosen in it."""
     everything = store.listing()
     if not everything:
         if app_state.warm_up().is_running:
@@ -169,7 +160,6 @@ def selected_document(store: DocumentStore) -> Document | None:
 
 
 def _filtered_collection() -> str:
-    """The collection that the list shows; "": all."""
     chosen = st.session_state.get("documents_filter") or _ALL
     return "" if chosen == _ALL else str(chosen)
 

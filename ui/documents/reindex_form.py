@@ -15,7 +15,6 @@ _MODEL, _TOKENS, _OVERLAP = "recipe_model", "recipe_tokens", "recipe_overlap"
 
 
 def draw_recipe(store: DocumentStore) -> None:
-    """The present recipe, the progress of re-indexing, and the form that starts it."""
     job = app_state.shared_rebuild().job
     busy = job is not None and job.is_running
     if busy:

@@ -139,6 +139,9 @@ def _rows(runs: Sequence[KeptRun]) -> list[dict[str, object]]:
 def _cells(run: KeptRun) -> dict[str, object]:
     known = app_state.policies()
     ending = _ENDINGS[run.ending] if run.is_readable else "not readable"
+    said = [f"{_MARKS[mark]} {what}" for what, mark in (("route", run.route), ("answer", run.answer)) if mark in _MARKS]
+    if run.labelled:
+        said.append(counted(run.labelled, "chunk"))
     cells: dict[str, object] = {
         "action": f"{SIGNS[run.action]} {run.action}" if run.action else None,
         "score": run.score,
@@ -150,16 +153,8 @@ def _cells(run: KeptRun) -> dict[str, object]:
         "seconds": run.seconds,
         "LLM calls": run.calls,
         "ended": f"{ending}, imported" if run.is_imported else ending,
-        "feedback": _describe_feedback(run) or None,
+        "feedback": ", ".join(said) or None,
     }
     if access.is_on() and history_state.scope() is None:
         cells["asked by"] = clean(run.asked_by) or None
     return cells
-
-
-def _describe_feedback(run: KeptRun) -> str:
-    """ "✓ route, ✗ answer, 3 chunks"."""
-    marks = [
-        f"{_MARKS[mark]} {what}" for what, mark in (("route", run.route), ("answer", run.answer)) if mark in _MARKS
-    ]
-    return ", ".join([*marks, *([counted(run.labelled, "chunk")] if run.labelled else [])])

@@ -6,7 +6,7 @@ import streamlit as st
 
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import counted, shortened
-from crag_core.experiments.logs.fields import MEANINGS
+from crag_core.experiments.logs.names import MEANINGS
 from crag_core.experiments.logs.read import SHAPES, described
 from crag_core.experiments.logs.rows import LARGEST_MB
 from crag_core.experiments.store import set_name_of

@@ -153,19 +153,17 @@ def draw_details(verdicts: Sequence[Verdict]) -> None:
         format_func=lambda name: clean(by_name[name].policy.title) if name in by_name else name,
     )  # fmt: skip
     if chosen in by_name:
+        verdict = by_name[chosen]
+        policy, decision = verdict.policy, verdict.decision
+        one = f" {ONE_FOR_BOTH}" if is_one_for_both(policy, decision) else ""
+        made = "" if verdict.needs is None else f"  \nNot in this run: {plain(', '.join(verdict.needs) or 'nothing')}."
+        sure = "" if decision.confidence is None else f"Confidence {decision.confidence:.2f}. "
         with st.container(border=True, gap="small"):
-            _draw_one(by_name[chosen])
-
-
-def _draw_one(verdict: Verdict) -> None:
-    policy, decision = verdict.policy, verdict.decision
-    st.subheader(f"{plain(policy.title)}: {headline(decision)}", anchor=False)
-    one = f" {ONE_FOR_BOTH}" if is_one_for_both(policy, decision) else ""
-    st.markdown(plain(sentence(decision.reason)) + one)
-    st.markdown("  \n".join(_plan(decision, policy)))
-    made = "" if verdict.needs is None else f"  \nNot in this run: {plain(', '.join(verdict.needs) or 'nothing')}."
-    sure = "" if decision.confidence is None else f"Confidence {decision.confidence:.2f}. "
-    st.caption(f"{sure}LLM calls: {verdict.calls}.{made}  \nSource: {plain(policy.source)}. More: `docs/policies.md`.")
+            st.subheader(f"{plain(policy.title)}: {headline(decision)}", anchor=False)
+            st.markdown(plain(sentence(decision.reason)) + one)
+            st.markdown("  \n".join(_plan(decision, policy)))
+            source = f"Source: {plain(policy.source)}. More: `docs/policies.md`."
+            st.caption(f"{sure}LLM calls: {verdict.calls}.{made}  \n{source}")
 
 
 def _plan(decision: Decision, policy: Policy) -> list[str]:

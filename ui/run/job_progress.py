@@ -102,16 +102,13 @@ def draw_indexing(indexing: Job[Progress | None, Any], idle: str, what: str = "I
         return
     part = progress.embedded / progress.passages if progress.passages else 0.0
     done = (progress.position - 1 + part) / progress.total
-    place = f" ({progress.position} of {progress.total})" if progress.total > 1 else ""
-    st.progress(min(done, 1.0), f"{what} {plain(progress.name)}{place}: {_describe(progress)}")
-
-
-def _describe(progress: Progress) -> str:
     page = f"page {progress.page} of {progress.pages}" if progress.page else ""
-    if not progress.passages:
-        return f"reading {page}".strip()
-    embedded = f"{progress.embedded:,} of {counted(progress.passages, 'chunk')} embedded"
-    return f"{embedded}, searchable up to {page}" if page else embedded
+    told = f"reading {page}".strip()
+    if progress.passages:
+        told = f"{progress.embedded:,} of {counted(progress.passages, 'chunk')} embedded"
+        told += f", searchable up to {page}" if page else ""
+    place = f" ({progress.position} of {progress.total})" if progress.total > 1 else ""
+    st.progress(min(done, 1.0), f"{what} {plain(progress.name)}{place}: {told}")
 
 
 def waiting_for(job: Job[Any, Any]) -> str:

@@ -152,12 +152,22 @@ def draw_record(trace: Trace) -> None:
         )
     )
     if trace.corrections:
-        _draw_corrections(trace)
+        numbers = trace.numbers
+        rows = [  # what was really carried out, with the query where there was one
+            {
+                "Correction": f"**{plain(one.kind.value)}**",
+                "Why": plain(one.reason),
+                "Query": plain(one.query) or "–",
+                "Chunk": str(numbers.get(one.passage_id or "", "all")),
+            }
+            for one in trace.corrections
+        ]
+        st.table(rows, hide_index=True, border="horizontal", alt="Corrections that were carried out, in order")
         with st.popover("Summary of this run", icon=":material/summarize:"):
             told = to_plain(summarize(trace)).items()
             values = {name: f"{value:.3f}" if isinstance(value, float) else value for name, value in told}
-            rows = [{"field": name, "value": "–" if value is None else str(value)} for name, value in values.items()]
-            st.dataframe(rows, hide_index=True, alt="Summary of the run")
+            cells = [{"field": name, "value": "–" if value is None else str(value)} for name, value in values.items()]
+            st.dataframe(cells, hide_index=True, alt="Summary of the run")
     st.markdown("  \n".join(f":gray[{name}] {plain(value)}" for name, value in settings_of(trace)))
 
 
@@ -186,25 +196,6 @@ def _draw_message(role: str, text: str) -> None:
     st.code(literal(text[:_LONGEST_SHOWN]), language=None, wrap_lines=True)
     if len(text) > _LONGEST_SHOWN:
         st.caption(f"The first {_LONGEST_SHOWN:,} of {len(text):,} characters; the exported record has all.")
-
-
-def _draw_corrections(trace: Trace) -> None:
-    """What was really carried out, with the query where there was one."""
-    numbers = trace.numbers
-    st.table(
-        [
-            {
-                "Correction": f"**{plain(one.kind.value)}**",
-                "Why": plain(one.reason),
-                "Query": plain(one.query) or "–",
-                "Chunk": str(numbers.get(one.passage_id or "", "all")),
-            }
-            for one in trace.corrections or ()
-        ],
-        hide_index=True,
-        border="horizontal",
-        alt="Corrections that were carried out, in order",
-    )
 
 
 def _suited(policy: str, card: EvaluatorCard) -> Policy:

@@ -77,7 +77,13 @@ def _draw_thresholds() -> None:
         "Sentence cut-off", 0.0, 1.0, start.cutoff, 0.01, key="strips", bind="query-params",
         on_change=current_run.slide, help="Where the policy refines, only sentences that score above it are kept.",
     )  # fmt: skip
-    _draw_limit(start)
+    first, now = start.refinement.top or app_state.NO_LIMIT, st.session_state[app_state.SENTENCES]
+    numbers = sorted({*range(1, 21), 30, 50, first, now} - {app_state.NO_LIMIT})
+    st.select_slider(
+        "Sentences kept, at most", [*numbers, app_state.NO_LIMIT], first, format_func=app_state.limit_title,
+        key=app_state.SENTENCES, bind="query-params", on_change=current_run.slide,
+        help="Where the policy refines, the best so many of the documents are kept, and as many of the web.",
+    )  # fmt: skip
     policy = app_state.policy()
     if told := cutoff_source(app_state.policies()[policy.name], known_card(OWN_JUDGE)):
         st.caption(told)
@@ -99,19 +105,6 @@ def _threshold_slider(label: str, start: float | tuple[float, float], key: str, 
     st.slider(
         label, 0.0, 1.0, start, 0.005, format="%.3g", key=key, bind="query-params", on_change=current_run.slide,
         help=hint,
-    )  # fmt: skip
-
-
-_LIMITS = (*range(1, 21), 30, 50)
-
-
-def _draw_limit(start: Policy) -> None:
-    first, now = start.refinement.top or app_state.NO_LIMIT, st.session_state[app_state.SENTENCES]
-    numbers = sorted({*_LIMITS, first, now} - {app_state.NO_LIMIT})
-    st.select_slider(
-        "Sentences kept, at most", [*numbers, app_state.NO_LIMIT], first, format_func=app_state.limit_title,
-        key=app_state.SENTENCES, bind="query-params", on_change=current_run.slide,
-        help="Where the policy refines, the best so many of the documents are kept, and as many of the web.",
     )  # fmt: skip
 
 
@@ -250,7 +243,8 @@ _ICONS = {
 
 def draw_health(models: Models) -> None:
     with st.container(border=True, gap="xsmall"):
-        if _is_any_away(models):
+        is_chosen_away = app_state.unavailable_reason(st.session_state.get("model", EXTRACTIVE), models)
+        if is_chosen_away or not all(one.reachable for one in (models.ollama, models.openai) if one):
             _await_server(models, time.monotonic())
         else:
             _draw(_model(models))
@@ -264,11 +258,6 @@ def _await_server(models: Models, drawn_at: float) -> None:
     if time.monotonic() - drawn_at > _LOOK_EVERY / 2 and app_state.look_again(app_state.settings()) != models:
         st.rerun()
     _draw(_model(models))
-
-
-def _is_any_away(models: Models) -> bool:
-    is_chosen_away = bool(app_state.unavailable_reason(st.session_state.get("model", EXTRACTIVE), models))
-    return is_chosen_away or not all(one.reachable for one in (models.ollama, models.openai) if one)
 
 
 def _draw(health: Health) -> None:

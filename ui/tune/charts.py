@@ -146,29 +146,6 @@ def heat_map(
     return figure
 
 
-def trade_off(rows: Sequence[tuple[str, float, float, float]]) -> go.Figure:
-    """`rows` are (name, answered, confidently wrong, web rate), the first on top."""
-    figure, names = _figure(80 + 34 * len(rows), "share of the questions"), [name for name, *_ in rows]
-    for name, *shares in rows:
-        figure.add_scatter(
-            x=[min(shares), max(shares)], y=[name, name], mode="lines", line={"color": GRAY, "width": 2},
-            showlegend=False, hoverinfo="skip",
-        )  # fmt: skip
-    for title, place, colour, symbol in (
-        ("answered", 1, GREEN, "square"),
-        ("confidently wrong", 2, RED, "diamond"),
-        ("web rate", 3, BLUE, "circle"),
-    ):
-        figure.add_scatter(
-            x=[row[place] for row in rows], y=names, mode="markers", name=title, cliponaxis=False,
-            marker={"size": 13, "color": colour, "symbol": symbol, "line": {"color": "white", "width": 1}},
-            hovertemplate=f"%{{y}}: {title} %{{x:.1%}}<extra></extra>",
-        )  # fmt: skip
-    figure.update_xaxes(tickformat=".0%", range=[-0.02, 1.02])
-    figure.update_yaxes(autorange="reversed", ticksuffix="  ")
-    return figure
-
-
 def _figure(height: int, x: str, y: str = "") -> go.Figure:
     return go.Figure(
         layout={

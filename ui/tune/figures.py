@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted, readable, shortened
 from crag_core.experiments.labelled.questions import Expected, word
 from crag_core.experiments.statistics import curves
@@ -30,11 +29,13 @@ from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, tune_state
 from ui.session.fragments import fragment
 from ui.session.tune_state import Seen
+from ui.shell.page import errors_drawn
 from ui.shell.text import plain
 from ui.tune import charts
 
 SCORES, ROUTES, CURVES, TRUST = "Scores", "Routes", "Curves", "Can scores be trusted?"
 SENTENCES, POLICIES = "Sentences", "All policies"
+_SHARES = {"answered": "answered", "confidently_wrong": "confidently wrong", "web": "web rate"}
 
 
 def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
@@ -100,17 +101,13 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
     if not selected:
         st.caption("Select a question to open its run.")
         return
-    case = board.cases[chosen[selected[0]]]
-    label = f"Open “{plain(shortened(case.asked.question, 70))}” on the Ask page"
+    asked = board.cases[chosen[selected[0]]].asked
+    label = f"Open “{plain(shortened(asked.question, 70))}” on the Ask page"
     if st.button(label, icon=":material/open_in_new:", key="tune_open"):
-        try:
-            found = app_state.workbench().experiments.scores(seen.conditions).record(case.asked.key)
-        except CragError as error:
-            st.error(plain(str(error)), icon=":material/error:")
-            return
-        if found is not None:
-            current_run.open_run(found, own_settings=False)
-            st.switch_page("pages/ask.py", query_params={})  # else the sidebar's would be in the way
+        with errors_drawn():
+            if found := app_state.workbench().experiments.scores(seen.conditions).record(asked.key):
+                current_run.open_run(found, own_settings=False)
+                st.switch_page("pages/ask.py", query_params={})  # else the sidebar's would be in the way
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
@@ -139,25 +136,21 @@ def draw_figures(seen: Seen) -> None:
 def _draw_separation(board: Board) -> None:
     """In one sentence: can any threshold on this score separate the two kinds?"""
     found = auroc(board.deciding().upper, board.answerable)
-    if found is None:
-        is_one_kind = len(set(board.answerable)) < 2
-        st.warning(
-            "All these questions are of one kind. Add some that the documents answer, and some that they do not."
-            if is_one_kind
-            else "Without scores of both kinds of questions nothing can be told apart. Are the documents indexed?",
-            icon=":material/warning:",
-        )
-    elif found.low <= 0.5:
-        st.warning(
-            f"By these {len(board)} questions the score cannot tell answerable questions from others (AUROC {found}, "
-            "0.5 is guessing). Add questions before you trust any threshold.",
-            icon=":material/warning:",
-        )
-    else:
+    if found is not None and found.low > 0.5:
         st.markdown(
             f":material/compare: Answerable questions score higher in **{found.value:.0%}** of pairs (AUROC, 95% "
             f"interval {found.low:.0%} to {found.high:.0%}). {_verdict(found)}"
         )
+        return
+    message = "Without scores of both kinds of questions nothing can be told apart. Are the documents indexed?"
+    if found is not None:
+        message = (
+            f"By these {len(board)} questions the score cannot tell answerable questions from others (AUROC {found}, "
+            "0.5 is guessing). Add questions before you trust any threshold."
+        )
+    elif len(set(board.answerable)) < 2:
+        message = "All these questions are of one kind. Add some that the documents answer, and some that they do not."
+    st.warning(message, icon=":material/warning:")
 
 
 def _verdict(found: Estimate) -> str:
@@ -284,18 +277,21 @@ def _draw_policies(seen: Seen, now: Rates) -> None:
         (f"always {name}", rate(board, np.full(len(board), action), prices)) for action, name in enumerate(ACTIONS)
     ]
     rows = [
-        (title, one.answered.value, one.confidently_wrong.value, one.web.value)
+        {
+            "policy": title,
+            **{name: getattr(one, field) and getattr(one, field).value for field, name in _SHARES.items()},
+        }
         for title, one in found
-        if one.answered and one.web and one.confidently_wrong
     ]
-    if not rows:
-        st.info("This chart needs answerable questions and others.", icon=":material/info:")
-        return
-    _chart(charts.trade_off(rows), "tune_policies")
+    shares = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
+    st.dataframe(
+        rows, hide_index=True, height="content", key="tune_policies", alt="Rates of every policy",
+        column_config=dict.fromkeys(_SHARES.values(), shares),
+    )  # fmt: skip
     others = counted(now.among("confidently_wrong"), "other")
     st.caption(
-        f"Of {counted(now.answerable, 'answerable question')} and {others}. Answered: right is better; the others: "
-        f"left. {plain(own.title)} at your thresholds, the others at their defaults. Only the first retrieval counts."
+        f"Of {counted(now.answerable, 'answerable question')} and {others}. {plain(own.title)} at your thresholds, the "
+        "others at their defaults. Only the first retrieval counts."
     )
 
 

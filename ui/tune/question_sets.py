@@ -15,7 +15,7 @@ from crag_core.base.text.display import counted
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.drafting.draft import draft as draft_questions
 from crag_core.experiments.drafting.draft_with_model import reword
-from crag_core.experiments.labelled.from_feedback import FromFeedback, questions_from
+from crag_core.experiments.labelled.from_feedback import questions_from
 from crag_core.experiments.labelled.questions import (
     ALL,
     LABELS,
@@ -46,18 +46,21 @@ def draft(count: int, ask_model: bool) -> tuple[LabelledQuestion, ...]:
 
     Raises `CragError`.
     """
-    if (engine := app_state.workbench().own_engine) is not None:
+    workbench, collection = app_state.workbench(), app_state.choice().collection
+    if (engine := workbench.own_engine) is not None:
         raise WrongUse(f"{engine.where} lists no documents to draft from.", hint="Write questions, or upload them.")
-    store, collection = app_state.workbench().store, app_state.choice().collection
-    documents = [document for document in store.documents() if collection in ("", document.collection)]
+    documents = [one for one in workbench.store.documents() if collection in ("", one.collection)]
     each = max(MOST_PASSAGES // max(len(documents), 1), 3)
-    passages = [passage for document in documents for passage in store.passages_of(document.id)[:each]][:MOST_PASSAGES]
+    passages = [chunk for one in documents for chunk in workbench.store.passages_of(one.id)[:each]][:MOST_PASSAGES]
     found = tune_state.speaking_of(collection or ALL, draft_questions(passages, _everyday(), count, seed=0))
-    model = app_state.workbench().servers.model(st.session_state["model"]) if ask_model else None
+    model = workbench.servers.model(st.session_state["model"]) if ask_model else None
     if model is None:
         return found
     bar = st.progress(0.0)
-    tell = lambda done, total: bar.progress(done / max(total, 1), f"{done} of {counted(total, 'question')} worded")  # noqa: E731
+
+    def tell(done: int, total: int) -> None:
+        bar.progress(done / max(total, 1), f"{done} of {counted(total, 'question')} worded")
+
     return reword(found, passages, model, Event(), tell)
 
 
@@ -65,12 +68,6 @@ def model_name() -> str:
     """Of the language model that the sidebar names, "" without one."""
     chosen: str = st.session_state.get("model", EXTRACTIVE)
     return "" if chosen == EXTRACTIVE else chosen.partition("/")[2]
-
-
-def from_feedback() -> FromFeedback:
-    """Raises `CragError`, also to whoever may not see what others asked."""
-    access.require_administrator()
-    return questions_from(app_state.workbench().history.all_labels())
 
 
 @st.cache_data(show_spinner=False)
@@ -82,15 +79,14 @@ def _everyday() -> tuple[str, ...]:
 def draw_sources(has_set: bool, busy: bool) -> None:
     """How to get labelled questions; with a set on the page, how to get more or others."""
     choices = {
-        KEPT: _draw_kept,
         UPLOAD: _draw_upload,
-        WRITE: _draw_write,
+        WRITE: lambda busy: _draw_table(tune_state.own_set(), busy),
         DRAFT: _draw_draft,
         FEEDBACK: _draw_feedback,
-        SAMPLE: _draw_sample,
     }
-    if not _kept_names():
-        del choices[KEPT]
+    choices |= {SAMPLE: _draw_sample}
+    if _kept_names():
+        choices = {KEPT: _draw_kept} | choices
     start = next(iter(choices))
     if not has_set:
         st.markdown("Add questions and say whether your documents answer them. 20 are needed, 50 are better.")
@@ -153,7 +149,12 @@ def _draw_upload(busy: bool) -> None:
         "Labelled questions", ["csv", "tsv", "jsonl", "json", "txt"], key="tune_upload", disabled=busy,
         on_change=_take_file, max_upload_size=LARGEST_MB,
     )  # fmt: skip
-    _draw_refused()
+    found = tune_state.uploaded()
+    if found is None or found.is_taken:
+        return
+    _draw_problems(found.read, f"{plain(found.name)} was not taken. Nothing was changed.")
+    if count := len(found.read.questions):
+        st.button(f"Take the other {counted(count, 'question')}", on_click=tune_state.take_the_rest, key="tune_rest")
 
 
 def _take_file() -> None:
@@ -168,25 +169,11 @@ def _take_file() -> None:
         tune_state.start_grading()
 
 
-def _draw_write(busy: bool) -> None:
-    """The table of one's own set, with room for more."""
-    _draw_table(tune_state.own_set(), busy)
-
-
-def _draw_refused() -> None:
-    """Why the last file was not taken, row by row; nothing after one that was."""
-    found = tune_state.uploaded()
-    if found is None or found.is_taken:
-        return
-    _draw_problems(found.read, f"{plain(found.name)} was not taken. Nothing was changed.")
-    if count := len(found.read.questions):
-        st.button(f"Take the other {counted(count, 'question')}", on_click=tune_state.take_the_rest, key="tune_rest")
-
-
 def _draw_feedback(busy: bool) -> None:
     if not is_allowed("see the runs of others"):
         return
-    found = from_feedback()
+    access.require_administrator()
+    found = questions_from(app_state.workbench().history.all_labels())
     st.markdown("Questions on Ask whose route was called right, or for which the right one was named.")
     if found.unspecific:
         st.caption(f"Not used: {counted(found.unspecific, 'label')} without the right route.")
@@ -199,13 +186,10 @@ def _draw_feedback(busy: bool) -> None:
 
 
 def _draw_kept(busy: bool) -> None:
-    names = app_state.workbench().experiments.set_names()
-    if not names:
-        st.info("No set yet. What you upload or draft is kept here.", icon=":material/info:")
-        return
-    own = tune_state.own_name()
+    kept, own = app_state.workbench().experiments, tune_state.own_name()
+    names = kept.set_names()
     name = st.selectbox("Kept set", names, names.index(own) if own in names else 0, key="tune_kept_name", width=400)
-    read = app_state.workbench().experiments.load_set(name)
+    read = kept.load_set(name)
     _draw_read(read)
     with st.container(horizontal=True):
         _draw_take(name, read.questions, busy)
@@ -318,8 +302,8 @@ def _draw_files(labelled: LabelledSet) -> None:
             ("JSONL", lambda: write_questions(labelled.questions)),
             ("CSV", lambda: write_csv(labelled.questions).encode("utf-8-sig")),
         ):
-            name = f"{labelled.name}.{kind.lower()}"
-            st.download_button(kind, content, name, icon=":material/download:", on_click="ignore")
+            file = f"{labelled.name}.{kind.lower()}"
+            st.download_button(kind, content, file, icon=":material/download:", on_click="ignore")
 
 
 def _save_changes(labelled: LabelledSet, rows: Sequence[dict[str, object]]) -> None:

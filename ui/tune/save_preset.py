@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 
@@ -14,8 +13,9 @@ from crag_core.base.text.display import readable
 from crag_core.experiments.store import set_name_of
 from crag_core.experiments.thresholds.guarantee import Pair
 from crag_core.experiments.thresholds.objective import Objective
-from crag_core.experiments.thresholds.preset import TunedPreset
+from crag_core.experiments.thresholds.preset import TunedPreset, preset_of
 from crag_core.experiments.thresholds.recommend import Recommendation
+from crag_core.pipeline.run import now
 from crag_core.report.thresholds.page import render_thresholds
 from ui.session import access, app_state, tune_state
 from ui.session.tune_state import Seen
@@ -65,28 +65,12 @@ def _preset(
     seen: Seen, objective: Objective, confidence: float | None, found: Recommendation, name: str, pair: Pair
 ) -> TunedPreset:
     """`pair` under the sidebar's policy, with what it was chosen for."""
-    policy = app_state.policy()
-    return TunedPreset(
-        name=name,
-        policy=policy.name,
-        lower=pair[0],
-        upper=pair[1],
-        cutoff=policy.cutoff,
-        sentences=policy.refinement.top or 0,
-        conditions=seen.conditions,
-        labelled=seen.labelled.name,
-        labels=seen.labelled.fingerprint,
-        questions=len(seen.graded),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        reason=_reason(objective.describe(confidence), found, found.is_at(*pair)),
+    policy = app_state.policy().with_thresholds(*pair)
+    reason = found.reason(objective.describe(confidence)) if found.is_at(*pair) else "set by hand"
+    return preset_of(
+        name, policy, seen.conditions, seen.labelled, len(seen.graded), reason=reason, created=now(),
         calibration=tune_state.calibration(seen)[0],
-    )
-
-
-def _reason(aim: str, found: Recommendation, is_at: bool) -> str:
-    if not is_at:
-        return "set by hand"
-    return found.reason(aim)
+    )  # fmt: skip
 
 
 @app_state.reporting()

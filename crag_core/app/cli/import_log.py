@@ -19,8 +19,8 @@ from crag_core.base.text.display import counted, shortened
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import Controls, score
 from crag_core.experiments.labelled.questions import word
-from crag_core.experiments.logs.fields import FIELDS, MEANINGS
 from crag_core.experiments.logs.findings import findings, lines, to_csv
+from crag_core.experiments.logs.names import FIELDS, MEANINGS
 from crag_core.experiments.logs.read import SHAPES, ReadLog, described, read_log
 from crag_core.pipeline.run import now
 from crag_core.report.stages.page import render_stages

@@ -37,7 +37,7 @@ from crag_core.experiments.statistics.calibration import calibrated
 from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Costs, Objective
-from crag_core.experiments.thresholds.preset import TunedPreset
+from crag_core.experiments.thresholds.preset import TunedPreset, preset_of
 from crag_core.experiments.thresholds.recommend import Recommendation, recommend
 from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Rates, confusion, rate
 from crag_core.pipeline.run import now
@@ -109,17 +109,11 @@ def tune(options: argparse.Namespace) -> int:
     if options.confidence and options.objective.most_wrong is None:
         raise WrongUse('--confidence goes with a limit, such as --objective "confidently wrong <= 5%".')
     graded = grade(options)
-    policy = graded.board.policy
-    workbench = graded.opened.workbench
+    workbench, policy = graded.opened.workbench, graded.board.policy
     start = workbench.suited(find_policy(policy.name, workbench.config), graded.choice.evaluator)
     others = (("shipped", start.lower, start.upper), *((one.name, one.lower, one.upper) for one in policy.presets))
-    found = recommend(
-        graded.board,
-        options.objective,
-        shipped=(start.lower, start.upper),
-        others=others,
-        confidence=options.confidence,
-    )
+    shipped, confidence = (start.lower, start.upper), options.confidence
+    found = recommend(graded.board, options.objective, shipped=shipped, others=others, confidence=confidence)
     if found.why_not:
         print(found.why_not, file=sys.stderr)
         return NOT_KEPT
@@ -131,7 +125,7 @@ def tune(options: argparse.Namespace) -> int:
     if options.out:
         write_file(options.out, preset.to_toml(), "preset")
     if options.save:
-        graded.opened.workbench.experiments.save_preset(preset)
+        workbench.experiments.save_preset(preset)
         print(f"kept as the preset {preset.name!r}")
     return 0
 
@@ -141,41 +135,39 @@ def grade(options: argparse.Namespace) -> Graded:
     workbench = Workbench()
     choice = choose(workbench, Request.of(options))
     opened = open_set(options.set, workbench)
-    choice = replace(choice, collection=search_in(options.collection, opened.labelled, opened.workbench))
-    pipeline = opened.workbench.engine(choice, observed=False)
-    controls, questions = Controls(), opened.labelled.questions
-    conditions = opened.workbench.conditions(pipeline, questions)
-    log = opened.workbench.experiments.scores(conditions)
+    workbench, questions = opened.workbench, opened.labelled.questions
+    collection = search_in(options.collection, opened.labelled, workbench)
+    choice = replace(choice, collection=collection)
+    engine, controls = workbench.engine(choice, observed=False), Controls()
+    conditions = workbench.conditions(engine, questions)
+    log = workbench.experiments.scores(conditions)
     with interruptible(controls, "is graded"):
         done = score(
-            questions, pipeline, log, time.monotonic, workers=opened.workbench.scoring_workers, controls=controls,
-            on_progress=Progress("graded"), recorded=opened.workbench.recorded(questions),
+            questions, engine, log, time.monotonic, workers=workbench.scoring_workers, controls=controls,
+            on_progress=Progress("graded"), recorded=workbench.recorded(questions),
         )  # fmt: skip
     if done.failed:
         hint = "What was graded is kept; the same command tries them again."
         raise CragError(f"{done.failed} of {done.total} questions could not be graded.", hint=hint)
-    found = cases(questions, log.load())
-    board = Board(choice.policy, found, pipeline.settings.evaluator, writer=choice.model != EXTRACTIVE)
+    board = Board(
+        choice.policy, cases(questions, log.load()), engine.settings.evaluator, writer=choice.model != EXTRACTIVE
+    )
     return Graded(opened, choice, conditions, board)
 
 
 def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> TunedPreset:
-    policy, created = graded.board.policy, now()
-    curve, remark = calibrated(graded.board.deciding().upper, graded.board.answerable, graded.conditions, created)
+    board, created = graded.board, now()
+    curve, remark = calibrated(board.deciding().upper, board.answerable, graded.conditions, created)
     print(remark)
-    return TunedPreset(
-        name=name,
-        policy=policy.name,
-        lower=found.lower,
-        upper=found.upper,
-        cutoff=policy.cutoff,
-        sentences=policy.refinement.top or 0,
-        conditions=graded.conditions,
-        labelled=graded.opened.labelled.name,
-        labels=graded.opened.labelled.fingerprint,
-        questions=len(graded.board),
-        created=created,
+    policy = board.policy.with_thresholds(found.lower, found.upper)
+    return preset_of(
+        name,
+        policy,
+        graded.conditions,
+        graded.opened.labelled,
+        len(board),
         reason=why,
+        created=created,
         calibration=curve,
     )
 
@@ -221,9 +213,6 @@ def _cost(part: str) -> tuple[str, Any]:
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-SHARES = ("confidently_wrong", "needless_web", "missed_web", "discarded", "ungraded", "web", "right")
-"""The rates that are shares, in the order in which they are printed."""
-
 Table = Sequence[Sequence[int]]
 
 
@@ -232,7 +221,7 @@ def describe(name: str, board: Board, rates: Rates, table: Table, parting: Estim
     policy = board.policy
     lines = [
         f"{name}: {len(board)} questions, policy {policy.name}, evaluator {board.judge.name}, "
-        "lower {}, upper {}".format(*(readable(one)[0] for one in (policy.lower, policy.upper))),
+        f"lower {readable(policy.lower)[0]}, upper {readable(policy.upper)[0]}",
         "",
         f"{'label':<14}" + "".join(f"{action:>12}" for action in ACTIONS),
     ]
@@ -241,7 +230,7 @@ def describe(name: str, board: Board, rates: Rates, table: Table, parting: Estim
         for expected, counts in zip(Expected, table, strict=True)
         if any(counts)
     ]
-    lines += ["", *(f"{share.replace('_', ' '):<20}{describe_share(rates, share)}" for share in SHARES)]
+    lines += ["", *(f"{share.replace('_', ' '):<20}{describe_share(rates, share)}" for share in (*MOST, *LEAST))]
     lines += [f"{'macro-F1':<20}{'–' if rates.macro_f1 is None else f'{rates.macro_f1:.3f}'}"]
     lines += [f"{'tells apart, AUROC':<20}{parting or '–'}", f"{'model calls':<20}{rates.calls:.2f} a question"]
     return "\n".join(lines)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.web import WebOutcome
@@ -118,60 +117,52 @@ def _unanswerable(asked: LabelledQuestion, value: float | None) -> Counts | None
     return None if asked.expected.is_answerable else _once(value)
 
 
-def _ranked(measure: Callable[[Sequence[int]], float], evidence: str) -> Count:
+def _ranked(measure: Callable[..., float], when: str, needs_known: bool) -> Count:
+    """Of answerable questions whose evidence the labels can judge; `needs_known`: of those with a known document."""
+
     def counts(asked: LabelledQuestion, found: Outcome) -> Counts | None:
-        seen: Evidence | None = getattr(found, evidence)
-        return _answerable(asked, None if seen is None or seen.ranked is None else measure(seen.ranked))
-
-    return counts
-
-
-def _known(measure: Callable[[Sequence[int], Sequence[int]], float], evidence: str) -> Count:
-    def counts(asked: LabelledQuestion, found: Outcome) -> Counts | None:
-        seen: Evidence | None = getattr(found, evidence)
-        if seen is None or seen.ranked is None or ANSWERS not in (found.known or ()):
+        seen: Evidence | None = getattr(found, when)
+        known = found.known or ()
+        if seen is None or seen.ranked is None or (needs_known and ANSWERS not in known):
             return None
-        return _answerable(asked, measure(seen.ranked, (*(found.known or ()), *seen.beyond)))
+        return _answerable(asked, measure(seen.ranked, (*known, *seen.beyond)) if needs_known else measure(seen.ranked))
 
     return counts
 
 
-def _irrelevant(evidence: str) -> Count:
+def _irrelevant(when: str) -> Count:
     def counts(asked: LabelledQuestion, found: Outcome) -> Counts | None:
-        seen: Evidence | None = getattr(found, evidence)
+        seen: Evidence | None = getattr(found, when)
         is_known = asked.expected.is_answerable and seen is not None and seen.ranked is not None and seen.tokens
         return (float(seen.irrelevant), float(seen.tokens)) if seen and is_known else None
 
     return counts
 
 
-_RANKED: tuple[tuple[str, str, Callable[[str], Count], str], ...] = (
-    ("hit", "Hit", partial(_ranked, hit), "questions with a document that answers"),
-    ("precision", "Precision", partial(_ranked, precision), "documents that answer, of all found"),
-    ("recall", "Recall", partial(_known, recall), "documents that answer, of those that do"),
-    ("mrr", "MRR", partial(_ranked, reciprocal_rank), "1 over the rank of the first that answers"),
-    ("ndcg", "nDCG", partial(_known, ndcg), "gain by grade and rank, of the best possible"),
+_RANKED: tuple[tuple[str, str, Callable[..., float], bool, str], ...] = (
+    ("hit", "Hit", hit, False, "questions with a document that answers"),
+    ("precision", "Precision", precision, False, "documents that answer, of all found"),
+    ("recall", "Recall", recall, True, "documents that answer, of those that do"),
+    ("mrr", "MRR", reciprocal_rank, False, "1 over the rank of the first that answers"),
+    ("ndcg", "nDCG", ndcg, True, "gain by grade and rank, of the best possible"),
 )
 
 _RETRIEVAL = (
     *(
         Measure(
-            f"{name}_{when}",
-            f"{title}, {where}",
-            Group.RETRIEVAL,
-            Unit.SHARE if name == "hit" else Unit.SCORE,
-            1,
-            f"{description}; answerable questions",
-            of(when),
+            f"{name}_{when}", f"{title}, {where}", Group.RETRIEVAL, Unit.SHARE if name == "hit" else Unit.SCORE, 1,
+            f"{description}; answerable questions", _ranked(of, when, needs_known),
         )
-        for name, title, of, description in _RANKED
+        for name, title, of, needs_known, description in _RANKED
         for when, where in _WHEN
     ),
     *(
-        Measure(f"irrelevant_{when}", f"Irrelevant, {where}", Group.RETRIEVAL, Unit.SHARE, -1, _OF_TEXT, counts)
-        for (when, where), counts in zip(_WHEN, map(_irrelevant, ("before", "after")), strict=True)
+        Measure(
+            f"irrelevant_{when}", f"Irrelevant, {where}", Group.RETRIEVAL, Unit.SHARE, -1, _OF_TEXT, _irrelevant(when)
+        )
+        for when, where in _WHEN
     ),
-)
+)  # fmt: skip
 
 
 def _right(asked: LabelledQuestion, found: Outcome) -> Counts | None:

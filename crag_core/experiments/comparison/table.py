@@ -173,7 +173,14 @@ def to_data(table: Table) -> dict[str, Any]:
         "questions": len(table.questions),
         "left_out": table.left_out,
         "configurations": list(table.names),
-        "measures": [_row(table, row) for row in table.rows],
+        "measures": [
+            {
+                **{name: getattr(row.measure, name) for name in ("name", "title", "group", "unit", "better")},
+                "told": row.measure.description,
+                "cells": {name: _plain(cell) for name, cell in zip(table.names, row.cells, strict=True)},
+            }
+            for row in table.rows
+        ],
         "paths": {name: [_plain(path) for path in table.paths(name)] for name in table.names},
         "confusion": {
             name: {expected.value: counts for expected, counts in table.confusion(name).items()} for name in table.names
@@ -227,19 +234,6 @@ def _gained(row: Row, cell: Cell) -> str:
 def _path(path: Path) -> str:
     times = " and ".join(f"{found.value:.2f}" for found in (path.p50, path.p95) if found)
     return f"{path.label} {path.count}: {times} s, {path.calls:.1f} calls"
-
-
-def _row(table: Table, row: Row) -> dict[str, Any]:
-    measure = row.measure
-    return {
-        "name": measure.name,
-        "title": measure.title,
-        "group": measure.group.value,
-        "unit": measure.unit.value,
-        "better": measure.better,
-        "told": measure.description,
-        "cells": {name: _plain(cell) for name, cell in zip(table.names, row.cells, strict=True)},
-    }
 
 
 def _plain(found: Cell | Path) -> dict[str, Any]:

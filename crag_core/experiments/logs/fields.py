@@ -1,4 +1,4 @@
-"""The fields of a record: the names that a column may have for each, and a record from the values that were found."""
+"""The fields of a record: what each is read from, and a record from the values that were found."""
 
 from __future__ import annotations
 
@@ -10,56 +10,9 @@ from typing import Any
 from crag_core.base.errors import BadRecord
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.labelled.read import LONGEST_QUESTION, expected_named, label_named
+from crag_core.experiments.logs.names import FIELDS
 from crag_core.experiments.logs.record import Context, LogRecord
 from crag_core.experiments.logs.values import LONGEST_TEXT, chunks_of, number_of, opened, text_of, texts_of, unnested
-
-FIELDS: dict[str, tuple[str, ...]] = {
-    "question": ("question", "query", "user_input", "user_question", "user_query", "input", "prompt", "request", "q"),
-    "contexts": (
-        *("contexts", "retrieved_contexts", "retrieval_context", "context", "documents", "passages", "chunks"),
-        *("retrieved_documents", "retrieved_docs", "retrieved_chunks", "source_documents", "source_nodes", "docs"),
-        *("retrieved", "retrieved_context", "retrieved_passages", "retrieved_text", "retriever_resources", "chunk"),
-        *("chunk_text", "passage", "document"),
-        *("document_text", "content", "text"),
-    ),
-    "scores": (
-        *("scores", "context_scores", "retrieval_scores", "document_scores", "similarities", "score"),
-        *("similarity", "retrieval_score", "document_score", "chunk_score"),
-    ),
-    "ids": (
-        *("context_ids", "retrieved_context_ids", "document_ids", "chunk_ids", "doc_ids", "ids"),
-        *("context_id", "chunk_id", "doc_id", "document_id", "passage_id"),
-    ),
-    "sources": ("sources", "context_sources", "files", "source"),
-    "answer": (
-        *("answer", "response", "generated_answer", "model_answer", "actual_output", "output", "prediction"),
-        *("generation", "completion", "result"),
-    ),
-    "ground_truth": (
-        *("ground_truth", "reference", "ground_truths", "reference_answer", "expected_answer", "expected_output"),
-        *("reference_outputs", "gold_answer", "gold_answers", "ideal", "answers", "expected_response", "expected"),
-    ),
-    "reference_contexts": ("reference_contexts", "gold_contexts", "ground_truth_contexts", "expected_contexts"),
-    "reference_ids": ("reference_context_ids", "gold_context_ids", "gold_ids", "relevant_ids"),
-    "label": ("label", "expected_route", "route", "answerable"),
-    "id": ("id", "record_id", "trace_id", "run_id", "query_id", "question_id", "qid", "uuid"),
-}
-"""By what a field means, the names that a column may have for it, the best one first."""
-
-MEANINGS = {
-    "question": "question",
-    "contexts": "chunks",
-    "scores": "scores of the chunks",
-    "ids": "ids of the chunks",
-    "sources": "sources of the chunks",
-    "answer": "answer in the log",
-    "ground_truth": "right answer",
-    "reference_contexts": "chunks that hold it",
-    "reference_ids": "ids of chunks that hold it",
-    "label": "label",
-    "id": "id of the record",
-}
-"""A field, as people read it."""
 
 NEEDED = ("question", "contexts")
 _SEPARATORS = re.compile(r"[\W_]+")

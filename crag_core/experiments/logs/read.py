@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.text.display import counted
 from crag_core.experiments.labelled.file_rows import Problem
-from crag_core.experiments.logs.fields import FIELDS, MEANINGS, mapped
+from crag_core.experiments.logs.fields import mapped
+from crag_core.experiments.logs.names import COLUMNS, FIELDS, MEANINGS
 from crag_core.experiments.logs.record import LogRecord
 from crag_core.experiments.logs.rows import LogRow, rows_of
 from crag_core.experiments.logs.shapes import langfuse, langsmith, openinference, table
-from crag_core.experiments.logs.shapes.spans import READ_FROM, Joined, joined
+from crag_core.experiments.logs.shapes.spans import Joined, joined
 
 _Read = Callable[[Sequence[LogRow], Mapping[str, str]], Joined]
 _SAMPLED = 200
@@ -30,29 +32,23 @@ class Shape:
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
+def _traces(title: str, module: ModuleType) -> Shape:
+    """Of a module that makes spans of a row."""
+    return Shape(title, module.fits, lambda rows, chosen: joined(rows, module.spans_of, chosen), COLUMNS["traces"])
+
+
+def _table(title: str, fits: Callable[[Sequence[str]], bool], read: _Read, shape: str = "") -> Shape:
+    """`fits` looks at the columns."""
+    return Shape(title, lambda rows: fits(table.columns_of(rows)), read, fields=COLUMNS.get(shape, {}))
+
+
 SHAPES = {
-    "openinference": Shape(
-        "OpenInference spans (Phoenix)",
-        openinference.fits,
-        lambda rows, chosen: joined(rows, openinference.spans_of, chosen),
-        READ_FROM,
-    ),
-    "langsmith": Shape(
-        "LangSmith runs", langsmith.fits, lambda rows, chosen: joined(rows, langsmith.spans_of, chosen), READ_FROM
-    ),
-    "langfuse": Shape(
-        "Langfuse traces", langfuse.fits, lambda rows, chosen: joined(rows, langfuse.spans_of, chosen), READ_FROM
-    ),
-    "phoenix-documents": Shape(
-        "Phoenix: retrieved documents",
-        lambda rows: table.is_phoenix(table.columns_of(rows)),
-        table.read,
-        fields=table.PHOENIX,
-    ),
-    "ragas": Shape(
-        "ragas dataset", lambda rows: table.is_ragas(table.columns_of(rows)), table.read_ragas, fields=table.RAGAS
-    ),
-    "table": Shape("Table: a record a row", lambda rows: True, table.read),
+    "openinference": _traces("OpenInference spans (Phoenix)", openinference),
+    "langsmith": _traces("LangSmith runs", langsmith),
+    "langfuse": _traces("Langfuse traces", langfuse),
+    "phoenix-documents": _table("Phoenix: retrieved documents", table.is_phoenix, table.read, "phoenix"),
+    "ragas": _table("ragas dataset", table.is_ragas, table.read_ragas, "ragas"),
+    "table": _table("Table: a record a row", lambda columns: True, table.read),
 }
 """By name, in the order in which they are tried."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.experiments.labelled.file_rows import cleaned
+from crag_core.experiments.logs.names import CHUNK, SAID
 from crag_core.experiments.logs.record import Context
 
 MOST_CHUNKS = 100
@@ -27,29 +28,8 @@ _BEGINS = ("[", "{", "(", "array(", "Document(")
 _MISSING = ("nan", "NaN", "<NA>")
 """How a table writes that there is nothing."""
 
-_KEYS = {
-    "question": ("question", "query", "user_input", "input", "prompt", "query_str", "text", "content", "value"),
-    "answer": ("answer", "response", "output", "result", "completion", "generation", "text", "content", "value"),
-}
-_HOLDERS = ("messages", "message", "choices", "generations", "kwargs", "inputs", "outputs")
 _ROLES = {"question": ("user", "human"), "answer": ("assistant", "ai", "model")}
 _OTHER_ROLES = ("system", "tool")
-_TEXT_KEYS = (
-    *("document.content", "page_content", "pageContent", "text", "content", "chunk", "passage", "chunk_text"),
-    *("context", "body", "document", "snippet"),
-)
-_ID_KEYS = (
-    *("document.id", "chunk_id", "context_id", "id", "id_", "node_id", "doc_id", "document_id", "segment_id", "uuid"),
-    "doc_uri",
-)
-_SCORE_KEYS = ("document.score", "score", "similarity", "relevance_score", "_score", "distance", "rank_score")
-_SOURCE_KEYS = ("source", "file_name", "filename", "file", "title", "name", "url", "path", "document_name", "file_path")
-_PAGE_KEYS = ("page", "page_number", "page_label")
-_INSIDE = ("node", "document", "payload", "metadata", "document.metadata", "kwargs", "extra_info")
-_LISTS = (
-    *("documents", "contexts", "retrieved_contexts", "source_documents", "source_nodes", "nodes", "results"),
-    *("chunks", "passages", "matches", "hits", "output", "context"),
-)
 
 
 def text_of(value: Any, meaning: str, depth: int = 0) -> str:
@@ -68,7 +48,7 @@ def text_of(value: Any, meaning: str, depth: int = 0) -> str:
         return _said(value, meaning, depth + 1)
     if not isinstance(value, Mapping):
         return ""
-    for key in (*_KEYS[meaning], *_HOLDERS):
+    for key in (*SAID[meaning], *SAID["holders"]):
         if value.get(key) not in (None, "", [], {}) and (found := text_of(value[key], meaning, depth + 1)):
             return found
     (only,) = value.values() if len(value) == 1 else ("",)
@@ -193,7 +173,7 @@ def chunks_of(value: Any) -> tuple[Context, ...] | None:
     """
     value = opened(value)
     if isinstance(value, Mapping):
-        held = next((found for key in _LISTS if isinstance(found := opened(value.get(key)), list)), None)
+        held = next((found for key in CHUNK["lists"] if isinstance(found := opened(value.get(key)), list)), None)
         value = held if held is not None else [value] if _text_in(_levels(value)) else None
     elif isinstance(value, str) and value.strip():
         value = [value]
@@ -227,10 +207,10 @@ def _chunk(value: Any, number: int) -> Context:
         value, score = opened(value[0]), number_of(value[1])
     if isinstance(value, Mapping):
         levels = list(_levels(value))
-        id_, source = (_on_one_line(_first(levels, keys, str | int)) for keys in (_ID_KEYS, _SOURCE_KEYS))
+        id_, source = (_on_one_line(_first(levels, keys, str | int)) for keys in (CHUNK["id"], CHUNK["source"]))
         found = Context(
-            _text_in(levels), id_, source, _number(levels, _SCORE_KEYS) if score is None else score,
-            _page(_number(levels, _PAGE_KEYS)),
+            _text_in(levels), id_, source, _number(levels, CHUNK["score"]) if score is None else score,
+            _page(_number(levels, CHUNK["page"])),
         )  # fmt: skip
     else:  # a number is the id of a chunk
         found = Context("" if isinstance(value, int | float) else text_of(value, "answer"), score=score)
@@ -244,7 +224,7 @@ def _chunk(value: Any, number: int) -> Context:
 def _levels(value: Mapping[str, Any], depth: int = 0) -> Iterable[Mapping[str, Any]]:
     """The object, then those in it that belong to the same chunk."""
     yield value
-    for key in _INSIDE if depth < 3 else ():
+    for key in CHUNK["inside"] if depth < 3 else ():
         inner = opened(value.get(key))
         if isinstance(inner, Mapping):
             yield from _levels(inner, depth + 1)
@@ -252,7 +232,7 @@ def _levels(value: Mapping[str, Any], depth: int = 0) -> Iterable[Mapping[str, A
 
 def _text_in(levels: Iterable[Mapping[str, Any]]) -> str:
     """Of the outermost level that has one."""
-    return next(filter(None, (_first([level], _TEXT_KEYS) for level in levels)), "")
+    return next(filter(None, (_first([level], CHUNK["text"]) for level in levels)), "")
 
 
 def _first(levels: Iterable[Mapping[str, Any]], keys: tuple[str, ...], kind: Any = str) -> str:

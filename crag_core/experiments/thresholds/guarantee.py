@@ -16,44 +16,24 @@ import numpy as np
 
 from crag_core.base.text.display import readable
 from crag_core.experiments.statistics.intervals import clopper_pearson_upper
-from crag_core.experiments.thresholds.objective import surface, wrong_surface
+from crag_core.experiments.thresholds.objective import Objective, surface, wrong_surface
 from crag_core.experiments.thresholds.threshold_board import CORRECT, Array, Board
 
 Pair = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Shares that must not be exceeded: `wrong` of the unanswerable questions are CORRECT, `web` of all search it."""
-
-    wrong: float
-    web: float | None = None
-    confidence: float = 0.95
-
-    def __post_init__(self) -> None:
-        for share in (self.wrong, self.web, self.confidence):
-            if share is not None and not 0.0 < share < 1.0:
-                raise ValueError(f"expected limits and a confidence between 0 and 1, found {share}")
-
-    @property
-    def delta(self) -> float:
-        return 1.0 - self.confidence
-
-    def __str__(self) -> str:
-        web = "" if self.web is None else f" and at most {self.web:.1%} of all questions search the web"
-        return f"at most {self.wrong:.1%} of the unanswerable questions are CORRECT{web}"
-
-
-@dataclass(frozen=True)
 class Guarantee:
-    """`passed`: the pairs that keep `limits`, the cheapest last; none where nothing can be promised.
+    """`passed`: the pairs that keep the limits of `objective` with `confidence`, the cheapest last; none where nothing
+    can be promised.
 
     Of that last pair, `wrong` of `unanswerable` and `searches` of `questions` were seen when it was tested; `bound` and
     `web_bound` are what these rates do not exceed. `needed`: so many more unanswerable questions must be there to
     test with before any pair could pass.
     """
 
-    limits: Limits
+    objective: Objective
+    confidence: float
     unanswerable: int
     questions: int
     passed: tuple[Pair, ...] = ()
@@ -73,61 +53,56 @@ class Guarantee:
 
     @property
     def reason(self) -> str:
-        confidence = f"{self.limits.confidence:.0%} confidence"
-        if self.needed:
-            return (
-                f"Cannot promise with {confidence} that {self.limits}: {self.unanswerable} unanswerable held-out "
-                f"questions are too few, at least {self.needed} more are needed."
-            )
+        web = self.objective.most_web
+        limits = f"at most {self.objective.most_wrong:.1%} of the unanswerable questions are CORRECT"
+        limits += "" if web is None else f" and at most {web:.1%} of all questions search the web"
+        confidence = f"{self.confidence:.0%} confidence"
         if self.pair is None:
-            return (
-                f"Cannot promise with {confidence} that {self.limits}: the safest thresholds did not pass on "
-                f"{self.questions} held-out questions."
-            )
+            why = f"the safest thresholds did not pass on {self.questions} held-out questions"
+            if self.needed:
+                why = (
+                    f"{self.unanswerable} unanswerable held-out questions are too few, at least {self.needed} more are "
+                    "needed"
+                )
+            return f"Cannot promise with {confidence} that {limits}: {why}."
         lower, upper = readable(*self.pair)
-        web = "" if self.limits.web is None else f"; {self.searches} of {self.questions}, at most {self.web_bound:.1%}"
+        searched = "" if web is None else f"; {self.searches} of {self.questions}, at most {self.web_bound:.1%}"
         return (
-            f"With {confidence}, at lower {lower} and upper {upper} {self.limits}. Seen on held-out questions: "
-            f"{self.wrong} of {self.unanswerable}, so at most {self.bound:.1%}{web}."
+            f"With {confidence}, at lower {lower} and upper {upper} {limits}. Seen on held-out questions: "
+            f"{self.wrong} of {self.unanswerable}, so at most {self.bound:.1%}{searched}."
         )
 
     @property
     def odds(self) -> str:
         """What the confidence means."""
-        return f"1 of {round(1 / self.limits.delta)} such promises may be broken."
+        return f"1 of {round(1 / (1 - self.confidence))} such promises may be broken."
 
 
-def guarantee(board: Board, path: tuple[Pair, ...], limits: Limits) -> Guarantee:
+def guarantee(board: Board, path: tuple[Pair, ...], objective: Objective, confidence: float) -> Guarantee:
     """The pairs of `path` that pass on `board`; the order must not depend on its questions."""
-    asked = ~board.answerable
-    count = int(asked.sum())
-    needed = max(questions_needed(limits.wrong, limits.confidence) - count, 0)
-    found = Guarantee(limits, count, len(board), needed=needed)
-    if needed:
-        return found
-    for lower, upper in path:
+    asked, most, delta = ~board.answerable, objective.most_wrong or 0.0, 1.0 - confidence
+    count, places = int(asked.sum()), np.arange(len(board))
+    needed = max(questions_needed(most, confidence) - count, 0)
+    found = Guarantee(objective, confidence, count, len(board), needed=needed)
+    for lower, upper in () if needed else path:
         actions = board.actions(lower, upper)
-        wrong = int((actions[asked] == CORRECT).sum())
-        searches = int(board.web[np.arange(len(board)), actions].sum())
-        bound = clopper_pearson_upper(wrong, count, limits.delta)
-        web_bound = clopper_pearson_upper(searches, len(board), limits.delta)
-        if bound > limits.wrong or (limits.web is not None and web_bound > limits.web):
+        wrong, searches = int((actions[asked] == CORRECT).sum()), int(board.web[places, actions].sum())
+        bound = clopper_pearson_upper(wrong, count, delta)
+        web_bound = clopper_pearson_upper(searches, len(board), delta)
+        if bound > most or (objective.most_web is not None and web_bound > objective.most_web):
             break
         passed = (*found.passed, (lower, upper))
-        found = replace(
-            found, passed=passed, wrong=wrong, searches=searches, bound=bound, web_bound=web_bound
-        )  # fmt: skip
+        found = replace(found, passed=passed, wrong=wrong, searches=searches, bound=bound, web_bound=web_bound)
     return found
 
 
-def find_path(board: Board, loss: Array, axis: Array, may: Array, limits: Limits) -> tuple[Pair, ...]:
+def find_path(board: Board, loss: Array, axis: Array, may: Array, objective: Objective) -> tuple[Pair, ...]:
     """From the pair that is most likely to pass on, each next one cheaper; of the cells of `may` (lowers, uppers)."""
     asked = int((~board.answerable).sum())
-    unlikely = _chance(wrong_surface(board, axis, axis), asked, limits.wrong)
-    if limits.web is not None:
-        unlikely = np.maximum(
-            unlikely, _chance(surface(board, board.web.astype(float), axis, axis), len(board), limits.web)
-        )
+    unlikely = _chance(wrong_surface(board, axis, axis), asked, objective.most_wrong or 0.0)
+    if objective.most_web is not None:
+        searched = surface(board, board.web.astype(float), axis, axis)
+        unlikely = np.maximum(unlikely, _chance(searched, len(board), objective.most_web))
     costs = surface(board, loss, axis, axis)
     places = np.argwhere(may & np.isfinite(costs))
     path: list[Pair] = []

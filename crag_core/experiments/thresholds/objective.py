@@ -152,6 +152,8 @@ class Plateau:
 
 def find_plateau(board: Board, loss: Array, lowers: Array, uppers: Array, may: Array) -> Plateau | None:
     """`may` (lowers, uppers): the cells that can be chosen; None where there are none, or no question."""
+    from scipy.ndimage import label  # a part of a second, which the first page of the application need not wait
+
     possible = allowed(board, lowers, uppers)
     may = may & possible
     if not may.any() or not len(board):
@@ -167,33 +169,20 @@ def find_plateau(board: Board, loss: Array, lowers: Array, uppers: Array, may: A
         apart = each - at_best[:, None]
         error = apart.std(axis=0, ddof=1) / np.sqrt(len(board)) if len(board) > 1 else np.zeros(len(uppers))
         near[place] = apart.mean(axis=0) <= error + 1e-12
-    cells = _connected(near & may, best)
+    regions = label(near & may)[0]  # of cells that are reached from each other by steps to a neighbour
+    cells = regions == regions[best]
     return Plateau(cells, best, _middle(cells), bool((cells == possible).all()))
 
 
-def _connected(cells: Array, start: tuple[int, int]) -> Array:
-    """Those of `cells` that can be reached from `start` by steps to a neighbour."""
-    found, edge = np.zeros_like(cells), [start]
-    while edge:
-        i, j = edge.pop()
-        if 0 <= i < cells.shape[0] and 0 <= j < cells.shape[1] and cells[i, j] and not found[i, j]:
-            found[i, j] = True
-            edge += [(i + 1, j), (i - 1, j), (i, j + 1), (i, j - 1)]
-    return found
-
-
 def _middle(cells: Array) -> tuple[int, int]:
-    """The cell that survives the most rounds of losing the outermost ones; of several, the one nearest their centre.
+    """The cell that is farthest from any other one, in steps; of several, the one nearest their centre.
 
     The edge of the grid is no edge of the plateau: beyond 0 and 1 nothing gets worse.
     """
-    left = last = cells
-    while left.any():
-        last, padded = left, np.pad(left, 1, mode="edge")
-        left = padded[1:-1, 1:-1] & padded[2:, 1:-1] & padded[:-2, 1:-1] & padded[1:-1, 2:] & padded[1:-1, :-2]
-        if (left == last).all():
-            break
-    places = np.argwhere(last)
+    from scipy.ndimage import distance_transform_cdt
+
+    depth = distance_transform_cdt(cells, metric="taxicab")
+    places = np.argwhere(cells & (depth == depth[cells].max()))
     centre = places.mean(axis=0)
     lower, upper = places[np.abs(places - centre).sum(axis=1).argmin()].tolist()
     return lower, upper

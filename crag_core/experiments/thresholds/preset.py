@@ -11,6 +11,7 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.graded import Conditions
+from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.statistics.calibration import Calibration
 
 _GONE = {"promise", "scores"}
@@ -76,11 +77,8 @@ class TunedPreset:
         parts = ["# Thresholds of CRAG Explorer, chosen with labelled questions.", *head]
         for table in ("conditions", "calibration"):
             if plain[table] is not None:
-                parts += [
-                    "",
-                    f"[{table}]",
-                    *(f"{key} = {_value(value)}" for key, value in plain[table].items() if value is not None),
-                ]
+                rows = (f"{key} = {_value(value)}" for key, value in plain[table].items() if value is not None)
+                parts += ["", f"[{table}]", *rows]
         return "\n".join([*parts, ""])
 
     def to_python(self, where: str) -> str:
@@ -94,6 +92,23 @@ class TunedPreset:
                 "print(trace.decision.label, trace.decision.reason)",
             ]
         )
+
+
+def preset_of(
+    name: str,
+    policy: Policy,
+    conditions: Conditions,
+    labelled: LabelledSet,
+    graded: int,
+    *,
+    reason: str,
+    created: str,
+    calibration: Calibration | None,
+) -> TunedPreset:
+    """The thresholds of `policy`, with the set that they were chosen on."""
+    of_set = (labelled.name, labelled.fingerprint, graded)
+    limit = policy.refinement.top or 0
+    return TunedPreset(name, policy.name, *policy.thresholds, conditions, *of_set, created, reason, calibration, limit)
 
 
 def parse_preset(text: str, name: str) -> TunedPreset:

@@ -17,7 +17,7 @@ import numpy as np
 from crag_core.base.text.display import readable
 from crag_core.experiments.statistics.intervals import Z95, Estimate
 from crag_core.experiments.statistics.small_sets import LEAST, LEAST_OF_A_KIND
-from crag_core.experiments.thresholds.guarantee import Guarantee, Limits, Pair, find_path, guarantee
+from crag_core.experiments.thresholds.guarantee import Guarantee, Pair, find_path, guarantee
 from crag_core.experiments.thresholds.objective import (
     Objective,
     Plateau,
@@ -120,9 +120,7 @@ def recommend(
     that confidence (`guarantee`), not only on what was seen. The same arguments always give the same.
     """
     prices = prices or Prices()
-    chosen = choose(
-        board, objective, prices=prices, shipped=shipped, confidence=confidence, steps=steps, seed=seed
-    )  # fmt: skip
+    chosen = choose(board, objective, prices=prices, shipped=shipped, confidence=confidence, steps=steps, seed=seed)
     return accept(chosen, objective, prices, own or board.policy.thresholds[:2], others)
 
 
@@ -165,10 +163,8 @@ def choose(
         weight = len(chosen_by) / (len(chosen_by) + CREDIBILITY)
         pair, made = shrink(pair, shipped or start, weight), replace(made, weight=weight)
     elif confidence is not None:
-        limits = Limits(objective.most_wrong, objective.most_web, confidence)
-        promised = guarantee(
-            judged_by, find_path(chosen_by, loss, axis, allowed(chosen_by, axis, axis), limits), limits
-        )
+        path = find_path(chosen_by, loss, axis, allowed(chosen_by, axis, axis), objective)
+        promised = guarantee(judged_by, path, objective, confidence)
         made = replace(made, guaranteed=promised)
         if promised.pair is None:
             return Chosen(replace(made, why_not=promised.reason))

@@ -93,11 +93,10 @@ def describe_effort(rates: Rates, prices: Prices) -> str:
 
 def recommendation_lines(found: Recommendation, is_own: bool = True) -> tuple[str, ...]:
     """How recommended thresholds came about, and how far others would do; `is_own`: they are those that are shown."""
-    return () if found.why_not else tuple(_lines(found, is_own))
+    return () if found.why_not else (*limit_lines(found), *_lines(found, is_own))
 
 
 def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
-    yield from limit_lines(found)
     if found.keep:
         yield f"Nothing better found: keep yours, {describe_pair(found.lower, found.upper)}. {found.keep}"
         return
@@ -112,11 +111,9 @@ def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
     if found.plateau:
         yield _describe_plateau(found, found.plateau)
     if found.drawn:
-        (low, high), (first, last) = found.drawn
+        lower, upper = (_span(*ends, "is", "lies between", "and") for ends in found.drawn)
         aside = " (without the promise)" if found.guaranteed else ""
-        yield (
-            f"Resampled questions, 95%{aside}: the best lower {_lies(low, high)}, the best upper {_lies(first, last)}."
-        )
+        yield f"Resampled questions, 95%{aside}: the best lower {lower}, the best upper {upper}."
     web = found.compared[0].rates.web if found.compared else None
     if web is not None and web.value >= _NEARLY_ALL:
         yield (
@@ -150,17 +147,13 @@ def _describe_plateau(found: Recommendation, plateau: Plateau) -> str:
         start = "They are the middle of a plateau. On the questions they were chosen on,"
     sides = [end - begin + 1 for begin, end in (plateau.span(0), plateau.span(1))]
     every = "" if count == sides[0] * sides[1] else ", though not in every combination"
-    return f"{start} all thresholds do as well with lower {_span(low, high)} and upper {_span(first, last)}{every}."
+    lower, upper = _span(low, high, "of", "from", "to"), _span(first, last, "of", "from", "to")
+    return f"{start} all thresholds do as well with lower {lower} and upper {upper}{every}."
 
 
-def _span(low: float, high: float) -> str:
+def _span(low: float, high: float, one: str, start: str, end: str) -> str:
     first, last = readable(low, high)
-    return f"of {first}" if low == high else f"from {first} to {last}"
-
-
-def _lies(low: float, high: float) -> str:
-    first, last = readable(low, high)
-    return f"is {first}" if low == high else f"lies between {first} and {last}"
+    return f"{one} {first}" if low == high else f"{start} {first} {end} {last}"
 
 
 def compared_rows(found: Recommendation) -> tuple[tuple[str, ...], ...]:
@@ -193,19 +186,13 @@ def compared_on(found: Recommendation) -> str:
 def compared_scores(board: Board, lower: float, upper: float) -> tuple[tuple[str, Array, Marks], ...]:
     """The numbers that are compared with a threshold: what each is, its values by question, and its thresholds."""
     known = board.deciding(lower)
-    if has_two_scores(board, lower):
+    if bool((abs(known.upper - known.lower) > 0).any()):  # they are compared with different numbers
         return (
             ("Score against upper", known.upper, (("upper", upper),)),
             ("Score against lower", known.lower, (("lower", lower),)),
         )
     name = "weighted sum" if board.policy.score == "signals" else "deciding score"
     return ((f"The {name}", known.upper, (("lower", lower), ("upper", upper))),)
-
-
-def has_two_scores(board: Board, lower: float) -> bool:
-    """Whether `upper` and `lower` are compared with different numbers."""
-    known = board.deciding(lower)
-    return bool((abs(known.upper - known.lower) > 0).any())
 
 
 def _share(share: Estimate | None) -> str:

@@ -80,7 +80,6 @@ def surround(passage: Passage, pieces: Sequence[Piece]) -> Surroundings | None:
 
 
 def _reach(neighbours: Sequence[Piece]) -> int:
-    """How many of them it takes to have enough; half of one may be overlap."""
     size = 0
     for count, piece in enumerate(neighbours):
         if size > _MOST + _WORD:

@@ -221,7 +221,6 @@ def find_sections(text: str, pieces: Iterable[tuple[int, str]]) -> Iterator[tupl
 
 
 def _headings(text: str) -> Iterator[tuple[int, str]]:
-    """(offset, the path down to it) of every heading."""
     path: list[tuple[int, str]] = []
     for match in _heading_lines(text):
         level = len(match["marks"])
@@ -232,7 +231,6 @@ def _headings(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _heading_lines(text: str) -> Iterator[re.Match[str]]:
-    """Those outside fenced code."""
     in_code = False
     for match in _LINE.finditer(text):
         if match["fence"]:

@@ -52,8 +52,6 @@ class Size(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A part of the text that is not cut any further."""
-
     text: str
     tokens: int
 
@@ -80,7 +78,6 @@ def split_lines(text: str) -> Iterator[str]:
 
 
 def _cut(text: str, depth: int, size: Size, count: Count) -> Iterator[Piece]:
-    """Pieces that fit into a chunk, cut no further than necessary."""
     if (tokens := _tokens(text, size, count)) is not None:
         yield Piece(text, tokens)
         return
@@ -109,13 +106,11 @@ def _tokens(text: str, size: Size, count: Count) -> int | None:
 
 
 def _blocks(text: str, size: Size) -> Iterator[str]:
-    """Parts of about the same length."""
     length = -(-len(text) // -(-len(text) // size.characters))
     return (text[start : start + length] for start in range(0, len(text), length))
 
 
 def _merge(pieces: Iterable[Piece], size: Size) -> Iterator[Chunk]:
-    """As many pieces in each chunk as fit; its last ones open the next chunk."""
     offset = tokens = characters = 0
     chunk: deque[Piece] = deque()
     is_new = True

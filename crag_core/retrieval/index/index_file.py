@@ -68,7 +68,6 @@ def _has_starts(database: sqlite3.Connection, version: int) -> bool:
 
 
 def generation(database: sqlite3.Connection) -> int:
-    """Grows with every write."""
     found = database.execute("SELECT value FROM state WHERE name = 'generation'").fetchone()
     if found is None:
         damaged = sqlite3.DatabaseError("its state is not there")

@@ -29,7 +29,7 @@ _UPDATES = ", ".join(f"{one.name} = excluded.{one.name}" for one in fields(Docum
 
 
 class IndexVersionChanged(Exception):
-    """Passages were made for a version that is not the current one any more."""
+    pass
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,6 @@ class IndexWriter:
             database.execute("INSERT OR IGNORE INTO state VALUES ('earlier', 1)")
 
     def begin_document(self, document_id: str) -> None:
-        """Note that somebody is at work on it."""
         with self.file.writing() as database:
             waiting = (State.INDEXING, document_id, State.WAITING)
             database.execute("UPDATE documents SET state = ? WHERE id = ? AND state = ?", waiting)
@@ -167,7 +166,6 @@ class IndexWriter:
             return Written(known, is_new, any(one.is_whole for one in older))
 
     def whole(self) -> list[Document]:
-        """The indexed documents."""
         with self.file.reading() as database:
             return rows_where(database, "state = ?", (State.INDEXED,)) if database else []
 
@@ -180,13 +178,11 @@ class IndexWriter:
             return _content(database, document_id)
 
     def passages(self, document_id: str) -> list[Passage]:
-        """Of one document in reading order."""
         with self.file.reading() as database:
             current = self.current(database)
             return passages_of(database, current.id, document_id) if database and current.id else []
 
     def pieces(self, document_id: str) -> list[Piece]:
-        """The texts of its passages and their places."""
         with self.file.reading() as database:
             current = self.current(database)
             return pieces_of(database, current.id, document_id) if database and current.id else []
@@ -206,7 +202,6 @@ class IndexWriter:
             _remove(database, [row.id for row in rows_where(database, "owner = ?", [owner])])
 
     def move(self, ids: Iterable[str], collection: str) -> None:
-        """Put documents into another collection."""
         with self.file.writing() as database:
             for one in ids:
                 database.execute(
@@ -236,7 +231,6 @@ class IndexWriter:
             return claimed
 
     def discard(self) -> list[Document]:
-        """Forget them, with their files."""
         with self.file.writing() as database:
             found = self._find_lost(database)
             _remove(database, [row.id for row in found])
@@ -263,13 +257,11 @@ class IndexWriter:
             return _new_version(database, recipe, Stage.BUILDING, owner)
 
     def lost_version(self) -> IndexVersion | None:
-        """What a killed process was building."""
         with self.file.reading() as database:
             row = version_at(database, Stage.BUILDING) if database else None
         return None if row is None or is_alive(self.file.folder, row.owner) else row
 
     def missing_in(self, building: IndexVersion) -> list[Document]:
-        """The whole documents that a version lacks."""
         with self.file.reading() as database:
             return _missing(database, building) if database else []
 
@@ -345,7 +337,6 @@ def _put(database: sqlite3.Connection, row: Document) -> None:
 
 
 def _replaced_by(database: sqlite3.Connection, row: Document) -> list[Document]:
-    """Earlier contents of the same name, or refusals of it."""
     found = rows_where(database, "name = ? AND collection = ? AND id != ?", (row.name, row.collection, row.id))
     return [one for one in found if one.is_whole or one.state == State.REFUSED]
 

@@ -71,7 +71,6 @@ class Indexer:
             return self._index(owner, lambda: self._register(documents, collection, owner))
 
     def finish(self) -> tuple[Ingested, ...]:
-        """Index what processes that are gone had begun."""
         with at_work(self._writer.file.folder) as owner:
             return self._index(owner, lambda: self._rows.update(enumerate(self._writer.claim(owner), 1)))
 
@@ -118,7 +117,6 @@ class Indexer:
         return tuple(self._outcomes[position] for position in sorted(self._outcomes))
 
     def _index_one(self, row: Document, progress: Progress) -> Ingested:
-        """Read, split, embed and write one document, unless it is indexed."""
         while True:
             content = self._writer.content(row.id, is_waiting=True)
             try:
@@ -200,13 +198,11 @@ class Preparer:
         self._cancel = cancel
 
     def read(self, name: str, content: bytes) -> Chunks:
-        """Raises `DocumentRefused`."""
         return self._read(content, name, replace(self.cut, tokenizer=_find_tokenizer(self._embedder)), self._cancel)
 
     def embed(
         self, row: Document, read: Chunks, on_embedded: OnEmbedded, on_part: OnPart | None = None
     ) -> tuple[Document, Embedded]:
-        """The row with what reading found out about the document, and its passages."""
         row = replace(row, pages=read.pages, characters=read.characters, message=read.left_out)
         vectors: list[array[float]] = [array("f")] * len(read.chunks)
         for start, end in divide(len(vectors), PART):
@@ -300,6 +296,5 @@ class Rebuilder:
         self._writer.add_to(building, row, preparer.embed(row, chunks, on_embedded)[1])
 
     def _kept(self, preparer: Preparer, row: Document) -> Chunks:
-        """From the text of the present passages."""
         pages = [Page(text, number) for number, text in join_pages(self._writer.pieces(row.id))]
         return cut_document(pages, row.name, preparer.cut)

@@ -60,7 +60,6 @@ class Searcher:
         self._counts: tuple[int, dict[str, int]] = (-1, {})
 
     def nearest(self, database: sqlite3.Connection, vector: ArrayLike, limit: int, collection: str) -> list[Hit]:
-        """By exact cosine with every passage, nearest first."""
         import numpy as np
 
         matrix = self._refreshed(database)
@@ -170,7 +169,6 @@ _PASSAGE = (
 
 
 def passages_of(database: sqlite3.Connection, version: int, document_id: str) -> list[Passage]:
-    """In reading order."""
     rows = database.execute(
         f"{_PASSAGE} WHERE d.id = ? ORDER BY p.ordinal".format(f"passages_{version}"), (document_id,)
     )

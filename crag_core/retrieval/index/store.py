@@ -105,7 +105,6 @@ class PassageStore:
 
     @property
     def embedder(self) -> Embedder:
-        """That of the passages that are searched: no other's vectors can be compared with theirs."""
         return self._embedder_of(self.index_version)
 
     def pinned(self) -> PassageStore:
@@ -172,7 +171,6 @@ class PassageStore:
         return None if left is None else left.recipe
 
     def discard_rebuild(self) -> None:
-        """Drop what a killed process had re-indexed, if anything; the present passages stay."""
         if (left := self._writer.lost_version()) is not None:
             self._writer.abandon(left)
 
@@ -220,7 +218,6 @@ class PassageStore:
                     made.execute("DROP TABLE IF EXISTS placed")
 
     def documents(self) -> tuple[Document, ...]:
-        """The indexed ones, by name."""
         return tuple(document for document in self.listing() if document.is_whole)
 
     def listing(self) -> tuple[Document, ...]:
@@ -239,7 +236,6 @@ class PassageStore:
         return self._writer.remove(ids) if ids else set()
 
     def move(self, document_ids: Iterable[str], collection: str) -> None:
-        """Put indexed documents into another collection."""
         self._writer.move(document_ids, collection)
 
     def passages_of(self, document_id: str) -> tuple[Passage, ...]:
@@ -266,7 +262,6 @@ class PassageStore:
         return content
 
     def count(self, collection: str = "") -> int:
-        """Passages that are searched, of all documents or of those of a collection."""
         return sum(row.passages for row in self._searched(collection))
 
     def fingerprint(self, collection: str = "") -> str:

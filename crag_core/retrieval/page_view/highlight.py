@@ -50,7 +50,6 @@ class Box:
         return self.bottom - self.top
 
     def around(self, other: Box) -> Box:
-        """The smallest box that holds both; otherwise like this one."""
         return replace(
             self,
             left=min(self.left, other.left),
@@ -104,7 +103,6 @@ def _share(low: float, high: float, other_low: float, other_high: float) -> bool
 
 
 def mark_page(page: Image, boxes: Sequence[Box]) -> bytes:
-    """The page as a PNG with the boxes marked."""
     from PIL import Image, ImageChops, ImageDraw
 
     dark = {box for box in boxes if _is_dark(page, box)}
@@ -134,7 +132,6 @@ def _is_dark(page: Image, box: Box) -> bool:
 
 
 def _cover(size: tuple[int, int], boxes: Iterable[Box]) -> Image:
-    """A mask of these boxes."""
     from PIL import Image, ImageDraw
 
     covered = Image.new("L", size, 0)
@@ -173,5 +170,4 @@ def _padded(box: Box) -> tuple[float, float, float, float]:
 
 
 def _weight(box: Box) -> int:
-    """The width of a line for letters of this size."""
     return max(1, round(min(box.width, box.height) / 12))

@@ -90,7 +90,6 @@ def _with_tail(characters: Sequence[str], letters: Letters, at: int) -> range:
 
 
 def _owners(length: int, spans: Sequence[Span]) -> list[int | None]:
-    """For each character of a text the index of its sentence."""
     owners: list[int | None] = [None] * length
     for index, (start, end, _) in enumerate(spans):
         here = range(*slice(max(start, 0), max(end, 0)).indices(length))
@@ -107,7 +106,6 @@ class Letters:
 
 
 def letters_of(pieces: Iterable[str]) -> Letters:
-    """`pieces` are the characters of a text in order."""
     folded = [_fold(piece) for piece in pieces]
     places = tuple(at for at, letters in enumerate(folded) for _ in letters)
     return Letters("".join(folded), places)

@@ -30,7 +30,7 @@ _WAS_TABLE = "section"
 
 def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, Any]:
     """The title and the root element. Raises `DocumentRefused` for elements nested too deeply."""
-    from lxml import html
+    from lxml import etree, html
 
     found = _CHARSET.search(content[:4096])
     text = decode_text(content, declared or (found[1].decode("ascii") if found else ""))
@@ -44,17 +44,15 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
     title = " ".join((root.findtext(".//title") or "").split())
     for element in [*root.iter(*_DROPPED), *filter(_is_hidden, root.iter())]:
         if element.getparent() is not None:
-            _drop(element)
+            element.drop_tree()
     for element in root.iter("section", "form", "dialog"):
         element.tag = "div"
     for picture in [*root.iter("img")]:
         alt = picture.get("alt", "")
         picture.tail = f"{alt if len(alt.split()) > 2 else ''} {picture.tail or ''}"
-        _drop(picture)
+        picture.drop_tree()
     for table in reversed([*root.iter("table")]):
         _prepare_table(table)
-    from lxml import etree
-
     etree.strip_tags(root, *_UNWRAPPED)
     for element in root.iter():
         for name in ("hidden", "role", "style", "class"):
@@ -80,16 +78,6 @@ def _is_hidden(element: Any) -> bool:
     if not isinstance(element.tag, str) or element.get("role") in _SHOWN_LATER:
         return False
     return "hidden" in element.attrib or bool(_HIDDEN.search(element.get("style", "")))
-
-
-def _drop(element: Any) -> None:
-    """Without the text behind it."""
-    parent, before = element.getparent(), element.getprevious()
-    if element.tail and before is not None:
-        before.tail = (before.tail or "") + element.tail
-    elif element.tail:
-        parent.text = (parent.text or "") + element.tail
-    parent.remove(element)
 
 
 def _prepare_table(table: Any) -> None:

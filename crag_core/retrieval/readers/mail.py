@@ -7,6 +7,7 @@ import email.policy
 import re
 from collections.abc import Callable, Iterator
 from email.message import Message
+from itertools import count
 from pathlib import PurePosixPath
 
 from crag_core.base.errors import DocumentRefused
@@ -24,7 +25,7 @@ _LONGEST_HEADER = 5_000
 
 def read_mail(content: bytes, name: str, read_attachment: ReadAttachment) -> tuple[Page, ...]:
     """A page for the mail and one for each attachment that `read_attachment` can read; others are named only."""
-    return tuple(_MailReader(read_attachment).show(_parse(content), ""))
+    return tuple(_show(_parse(content), "", read_attachment, count(1)))
 
 
 def _parse(content: bytes) -> Message:
@@ -32,48 +33,41 @@ def _parse(content: bytes) -> Message:
     return email.message_from_bytes(content.lstrip(b"\xef\xbb\xbf\r\n"), policy=email.policy.compat32)
 
 
-class _MailReader:
-    """Reads one e-mail and those attached to it, counting what is attached over all of them."""
-
-    def __init__(self, read_attachment: ReadAttachment) -> None:
-        self._read_attachment = read_attachment
-        self._attachments = 0
-
-    def show(self, message: Message, heading: str, depth: int = 0) -> Iterator[Page]:
-        subject = read_header(message, "Subject")
-        title = f"# {subject}" if subject and not heading else heading
-        lines = [f"{header}: {value}" for header in _SHOWN if (value := read_header(message, header))]
-        if heading and subject:
-            lines.append(f"Subject: {subject}")
-        body: list[str] = []
-        attached: list[Message] = []
-        _sort_parts(message, body, attached)
-        named = [f"Attachment: {name_part(part)}" for part in attached]
-        yield Page(normalise_text(join_blocks([title, "\n".join(lines), *body, "\n".join(named)])))
-        for part in attached:
-            yield from self._show_attached(part, depth)
-
-    def _show_attached(self, part: Message, depth: int) -> Iterator[Page]:
-        self._attachments += 1
-        if self._attachments > MAX_ATTACHMENTS:
+def _show(
+    message: Message, heading: str, read_attachment: ReadAttachment, attachments: Iterator[int], depth: int = 0
+) -> Iterator[Page]:
+    """A mail and those attached to it; `attachments` counts what is attached to all of them."""
+    subject = read_header(message, "Subject")
+    title = f"# {subject}" if subject and not heading else heading
+    lines = [f"{header}: {value}" for header in _SHOWN if (value := read_header(message, header))]
+    if heading and subject:
+        lines.append(f"Subject: {subject}")
+    body: list[str] = []
+    attached: list[Message] = []
+    _sort_parts(message, body, attached)
+    named = [f"Attachment: {name_part(part)}" for part in attached]
+    yield Page(normalise_text(join_blocks([title, "\n".join(lines), *body, "\n".join(named)])))
+    for part in attached:
+        if next(attachments) > MAX_ATTACHMENTS:
             return
         name = name_part(part)
         heading = f"## Attachment: {name}"
-        is_mail = part.get_content_type() == "message/rfc822"
-        if is_mail or PurePosixPath(name).suffix.lower() == ".eml":
-            if depth >= MAX_NESTED_MAILS:
-                yield Page(f"{heading}\n\nNot read: mails are nested more than {MAX_NESTED_MAILS} deep.")
-            else:
-                inner = _first_inner(part)
-                message = inner if isinstance(inner, Message) else _parse(_read_bytes(part))
-                yield from self.show(message, heading, depth + 1)
-            return
-        try:
-            pages = self._read_attachment(_read_bytes(part), name)
-        except DocumentRefused as refusal:
-            yield Page(f"{heading}\n\nNot read: {refusal.message.removeprefix(f'{name}: ')}")
-            return
-        yield Page("\n\n".join([heading, *(page.text for page in pages)]))
+        is_mail = part.get_content_type() == "message/rfc822" or PurePosixPath(name).suffix.lower() == ".eml"
+        if is_mail and depth >= MAX_NESTED_MAILS:
+            yield Page(f"{heading}\n\nNot read: mails are nested more than {MAX_NESTED_MAILS} deep.")
+        elif is_mail:
+            inner = _first_inner(part)
+            mail = inner if isinstance(inner, Message) else _parse(_read_bytes(part))
+            yield from _show(mail, heading, read_attachment, attachments, depth + 1)
+        else:
+            yield Page(f"{heading}\n\n{_read_attached(part, name, read_attachment)}")
+
+
+def _read_attached(part: Message, name: str, read_attachment: ReadAttachment) -> str:
+    try:
+        return "\n\n".join(page.text for page in read_attachment(_read_bytes(part), name))
+    except DocumentRefused as refusal:
+        return f"Not read: {refusal.message.removeprefix(f'{name}: ')}"
 
 
 def _sort_parts(part: Message, body: list[str], attached: list[Message]) -> None:

@@ -52,7 +52,6 @@ class Package:
         return tuple(self._members)
 
     def read(self, member: str) -> bytes:
-        """One file; raises `DocumentRefused` when it is missing, damaged or too large."""
         if member not in self._members:
             raise self.damaged(f"{member} is missing")
         try:
@@ -65,7 +64,6 @@ class Package:
         return content
 
     def parse(self, member: str) -> Any:
-        """The root element of an XML file."""
         return self.parse_xml(self.read(member))
 
     def parse_xml(self, content: bytes) -> Any:
@@ -93,7 +91,6 @@ class Package:
                 check_entities(self.read(member), self.name)
 
     def replaced(self, changed: Mapping[str, Any]) -> bytes:
-        """The package with other root elements in some of its XML files."""
         from lxml import etree
 
         stream = io.BytesIO()

@@ -64,7 +64,6 @@ def say_left_out(pages: Sequence[Page]) -> str:
 
 
 def check_count(name: str, count: int, limit: int, what: str) -> None:
-    """Raises `DocumentRefused` for more than `limit` of `what` ("slides")."""
     if count > limit:
         raise DocumentRefused(
             f"{name}: more than {limit:,} {what}, which is the limit.",

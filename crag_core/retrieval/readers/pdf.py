@@ -52,7 +52,6 @@ def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
 
 
 def _extract(content: bytes, name: str) -> tuple[list[list[Line]], set[int]]:
-    """The lines of each page, and the numbers of those that have pictures and no text."""
     import pypdfium2
 
     try:

@@ -81,7 +81,6 @@ def _names_rows(block: Rows, column: int) -> bool:
 
 
 def _show_block(block: Rows, columns: list[int], above: Header) -> tuple[str, Header]:
-    """The text of one table, and the header for what follows."""
     rows = [row for row in ([row[column] for column in columns] for row in block) if any(row)]
     lines = []
     # Titles: one cell, often merged over the table, above the real header.
@@ -120,7 +119,6 @@ def _show_block(block: Rows, columns: list[int], above: Header) -> tuple[str, He
 
 
 def _is_form(rows: Rows) -> bool:
-    """Names and their values in two columns, rather than a header above columns."""
     if not all(sum(map(bool, row)) <= 2 and row[0] for row in rows) or len(rows[0]) < 2:
         return False
     name, value = rows[0][0], next((cell for cell in rows[0][1:] if cell), "")

@@ -145,7 +145,6 @@ def _list_rows(cells: Cells, hidden_rows: set[int], hidden_columns: set[int]) ->
 
 
 def _fill_merged(cells: Cells, ref: str) -> None:
-    """Every place of a merged cell gets its text, in the rows that there are."""
     found = re.fullmatch(r"([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})", ref)
     if not found:
         return

@@ -26,11 +26,11 @@ _NO_NEW_PRIVILEGES = 38
 
 
 class BadFrame(Exception):
-    """The other side sent something that is no valid message."""
+    pass
 
 
 class WireEnded(Exception):
-    """The other side is gone."""
+    pass
 
 
 def write_frame(stream: IO[bytes], record: Any, body: bytes = b"") -> None:
@@ -135,7 +135,6 @@ def _confine(memory: int) -> None:
 
 
 def _limit(name: str, value: int) -> None:
-    """Where the system knows such a limit."""
     if sys.platform == "win32":
         return
     import resource

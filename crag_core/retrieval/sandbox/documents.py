@@ -72,7 +72,6 @@ class DocumentProcesses:
         finalize(self, at_end(self._finalizer))
 
     def close(self) -> None:
-        """End all processes now."""
         self._finalizer()
 
     def read(self, content: bytes, name: str, cancel: Cancel | None = None) -> tuple[Page, ...]:

@@ -46,8 +46,6 @@ class Limits:
 
 @dataclass(frozen=True)
 class Drawing:
-    """The arguments of `page_picture` beside the file."""
-
     page: int
     text: str
     spans: tuple[Span, ...]

@@ -50,7 +50,7 @@ class StartFailed(ProcessLost):
 
 
 class TookTooLong(ProcessLost):
-    """It took more than its time."""
+    pass
 
 
 class OutOfMemory(ProcessLost):

@@ -112,7 +112,6 @@ class KeptRun:
 
 
 def check_version(found: int | None, earliest: int) -> None:
-    """Raises `HistoryUnavailable` for tables that another version of this program made."""
     if found is None or not earliest <= found <= VERSION:
         raise HistoryUnavailable(
             f"Another version of this program wrote the history: it has version {found}, expected {VERSION}.",
@@ -121,7 +120,6 @@ def check_version(found: int | None, earliest: int) -> None:
 
 
 def columns_of(trace: Trace) -> dict[str, Any]:
-    """All columns of a run but its record, and who asked when."""
     settings = trace.settings
     answer = trace.answer.text if trace.answer else ""
     texts = {
@@ -158,7 +156,6 @@ def folded(words: str) -> str:
 
 
 def kept_run(row: Mapping[str, Any]) -> KeptRun:
-    """From the columns of a run, without what was said of it."""
     return KeptRun(
         **{name: row[name] for name in _SAME},
         kept_at=_kept_at(row),

@@ -101,18 +101,15 @@ class HistoryStore:
         return None if record is None else Trace.from_json(record)
 
     def find(self, run_id: str) -> KeptRun | None:
-        """One run without its record."""
         return next(iter(self.search(Selection(ids=(_key(run_id),)))), None)
 
     def search(self, selection: Selection = EVERYTHING, limit: int = 50, skip: int = 0) -> tuple[KeptRun, ...]:
-        """Newest first, by when they were first kept."""
         return self._read(lambda rows: _runs(rows, rows.runs(selection, limit, skip)), ())
 
     def count(self, selection: Selection = EVERYTHING) -> int:
         return self._read(lambda rows: rows.count(selection), 0)
 
     def policies(self, selection: Selection = EVERYTHING) -> tuple[str, ...]:
-        """The names of the policies of these runs, each once, in their order."""
         return tuple(filter(None, self._read(lambda rows: rows.policies(selection), ())))
 
     def measured(self, selection: Selection = EVERYTHING) -> tuple[Measured, ...]:
@@ -175,11 +172,9 @@ class HistoryStore:
             return rows.delete_label(label.key)
 
     def labels(self, run_id: str) -> tuple[Label, ...]:
-        """Of one run, oldest first."""
         return tuple(map(_read_label, self._read(lambda rows: rows.labels(_key(run_id)), ())))
 
     def all_labels(self) -> tuple[Label, ...]:
-        """Of all runs, oldest first."""
         return tuple(map(_read_label, self._read(lambda rows: rows.labels(), ())))
 
     def take_over(self, file: Path) -> None:

@@ -111,11 +111,9 @@ class Rows:
         return found
 
     def runs(self, selection: Selection, limit: int, skip: int) -> Sequence[Mapping[str, Any]]:
-        """All but the records, newest first."""
         return self._summaries(_newest_first(select(*_SUMMARY), selection).limit(limit).offset(skip))
 
     def figures(self, selection: Selection) -> Sequence[Mapping[str, Any]]:
-        """As `runs`, oldest first."""
         matching = select(*_SUMMARY).where(*_conditions(selection))
         return self._summaries(matching.order_by(RUNS.c.kept_at, RUNS.c.id))
 
@@ -124,7 +122,6 @@ class Rows:
         return self._connection.execute(matching).scalar() or 0
 
     def ids(self, selection: Selection) -> Sequence[str]:
-        """Newest first."""
         return self._connection.execute(_newest_first(select(RUNS.c.id), selection)).scalars().all()
 
     def policies(self, selection: Selection) -> Sequence[str]:
@@ -132,7 +129,6 @@ class Rows:
         return self._connection.execute(named).scalars().all()
 
     def newest(self) -> float | None:
-        """When the last run was kept; None where there is none."""
         found: float | None = self._connection.execute(select(func.max(RUNS.c.kept_at))).scalar()
         return found
 
@@ -145,7 +141,6 @@ class Rows:
         self._connection.execute(update(HISTORY).values(seen=time))
 
     def delete_runs(self, ids: Sequence[str]) -> int:
-        """And their labels."""
         deleted = 0
         for some in portions(ids, _AT_A_TIME):
             self._connection.execute(delete(LABELS).where(LABELS.c.run_id.in_(some)))

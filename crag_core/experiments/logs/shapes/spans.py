@@ -9,21 +9,11 @@ from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.experiments.labelled.file_rows import Problem
-from crag_core.experiments.logs.fields import FIELDS, record_from, value_at
+from crag_core.experiments.logs.fields import record_from, value_at
+from crag_core.experiments.logs.names import FIELDS, TRACE
 from crag_core.experiments.logs.record import Context, LogRecord
 from crag_core.experiments.logs.rows import LogRow
 from crag_core.experiments.logs.values import MOST_CHUNKS, chunks_of, opened, text_of
-
-READ_FROM = {
-    "question": "input of the step that holds the others, else of the one that retrieves",
-    "contexts": "documents of the steps that retrieve, or of the reranker after them",
-    "scores": "score of each document",
-    "ids": "id of each document",
-    "sources": "metadata of each document",
-    "answer": "output of the step that holds the others, else of the last language model",
-    "ground_truth": "reference, expected output or ground_truth beside the trace or in its metadata",
-    "id": "id of the trace",
-}
 
 
 class Kind(StrEnum):
@@ -61,13 +51,6 @@ class Joined:
     records: tuple[LogRecord, ...]
     problems: tuple[Problem, ...]
     remarks: tuple[str, ...] = ()
-
-
-TRUTHS = (
-    *("ground_truth", "reference", "expected_output", "expectedOutput", "expected_answer", "reference_answer"),
-    *("reference_outputs", "expected"),
-)
-_HOLDERS = ("", "metadata", "attributes", "extra.metadata", "attributes.metadata", "inputs", "input")
 
 
 def joined(rows: Sequence[LogRow], spans_of: Callable[[LogRow], Iterable[Span]], chosen: Mapping[str, str]) -> Joined:
@@ -164,8 +147,8 @@ def _documents(searches: Sequence[Span]) -> list[dict[str, Any]]:
 
 def _truth(whole: Mapping[str, Any]) -> Any:
     """What somebody noted beside a trace as the right answer."""
-    for holder in _HOLDERS:
-        for name in TRUTHS:
+    for holder in TRACE["holders"]:
+        for name in TRACE["truths"]:
             if (found := value_at(whole, f"{holder}.{name}" if holder else name)) not in (None, "", [], {}):
                 return text_of(found, "answer") if isinstance(found, dict) else found
     return None

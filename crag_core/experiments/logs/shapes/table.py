@@ -14,28 +14,12 @@ from typing import Any
 from crag_core.base.errors import BadRecord
 from crag_core.base.text.display import counted
 from crag_core.experiments.labelled.file_rows import Problem
-from crag_core.experiments.logs.fields import MEANINGS, NEEDED, Mapped, mapped, record_from, value_at
+from crag_core.experiments.logs.fields import NEEDED, Mapped, mapped, record_from, value_at
+from crag_core.experiments.logs.names import MEANINGS
 from crag_core.experiments.logs.rows import LogRow
 from crag_core.experiments.logs.shapes.spans import Joined
 from crag_core.experiments.logs.values import number_of, opened
 
-RAGAS = {
-    "question": "user_input",
-    "contexts": "retrieved_contexts",
-    "ids": "retrieved_context_ids",
-    "answer": "response",
-    "ground_truth": "reference",
-    "reference_contexts": "reference_contexts",
-    "reference_ids": "reference_context_ids",
-}
-PHOENIX = {
-    "question": "input",
-    "contexts": "reference",
-    "scores": "document_score",
-    "answer": "output",
-    "ground_truth": "",
-    "id": "context.span_id",
-}
 _SAMPLED, _MOST_INNER = 200, 30
 _RANKS = ("rank", "position", "document_position")
 _OF_A_CHUNK = ("contexts", "scores", "ids", "sources")
