@@ -179,17 +179,6 @@ def parser() -> Iterator[DocumentProcesses]:
     made.close()
 
 
-@pytest.mark.embedding
-def test_the_process_refuses_too_many_chunks_and_takes_no_longer_than_it_may(cut: Cut) -> None:
-    for limits, said in (({"chunks": 5}, "more than 5 chunks"), ({"seconds": 0.5}, "longer than 0.5 seconds")):
-        parser = DocumentProcesses(Limits(**limits))  # type: ignore[arg-type]
-        parser.cut(b"A good file.", "good.txt", cut, threading.Event())
-        with pytest.raises(DocumentRefused, match=said):
-            parser.cut(LONG_TEXT, "a.txt", cut, threading.Event())
-        assert parser.cut(b"A good file.", "good.txt", cut, threading.Event()).chunks == (Chunk("A good file."),)
-        parser.close()
-
-
 SIZE, LIMITS = Size(50, 0), Limits(1, 1, characters=1000, chunks=3)
 
 

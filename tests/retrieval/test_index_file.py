@@ -7,7 +7,6 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -83,23 +82,6 @@ def test_an_index_of_a_later_version_is_refused(tmp_path: Path, filled: PassageS
     with pytest.raises(StoreUnavailable, match="a later version of this program made it") as fault:
         PassageStore(tmp_path, WordEmbedder()).documents()
     assert "CRAG_HOME" in fault.value.hint
-
-
-def test_a_full_disk_says_so_and_leaves_what_was_there(filled: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    connect = sqlite_file.connect
-
-    def small(*values: Any) -> tuple[sqlite3.Connection, bool]:
-        database, is_shared = connect(*values)
-        (pages,) = database.execute("PRAGMA page_count").fetchone()
-        database.execute(f"PRAGMA max_page_count = {pages + 20}")
-        return database, is_shared
-
-    filled._file._idle.clear()
-    monkeypatch.setattr(sqlite_file, "connect", small)
-    with pytest.raises(StoreUnavailable, match="full") as fault:
-        filled.ingest([OTHER])
-    assert "Free some disk space" in fault.value.hint and "is safe" in fault.value.hint
-    assert [row.name for row in filled.documents()] == ["guide.txt"] and filled.search_keyword("tides", 1)
 
 
 READ_ONLY = """

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 import pytest
 
-from crag_core.base.documents import Document, IngestOutcome, Progress
+from crag_core.base.documents import Document, Progress
 from crag_core.retrieval.index.ingest import divide
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import write_prose
@@ -64,14 +63,6 @@ def test_no_part_of_a_new_version_is_searched_beside_the_old_one(store: PassageS
 
 def _assert_not_partial(store: PassageStore) -> None:
     assert not any(row.is_partial for row in store.listing())
-
-
-def test_stopping_takes_the_part_out_again(store: PassageStore) -> None:
-    cancel = threading.Event()
-    store.ingest([("whole.txt", write_prose("ropes"))])
-    told = store.ingest([LONG], lambda progress: cancel.set() if progress.embedded >= 4 else None, cancel=cancel)
-    assert [one.outcome for one in told] == [IngestOutcome.LEFT_OUT]
-    assert [row.name for row in store.listing()] == ["whole.txt"] and not store.search_keyword("gulls", 5)
 
 
 @pytest.mark.parametrize("passages", [0, 1, 64, 128, 129, 700, 20_000])

@@ -23,7 +23,7 @@ from crag_core.retrieval.page_view.page_image import PagePicture, align, page_pi
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.readers import read_document
 from tests.retrieval.fakes import WordEmbedder, write_prose
-from tests.retrieval.printed import SENTENCES, TEXT, change, draw, find_word, print_as, print_pages
+from tests.retrieval.printed import SENTENCES, TEXT, draw, find_word, print_as, print_pages
 
 WIDTH = 1000
 Letters = list[tuple[float, float, float, float]]
@@ -74,18 +74,6 @@ def test_every_word_is_in_a_box_of_its_own_sentence() -> None:
                 assert spans_at(picture, find_word(original, 1, word, WIDTH)) == {at}
     assert {box.kept for box in picture.boxes if box.span == 1} == {False}
     assert {box.kept for box in picture.boxes if box.span != 1} == {True}
-
-
-@pytest.mark.parametrize("degrees", [90, 180, 270])
-def test_turned_pages(degrees: int) -> None:
-    original = change(print_pages(TEXT, width=70), lambda page: page.set_rotation(degrees))
-    text = read_page(original)  # PDFium may read the lines of a turned page from the last one up
-    picture = look(original)
-    assert picture.found_share == 1.0
-    assert (picture.width > picture.height) == (degrees != 180)
-    for word in ("harbour", "Bicycles", "euros"):
-        (span,) = (at for at, (start, end) in enumerate(split(text)) if word in text[start:end])
-        assert spans_at(picture, find_word(original, 1, word, WIDTH)) == {span}
 
 
 def test_broken_words_are_marked_with_their_hyphens() -> None:
@@ -196,14 +184,6 @@ def test_kept_and_struck_differ_without_colour() -> None:
     kept, struck = (next(box for box in picture.boxes if box.kept is how) for how in (True, False))
     assert dark_share(picture, kept, 1.0) > 0.9 > 0.1 > dark_share(picture, struck, 1.0), "a line below what is kept"
     assert dark_share(picture, struck, 0.5) > 0.9 > dark_share(picture, kept, 0.5), "a line through what is struck"
-
-
-def test_letters_stay_black_where_kept_and_readable_where_struck() -> None:
-    picture = look(print_pages("Nnnn nnnn nnnn. Nnnn nnnn nnnn.", size=30), kept=(True, False))
-    for box in picture.boxes:
-        piece = pixels(picture).convert("L").crop((int(box.left), int(box.top), int(box.right), int(box.bottom)))
-        darkest, ground = piece.getextrema()
-        assert (darkest < 5 if box.kept else 60 < darkest < 125) and ground > 190, "black, or faded"
 
 
 def test_white_letters_on_a_dark_ground_are_marked_too() -> None:

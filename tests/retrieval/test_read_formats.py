@@ -124,12 +124,6 @@ def test_utf16_without_a_mark_is_read(text: str, encoding: str) -> None:
     assert "".join(read((text * 3).encode(encoding), "old.txt").split()) == "".join((text * 3).split())
 
 
-def test_line_ends_form_feeds_and_control_characters() -> None:
-    assert read("a\r\nb\rc\x0cd\x07\x00e\u200bf  \n\n\n\n\ng".encode().replace(b"\x00", b""), "a.txt") == (
-        "a\nb\nc\n\nd" + "ef\n\ng"
-    )
-
-
 def test_hard_wrapped_text_is_joined_but_lists_verse_and_code_are_not() -> None:
     wrapped = (
         "The note a mate gives to a driver whose vehicle has been measured\n"

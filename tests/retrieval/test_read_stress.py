@@ -15,20 +15,13 @@ MANY = 400_000
 ITEMS = 20_000
 RUNS = {
     "spaces": " ",
-    "tabs": "\t",
-    "no-break spaces": "\u00a0",
     "hashes": "#",
-    "dashes": "-",
     "bars": "|",
-    "quotation": ">",
     "stars": "*",
-    "dots": ".",
     "headings": "# ",
     "items": "- ",
     "digits": "0",
-    "figures": "1,",
     "brackets": "(",
-    "accents": "\u0301",
 }
 HEAD = "From: a@b.c\nSubject: x\n"
 RESTART = ' w:val="restart"'
@@ -71,17 +64,10 @@ def runs(name: str) -> dict[str, bytes]:
 
 STRESS = {
     **{name: content for run in RUNS for name, content in runs(run).items()},
-    "items of a list.html": b"<ol>" + b"<li>x" * ITEMS,
-    "nested items.html": b"<ul><li>x" * ITEMS,
     "nested and closed.html": b"<ul><li>x" * ITEMS + b"</li></ul>" * ITEMS,
-    "nested tables.html": b"<table><tr><td>x" * ITEMS,
-    "nested quotations.html": b"<blockquote>x" * ITEMS,
-    "nested pictures.html": b"<svg>x" * ITEMS,
     "nested and hidden.html": b"<i hidden>x" * ITEMS,
-    "nested by style.html": b"<b style='display:none'>x" * ITEMS,
     "cells of a row.html": b"<table><tr>" + b"<td>x" * ITEMS,
     "rows.html": b"<table>" + b"<tr><td>x<td>y" * ITEMS,
-    "line breaks.html": b" <br> " * ITEMS,
     "groups.rtf": b"{\\rtf1 " + b"{" * MANY,
     "groups in a row.rtf": b"{\\rtf1 " + b"{x}" * ITEMS,
     "cells.rtf": b"{\\rtf1 \\trowd" + b"\\cellx1" * ITEMS + b"\\intbl x\\cell" * ITEMS + b"\\row}",
@@ -94,22 +80,7 @@ STRESS = {
 }
 
 
-ALIKE = (
-    "items of a list",
-    "nested items",
-    "nested tables",
-    "nested quotations",
-    "nested and closed",
-    "nested pictures",
-    "nested by style",
-    "line breaks",
-)
-"""What a parser of HTML takes the same way as another of these."""
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.exhaustive] * name.startswith(ALIKE)) for name in STRESS]
-)
+@pytest.mark.parametrize("name", STRESS)
 def test_no_input_holds_a_reader(name: str) -> None:
     started = time.process_time()
     try:

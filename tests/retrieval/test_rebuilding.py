@@ -144,18 +144,6 @@ def test_two_are_never_built_at_once(filled: PassageStore, tmp_path: Path) -> No
     assert filled.rebuild(OTHER, start_another).documents == 3
 
 
-def test_an_empty_index_is_made_as_the_settings_say(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    assert store.rebuild(SHORT).documents == 0 and store.index_version.recipe == SHORT
-    again = open_store(tmp_path, Halves())
-    again.ingest(FILES)
-    assert again.index_version.recipe == OTHER, "there was nothing that another recipe had made"
-    check_whole(again)
-    assert open_store(tmp_path).index_version.recipe == OTHER
-    open_store(tmp_path).ingest([("ropes.txt", write_prose("ropes"))])
-    check_whole(again, [*FILES, ("ropes.txt", write_prose("ropes"))])
-
-
 def test_after_a_kill_only_what_is_missing_is_made(filled: PassageStore) -> None:
     def die(progress: Progress) -> None:
         if progress.position == 3:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.base.errors import DocumentMissing
 from crag_core.base.text.words import words
 from crag_core.base.types.passages import Origin, Passage
 from crag_core.retrieval.hybrid import HybridRetriever
@@ -88,13 +87,3 @@ def test_whole_files_come_as_one_passage_each_in_the_order_asked_for(store: Pass
     assert second.text == store.read_document(harbour)
     assert words(second.text) == words(write_prose("the harbour").decode())
     assert retriever.read_files([]) == ()
-
-
-@pytest.mark.parametrize("unknown", ["0" * 32, "harbour.txt", "", "' OR 1=1 --", "x" * 5000])
-def test_a_document_that_is_not_there_is_named(store: PassageStore, unknown: str) -> None:
-    there = keep(store, "Tides turn.")
-    assert store.read_document(unknown) is None
-    with pytest.raises(DocumentMissing) as caught:
-        HybridRetriever(store, WordEmbedder()).read_files([there, unknown])
-    assert repr(unknown[:80]) in caught.value.message and "expected" in caught.value.message.lower()
-    assert caught.value.hint and len(str(caught.value)) < 400

@@ -8,7 +8,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
 
 from crag_core.base.errors import HistoryUnavailable
 from crag_core.storage import database
@@ -97,16 +96,6 @@ def test_a_damaged_file_that_is_moved_away_makes_room_for_a_new_one(store: Histo
     assert [kept.id for kept in store.search()] == ["run-2"] and store.problem == ""
 
 
-def test_a_disk_that_is_full_leaves_what_was_there(store: HistoryStore, file: Path) -> None:
-    with closing(sqlite3.connect(file)) as other:
-        pages = other.execute("PRAGMA page_count").fetchone()[0]
-    engine = store._database._engine(True)  # type: ignore[union-attr]
-    event.listen(engine, "connect", lambda raw, _: raw.execute(f"PRAGMA max_page_count = {pages + 2}"))
-    with pytest.raises(HistoryUnavailable, match="Free some disk space"):
-        store.save(run("large", question="why " * 20_000))
-    assert store.load("run-1") == whole_run() and store.load("large") is None
-
-
 # --- versions -------------------------------------------------------------------------------------------------------
 
 
@@ -119,18 +108,3 @@ def test_a_history_of_another_version_is_left_alone(store: HistoryStore, file: P
     assert "Another version" in told and f"it has version {version}, expected 2" in told
     with sqlite3.connect(file) as other:
         assert other.execute("SELECT count(*) FROM crag_runs").fetchone() == (1,)
-
-
-def test_a_save_that_breaks_off_changes_nothing(store: HistoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    from crag_core.storage.history.tables import Rows
-
-    original = Rows.put_run
-
-    def break_off(*arguments: object) -> None:
-        original(*arguments)  # type: ignore[arg-type]
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Rows, "put_run", break_off)
-    with pytest.raises(KeyboardInterrupt):
-        store.save(run("run-1"))
-    assert store.load("run-1") == whole_run()

@@ -184,14 +184,6 @@ def test_an_export_has_every_record_that_fits_newest_first(store: HistoryStore) 
 # --------------------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_there_before_anything_is_kept_and_looking_makes_no_file(
-    store: HistoryStore, tmp_path: Path
-) -> None:
-    assert (store.search(EVERYTHING), store.count(), store.policies(), store.measured()) == ((), 0, (), ())
-    assert list(store.export()) == [] and store.prune(1.0) == 0
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     "make",
     [

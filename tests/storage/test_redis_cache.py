@@ -118,16 +118,6 @@ def test_silent_server_costs_one_wait_in_half_a_minute() -> None:
         cache.close()
 
 
-@pytest.mark.parametrize("says", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"*1\r\n$4\r\nwhat\r\n", b"+OK\r\n" * 50])
-def test_server_that_is_no_redis_is_a_problem_and_no_error(says: bytes) -> None:
-    with Impostor(says) as impostor:
-        cache = RedisCache(impostor.url, HOUR)
-        cache.put_many({key(1): grade()})
-        assert cache.get_many([key(1)]) == {}
-        assert impostor.url.partition("?")[0] in cache.problem
-        cache.close()
-
-
 def test_full_server_takes_nothing_more_but_is_read(cache: RedisCache, raw: redis.Redis) -> None:
     cache.put_many({key(1): grade()})
     raw.config_set("maxmemory", 1)

@@ -173,8 +173,13 @@ def _put_table(data: Any, rows: Iterator[list[str]]) -> None:
 # --- OpenDocument -----------------------------------------------------------------------------------------------------
 
 
+_GONE = "gone"  # until it is taken out, whereas the text behind it stays
+
+
 def prepare_open(package: Package) -> Prepared:
     """Displayed values in place of stored ones; without comments, deleted text and what is hidden."""
+    from lxml.etree import strip_elements
+
     root = package.parse("content.xml")
     manifest = "META-INF/manifest.xml"
     if manifest in package.names and any(True for _ in package.parse(manifest).iter("{*}encryption-data")):
@@ -192,8 +197,9 @@ def prepare_open(package: Package) -> Prepared:
     if gone:
         left_out.append(f"{gone} hidden row{'s' * (gone > 1)}")
     for element in [*hidden, *sections, *root.iter("{*}tracked-changes", "{*}annotation", "{*}table-of-content")]:
-        if element.getparent() is not None and local(element) != "table-column":
-            _remove_before(element)
+        if local(element) != "table-column":
+            element.tag = _GONE
+    strip_elements(root, _GONE, with_tail=False)
     _prepare_open_text(root, styles)
     cells = 0
     for table in [*root.iter("{*}table")]:
@@ -209,13 +215,14 @@ def prepare_open(package: Package) -> Prepared:
             f"{page.tag.partition('}')[0]}}}name", " ".join("".join(titles[0].itertext()).split()) if titles else " "
         )
         for title in titles:
-            _remove_before(title)
+            title.tag = _GONE
         for notes in page.iter("{*}notes"):
             first = next(notes.iter("{*}p"), None)
             if first is not None:
                 mark = first.makeelement(first.tag)
                 mark.text = "Notes:"
                 first.addprevious(mark)
+    strip_elements(root, _GONE, with_tail=False)
     return {"content.xml": root}, left_out
 
 
@@ -224,7 +231,7 @@ def _prepare_open_text(root: Any, styles: dict[str, Any]) -> None:
     for space in [*root.iter("{*}s", "{*}tab")]:
         if space.tag.endswith(":text:1.0}" + local(space)):
             space.tail = (" " if local(space) == "s" else "\t") + (space.tail or "")
-            _remove_before(space)
+            space.tag = _GONE
     for paragraph in root.iter("{*}p"):
         name = attribute(paragraph, "style-name")
         if "Title" in (name, attribute(styles[name], "parent-style-name") if name in styles else ""):
@@ -232,19 +239,9 @@ def _prepare_open_text(root: Any, styles: dict[str, Any]) -> None:
             paragraph.set(paragraph.tag[:-1] + "outline-level", "1")
         for frame in [one for one in paragraph.iterchildren("{*}frame") if one.find("{*}text-box") is not None]:
             inner = [child for box in frame.iterchildren("{*}text-box") for child in box]
-            _remove_before(frame)
+            frame.tag = _GONE
             for child in reversed(inner):
                 paragraph.addnext(child)
-
-
-def _remove_before(element: Any) -> None:
-    """Keeps the text behind it."""
-    tail, parent, before = element.tail or "", element.getparent(), element.getprevious()
-    if before is not None:
-        before.tail = (before.tail or "") + tail
-    else:
-        parent.text = (parent.text or "") + tail
-    parent.remove(element)
 
 
 def _show_open_row(row: Any, space: str) -> int:

@@ -20,7 +20,6 @@ from crag_core.base.serialization import from_plain, to_plain
 
 _MOST = 256 * 2**20
 """Bytes of a manifest: that of a home of a million files."""
-_PIECE = 2**20
 BESIDE = ("-wal", "-shm", ".lock", ".made")
 """How files end that are no part of a home."""
 FORMAT = 1
@@ -103,15 +102,14 @@ def _is_plain(member: tarfile.TarInfo) -> bool:
 def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, entry: Entry, folder: Path) -> None:
     target = folder / entry.path
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    content, found = _content(archive, member), hashlib.sha256()
-    with target.open("xb") as file:
-        while piece := content.read(_PIECE):
-            found.update(piece)
-            file.write(piece)
+    with target.open("x+b") as file:
+        shutil.copyfileobj(_content(archive, member), file)
         file.flush()
         os.fsync(file.fileno())
         os.fchmod(file.fileno(), member.mode & 0o777 | 0o600)
-    if found.hexdigest() != entry.sha256:
+        file.seek(0)
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != entry.sha256:
         raise BackupFailed(
             f"The backup is damaged: {entry.path} is not what it was.",
             hint="Copy it once more, or take an earlier one.",

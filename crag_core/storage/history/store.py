@@ -114,7 +114,7 @@ class HistoryStore:
 
     def measured(self, selection: Selection = EVERYTHING) -> tuple[Measured, ...]:
         """Oldest first, without runs from elsewhere, which nobody asked here, and without what cannot be read."""
-        found = self._read(lambda rows: rows.figures(replace(selection, imported=False)), ())
+        found = self._read(lambda rows: rows.runs(replace(selection, imported=False))[::-1], ())
         return tuple(measured_of(row) for row in found if row["readable"])
 
     def export(self, selection: Selection = EVERYTHING) -> Iterator[Trace]:
@@ -147,11 +147,9 @@ class HistoryStore:
         if not self._used().read(lambda connection: True, False):
             return 0
         with _writing(self._used()) as rows:
-            last = rows.newest() if (until := rows.pruned_until()) is None else until
-            if last is None:
+            now = rows.advance(self._clock(), _DAY)
+            if now is None:
                 return 0
-            now = min(self._clock(), last + _DAY)
-            rows.set_pruned_until(now)
             return rows.delete_runs(rows.ids(Selection(until=now - older_than_days * _DAY)))
 
     def add_label(self, label: Label) -> None:

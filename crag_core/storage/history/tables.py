@@ -110,12 +110,10 @@ class Rows:
         found: str | None = self._connection.execute(select(RUNS.c.record).where(RUNS.c.id == id)).scalar()
         return found
 
-    def runs(self, selection: Selection, limit: int, skip: int) -> Sequence[Mapping[str, Any]]:
-        return self._summaries(_newest_first(select(*_SUMMARY), selection).limit(limit).offset(skip))
-
-    def figures(self, selection: Selection) -> Sequence[Mapping[str, Any]]:
-        matching = select(*_SUMMARY).where(*_conditions(selection))
-        return self._summaries(matching.order_by(RUNS.c.kept_at, RUNS.c.id))
+    def runs(self, selection: Selection, limit: int | None = None, skip: int = 0) -> Sequence[Mapping[str, Any]]:
+        """All but the records, newest first."""
+        wanted = _newest_first(select(*_SUMMARY), selection).limit(limit).offset(skip)
+        return [row._asdict() for row in self._connection.execute(wanted)]
 
     def count(self, selection: Selection) -> int:
         matching = select(func.count()).select_from(RUNS).where(*_conditions(selection))
@@ -128,17 +126,16 @@ class Rows:
         named = select(RUNS.c.policy).where(*_conditions(selection)).distinct().order_by(RUNS.c.policy)
         return self._connection.execute(named).scalars().all()
 
-    def newest(self) -> float | None:
-        found: float | None = self._connection.execute(select(func.max(RUNS.c.kept_at))).scalar()
-        return found
-
-    def pruned_until(self) -> float | None:
-        """The time that the last pruning took for now; None: there was none."""
-        found: float | None = self._connection.execute(select(HISTORY.c.seen)).scalar()
-        return found
-
-    def set_pruned_until(self, time: float) -> None:
-        self._connection.execute(update(HISTORY).values(seen=time))
+    def advance(self, now: float, most: float) -> float | None:
+        """The time that this pruning takes for now: `most` seconds after that of the last one, or the newest run, at
+        most; None where there is neither."""
+        last: float | None = self._connection.execute(select(HISTORY.c.seen)).scalar()
+        if last is None:
+            last = self._connection.execute(select(func.max(RUNS.c.kept_at))).scalar()
+        if last is None:
+            return None
+        self._connection.execute(update(HISTORY).values(seen=min(now, last + most)))
+        return min(now, last + most)
 
     def delete_runs(self, ids: Sequence[str]) -> int:
         deleted = 0
@@ -167,9 +164,6 @@ class Rows:
             wanted = select(LABELS.c.run_id, LABELS.c.about, LABELS.c.mark).where(LABELS.c.run_id.in_(some))
             found += [(row.run_id, row.about, row.mark) for row in self._connection.execute(wanted)]
         return found
-
-    def _summaries(self, query: Select[Any]) -> Sequence[Mapping[str, Any]]:
-        return [row._asdict() for row in self._connection.execute(query)]
 
     def _put(self, table: Table, column: str, key: str, values: Mapping[str, Any], at_first: Mapping[str, Any]) -> None:
         add = _INSERT[self._connection.dialect.name](table).values({column: key, **values, **at_first})
