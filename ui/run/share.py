@@ -33,6 +33,10 @@ from ui.shell.text import plain
 
 RUN, POLICY, EVALUATOR, STRIPS, DROPPED, PINNED = "run", "policy", "evaluator", "strips", "dropped", "pinned"
 RUN_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_NAMES = (
+    RUN, POLICY, EVALUATOR, STRIPS, DROPPED, PINNED, THRESHOLDS, LOWER, UPPER, SENTENCES, DOUBTFUL, "collection",
+)  # fmt: skip
+"""Of a link; where some part of it cannot be used, nothing else stays in the address."""
 _MARKS = re.compile(r"[0-9a-f]{8}(\.[0-9a-f]{8}){0,999}")
 _CALLED = {DROPPED: "dropped chunks", PINNED: "pinned chunks"}
 _HERE = ("localhost", "127.0.0.1", "::1")
@@ -209,8 +213,8 @@ def follow() -> None:
     if wrong := unusable(given, policies, evaluators):
         left_out = ", ".join(f"its {_CALLED.get(name, name)}" for name in wrong)
         app_state.report(f"This link was opened without {left_out}, which cannot be used here.")
-        for name in wrong:
-            del st.query_params[name]
+        kept = {name: values for name, values in given.items() if name in _NAMES and name not in wrong}
+        st.query_params.from_dict(kept)
         st.rerun()  # else the widgets would take up what was refused
     st.session_state["followed"] = True
     marks = ("".join(given.get(name, ())) for name in (DROPPED, PINNED))
