@@ -8,10 +8,10 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crag_core.app.choice import Request, choose
 from crag_core.app.cli.options import (
@@ -32,7 +32,7 @@ from crag_core.base.text.display import readable
 from crag_core.evaluators.policies import find_policy
 from crag_core.experiments.batch import Controls, SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions, cases
-from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.labelled.questions import Expected, Gradable
 from crag_core.experiments.statistics.calibration import calibrated
 from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
@@ -43,6 +43,9 @@ from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Rat
 from crag_core.pipeline.run import now
 from crag_core.report.thresholds.view import describe_saved, recommendation_lines
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+
+if TYPE_CHECKING:
+    from crag_core.llamaindex.query_engine import CRAGQueryEngine
 
 NOT_KEPT = 3
 """Exit code: everything worked, and the limit that was asked for is not kept."""
@@ -131,23 +134,27 @@ def grade(options: argparse.Namespace) -> Graded:
     choice = choose(workbench, Request.of(options))
     opened = open_set(options.set, workbench)
     workbench, questions = opened.workbench, opened.labelled.questions
-    collection = search_in(options.collection, opened.labelled, workbench)
-    choice = replace(choice, collection=collection)
-    engine, controls = workbench.engine(choice, observed=False), Controls()
-    conditions = workbench.conditions(engine, questions)
-    log = workbench.experiments.scores(conditions)
+    choice = replace(choice, collection=search_in(options.collection, opened.labelled, workbench))
+    engine = workbench.engine(choice, observed=False)
+    conditions = grade_questions(questions, engine, workbench)
+    found = cases(questions, workbench.experiments.scores(conditions).load())
+    board = Board(choice.policy, found, engine.settings.evaluator, writer=choice.model != EXTRACTIVE)
+    return Graded(opened, choice, conditions, board)
+
+
+def grade_questions(questions: Sequence[Gradable], engine: CRAGQueryEngine, workbench: Workbench) -> Conditions:
+    """Grade what is not graded yet, and tell under which conditions. Raises `CragError` where one could not be."""
+    controls, conditions = Controls(), workbench.conditions(engine, questions)
     with interruptible(controls, "is graded"):
         done = score(
-            questions, engine, log, time.monotonic, workers=workbench.scoring_workers, controls=controls,
-            on_progress=Progress("graded"), recorded=workbench.recorded(questions),
+            questions, engine, workbench.experiments.scores(conditions), time.monotonic,
+            workers=workbench.scoring_workers, controls=controls, on_progress=Progress("graded"),
+            recorded=workbench.recorded(questions),
         )  # fmt: skip
     if done.failed:
         hint = "What was graded is kept; the same command tries them again."
         raise CragError(f"{done.failed} of {done.total} questions could not be graded.", hint=hint)
-    board = Board(
-        choice.policy, cases(questions, log.load()), engine.settings.evaluator, writer=choice.model != EXTRACTIVE
-    )
-    return Graded(opened, choice, conditions, board)
+    return conditions
 
 
 def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> TunedPreset:
