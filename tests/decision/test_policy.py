@@ -1,14 +1,17 @@
 """The policies as data: every file says what its description says; thresholds, presets and what is without a model."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from crag_core.base.errors import UnknownName
 from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import (
     STAND_IN,
     ContextJudge,
+    Doubtful,
     Expansion,
     Refinement,
     StripOrder,
@@ -238,3 +241,27 @@ def test_the_cut_off_of_a_file_holds_for_the_scores_it_was_written_for(
 def test_description_003_keeps_its_own_cut_off_for_sentences() -> None:
     assert suit(policy_file("signals"), "cross-encoder").cutoff == 0.5
     assert suit(policy_file("paper"), "cross-encoder").cutoff == known_card("cross-encoder").strip_cutoff
+
+
+def test_an_unknown_preset_lists_the_known_ones() -> None:
+    with pytest.raises(UnknownName) as refusal:
+        policy_file("worst-chunk").preset("agressive")
+    assert refusal.value.message == "Unknown preset of policy 'worst-chunk' 'agressive'."
+    assert refusal.value.hint == "Did you mean 'aggressive'? Known: aggressive, conservative."
+
+
+@pytest.mark.parametrize(
+    ("taking", "value"),
+    [
+        (lambda value: replace(policy_file("paper"), at_lower=value).at_lower, Action.INCORRECT),
+        (lambda value: replace(policy_file("paper"), at_upper=value).at_upper, Action.AMBIGUOUS),
+        (lambda value: replace(policy_file("paper"), context_judge=value).context_judge, ContextJudge.ANSWER),
+        (lambda value: Refinement(order=value).order, StripOrder.RANK),
+        (lambda value: WebRules(query=value).query, WebQuery.PHRASES),
+        (lambda value: policy_file("paper").with_doubtful(value).doubtful, Doubtful.ABSTAIN),
+    ],
+)
+def test_a_choice_is_taken_by_its_value_and_another_word_is_refused(taking: Callable[[Any], Any], value: Any) -> None:
+    assert taking(value.value) is value
+    with pytest.raises(ValueError, match="'abstian'"):
+        taking("abstian")

@@ -406,3 +406,10 @@ def test_a_sentence_that_a_budget_or_a_repetition_leaves_out_counts_as_found() -
     strips = (*STRIPS, *(replace(strip, passage_id="p3") for strip in STRIPS[:3]))
     tight = replace(refining(), refinement=Refinement(0.49, StripOrder.DOCUMENT, 5, top=1))
     assert left_after_refinement(tight, Handling.REFINE, (*FOUND, again), strips, None) == 3
+
+
+def test_a_web_that_says_nothing_new_is_told_as_such() -> None:
+    said = web_page("w1", "Adults pay nine euros.")
+    search = searched(said, strips=strips_of(said, ("Adults pay nine euros.", 0.9)))
+    knowledge = recompose(refining(0.49), AMBIGUOUS, FOUND, STRIPS, None, search)
+    assert knowledge.external == () and knowledge.notes == ("The web answered, but it says only what is kept already.",)

@@ -170,3 +170,13 @@ def test_the_reason_says_what_weakens_the_grades_that_decide() -> None:
     same = tuple(replace(one, caution="less sure") for one in grades)
     assert decide(TWO, found, same).reason.endswith("; less sure")
     assert "less sure" not in decide(policy("heuristic"), found, same, even(0.9)).reason
+
+
+def test_scores_that_agree_promote_by_the_answering_ones() -> None:
+    option = replace(TWO, low_variance_promotes=True)
+    assert decided((0.55, 0.9), (0.55, 0.1), of=option).reason == (
+        "best answering 0.55 > 0.50 and the scores agree (variance 0.00)"
+    )
+    assert decided((0.55, 0.9), (0.0, 0.1), (0.0, 0.1), of=option).action is CORRECT  # variance 0.067
+    assert decided((0.59, 0.9), (0.59, 0.9), (0.0, 0.9), (0.0, 0.9), of=option).action is CORRECT  # 0.087
+    assert decided((0.55, 0.3), (0.55, 0.3), of=option).action is INCORRECT, "not between the thresholds"

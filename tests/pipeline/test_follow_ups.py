@@ -13,7 +13,7 @@ from crag_core.pipeline.model_calls import NotedModel
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.reroute import reroute
-from crag_core.trace.standalone import ALONE, BY_RULE, follow
+from crag_core.trace.standalone import ALONE, BY_RULE, LONGEST_ANSWER, MOST_TURNS, follow, turn_of
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from tests import builders
@@ -141,3 +141,38 @@ def test_the_answer_before_is_not_given_again() -> None:
         assert view_run(run).routed.ending is wanted and view_run(run).stability.upper.above is None
         other = engine.run("And what do full-time staff receive in leave days?", after=first)
         assert other.decision is not None and other.decision.verdict is Action.CORRECT, "it asks for the same"
+
+
+def test_a_model_asks_back_what_no_turn_names() -> None:
+    asked = "And how much is it there?"
+    model = FakeModel(condense=reply(asked, "there"))
+    made = bench(model)
+    first = made.pipeline.run(FIRST)
+    made.forget_counts()
+    run = made.pipeline.run(asked, after=first)
+    back = "What does “there” stand for?"
+    assert run.asks_back == back and dict(made.counts) == {"condense": 1}
+    assert turn_of(run) == Turn(run.id, asked, back, asks_back=True)
+
+
+def test_a_new_run_of_other_documents_is_understood_as_it_was() -> None:
+    model = FakeModel(condense=reply(WHOLE))
+    made = bench(model)
+    run = made.pipeline.run(LATER, after=made.pipeline.run(FIRST))
+    again = made.under(parts={"meter": signal_meter()}, top_k=3)
+    other = again.resume(again.adopt(run))
+    assert other.id != run.id and (other.question, other.follow_up) == (WHOLE, run.follow_up)
+    assert model.kinds.count("condense") == 1 and other.own_usage.calls == other.usage.calls - 1
+
+
+def test_history_is_bounded_and_asking_again_is_no_later_question() -> None:
+    engine = bench().pipeline
+    run = engine.run(FIRST)
+    for number in range(MOST_TURNS + 2):
+        run = engine.run(f"And on day {number}?", after=run)
+    assert run.follow_up is not None and len(run.follow_up.history) == MOST_TURNS
+    assert len(run.question) < 120, "it does not grow"
+    again = engine.run(f" {run.asked} ", after=run)
+    assert again.question == run.question and again.follow_up == run.follow_up
+    long = turn_of(Trace.from_dict(run.to_dict() | {"answer": run.to_dict()["answer"] | {"text": "word " * 500}}))
+    assert len(long.answer) <= LONGEST_ANSWER + 2

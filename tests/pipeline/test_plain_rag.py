@@ -4,6 +4,7 @@ from typing import Any
 
 from llama_index.core.schema import QueryBundle
 
+from crag_core.base.errors import ModelUnavailable
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import Usage
 from crag_core.evaluators.policies import plain_rag
@@ -57,3 +58,8 @@ def test_the_same_record_under_a_policy_says_what_plain_rag_left_out() -> None:
     routed = reroute(trace, builders.policy("paper"))
     assert routed.decision.action is Action.AMBIGUOUS and routed.answer is None
     assert "grades: this run did not grade these chunks" in [str(missing) for missing in routed.missing]
+
+
+def test_a_model_that_is_away_breaks_it_off_at_the_answer() -> None:
+    trace = plain(model=FakeModel(answer=ModelUnavailable("It is away."))).pipeline.run(QUESTION)
+    assert trace.failure is not None and trace.failure.name == "answer"

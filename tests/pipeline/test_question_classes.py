@@ -1,9 +1,11 @@
 """Adaptive-RAG (arXiv 2403.14403): the question is sorted first, and what each class costs, shows and records."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import StepState
 from crag_core.llamaindex.synthesizer import metadata_of, shown
 from crag_core.pipeline.call_budget import budget
@@ -20,7 +22,7 @@ from crag_core.view.run_view import view_run
 from crag_core.view.story.story import tell
 from crag_core.view.verdict_lines import chip, flip_lines, no_flip
 from tests.builders import policy_file
-from tests.fakes import KEYWORDS, MEMORY, QUESTION, Bench, FakeModel, passage
+from tests.fakes import KEYWORDS, MEMORY, QUESTION, Bench, FakeModel, passage, passages
 
 POLICY = policy_file("adaptive-rag")
 
@@ -107,3 +109,23 @@ def test_without_a_language_model_a_rule_sorts_and_that_is_said() -> None:
     assert trace.steps[0].summary == "B, by a rule: no language model to ask"
     several = made.pipeline.run("When does it leave, and what does it cost?")
     assert several.decision is not None and several.decision.rule is None
+
+
+def test_what_was_not_retrieved_is_missing_under_another_policy_and_retrieved_when_asked() -> None:
+    made, _ = bench("A", best=0.9)
+    trace = made.pipeline.run(QUESTION)
+    paper = policy_file("paper")
+    routed = reroute(trace, paper)
+    assert Missing.CHUNKS in routed.missing and routed.answer is None
+    under = made.under(policy=paper)
+    done = under.resume(under.adopt(trace))
+    assert done.passages == passages(3) and done.decision is not None and done.decision.verdict is Action.CORRECT
+    assert Missing.CHUNKS not in reroute(done, paper).missing
+
+
+def test_pinned_files_are_always_read() -> None:
+    file = replace(passage(7, "The whole file."), id="file-d7", found_by=("read_file",))
+    made, model = bench("A", files=(file,))
+    trace = made.pipeline.run(QUESTION)
+    assert "classify" not in model.kinds and trace.passages == (file,)
+    assert trace.decision is not None and trace.decision.rule == "one_retrieval"

@@ -103,3 +103,9 @@ def test_whatever_happens_the_first_have_their_turn_and_the_place_told_is_true(
         assert [one.before for one in there] == [None] * len(there[:at_once]) + list(range(len(there[at_once:])))
         assert [is_inside(one) for one in there] == [place < at_once for place in range(len(there))]
         assert (run_queue.under_way, run_queue.waiting) == (len(there[:at_once]), len(there[at_once:]))
+
+
+@pytest.mark.parametrize(("at_once", "room"), [(0, 1), (1, -1)])
+def test_turnstile_that_lets_nobody_in_is_a_bug(at_once: int, room: int) -> None:
+    with pytest.raises(ValueError, match="expected at least one turn"):
+        RunQueue(at_once, room)

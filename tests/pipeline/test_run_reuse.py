@@ -147,3 +147,12 @@ def test_what_somebody_else_began_is_taken_over_as_a_run_of_its_own() -> None:
     assert done.usage.calls == done.own_usage.calls == len(bench.found) + 1, "the broken step's cost stays where it was"
     (grading,) = (step for step in done.steps if step.name == "grade")
     assert not grading.taken_over
+
+
+@pytest.mark.parametrize("changes", [{"top_k": 3}, {"embedding": "another"}, {"collection": "harbour"}])
+def test_another_retrieval_starts_anew(changes: dict[str, Any]) -> None:
+    bench = Bench(best=0.9)
+    trace = bench.pipeline.run(QUESTION)
+    again = carried_on(bench, trace, bench.under(**changes))
+    assert bench.counts["retrieve"] == bench.counts["grade"] // 3 == 1
+    assert again.id != trace.id and again.question == trace.question

@@ -343,3 +343,12 @@ def test_pinned_file_that_is_gone_breaks_off_with_its_own_error() -> None:
     assert trace.passages is None
     with pytest.raises(DocumentMissing, match=r"'retrieve' failed: d90 is not indexed\. Add it\."):
         raise_failure(trace)
+
+
+@pytest.mark.parametrize("policy", [PARTIAL, changed("agentic", skip=())])
+@pytest.mark.parametrize("best", [0.5, WEAK])
+def test_with_files_pinned_no_round_looks_beyond_them(policy: Policy, best: float) -> None:
+    bench = Bench(policy, best=best, files=(FILE,), synonyms=SYNONYMS, judge=LISTED, model=FakeModel())
+    trace = bench.pipeline.run(QUESTION)
+    assert bench.counts["retrieve"] == 0, "other documents were searched although nobody asked for them"
+    assert trace.answer is not None and trace.failure is None

@@ -108,9 +108,9 @@ def test_the_comparison_is_the_recommendations() -> None:
         assert row.startswith(one.name) and f"{one.lower:.2f} | {one.upper:.2f} | " in row
         assert f" | {one.cost:.2f} | " in row
         for share in (one.rates.answered, one.rates.confidently_wrong, one.rates.needless_web, one.rates.discarded):
-            assert share and f"{share.value:.1%} ({100 * share.low:.1f}–{share.high:.1%})" in row
+            assert share and f"{share.value:.1%} {100 * share.low:.1f}–{share.high:.1%}" in row
     saved = FOUND.compared[1].saved
-    assert saved and rows[1].endswith(f"{saved.value:+.2f} ({saved.low:+.2f} to {saved.high:+.2f})")
+    assert saved and rows[1].endswith(f"{saved.value:+.2f} {saved.low:+.2f} to {saved.high:+.2f}")
     assert ["this preset" in row for row in rows] == [True, False, False]
     rows = page_of(thresholds=(0.4, 0.6)).rows(f"{TRUST} tbody tr")
     assert ["this preset" in row for row in rows] == [False, False, True]

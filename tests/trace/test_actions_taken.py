@@ -18,6 +18,7 @@ from tests.builders import (
     policy,
     round_of,
     searched,
+    strips_of,
     trace,
     web_page,
 )
@@ -130,3 +131,10 @@ def test_every_correction_that_was_made_says_why_and_with_what(name: str, score:
     assert made[-1] == ANSWERED
     assert all(one.reason for one in made)
     assert all(one.query for one in made if one.kind in (REFINE, REWRITE, WEB, EXPAND, RE_RETRIEVE))
+
+
+def test_passages_that_could_not_be_refined_are_said_to_be_kept() -> None:
+    found, _ = graded(0.9, 0.8)
+    strips = tuple(strip for one in found for strip in strips_of(one, (one.text, None)))
+    kept = Correction(KEEP, "use 2 chunks as they are")
+    assert done(policy("paper"), 0.9, 0.8, strips=strips) == (kept, ANSWERED)

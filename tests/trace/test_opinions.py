@@ -150,3 +150,11 @@ def test_passages_are_told_with_both_grades_the_largest_gap_first() -> None:
 )
 def test_rank_correlation_is_kendalls_tau_b(pairs: list[tuple[float, float]], tau: float | None) -> None:
     assert rank_correlation(pairs) == (None if tau is None else pytest.approx(tau))
+
+
+def test_thresholds_of_a_weighted_sum_are_not_taken_for_those_of_a_passage() -> None:
+    found, grades = graded(0.78, 0.25)
+    run = trace(policy("signals"), passages=found, grades=grades, opinions=(JUDGED,))
+    (seen,) = disagreement(run, lambda card: policy("signals"))
+    assert (CARD.lower, CARD.upper) == (0.20, 0.80) and policy("signals").upper == 0.7
+    assert {row.bands[0] for row in seen.rows if row.passage.id in ("p1", "p2")} == {Action.AMBIGUOUS}

@@ -6,10 +6,12 @@ from crag_core.base.protocols import Piece
 from crag_core.base.types.answers import Support
 from crag_core.base.types.knowledge import Excerpt
 from crag_core.trace.grounding.citation_check import (
+    WORDS,
     Evidence,
     lacking,
     match,
     pieces_of,
+    short_sum,
     summed_up,
     supported_elsewhere,
 )
@@ -138,3 +140,15 @@ def test_what_keeps_a_sentence_weak_is_told() -> None:
     assert lacking("Dogs do not travel free [1].", HELD, ("p1#1",)) == ("not",)
     assert lacking("Dogs travel free [7].", HELD, ("p1#1",)) == (), "the number of a citation is no fact"
     assert lacking("Yachts pay 14 pounds.", Evidence((Piece("p", "— ⚓ …", 1),)), ("p",)) == ("14",), "no word at all"
+
+
+def test_script_and_language_of_a_piece_are_its_own_or_those_of_all() -> None:
+    row, german = Piece("r", "| Vennick | 3 |", 3), Piece("d", "Die Fähre ist weiß und fährt um neun ab.", 2)
+    assert Evidence((FERRY, row)).written_in == (("LATIN", "en"), ("LATIN", "en"))
+    assert Evidence((german, row)).written_in == (("LATIN", "de"), ("LATIN", "de"))
+    assert Evidence((row, row)).written_in[0] == ("LATIN", ""), "rows of names tell no language"
+
+
+def test_the_short_sum_says_found_of_words_and_supported_of_a_model() -> None:
+    assert short_sum(scored(0.9, 0.1), WORDS) == "words of 1 of 2 sentences found"
+    assert short_sum(scored(0.9, 0.1), "m") == "1 of 2 sentences supported"

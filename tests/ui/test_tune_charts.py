@@ -37,6 +37,7 @@ def test_a_click_on_the_map_names_its_thresholds_and_none_lies_where_lower_excee
     assert len(cells.x) == 66 and all(lower <= upper for lower, upper in cells.customdata)
     assert cells.text[0] == f"{costs[0, 0]:.2f}"
     assert [tuple(pair) for pair in cells.customdata] == list(zip(cells.x, cells.y, strict=True))
+    assert all(type(pair) is list for pair in figure.to_plotly_json()["data"][-2]["customdata"]), "as a click reads it"
     assert any(trace.name == "now 0.30, 0.745" for trace in figure.data)
 
 

@@ -124,9 +124,9 @@ def heat_map(
             line={"color": "#ffffff", "width": 2.5, "smoothing": 0},
         )  # fmt: skip
     places = np.argwhere(possible)
-    cells = axis[places]
+    cells = axis[places]  # the browser gives back lists, but no rows of an array
     figure.add_scatter(
-        x=cells[:, 0], y=cells[:, 1], mode="markers", showlegend=False, name="cells", customdata=cells,
+        x=cells[:, 0], y=cells[:, 1], mode="markers", showlegend=False, name="cells", customdata=cells.tolist(),
         marker={"symbol": "square", "size": 9, "opacity": 0.0},
         text=["–, the limit is not kept" if np.isnan(cost) else f"{cost:.2f}" for cost in costs[tuple(places.T)]],
         hovertemplate=f"lower %{{x:.2f}}, upper %{{y:.2f}}<br>{what} %{{text}}<extra></extra>",

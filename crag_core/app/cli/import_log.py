@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from crag_core.app import retrieval_logs
 from crag_core.app.choice import Request, choose
-from crag_core.app.cli.options import STREAM, add_choice, interruptible, write_file
-from crag_core.app.cli.tune import Progress
+from crag_core.app.cli.options import STREAM, add_choice, write_file
+from crag_core.app.cli.tune import grade_questions
 from crag_core.app.retrieval_logs import Imported, judged
 from crag_core.app.workbench import Workbench
-from crag_core.base.errors import BadRecord, CragError, UnknownName, WrongUse
+from crag_core.base.errors import BadRecord, UnknownName, WrongUse
 from crag_core.base.text.display import counted, shortened
 from crag_core.evaluators.policies import known_card
-from crag_core.experiments.batch import Controls, score
 from crag_core.experiments.labelled.questions import word
 from crag_core.experiments.logs.findings import findings, lines, to_csv
 from crag_core.experiments.logs.names import FIELDS, MEANINGS
@@ -95,17 +93,7 @@ def _kept(found: Imported) -> str:
 
 def _stages(found: Imported, options: argparse.Namespace, workbench: Workbench) -> None:
     choice = choose(workbench, Request.of(options))
-    engine, questions = workbench.engine(choice, observed=False), found.log.gradable
-    conditions = workbench.conditions(engine, questions)
-    controls = Controls()
-    with interruptible(controls, "is graded"):
-        done = score(
-            questions, engine, workbench.experiments.scores(conditions), time.monotonic,
-            workers=workbench.scoring_workers, controls=controls, on_progress=Progress("graded"),
-            recorded=workbench.recorded(questions),
-        )  # fmt: skip
-    if done.failed:
-        raise CragError(f"{counted(done.failed, 'record')} could not be graded.", hint="The same command tries again.")
+    conditions = grade_questions(found.log.gradable, workbench.engine(choice, observed=False), workbench)
     told = findings(judged(found.log, conditions, workbench), choice.policy)
     count = counted(len(told.pairs), "record")
     print(f"\nstages of {count} under the policy {choice.policy.name}, evaluator {choice.evaluator}")

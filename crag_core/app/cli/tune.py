@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crag_core.app.choice import Request, choose
 from crag_core.app.cli.options import (
@@ -32,7 +32,7 @@ from crag_core.base.text.display import readable
 from crag_core.evaluators.policies import find_policy
 from crag_core.experiments.batch import Controls, SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions, cases
-from crag_core.experiments.labelled.questions import Expected
+from crag_core.experiments.labelled.questions import Expected, Gradable
 from crag_core.experiments.statistics.calibration import calibrated
 from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
@@ -43,6 +43,9 @@ from crag_core.experiments.thresholds.threshold_board import ACTIONS, Board, Rat
 from crag_core.pipeline.run import now
 from crag_core.report.thresholds.view import describe_saved, recommendation_lines
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+
+if TYPE_CHECKING:
+    from crag_core.llamaindex.query_engine import CRAGQueryEngine
 
 NOT_KEPT = 3
 """Exit code: everything worked, and the limit that was asked for is not kept."""
@@ -91,14 +94,9 @@ class Graded:
 
 def evaluate(options: argparse.Namespace) -> int:
     graded = grade(options)
-    board, name = graded.board, graded.opened.labelled.name
-    actions = board.actions()
-    rates, table = rate(board, actions), confusion(board, actions).tolist()
-    parting = auroc(board.deciding().upper, board.answerable)
-    if options.json:
-        print(json.dumps(plain(name, board, graded.conditions, rates, table, parting), indent=1))
-    else:
-        print(describe(name, board, rates, table, parting))
+    rates = rate(graded.board, graded.board.actions())
+    told = figures(graded, rates)
+    print(json.dumps(told, indent=1) if options.json else describe(graded.board, rates, told))
     broken = list(_broken(options, rates))
     for limit in broken:
         print(f"limit not kept: {limit}", file=sys.stderr)
@@ -136,23 +134,27 @@ def grade(options: argparse.Namespace) -> Graded:
     choice = choose(workbench, Request.of(options))
     opened = open_set(options.set, workbench)
     workbench, questions = opened.workbench, opened.labelled.questions
-    collection = search_in(options.collection, opened.labelled, workbench)
-    choice = replace(choice, collection=collection)
-    engine, controls = workbench.engine(choice, observed=False), Controls()
-    conditions = workbench.conditions(engine, questions)
-    log = workbench.experiments.scores(conditions)
+    choice = replace(choice, collection=search_in(options.collection, opened.labelled, workbench))
+    engine = workbench.engine(choice, observed=False)
+    conditions = grade_questions(questions, engine, workbench)
+    found = cases(questions, workbench.experiments.scores(conditions).load())
+    board = Board(choice.policy, found, engine.settings.evaluator, writer=choice.model != EXTRACTIVE)
+    return Graded(opened, choice, conditions, board)
+
+
+def grade_questions(questions: Sequence[Gradable], engine: CRAGQueryEngine, workbench: Workbench) -> Conditions:
+    """Grade what is not graded yet, and tell under which conditions. Raises `CragError` where one could not be."""
+    controls, conditions = Controls(), workbench.conditions(engine, questions)
     with interruptible(controls, "is graded"):
         done = score(
-            questions, engine, log, time.monotonic, workers=workbench.scoring_workers, controls=controls,
-            on_progress=Progress("graded"), recorded=workbench.recorded(questions),
+            questions, engine, workbench.experiments.scores(conditions), time.monotonic,
+            workers=workbench.scoring_workers, controls=controls, on_progress=Progress("graded"),
+            recorded=workbench.recorded(questions),
         )  # fmt: skip
     if done.failed:
         hint = "What was graded is kept; the same command tries them again."
         raise CragError(f"{done.failed} of {done.total} questions could not be graded.", hint=hint)
-    board = Board(
-        choice.policy, cases(questions, log.load()), engine.settings.evaluator, writer=choice.model != EXTRACTIVE
-    )
-    return Graded(opened, choice, conditions, board)
+    return conditions
 
 
 def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> TunedPreset:
@@ -213,48 +215,40 @@ def _cost(part: str) -> tuple[str, Any]:
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-Table = Sequence[Sequence[int]]
-
-
-def describe(name: str, board: Board, rates: Rates, table: Table, parting: Estimate | None) -> str:
-    """A labelled set under one policy; `parting` is how well the deciding score tells answerable questions."""
-    policy = board.policy
-    lines = [
-        f"{name}: {len(board)} questions, policy {policy.name}, evaluator {board.judge.name}, "
-        f"lower {readable(policy.lower)[0]}, upper {readable(policy.upper)[0]}",
-        "",
-        f"{'label':<14}" + "".join(f"{action:>12}" for action in ACTIONS),
-    ]
-    lines += [
-        f"{expected:<14}" + "".join(f"{count:>12}" for count in counts)
-        for expected, counts in zip(Expected, table, strict=True)
-        if any(counts)
-    ]
-    lines += ["", *(f"{share.replace('_', ' '):<20}{describe_share(rates, share)}" for share in (*MOST, *LEAST))]
-    lines += [f"{'macro-F1':<20}{'–' if rates.macro_f1 is None else f'{rates.macro_f1:.3f}'}"]
-    lines += [f"{'tells apart, AUROC':<20}{parting or '–'}", f"{'model calls':<20}{rates.calls:.2f} a question"]
-    return "\n".join(lines)
-
-
-def plain(
-    name: str, board: Board, conditions: Conditions, rates: Rates, table: Table, parting: Estimate | None
-) -> dict[str, Any]:
-    """The same, ready for JSON."""
-    policy = board.policy
+def figures(graded: Graded, rates: Rates) -> dict[str, Any]:
+    """A labelled set under one policy, ready for JSON; `auroc` is how well the score tells answerable questions."""
+    board, policy = graded.board, graded.board.policy
+    table = zip(Expected, confusion(board, board.actions()).tolist(), strict=True)
     return {
-        "set": name,
+        "set": graded.opened.labelled.name,
         "questions": len(board),
         "policy": policy.name,
         "lower": policy.lower,
         "upper": policy.upper,
-        "conditions": to_plain(conditions),
-        "table": {
-            expected.value: dict(zip(ACTIONS, counts, strict=True))
-            for expected, counts in zip(Expected, table, strict=True)
-        },
+        "conditions": to_plain(graded.conditions),
+        "table": {expected.value: dict(zip(ACTIONS, counts, strict=True)) for expected, counts in table},
         "rates": to_plain(rates),
-        "auroc": to_plain(parting),
+        "auroc": to_plain(auroc(board.deciding().upper, board.answerable)),
     }
+
+
+def describe(board: Board, rates: Rates, told: dict[str, Any]) -> str:
+    """The same for a terminal."""
+    lower, upper = (readable(told[name])[0] for name in ("lower", "upper"))
+    lines = [
+        f"{told['set']}: {told['questions']} questions, policy {told['policy']}, evaluator {board.judge.name}, "
+        f"lower {lower}, upper {upper}",
+        "",
+        f"{'label':<14}" + "".join(f"{action:>12}" for action in ACTIONS),
+    ]
+    for label, counts in told["table"].items():
+        if any(counts.values()):
+            lines.append(f"{label:<14}" + "".join(f"{count:>12}" for count in counts.values()))
+    lines += ["", *(f"{share.replace('_', ' '):<20}{describe_share(rates, share)}" for share in (*MOST, *LEAST))]
+    lines += [f"{'macro-F1':<20}{'–' if rates.macro_f1 is None else f'{rates.macro_f1:.3f}'}"]
+    apart = Estimate(**told["auroc"]) if told["auroc"] else "–"
+    lines += [f"{'tells apart, AUROC':<20}{apart}", f"{'model calls':<20}{rates.calls:.2f} a question"]
+    return "\n".join(lines)
 
 
 def advice(found: Recommendation) -> str:

@@ -124,14 +124,12 @@ def _trust(preset: TunedPreset, found: Recommendation, objective: Objective) -> 
 
 
 def _compared(preset: TunedPreset, found: Recommendation) -> tuple[Grid, ...]:
-    rows = tuple(
-        (Cell(row[0], "this preset" if is_own else ""), *map(Cell, row[1:]))
-        for row, is_own in (
-            (row, max(abs(one.lower - preset.lower), abs(one.upper - preset.upper)) < 1e-6)
-            for row, one in zip(view.compared_rows(found), found.compared, strict=True)
-        )
-    )
-    return (Grid("Thresholds beside others", view.COMPARED, rows),) if rows else ()
+    rows = []
+    for (name, *texts), one in zip(view.compared_rows(found), found.compared, strict=True):
+        is_own = max(abs(one.lower - preset.lower), abs(one.upper - preset.upper)) < 1e-6
+        shown = (text.removesuffix(")").partition(" (") for text in texts)
+        rows.append((Cell(name, "this preset" if is_own else ""), *(Cell(value, ends) for value, _, ends in shown)))
+    return (Grid("Thresholds beside others", view.COMPARED, tuple(rows)),) if rows else ()
 
 
 def _limits(board: Board) -> Iterator[str]:
@@ -141,7 +139,7 @@ def _limits(board: Board) -> Iterator[str]:
     if cases:
         yield (
             "Whether the documents answer a question is what its label says, and labels are the user's, not the truth. "
-            f"Questions and labels come {came}."
+            f"Questions and labels: {came}."
         )
     if apart := sum(bool(asked.without) for asked in cases):
         yield f"{counted(apart, 'question')} without an answer only because the chunks with it were left out."

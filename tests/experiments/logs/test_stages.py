@@ -232,6 +232,8 @@ def truth(*references: str, question: str = FERRY.question) -> Reference:
     ("at ten", "It leaves at eleven.", False),
     ("In winter the ferry to Vennick leaves at ten.", "In winter the ferry to Vennick leaves at seven.", False),
     ("Ada Fenn", "It is kept by Rolf Okafor.", False),
+    ("A clerk of the harbour sold oak, slate and rope to the miller in 1884.",
+     "A clerk of the harbour sold oak, slate and rope to the miller in 1951.", False),
     ("Immunology", "The immune system protects the body.", False),
     ("at ten", DECLINED, False),
 ])  # fmt: skip

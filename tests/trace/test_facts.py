@@ -1,0 +1,44 @@
+"""The table of facts: what a change of settings costs of a recorded run, and nothing else."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crag_core.trace.facts import held
+from tests.builders import CARD, policy, trace
+
+THEN = replace(trace(policy("paper")).settings, writer="a model", evaluator=replace(CARD, version="1"))
+OF_MODEL = {"question_class", "sufficiency", "consolidations", "answer"}
+OTHER = replace(CARD, name="other")
+
+
+@pytest.mark.parametrize(
+    ("changes", "lost"),
+    [
+        ({"top_k": 3}, {"passages"}),
+        ({"embedding": "another"}, {"passages"}),
+        ({"collection": "harbour"}, {"passages"}),
+        ({"pinned": ("d1",)}, {"passages"}),
+        ({"search_too": True}, set()),
+        ({"writer": "another"}, {*OF_MODEL, "rounds.not_made", "web.query_waits"}),
+        ({"writer_version": "2"}, OF_MODEL),
+        ({"prompts": "2"}, OF_MODEL),
+        ({"strip_evaluator": OTHER}, {"strips", "web.scores"}),
+        ({"strip_evaluator": replace(THEN.strip_evaluator, version="2")}, {"strips", "web.scores"}),
+        ({"evaluator": OTHER}, {"grades", "web.scores"}),
+        ({"evaluator": replace(CARD, version="2")}, {"grades", "web.scores"}),
+        ({"web_mode": "ask"}, {"web.query_waits", "web.pages_wait"}),
+        ({"policy": policy("two-signal")}, set()),
+        ({"policy": policy("worst-chunk")}, {"web.query_waits"}),
+    ],
+)
+def test_a_change_of_settings_costs_these_facts(changes: dict[str, Any], lost: set[str]) -> None:
+    assert held(THEN, THEN) - held(THEN, replace(THEN, **changes)) == lost
+
+
+def test_grades_by_a_model_depend_on_that_model_too() -> None:
+    then = replace(THEN, evaluator=replace(CARD, calls_model=True), writer_version="1")
+    for changes, holds in (({"writer": "b"}, False), ({"prompts": "2"}, False), ({"writer_version": "2"}, False)):
+        assert ("grades" in held(then, replace(then, **changes))) is holds
+    assert "grades" in held(then, replace(then, writer_version="")), "an unknown version may be any"
