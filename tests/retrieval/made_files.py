@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, time
+from datetime import date, time
 from email.message import EmailMessage
 from typing import Any
 
@@ -143,6 +143,3 @@ def one_of_each() -> dict[str, bytes]:
         ".epub": make_book({"a.xhtml": make_chapter("<p>The ferry leaves.</p>")}, '<itemref idref="a"/>', items),
         ".eml": bytes(mail),
     }
-
-
-MOMENT = datetime(2021, 3, 4, 15, 30)

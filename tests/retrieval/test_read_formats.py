@@ -12,22 +12,11 @@ from fpdf import FPDF
 
 from crag_core.retrieval.readers import READERS, read_document, say_left_out
 
-LONG = "The ferry leaves the harbour at nine and comes back before the evening tide turns in the sound. "
-
 
 def read(content: bytes, name: str) -> str:
     (page,) = read_document(content, name)
     assert page.number is None
     return page.text
-
-
-def make_pdf(*pages: str) -> bytes:
-    pdf = FPDF()
-    pdf.set_font("helvetica", size=11)
-    for text in pages:
-        pdf.add_page()
-        pdf.multi_cell(0, text=text)
-    return bytes(pdf.output())
 
 
 def save(document: docx.document.Document) -> bytes:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Self
-from urllib.parse import quote
 
 import pytest
 import redis
@@ -135,7 +134,6 @@ def test_full_server_takes_nothing_more_but_is_read(cache: RedisCache, raw: redi
 # --- passwords and addresses ----------------------------------------------------------------------------------------
 
 PASSWORD = "s3cr/t#p?ss@w:rd%"
-QUOTED = quote(PASSWORD, safe="")
 
 
 @pytest.fixture(scope="module")
