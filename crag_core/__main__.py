@@ -39,7 +39,7 @@ FAILED, WRONG, STOPPED, UNHEARD = 1, 2, 130, 141
 MODEL_COMMANDS = {"run", "serve", "ingest", "reindex", "ask", "evaluate", "tune", "calibrate", "compare"}
 """They may load models."""
 NEEDED = 3 * 10**9
-"""Bytes of address space that they take at most for a few documents: with 2 GB some end in a library, without a word."""
+"""Bytes of address space that they take for a few documents: with 2 GB some end in a library, without a word."""
 SERVING = ("fastapi", "starlette", "uvicorn")
 """Packages of the extra `serve`; those of the others are in the extra `app`."""
 EXIT_CODES = (
