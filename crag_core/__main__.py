@@ -36,6 +36,10 @@ from crag_core.pipeline.run import VERSION
 from crag_core.service import command as service
 
 FAILED, WRONG, STOPPED, UNHEARD = 1, 2, 130, 141
+MODEL_COMMANDS = {"run", "serve", "ingest", "reindex", "ask", "evaluate", "tune", "calibrate", "compare"}
+"""They may load models."""
+NEEDED = 3 * 10**9
+"""Bytes of address space that they take for a few documents: with 2 GB some end in a library, without a word."""
 SERVING = ("fastapi", "starlette", "uvicorn")
 """Packages of the extra `serve`; those of the others are in the extra `app`."""
 EXIT_CODES = (
@@ -83,6 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
     """The exit code, as `EXIT_CODES` tells; wrong use of options raises `SystemExit` with it."""
     try:
         options = _parser().parse_args(arguments)
+        if options.chosen in MODEL_COMMANDS:
+            _check_memory()
         return int(options.command(options))
     except CragError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -99,13 +105,27 @@ def main(arguments: list[str] | None = None) -> int:
         return STOPPED
 
 
+def _check_memory() -> None:
+    """Raises `CragError` below `NEEDED`: libraries end there with faults of every kind, or blame the network."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < NEEDED:
+        raise CragError(
+            f"Expected {NEEDED / 1e9:g} GB of memory (address space), found a limit of {limit / 1e9:.1f} GB.",
+            hint="Raise it, with ulimit -v or prlimit --as, or where the service manager sets it.",
+        )
+
+
 def _parser() -> argparse.ArgumentParser:
     program = "crag-explorer" if sys.argv[0].endswith("crag-explorer") else "python -m crag_core"
     parser = argparse.ArgumentParser(
         prog=program, description="Corrective RAG, from the command line.", epilog=EXIT_CODES
     )
     parser.add_argument("--version", action="version", version=VERSION)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="chosen")
     for module in (
         start, service, documents, ask, report, tune, calibrate, compare, import_log, audit, backup,
         settings,

@@ -85,3 +85,12 @@ def test_streams_that_are_closed_and_a_question_that_is_no_text(home: Path) -> N
     with start(home, "ask", "-") as process:
         out, told = process.communicate("Zoë?".encode("latin-1"), SLOW)
     assert process.returncode == 2 and b"Expected a question in UTF-8 on standard input" in told
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="skipped: only Linux has this")
+def test_too_little_memory_is_told_before_anything_begins(home: Path) -> None:
+    limited = ["prlimit", f"--as={2 * 10**9}", sys.executable, "-m", "crag_core", "ask", "hello"]
+    environment = {**os.environ, "CRAG_HOME": str(home)}
+    ended = subprocess.run(limited, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=SLOW)
+    assert ended.returncode == 1 and not home.exists()
+    assert ended.stderr.startswith("error: Expected 3 GB of memory") and "Traceback" not in ended.stderr

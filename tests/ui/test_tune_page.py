@@ -18,6 +18,9 @@ from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.trace.feedback import Mark, of_route
+from tests.stand_ins.engines import Message, Reply, ScriptedModel
+from tests.stand_ins.local_server import wait_until
+from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.ui.conftest import Warming, ask, choose, press, put_labels, put_thresholds, shown, thresholds
 
 Start = Callable[..., AppTest]
@@ -256,6 +259,34 @@ def test_drafts_are_of_what_is_searched_and_grading_them_elsewhere_asks_first(st
     app.session_state["tune_grading"].wait()
     seen = app.session_state["tune_grading"].progress
     assert seen.done == len(drafted)
+
+
+def test_a_stop_keeps_the_questions_that_a_model_has_worded(start: Start, own: Path) -> None:
+    def word(messages: tuple[Message, ...]) -> Reply:
+        if len(model.asks) > 8:  # the second batch
+            model.delay_s = 60
+        sentence = messages[-1]["content"].partition("<sentence>")[2].split()
+        return {"question": f"Which is number {len(model.asks)} of all?", "answer": " ".join(sentence[:4])}
+
+    facts = " ".join(f"The crane of {first}ugholm lifts {at + 11} tonnes." for at, first in enumerate("BDFGHJKLMNPR"))
+    Workbench(Config(home=own)).store.ingest([("cranes.md", facts.encode())])
+    model = ScriptedModel(word)
+    with OllamaServer(model) as server:
+        app = tune(start, own, labelled=False, OLLAMA_HOST=server.url)
+        choose(app, model=f"ollama/{MODEL}")
+        look(app, "tune_source", "Draft them")
+        app.checkbox(key="tune_draft_model").check()
+        press(app, "Draft")
+        job = app.session_state["tune_drafting"]
+        assert wait_until(lambda: job.progress[0] == 8, 30), job.progress
+        press(app.run(), "Stop")
+        job.wait(30)
+        assert not job.is_running
+        app.run()
+    assert not app.exception
+    drafted = app.session_state["tune_drafted"]
+    assert len(drafted) > 10 and sum("Worded by" in one.note for one in drafted) == 8
+    assert f"Use {len(drafted)} questions" in [button.label for button in app.button]
 
 
 def test_feedback_becomes_labelled_questions(start: Start, own: Path) -> None:

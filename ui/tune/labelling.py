@@ -70,7 +70,7 @@ def _begin(find: Find) -> None:
 
 def _drafted() -> tuple[UnlabelledQuestion, ...]:
     """Of the documents as they are: the others are labelled by how they were made."""
-    return tuple(UnlabelledQuestion(one.question) for one in draft(_DRAFTED, ask_model=False) if not one.without)
+    return tuple(UnlabelledQuestion(one.question) for one in draft(_DRAFTED) if not one.without)
 
 
 @ticking()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from threading import Event
 
 import streamlit as st
 
+from crag_core.app.background_jobs import Job
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError, WrongUse
 from crag_core.base.text.display import counted
+from crag_core.base.types.passages import Passage
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.drafting.draft import draft as draft_questions
 from crag_core.experiments.drafting.draft_with_model import reword
@@ -29,39 +30,71 @@ from crag_core.experiments.labelled.read import Read, read_questions, write_csv,
 from crag_core.experiments.statistics.small_sets import few_tell
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.run.verdict import COLOURS, ICONS
-from ui.session import access, app_state, labelling_state, tune_state
+from ui.session import access, app_state, background, labelling_state, tune_state
+from ui.session.fragments import ticking
 from ui.shell.page import is_allowed
 from ui.shell.text import plain
 
 MOST_PASSAGES = 5000
 SAMPLE, DRAFT, UPLOAD, FEEDBACK, KEPT = "Sample questions", "Draft them", "Upload", "From feedback", "Kept sets"
 WRITE = "Write them"
+_DRAFTING = "tune_drafting"
+DraftingJob = Job[tuple[int, int], tuple[LabelledQuestion, ...]]
+"""Tells how many questions the model has been asked about, and of how many."""
 _SHOWN_PROBLEMS = 10
 LARGEST_MB = 40
 MOST_EDITED = 3000
 
 
-def draft(count: int, ask_model: bool) -> tuple[LabelledQuestion, ...]:
-    """From the first chunks of each indexed document that is searched, at most `MOST_PASSAGES` in all.
+def draft(count: int) -> tuple[LabelledQuestion, ...]:
+    """From the documents that are searched. Raises `CragError`."""
+    return _drafted_of(_passages(), count)
 
-    Raises `CragError`.
-    """
+
+def _passages() -> list[Passage]:
+    """The first chunks of each indexed document that is searched, at most `MOST_PASSAGES` in all."""
     workbench, collection = app_state.workbench(), app_state.choice().collection
     if (engine := workbench.own_engine) is not None:
         raise WrongUse(f"{engine.where} lists no documents to draft from.", hint="Write questions, or upload them.")
     documents = [one for one in workbench.store.documents() if collection in ("", one.collection)]
     each = max(MOST_PASSAGES // max(len(documents), 1), 3)
-    passages = [chunk for one in documents for chunk in workbench.store.passages_of(one.id)[:each]][:MOST_PASSAGES]
-    found = tune_state.speaking_of(collection or ALL, draft_questions(passages, _everyday(), count, seed=0))
-    model = workbench.servers.model(st.session_state["model"]) if ask_model else None
+    return [chunk for one in documents for chunk in workbench.store.passages_of(one.id)[:each]][:MOST_PASSAGES]
+
+
+def _drafted_of(passages: Sequence[Passage], count: int) -> tuple[LabelledQuestion, ...]:
+    collection = app_state.choice().collection
+    return tune_state.speaking_of(collection or ALL, draft_questions(passages, _everyday(), count, seed=0))
+
+
+def _start_drafting(count: int, ask_model: bool) -> None:
+    """With a model in the background, since that takes minutes. Raises `CragError`."""
+    passages = _passages()
+    drafted = _drafted_of(passages, count)
+    model = app_state.workbench().servers.model(st.session_state["model"]) if ask_model else None
     if model is None:
-        return found
-    bar = st.progress(0.0)
+        st.session_state["tune_drafted"] = drafted
+        return
 
-    def tell(done: int, total: int) -> None:
-        bar.progress(done / max(total, 1), f"{done} of {counted(total, 'question')} worded")
+    def work(job: DraftingJob) -> tuple[LabelledQuestion, ...]:
+        return reword(drafted, passages, model, job.cancel, lambda done, total: job.tell((done, total)))
 
-    return reword(found, passages, model, Event(), tell)
+    background.start(_DRAFTING, work, (0, 0))
+
+
+@ticking()
+def _draw_drafting() -> None:
+    job: DraftingJob | None = background.job(_DRAFTING)
+    if job is None or not job.is_running:
+        st.rerun()
+        return
+    done, total = job.progress
+    st.progress(done / max(total, 1), f":shimmer[Drafting] {done} of {counted(total, 'question')} worded")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
+            disabled=job.is_stopping, key="tune_draft_stop",
+        )  # fmt: skip
+        st.caption("Questions that are worded by then stay; the others stay search words.")
 
 
 def model_name() -> str:
@@ -120,6 +153,11 @@ def _draw_draft(busy: bool) -> None:
         f"From {of}: questions that they answer, the same with the answering chunks taken away, and "
         "everyday questions. Check them before you trust them."
     )
+    if (ended := background.take_ended(_DRAFTING)) is not None:
+        if broken := ended.bug or ended.error:
+            raise broken
+        st.session_state["tune_drafted"] = ended.result
+    is_drafting = background.is_busy(_DRAFTING)
     with st.form("tune_draft_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         count = st.number_input("Questions", 12, 400, 100, 10, key="tune_draft_count", width=140)
         model = model_name()
@@ -127,9 +165,12 @@ def _draw_draft(busy: bool) -> None:
             f"Let {plain(model)} word them" if model else "Let a language model word them (none is chosen)",
             key="tune_draft_model", disabled=not model,
         )  # fmt: skip
-        if st.form_submit_button("Draft", icon=":material/edit_note:", disabled=busy):
+        if st.form_submit_button("Draft", icon=":material/edit_note:", disabled=busy or is_drafting):
             with st.spinner("Drafting questions"):
-                st.session_state["tune_drafted"] = draft(int(count), bool(ask_model))
+                _start_drafting(int(count), bool(ask_model))
+    if background.is_busy(_DRAFTING):
+        _draw_drafting()
+        return
     drafted: tuple[LabelledQuestion, ...] | None = st.session_state.get("tune_drafted")
     if drafted:
         if away := LabelledSet("", drafted).elsewhere(collection):

@@ -50,6 +50,8 @@ def reword(
     reworded = list(drafted)
     places = list(sentences)
     for start in range(0, len(places), _AT_ONCE):
+        if cancel.is_set():
+            break
         on_progress(start, len(places))
         some = places[start : start + _AT_ONCE]
         around = {place: _passage_of(sentences[place], folded) for place in some}
@@ -60,7 +62,7 @@ def reword(
         except Stopped:
             break
         for place, reply in zip(some, replies, strict=True):
-            if isinstance(reply, CragError):
+            if isinstance(reply, CragError) and not isinstance(reply, Stopped):
                 raise reply
             if not isinstance(reply, Exception) and (found := read_draft(reply.text, sentences[place])):
                 question, answer = found
