@@ -15,6 +15,7 @@ from crag_core.base.types.decisions import Action
 from crag_core.decision.crag import Routing
 from crag_core.decision.policy import Expansion, Policy, Refinement, WebRules
 from crag_core.decision.policy_file import parse_policy, present_form, upgrade
+from crag_core.evaluators import policies
 from crag_core.evaluators.policies import load_policies, read_policy
 from tests.builders import POLICIES, POLICY_FILES, policy_file
 
@@ -248,13 +249,14 @@ def test_a_key_that_a_step_reads_is_taken(lines: str) -> None:
     ],
 )
 def test_what_is_no_file_of_text_is_refused_and_the_others_load(
-    tmp_path: Path, make: Callable[[Path], object], message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], object], message: str
 ) -> None:
     (tmp_path / "good.toml").write_text(TOML, "utf-8-sig")
     make(tmp_path / "mine.toml")
     with pytest.raises(BadRecord, match=message):
         read_policy(tmp_path / "mine.toml")
-    found, problems = load_policies(tmp_path)
+    monkeypatch.setattr(policies, "FOLDER", tmp_path)
+    found, problems = load_policies()
     assert list(found) == ["good"] == [read_policy(tmp_path / "good.toml").name]
     assert len(problems) == 1 and message in problems[0]
 
