@@ -15,9 +15,11 @@ from streamlit.testing.v1 import AppTest
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.types.steps import ModelCall
+from crag_core.evaluators import policies
+from crag_core.evaluators.policies import policy_text
 from tests.report.test_report_hostile import evil_run
 from tests.security.pages import PAGES
-from tests.ui.conftest import choose, home, own, press, shown, start  # noqa: F401  # fixtures among them
+from tests.ui.conftest import ask, choose, home, own, press, shown, start  # noqa: F401  # fixtures among them
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -114,6 +116,30 @@ def test_no_page_reads_markup_out_of_a_log_of_another_system(start: Start, own: 
     app.run().run()
     assert not app.exception and "Which stage failed?" in shown(app) and "Answer in the log" in shown(app)
     assert unescaped(app) == []
+
+
+def test_no_page_reads_markup_out_of_a_policy_file(
+    start: Start,  # noqa: F811
+    own: Path,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder, said = tmp_path / "policies", json.dumps(EVIL)
+    folder.mkdir()
+    text = policy_text(policies.FOLDER / "paper.toml")
+    for key in ("title", "summary", "source", "name", "note"):
+        text = re.sub(rf"^{key} = .*$", lambda line, key=key: f"{key} = {said}", text, count=1, flags=re.MULTILINE)
+    (folder / "paper.toml").write_text(f"group = {said}\nlabels = [{said}, {said}, {said}]\n{text}")
+    (folder / "wrong.toml").write_text(f"{said} = 1\n{text}")
+    (folder / f"{EVIL.replace('/', '_')}.toml").write_text("lower =")
+    monkeypatch.setattr(policies, "FOLDER", folder)
+    app = ask(start(CRAG_HOME=str(own)), "How much does the crane lift?")
+    assert "pwned" in shown(app) and "policy wrong" in shown(app)
+    for page in PAGES:
+        app.switch_page(page).run().run()
+        assert not app.exception, page
+        assert [one for one in unescaped(app) if one[0] != "html"] == [], page
+        assert not any("<script>window" in text for kind, text in markdown_of(app) if kind == "html"), page
 
 
 def test_plotly_reads_no_markup_out_of_the_name_of_a_preset() -> None:
