@@ -29,7 +29,7 @@ from crag_core.app.cli import (
     settings,
     start,
     tune,
-)  # fmt: skip
+)
 from crag_core.base.concurrency import shutdown
 from crag_core.base.errors import CragError, ModelMissing, WrongUse
 from crag_core.pipeline.run import VERSION

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -17,13 +17,6 @@ def diagonal(rows: Iterable[Any], columns: Iterable[Any]) -> list[Any]:
         for y, row in enumerate(down)
         for x, column in enumerate(across)
     ]
-
-
-def every_fourth(cases: Mapping[str, Any]) -> list[Any]:
-    """Of cases by name that go one way through the code; the others are exhaustive."""
-    rows = {name: one if isinstance(one, tuple) else (one,) for name, one in cases.items()}
-    marks = [[pytest.mark.exhaustive] * bool(place % 4) for place in range(len(rows))]
-    return [pytest.param(*row, id=name, marks=marked) for (name, row), marked in zip(rows.items(), marks, strict=True)]
 
 
 def mostly(taken: Any, *others: Any) -> list[Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crag_core.evaluators.policies import load_policies
+from crag_core.evaluators import policies
 
 PAPER = """\
 title = "Paper"
@@ -51,5 +51,5 @@ def use_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Policies now come from `folder`, which holds `paper` to begin with."""
     folder.mkdir(exist_ok=True)
     (folder / "paper.toml").write_text(PAPER, "utf-8")
-    monkeypatch.setattr(load_policies, "__defaults__", (folder, None))  # wherever it was imported to
+    monkeypatch.setattr(policies, "FOLDER", folder)
     return folder

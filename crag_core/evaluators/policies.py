@@ -26,14 +26,14 @@ PLAIN = "plain"
 _BASELINES = DATA / "baselines"
 
 
-def load_policies(folder: Path = FOLDER, settings: Any = None) -> tuple[dict[str, Policy], tuple[str, ...]]:
+def load_policies(settings: Any = None) -> tuple[dict[str, Policy], tuple[str, ...]]:
     """(policies by name, the default first and those of a group last, what is wrong with files that cannot be used).
 
     `settings` have `agent_few`, `agent_cosine` and `agent_iterations`, which the policy `agentic` takes.
     """
     found: dict[str, Policy] = {}
     problems = []
-    for path in sorted(folder.glob("*.toml"), key=lambda path: (path.stem != DEFAULT, path.stem)):
+    for path in sorted(FOLDER.glob("*.toml"), key=lambda path: (path.stem != DEFAULT, path.stem)):
         try:
             found[path.stem] = _checked(parse_policy(path.read_text("utf-8"), path.stem))
         except BadRecord as error:

@@ -173,12 +173,14 @@ def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: st
     spoken = StreamedReply(begun)
     usage = Usage(calls=1)
     state, message, hint, broken = AnswerState.COMPLETE, "", "", ""
+    start, first_word = run.clock(), None
     try:
         for piece in model.stream(asked, run.cancel):
             if isinstance(piece, Usage):
                 usage = piece
             else:
                 if heard := spoken.add(piece):
+                    first_word = run.clock() - start if first_word is None else first_word
                     yield heard
     except Stopped as error:
         state, message = AnswerState.STOPPED, error.message
@@ -208,7 +210,8 @@ def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: st
     step_state = _STEP_STATES.get(state, StepState.DONE)
     # The step says itself what was left out.
     summary = message.removesuffix(left_out(usage)).rstrip()
-    yield Result({"answer": answer}, summary or f"written by {model.name}", usage, step_state, hint, broken)
+    summary = summary or f"written by {model.name}"
+    yield Result({"answer": answer}, summary, usage, step_state, hint, broken, first_word=first_word)
 
 
 def _joined(begun: str, text: str) -> str:

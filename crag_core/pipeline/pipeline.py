@@ -168,7 +168,7 @@ class Pipeline:
         with self.open(trace, run) as record, noted(StepName.ANSWER) as calls:
             for observer in self._observers:
                 observer.started(StepName.ANSWER)
-            for piece in answer_stages.stream(edited(trace), self.parts, run):
+            for piece in answer_stages.stream(edited(trace), self.parts, replace(run, clock=self._clock)):
                 if isinstance(piece, str):
                     yield piece
                     continue
@@ -268,7 +268,7 @@ class Pipeline:
         try:
             if run.cancel.is_set():
                 raise Stopped("Stopped by you.")
-            return stage(trace, self.parts, run)
+            return stage(trace, self.parts, replace(run, clock=self._clock))
         except Stopped as error:
             return Result({}, error.message, state=StepState.STOPPED)
         except CragError as error:
@@ -417,7 +417,10 @@ def _recorded(trace: Trace, name: StepName, result: Result, seconds: float) -> t
     another evaluator's, so all stay.
     """
     summary = " ".join(filter(None, (result.summary, left_out(result.usage))))
-    step = Step(name.value, summary, result.state, seconds, result.usage, result.hint, result.error, by=result.by)
+    step = Step(
+        name.value, summary, result.state, seconds, result.usage, result.hint, result.error, by=result.by,
+        first_word=result.first_word,
+    )  # fmt: skip
     gives_way = () if name == StepName.SECOND_OPINION else (*_BROKEN, StepState.WAITING)
     before = [old for old in trace.steps if old.name == name and (old.state in gives_way or name == StepName.ANSWER)]
     for old in before:

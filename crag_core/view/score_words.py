@@ -19,9 +19,6 @@ from crag_core.view.run_view import evaluator_name
 NOT_GRADED = "not graded"
 NOT_COMPARED = "coarse, not compared"
 QUESTIONS = {ANSWERING: "does it hold the answer?", TOPICAL: "is it on the subject?"}
-TWO_IN_ORDER = (
-    "CORRECT if best answering reaches upper. If not: INCORRECT if best topical is below lower, else AMBIGUOUS."
-)
 STEP, PAGE = 0.005, 0.05
 """How far one press of an arrow key and of a page key moves a threshold."""
 

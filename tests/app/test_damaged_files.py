@@ -13,7 +13,6 @@ import pytest
 from crag_core.__main__ import main
 from crag_core.app import config, workbench
 from crag_core.app.config import Config
-from crag_core.evaluators import policies
 from tests.deployment.homes import QUESTION, fill
 from tests.matrix import mostly
 from tests.policy_files import use_folder
@@ -97,7 +96,7 @@ def test_no_damaged_file_is_a_traceback(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     held = fill(home)
     folder = use_folder(tmp_path / "policies", monkeypatch)
-    (folder / "mine.toml").write_bytes((policies.FOLDER / "paper.toml").read_bytes())
+    (folder / "mine.toml").write_bytes((folder / "paper.toml").read_bytes())
     (record := tmp_path / "run.json").write_text(held.history.load(held.history.search()[0].id).to_json(), "utf-8")  # type: ignore[union-attr]
     (known,), (preset,) = held.experiments.set_names(), held.experiments.preset_names()
     grading = ["evaluate", "--set", known, "--evaluator", "embedding", "--policy", "paper"]

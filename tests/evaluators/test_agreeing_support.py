@@ -31,7 +31,7 @@ WRONG = (
     ("The permit ends on 12.05.2019 at the latest.", "The permit ends on 13.05.2019 at the latest."),
     ("The ferry to Vennick leaves at 9:30 from the pier.", "The ferry to Vennick leaves at 9:45 from the pier."),
     ("A berth costs 9.50 pounds a night.", "A berth costs 9 pounds a night."),
-)  # fmt: skip
+)
 
 BEYOND = (
     ("The lifeboats are tested every two weeks.", "The lifeboats are tested every two days."),

@@ -129,9 +129,7 @@ def test_positive_and_negative_of_the_same_questions_make_a_narrower_interval() 
 
 
 def test_a_perfect_sample_is_not_taken_for_certain() -> None:
-    few, many = (
-        known(auroc([0.1] * count + [0.9] * count, [False] * count + [True] * count)) for count in (3, 300)
-    )  # fmt: skip
+    few, many = (known(auroc([0.1] * count + [0.9] * count, [False] * count + [True] * count)) for count in (3, 300))
     assert few.value == many.value == few.high == 1.0 and few.low < 0.5 < 0.98 < many.low < 1.0
     told = known(average_precision([0.9] * 5 + [0.1] * 5, [True] * 5 + [False] * 5))
     assert told.value == told.high == 1.0 and told.low == known(proportion(5, 5)).low < 0.6

@@ -3,6 +3,8 @@
 import pytest
 
 from crag_core.base.types.steps import Usage
+from crag_core.trace.trace import Trace
+from crag_core.view.record import cost_of
 from tests.fakes import QUESTION, Bench, FakeModel, card
 
 
@@ -29,6 +31,17 @@ def test_seconds_of_every_step_are_recorded_and_those_of_the_longer_lane_count()
     assert {seconds[name] for name in seconds.keys() - beside} == {1.0}
     shorter = min(seconds["score strips"], seconds["rewrite"] + seconds["search"])
     assert trace.seconds == sum(seconds.values()) - shorter, "two lanes at once take as long as the longer one"
+
+
+def test_the_time_to_the_first_word_of_an_answer_is_recorded_and_records_without_it_are_read() -> None:
+    trace = Bench(model=FakeModel()).pipeline.run(QUESTION)
+    first_words = {step.name: step.first_word for step in trace.steps if step.first_word is not None}
+    assert first_words == {"answer": 1.0}
+    answer = next(step for step in trace.steps if step.name == "answer")
+    assert "first word after 1.0 s" in cost_of(answer)
+    data = trace.to_dict()
+    data["steps"] = [{key: value for key, value in step.items() if key != "first_word"} for step in data["steps"]]
+    assert {step.first_word for step in Trace.from_dict(data).steps} == {None}
 
 
 def test_run_carries_its_settings_id_and_date() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers import read_document
+from tests.retrieval.made_files import fill, make_workbook, rezip
 
 MANY = 400_000
 ITEMS = 20_000
@@ -40,6 +41,16 @@ def word(body: str) -> bytes:
                 part = part.replace(b"<w:body>", f"<w:body>{body}".encode())
             new.writestr(name, part)
     return changed.getvalue()
+
+
+def half_hidden(rows: int) -> bytes:
+    row = '<row r="{}"{}><c r="A{}" t="inlineStr"><is><t>ferry</t></is></c></row>'
+    shown = "".join(row.format(at, ' hidden="1"' * (at % 2), at) for at in range(1, rows))
+
+    def put(xml: bytes) -> bytes:
+        return xml.replace(b"</sheetData>", f"{shown}</sheetData>".encode())
+
+    return rezip(make_workbook(fill()), {"xl/worksheets/sheet1.xml": put})
 
 
 def merged(count: int) -> str:
@@ -77,6 +88,7 @@ STRESS = {
     "paragraphs.docx": word(PARAGRAPH * 8_000),
     "cells of a row.docx": word(f"<w:tbl><w:tr>{f'<w:tc>{PARAGRAPH}</w:tc>' * 2_000}</w:tr></w:tbl>"),
     "merged cells.docx": word(merged(4_000)),
+    "hidden rows.xlsx": half_hidden(60_000),
 }
 
 

@@ -54,6 +54,19 @@ def test_formats_of_cells_reach_the_text() -> None:
     assert read(make_workbook(fill_sheet)).endswith("Share: 12.5%; Price: 8.40 €; Day: 2021-03-04; Open: true")
 
 
+@pytest.mark.parametrize(
+    ("serial", "shown"),
+    [(1, "1900-01-01"), (12.5, "1900-01-12 12:00:00"), (59, "1900-02-28"), (61, "1900-03-01"), (0.25, "06:00:00")],
+)
+def test_the_first_days_of_1900_are_those_that_the_sheet_shows(serial: float, shown: str) -> None:
+    def fill_sheet(sheet: Any) -> None:
+        sheet.append(("Name", "Day"))
+        sheet.append(("Kelderport", serial))
+        sheet["B2"].number_format = "yyyy-mm-dd"
+
+    assert read(make_workbook(fill_sheet)).endswith(f"Name: Kelderport; Day: {shown}")
+
+
 def test_hidden_rows_and_columns_are_left_out_and_said() -> None:
     def hide(sheet: Any) -> None:
         for row in (("Berth", "Margin", "Price"), ("A1", 0.4, 48), ("A2", 0.3, 31), ("A3", 0.2, 52)):

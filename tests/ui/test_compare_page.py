@@ -41,7 +41,6 @@ Start = Callable[..., AppTest]
 PRICE = "What does a yacht of up to ten metres pay a night?"
 CHESS = "Who won the chess championship of 1972?"
 POLICIES = load_policies()[0]
-PRICE_KEY = LabelledQuestion(PRICE, Expected.CORRECT).key
 QUESTIONS = (
     LabelledQuestion(PRICE, Expected.CORRECT, ("14 pounds",), "harbour-dues.md"),
     LabelledQuestion("What do longer yachts pay?", Expected.CORRECT, ("21 pounds",), "harbour-dues.md"),

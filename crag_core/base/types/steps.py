@@ -84,6 +84,7 @@ class Step:
 
     `error` is the type of the error that a step failed or was skipped for, as `crag_core.base.errors` names it.
     `taken_over`: another run did it, and paid for it. `by` is the name of the evaluator of a step that graded chunks.
+    `first_word`: seconds from the last request to the first word shown of a streamed answer, None where none came.
     """
 
     name: str
@@ -95,3 +96,4 @@ class Step:
     error: str = ""
     taken_over: bool = False
     by: str = ""
+    first_word: float | None = None

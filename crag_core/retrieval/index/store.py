@@ -199,9 +199,7 @@ class PassageStore:
         for one in earlier_index.documents(self._earlier):
             content = one.path.read_bytes()
             if one.id not in there and name_content(content) == one.id:
-                row = Document(
-                    one.id, one.name, one.collection, size=len(content), owner=EARLIER, changed_at=now()
-                )  # fmt: skip
+                row = Document(one.id, one.name, one.collection, size=len(content), owner=EARLIER, changed_at=now())
                 self._writer.register([(row, content)])
         self._writer.end_earlier()
 

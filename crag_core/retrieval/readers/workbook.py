@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
@@ -115,7 +116,8 @@ class _Reader:
             if "[h" in code:
                 seconds = round(day * 86400)
                 return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-            shown = (self._epoch + timedelta(seconds=round(day * 86400))).isoformat(" ")
+            is_early = 0 < day < 60 and self._epoch.year == 1899  # Excel counts a 29 February 1900
+            shown = (self._epoch + timedelta(days=is_early, seconds=round(day * 86400))).isoformat(" ")
         except (ValueError, OverflowError):
             return ""
         return shown[11:] if 0 <= day < 1 else shown.removesuffix(" 00:00:00")
@@ -124,24 +126,27 @@ class _Reader:
 def _list_rows(cells: Cells, hidden_rows: set[int], hidden_columns: set[int]) -> Iterator[list[str]]:
     """An empty row or column stands for any number of them; hidden ones leave no gap."""
     places: dict[int, int] = {}
-    width = last = 0
-    for column in sorted({column for row in cells.values() for column in row}):
-        if column not in hidden_columns:
-            is_apart = column - last > 1 + sum(last < one < column for one in hidden_columns)
-            width += 1 + (is_apart and last > 0)
-            places[column], last = width - 1, column
-    last = 0
-    for number in sorted(cells):
-        if number in hidden_rows:
-            continue
-        if last and number - last > 1 + sum(last < one < number for one in hidden_rows):
+    width = 0
+    for column, is_apart in _list_shown({column for row in cells.values() for column in row}, hidden_columns):
+        width += 1 + is_apart
+        places[column] = width - 1
+    for number, is_apart in _list_shown(cells, hidden_rows):
+        if is_apart:
             yield []
         shown = [""] * width
         for column, text in cells[number].items():
             if column in places:
                 shown[places[column]] = text
         yield shown
-        last = number
+
+
+def _list_shown(numbers: Iterable[int], hidden: set[int]) -> Iterator[tuple[int, bool]]:
+    """Those that are not hidden, in order, and whether an empty one lies between each and the one before it."""
+    gone, last = sorted(hidden), 0
+    for number in sorted({*numbers} - hidden):
+        place = number - bisect_left(gone, number)
+        yield number, 0 < last < place - 1
+        last = place
 
 
 def _fill_merged(cells: Cells, ref: str) -> None:

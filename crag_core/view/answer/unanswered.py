@@ -17,6 +17,7 @@ from crag_core.trace.reroute import reroute
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView
 
+_MOST_NEAREST = 3
 _WEB_WAYS = {
     None: "Let this route search the web: carry it out with the web switched on.",
     WebOutcome.OFF: "Switch the web on in the sidebar, and ask again.",
@@ -82,11 +83,11 @@ def _where(view: RunView) -> Iterator[str]:
         yield describe_web(trace, routed)
 
 
-def nearest_sentences(view: RunView, most: int = 3) -> tuple[Nearest, ...]:
+def nearest_sentences(view: RunView) -> tuple[Nearest, ...]:
     """Those with the best scores, whatever became of them; none of them is called an answer."""
     passages = {one.id: one for one in view.changed.every_passage}
     scored = [(one.strip.score, one) for one in view.routed.knowledge.verdicts if one.strip.score is not None]
-    best = sorted(scored, key=lambda pair: -pair[0])[:most]
+    best = sorted(scored, key=lambda pair: -pair[0])[:_MOST_NEAREST]
     found = ((score, one, passages[one.strip.passage_id]) for score, one in best)
     return tuple(Nearest(with_headers(one.strip, passage), passage, score, one.reason) for score, one, passage in found)
 
