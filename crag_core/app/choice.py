@@ -227,7 +227,10 @@ def read_configuration(text: str, workbench: Workbench) -> Configuration:
     except UnknownName:
         known = (*load_policies(settings=workbench.config)[0], PLAIN)
         raise UnknownName.among("policy", policy, known) from None
-    return Configuration(name, choose(workbench, Request(policy, **given)))
+    try:
+        return Configuration(name, choose(workbench, Request(policy, **given)))
+    except WrongUse as error:
+        raise type(error)(f"{text!r}: {error.message}", hint=error.hint) from None
 
 
 def _parse(part: str, text: str) -> tuple[str, Any]:

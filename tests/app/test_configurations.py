@@ -132,7 +132,10 @@ def test_what_plain_rag_would_not_heed_is_refused(idle: str, workbench: Workbenc
         ("paper,upper=1.2", "upper must lie in 0..1, found 1.2."),
         ("paper,cutoff=80", "refinement.cutoff must lie in 0..1, found 80.0."),
         ("paper,upper=nan", "upper must lie in 0..1, found nan."),
-        ("paper,lower=0.9,upper=0.8", "lower must not exceed upper, found lower 0.9 and upper 0.8."),
+        (
+            "paper,lower=0.9,upper=0.8",
+            "'paper,lower=0.9,upper=0.8': lower must not exceed upper, found lower 0.9 and up",
+        ),
         ("paper,top_k=0", "top_k: expected a whole number from 1 to 20, found '0'."),
         ("paper,top_k=²", "found '²'."),
         ("paper,web=ask", "web: expected auto or off, since there is nobody to ask, found 'ask'."),
