@@ -36,7 +36,8 @@ def from_plain(kind: type[Record], data: Any, path: str = "") -> Record:
 
 
 def _refusal(found: Any, path: str, kind: Any) -> BadRecord:
-    place = (path + "".join(f"[{n}]" if isinstance(n, int) else f".{n}" for n in found["loc"])).removeprefix(".")
+    parts = (f"[{n}]" if isinstance(n, int) else f".{n}" for n in found["loc"])
+    place = "".join(filter(str.isprintable, path + "".join(parts))).removeprefix(".")
     if found["type"] == "unexpected_keyword_argument":
         names = set(re.findall(r"'dataclass-field', 'name': '(\w+)'", str(_adapter(kind).core_schema)))
         near = get_close_matches(str(found["loc"][-1]), sorted(names), n=1)

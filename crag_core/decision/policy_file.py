@@ -7,6 +7,7 @@ from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain
+from crag_core.base.text.display import clean
 from crag_core.decision.policy import CLASS_RULES, Policy, WebQuery
 from crag_core.decision.steps import DISCARD, EXPAND, EXTRACT, KEEP, REFINE, WAYS, read_steps, write_steps
 
@@ -54,6 +55,8 @@ def upgrade(data: dict[str, Any]) -> dict[str, Any]:
     known = {key: value for key, value in data.items() if key not in _GONE}
     routes = {key: _table(known, key) for key in ACTIONS}
     score, strips, expansion, loop = known.pop("aggregation"), *(_table(known, name) for name in _TABLES)
+    if not isinstance(ways := loop.get("strategies", []), list | tuple):
+        raise BadRecord(f"policy.loop.strategies: expected a list, found {type(ways).__name__}.")
     found: dict[str, Any] = {"score": _SCORES.get(str(score), str(score).replace("-", "_"))}
     found |= {new: known.pop(old) for old, new in _RENAMED.items() if old in known}
     found |= {"at_upper": "AMBIGUOUS"} if known.pop("upper_is_exclusive", False) else {}
@@ -91,7 +94,7 @@ def _steps_of(action: str, route: dict[str, Any], loop: dict[str, Any]) -> list[
     for key, value in route.items():
         known = _ROUTE.get(key)
         if known is None:
-            raise BadRecord(f"policy.{action}.{key}: unknown key.", hint=f"Known: {', '.join(_ROUTE)}.")
+            raise BadRecord(f"policy.{action}.{clean(key)}: unknown key.", hint=f"Known: {', '.join(_ROUTE)}.")
         if known and value is not None and value not in known:
             words = ", ".join(str(word) for word in known if isinstance(word, str))
             raise BadRecord(f"policy.{action}.{key}: expected one of {words}, found {str(value)[:60]!r}.")
@@ -181,4 +184,4 @@ def _toml(value: Any) -> str:
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{key} = {_toml(one)}' for key, one in value.items())} }}"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ OWN_JUDGE = "cross-encoder"
 PLAIN = "plain"
 """The name of what corrective policies are compared with: plain RAG, which grades nothing."""
 _BASELINES = DATA / "baselines"
+_MOST_BYTES = 32 * 1024
+"""Of a policy file; those that are shipped have 1,000."""
 
 
 def load_policies(settings: Any = None) -> tuple[dict[str, Policy], tuple[str, ...]]:
@@ -35,7 +38,7 @@ def load_policies(settings: Any = None) -> tuple[dict[str, Policy], tuple[str, .
     problems = []
     for path in sorted(FOLDER.glob("*.toml"), key=lambda path: (path.stem != DEFAULT, path.stem)):
         try:
-            found[path.stem] = _checked(parse_policy(path.read_text("utf-8"), path.stem))
+            found[path.stem] = _checked(parse_policy(policy_text(path), path.stem))
         except BadRecord as error:
             problems.append(str(error))
         except (OSError, UnicodeError) as error:
@@ -75,11 +78,23 @@ def find_policy(name: str, settings: Any = None) -> Policy:
 def read_policy(path: Path) -> Policy:
     """A policy of a file of one's own; raises `BadRecord`, which names the file."""
     try:
-        return parse_policy(path.read_text("utf-8"), path.stem)
+        return parse_policy(policy_text(path), path.stem)
     except BadRecord as error:
         raise BadRecord(f"In {path}: {error.message}", hint=error.hint) from error
     except (OSError, UnicodeError) as error:
         raise BadRecord(f"The policy {path} cannot be read: {error}.", hint="Give the path of a TOML file.") from error
+
+
+def policy_text(path: Path) -> str:
+    """Raises `BadRecord` for what is no file or too large to be a policy, `OSError` or `UnicodeError` else."""
+    if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for, a device has no end
+        raise BadRecord(f"Policy {path.stem!r} is no file but a folder, a device or a pipe.", hint="Put a file there.")
+    with path.open("rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        most = f"at most {_MOST_BYTES // 1024} KB"
+        raise BadRecord(f"Policy {path.stem!r} is too large: expected {most}.", hint="Is it a policy file?")
+    return content.decode("utf-8-sig")
 
 
 def plain_rag() -> Policy:

@@ -1,7 +1,10 @@
 """Policy files: what is read, what is refused with what to do, and files and records of the form before."""
 
+import os
 import tomllib
+from collections.abc import Callable
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +15,8 @@ from crag_core.base.types.decisions import Action
 from crag_core.decision.crag import Routing
 from crag_core.decision.policy import Expansion, Policy, Refinement, WebRules
 from crag_core.decision.policy_file import parse_policy, present_form, upgrade
+from crag_core.evaluators import policies
+from crag_core.evaluators.policies import load_policies, read_policy
 from tests.builders import POLICIES, POLICY_FILES, policy_file
 
 TOML = """
@@ -80,6 +85,7 @@ def test_what_a_file_leaves_out_takes_its_default() -> None:
         ("top = 2.5", "policy mine.top: expected a valid integer, found float 2.5"),
         ("top = 0", "top must be 1 or more, found 0"),
         ('at_lower = "CORRECT"', "at_lower takes AMBIGUOUS or INCORRECT, at_upper CORRECT or AMBIGUOUS, found CORRECT"),
+        ('"l\\u001b[31mow" = 1', "policy mine.l[31mow: unknown key."),
         ("lower =", "Policy 'mine' is not valid TOML"),
         ("lower = " + "[" * 5000, "Policy 'mine' is not valid TOML"),
         ("lower = " + "9" * 5000, "Policy 'mine' is not valid TOML"),
@@ -225,6 +231,34 @@ def test_what_is_off_may_be_said_where_it_changes_nothing() -> None:
 )
 def test_a_key_that_a_step_reads_is_taken(lines: str) -> None:
     assert parse_policy(with_lines(lines), "mine").name == "mine"
+
+
+# --- what is no file -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (os.mkfifo, "is no file but a folder, a device or a pipe"),
+        (lambda path: path.symlink_to("/dev/zero"), "is no file but a folder, a device or a pipe"),
+        (Path.mkdir, "is no file but a folder, a device or a pipe"),
+        (lambda path: path.write_text(TOML + "#" * 40_000), "is too large: expected at most 32 KB"),
+        (lambda path: path.symlink_to(path), "cannot be read"),
+        (lambda path: path.symlink_to("nowhere.toml"), "cannot be read"),
+        (lambda path: path.write_bytes(b"\xff"), "cannot be read"),
+    ],
+)
+def test_what_is_no_file_of_text_is_refused_and_the_others_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], object], message: str
+) -> None:
+    (tmp_path / "good.toml").write_text(TOML, "utf-8-sig")
+    make(tmp_path / "mine.toml")
+    with pytest.raises(BadRecord, match=message):
+        read_policy(tmp_path / "mine.toml")
+    monkeypatch.setattr(policies, "FOLDER", tmp_path)
+    found, problems = load_policies()
+    assert list(found) == ["good"] == [read_policy(tmp_path / "good.toml").name]
+    assert len(problems) == 1 and message in problems[0]
 
 
 # --- the form before ------------------------------------------------------------------------------------------------
@@ -388,6 +422,11 @@ def test_the_present_form_is_printed_as_it_is_read(name: str) -> None:
     text = (POLICY_FILES / f"{name}.toml").read_text("utf-8")
     assert parse_policy(present_form(text), name) == policy_file(name)
     assert present_form(present_form(text)) == present_form(text)
+
+
+def test_dates_as_titles_are_printed_and_ways_of_the_form_before_are_a_list() -> None:
+    assert parse_policy(present_form(with_lines("title = 2020-01-01")), "mine").title == "2020-01-01"
+    assert "policy.loop.strategies: expected a list, found int" in refusal('aggregation = "best"\nloop.strategies = 7')
 
 
 def test_what_is_printed_of_an_old_file() -> None:

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
+from crag_core.storage.history.runs import EVERYTHING
 from tests.ui.conftest import ask, press, shown
 from ui.session import access, app_state, run_job
 from ui.shell import sign_in
@@ -179,6 +180,42 @@ def test_a_run_under_way_is_followed_by_its_owner_only(start: Start, own: Path, 
     later.query_params["run"] = found.id
     later.run()
     assert later.session_state["trace"].id == found.id
+
+
+def test_another_person_reads_what_is_shared_changes_none_of_it_and_sees_no_run(
+    start: Start, own: Path, visitor: Visitor
+) -> None:
+    workbench = Workbench(Config(home=own))
+    app = ask(open_page(start, own), "How much does the crane lift?")
+    id_ = app.session_state["trace"].id
+    app = press(open_page(start, own, "pages/logs.py"), "Try a sample log")
+    press(app, next(button.label for button in app.button if button.label.startswith("Import ")))
+    (log,) = workbench.experiments.log_names()
+    click_as_bob(app, visitor, "Delete it")
+    assert DENIED in shown(app).replace("`", "") and workbench.experiments.log_names() == (log,)
+
+    listed = {
+        page: {str(row) for table in open_page(start, own, f"pages/{page}.py").dataframe for row in table.value.values}
+        for page in ("history", "metrics")
+    }
+    assert "How much does the crane lift?" not in str(listed)
+    linked = start(address={"run": id_}, CRAG_HOME=str(own), **SIGN_IN)
+    assert linked.session_state["trace"].id == id_, "a link opens a run for everybody"
+    app = open_page(start, own, "pages/logs.py")
+    assert app.selectbox(key="log_kept").options == [log] and not app.file_uploader
+    assert "Delete it" not in [button.label for button in press(app, "Open").button]
+    app = open_page(start, own, "pages/tune.py")
+    assert "mine" in app.selectbox(key="tune_kept_name").options
+    press(app, "Use 3 questions")
+    assert not {"Grade 3 questions", "Delete this set"} & {button.label for button in app.button}
+
+    app = ask(open_page(start, own), "How much does the crane lift?")
+    kept = {run.id: run.asked_by for run in workbench.history.search()}
+    assert kept == {id_: ANN, app.session_state["trace"].id: BOB}
+    app = open_page(start, own, "pages/history.py")
+    app.session_state["history_asked"] = EVERYTHING, 2  # as if the page had offered him all of them
+    press(app.run(), "Delete 2 runs")
+    assert [run.id for run in workbench.history.search()] == [id_]
 
 
 def test_nobody_may_anything_where_nobody_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

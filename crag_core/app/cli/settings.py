@@ -10,7 +10,7 @@ from typing import Any
 
 from crag_core.app.config import Config, load
 from crag_core.decision.policy_file import present_form
-from crag_core.evaluators.policies import read_policy
+from crag_core.evaluators.policies import known_card, policy_text, read_policy
 
 
 def add_commands(commands: Any) -> None:
@@ -27,8 +27,8 @@ def settings(options: argparse.Namespace) -> int:
 
 
 def policy(options: argparse.Namespace) -> int:
-    read_policy(options.file)
-    print(present_form(options.file.read_text("utf-8")), end="")
+    known_card(read_policy(options.file).evaluator)
+    print(present_form(policy_text(options.file)), end="")
     return 0
 
 
