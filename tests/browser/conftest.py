@@ -184,6 +184,17 @@ _indexed: set[tuple[str, bytes]] = set()
 """Contents of files that are in the index of the application at an address; no test removes one."""
 
 
+def index_files(page: Page, files: Any) -> None:
+    """Choose the files on the page of documents, and have them indexed."""
+    index = page.get_by_role("button", name=re.compile("Index [0-9]+ file"))
+    while not index.is_visible():  # the end of the first start draws the page anew, with another uploader
+        expect(page.locator("input[type=file]")).to_have_count(1)  # two while the page moves
+        page.locator("input[type=file]").set_input_files(files)
+        with suppress(TimeoutError):
+            index.wait_for(timeout=5_000)
+    index.click()
+
+
 def upload(page: Page, url: str, *files: Path) -> None:
     """Open the page of documents and index what an earlier test has not; returns once each has its outcome."""
     page.goto(f"{url}/documents")
@@ -192,13 +203,7 @@ def upload(page: Page, url: str, *files: Path) -> None:
     contents = {(url, file.read_bytes()) for file in files}
     if contents <= _indexed:
         return
-    index = page.get_by_role("button", name=re.compile("Index [0-9]+ file"))
-    while not index.is_visible():  # the end of the first start draws the page anew, with another uploader
-        expect(page.locator("input[type=file]")).to_have_count(1)  # two while the page moves
-        page.locator("input[type=file]").set_input_files([str(file) for file in files])
-        with suppress(TimeoutError):
-            index.wait_for(timeout=5_000)
-    index.click()
+    index_files(page, [str(file) for file in files])
     expect(page.get_by_text(re.compile(r"indexed, \d+ chunk|already indexed")).first).to_be_visible()
     _indexed.update(contents)
 

@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ask, download, serve, settled
+from tests.browser.conftest import ask, download, index_files, serve, settled
 from tests.browser.test_accessibility import SETTLED
 from tests.report.test_report_hostile import evil_run
 from tests.security.servers import Asked, Said, answering
@@ -169,10 +169,7 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
     page.goto(f"{app}/documents")
     expect(page.get_by_role("button", name="Index", exact=True)).to_be_visible()
     expect(page.get_by_text("Reading the index")).to_have_count(0)
-    page.locator("input[type=file]").set_input_files(
-        [{"name": NAME, "mimeType": "text/markdown", "buffer": document()}]
-    )
-    page.get_by_role("button", name=re.compile("Index 1 file")).click()
+    index_files(page, [{"name": NAME, "mimeType": "text/markdown", "buffer": document()}])
     expect(page.get_by_text(re.compile(r"indexed, \d+ chunk")).first).to_be_visible()
     check(page, watch, "Documents", is_seen=False)
     assert NAME[:30] in page.evaluate(WORDS)

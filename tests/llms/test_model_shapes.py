@@ -176,7 +176,7 @@ def test_a_bug_of_ours_while_a_reply_is_read_is_let_through(
     call: Callable[[ServerModel], object], sound: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The place tells it from a client's: a function made in the module whose part it takes."""
-    monkeypatch.setattr(http_guard._Bounded, "_check", eval("lambda self, left: [][1]", vars(http_guard)))
+    monkeypatch.setattr(http_guard._Bounded, "__aiter__", eval("lambda self: [][1]", vars(http_guard)))
     with pytest.raises(IndexError):
         call(CLIENTS["ollama"](sound.url))
     assert sound.paths.count("/api/chat") == 1

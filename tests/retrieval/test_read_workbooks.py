@@ -55,14 +55,24 @@ def test_formats_of_cells_reach_the_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("serial", "shown"),
-    [(1, "1900-01-01"), (12.5, "1900-01-12 12:00:00"), (59, "1900-02-28"), (61, "1900-03-01"), (0.25, "06:00:00")],
+    ("serial", "code", "shown"),
+    [
+        (1, "yyyy-mm-dd", "1900-01-01"),
+        (12.5, "yyyy-mm-dd", "1900-01-12 12:00:00"),
+        (59, "yyyy-mm-dd", "1900-02-28"),
+        (61, "yyyy-mm-dd", "1900-03-01"),
+        (0.25, "yyyy-mm-dd", "06:00:00"),
+        (1.25, "[h]:mm:ss", "30:00:00"),  # of the formats that have a number alone in the file
+        (1.25, "[hh]:mm", "30:00:00"),
+        (0.05, "[mm]:ss", "1:12:00"),
+        (-0.5, "[h]:mm", "-12:00:00"),
+    ],
 )
-def test_the_first_days_of_1900_are_those_that_the_sheet_shows(serial: float, shown: str) -> None:
+def test_days_and_times_whatever_their_format(serial: float, code: str, shown: str) -> None:
     def fill_sheet(sheet: Any) -> None:
         sheet.append(("Name", "Day"))
         sheet.append(("Kelderport", serial))
-        sheet["B2"].number_format = "yyyy-mm-dd"
+        sheet["B2"].number_format = code
 
     assert read(make_workbook(fill_sheet)).endswith(f"Name: Kelderport; Day: {shown}")
 

@@ -19,9 +19,10 @@ Cells = dict[int, dict[int, str]]
 # Formats that a workbook does not write out, by their numbers.
 _BUILT_IN = dict(enumerate(["", "0", "0.00", "#,##0", "#,##0.00"]))
 _BUILT_IN |= {9: "0%", 10: "0.00%", 37: "#,##0", 38: "#,##0", 39: "#,##0.00", 40: "#,##0.00"}
-_BUILT_IN |= dict.fromkeys((*range(14, 23), *range(45, 48)), "d")
+_BUILT_IN |= {**dict.fromkeys((*range(14, 23), 45, 47), "d"), 46: "[h]:mm:ss"}
 _NUMBER_FORMAT = re.compile(r"([0#?][0#?,]*?)(?:\.([0#?]+))?(,*)(?![0#?,])")
 _NO_DIGITS = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.')
+_ELAPSED = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
 _LARGEST = 10**15
 _MOST_MERGED = 10_000
 
@@ -109,13 +110,14 @@ class _Reader:
 
     def _show_date(self, written: str, code: str) -> str:
         """In any format the ISO way, since 03/04/21 means two days; "" where the format is none of a time."""
-        if not re.search("[ymdhsYMDHS]", _NO_DIGITS.sub("", code)) and not re.search(r"\[[hms]+\]", code):
+        is_elapsed = bool(_ELAPSED.search(code))
+        if not is_elapsed and not re.search("[ymdhsYMDHS]", _NO_DIGITS.sub("", code)):
             return ""
         try:
             day = float(written)
-            if "[h" in code:
-                seconds = round(day * 86400)
-                return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+            if is_elapsed:
+                seconds = abs(round(day * 86400))
+                return f"{'-' * (day < 0)}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
             is_early = 0 < day < 60 and self._epoch.year == 1899  # Excel counts a 29 February 1900
             shown = (self._epoch + timedelta(days=is_early, seconds=round(day * 86400))).isoformat(" ")
         except (ValueError, OverflowError):
