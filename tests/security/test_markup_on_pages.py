@@ -128,7 +128,7 @@ def test_no_page_reads_markup_out_of_a_policy_file(
     folder.mkdir()
     text = policy_text(policies.FOLDER / "paper.toml")
     for key in ("title", "summary", "source", "name", "note"):
-        text = re.sub(rf"^{key} = .*$", lambda line, key=key: f"{key} = {said}", text, count=1, flags=re.MULTILINE)
+        text = re.sub(rf"^{key} = .*$", f"{key} = {said}", text, count=1, flags=re.MULTILINE)
     (folder / "paper.toml").write_text(f"group = {said}\nlabels = [{said}, {said}, {said}]\n{text}")
     (folder / "wrong.toml").write_text(f"{said} = 1\n{text}")
     (folder / f"{EVIL.replace('/', '_')}.toml").write_text("lower =")
