@@ -26,7 +26,7 @@ from crag_core.retrieval.readers.page import (
     Page,
 )
 from crag_core.retrieval.readers.tables import show_markdown_tables
-from crag_core.retrieval.readers.text import normalise_text
+from crag_core.retrieval.readers.text import join_blocks, normalise_text
 from crag_core.retrieval.readers.workbook import read_workbook
 
 _PREPARE = {
@@ -70,9 +70,9 @@ def read_by_library(content: bytes, name: str) -> tuple[Page, ...]:
         check_entities(content, name)
         content = decode_text(content).encode("utf-8", "ignore")
     document = _extract(content, name)
-    if extension == ".epub":
-        title = " ".join((document.metadata.title or "").split())
     pages = [*_split_pages(document, extension, title)]
+    if extension == ".epub" and pages[0].text:
+        pages[0] = Page(join_blocks([_head(document.metadata), pages[0].text]))
     if left_out:
         pages.append(Page("", None, ", ".join(left_out)))
     return tuple(pages)
@@ -85,6 +85,11 @@ def _refuse_locked(package: Package) -> None:
         methods = [method.get("Algorithm", "") for method in data.iterchildren("{*}EncryptionMethod")]
         if not methods or any(method not in _FONTS_ONLY for method in methods):
             raise package.locked("a book with copy protection (DRM), and its text is encrypted")
+
+
+def _head(book: Any) -> str:
+    title, author = (" ".join(one.split()) for one in (book.title or "", ", ".join(book.authors or ())))
+    return join_blocks([title and f"# {title}", author and f"Author: {author}"])
 
 
 def html_to_text(content: bytes, name: str, declared: str = "") -> tuple[str, str]:
