@@ -59,7 +59,9 @@ def main() -> None:
             Path(home, name).write_text("\n".join(";".join(row) for row in [heads, *rows]), "utf-8")
         files = [str(Path(home, name)) for name, *_ in made]
         subprocess.run([sys.executable, "-m", "crag_core", "ingest", *files], cwd=ROOT, check=True, capture_output=True)
-        from crag_core.app.workbench import Choice, Workbench, find_policy
+        from crag_core.app.choice import Choice
+        from crag_core.app.workbench import Workbench
+        from crag_core.evaluators.policies import find_policy
 
         workbench = Workbench()
         policy = workbench.suited(find_policy("two-signal", workbench.config), "cross-encoder")

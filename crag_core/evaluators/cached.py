@@ -13,7 +13,7 @@ from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import Usage
 from crag_core.evaluators.shared.pair_encoder import heading_of
 
-KEY_VERSION = 1
+KEY_VERSION = 2
 
 
 class CachedEvaluator:

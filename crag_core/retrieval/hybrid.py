@@ -89,11 +89,14 @@ class HybridRetriever:
         rrf = fuse_ranks([[hit.passage.id for hit in ranked] for ranked in found.values()])
         cosines = {id_: measure_cosine(asked, hit.vector) for id_, hit in hits.items()}
         in_order = sorted(hits, key=lambda id_: (-rrf[id_], -cosines[id_], id_))
-        best = in_order[:limit]
-        for code in codes_of(question):
-            holding = [id_ for id_ in in_order if has_code(hits[id_].passage.text, code)]
-            if holding and not set(holding) & set(best):
-                best[-1] = holding[0]
+        holding = [
+            next((id_ for id_ in in_order if has_code(hits[id_].passage.text, code)), None)
+            for code in codes_of(question)
+        ]
+        # The best chunk with each code that is named is among those found, at its place by rank.
+        first = [*filter(None, dict.fromkeys(holding)), *in_order]
+        chosen = set(list(dict.fromkeys(first))[:limit])
+        best = [id_ for id_ in in_order if id_ in chosen]
         scores = {name: {hit.passage.id: hit.score for hit in ranked} for name, ranked in found.items()}
         keyword = scores.get(Engine.KEYWORD.value, {})
         passages = tuple(

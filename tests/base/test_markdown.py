@@ -73,6 +73,6 @@ def test_no_text_is_too_odd(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["[", "*", "`", "_a ", "**a", "[a](", "~~a", "# ", "| ", "|-", "- ", "> ", "\\"])
 def test_no_text_takes_long(piece: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     without_marks(piece * 20_000)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5

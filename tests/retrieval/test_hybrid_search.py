@@ -175,3 +175,6 @@ def test_a_chunk_that_holds_the_code_is_among_few_however_many_are_alike(
     for code in ("KX-9", "kx9"):
         found = retriever.retrieve(f"What does the part {code} cost?", 2)
         assert "own.txt" in [one.source for one in found.passages]
+    store.ingest([("other.txt", b"Listed among others, much further down in the list of spares: ZB-7 1.")])
+    found = retriever.retrieve("What does the part cost: the part KX-9, or the part ZB-7?", 2)
+    assert {one.source for one in found.passages} == {"own.txt", "other.txt"}

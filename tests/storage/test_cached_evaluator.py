@@ -132,4 +132,4 @@ def test_no_two_things_share_a_key_by_being_joined() -> None:
 
 
 def test_keys_are_a_whole_sha256_and_the_same_tomorrow() -> None:
-    assert key_of(BASE) == "5e40bd8a227f2e71c11cb11d62fd34c93f9cbe877c297acef1cb48a9fa14ff2f"
+    assert key_of(BASE) == "bc62706bd1a7d97f810099e2024e9e406c05ed766311cef4013a1082df2d78fe"
