@@ -21,6 +21,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, background, run_job, tune_state
 from ui.session.background import SetJob
+from ui.session.shared import shared
 
 MOST = 4
 
@@ -104,7 +105,7 @@ def name_of(choice: Choice) -> str:
     return ", ".join(message)
 
 
-@st.cache_resource(show_spinner=False)
+@shared
 def warmth() -> WarmUp:
     """Shared by all sessions."""
     return WarmUp()

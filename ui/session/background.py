@@ -13,6 +13,7 @@ from crag_core.app.workbench import Choice
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.questions import Gradable
 from ui.session import app_state, run_job
+from ui.session.shared import shared
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -20,7 +21,7 @@ SetJob = Job[SetProgress | None, SetProgress]
 """A labelled set on its way, graded or run whole."""
 
 
-@st.cache_resource(show_spinner=False)
+@shared
 def live() -> LiveJobs[Job[Any, Any]]:
     """Of all sessions, by name and what they are about."""
     return LiveJobs()

@@ -20,6 +20,7 @@ from crag_core.pipeline.run_queue import Ticket
 from crag_core.trace.standalone import follow
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state
+from ui.session.shared import shared
 
 if TYPE_CHECKING:
     from crag_core.llamaindex.query_engine import CRAGQueryEngine
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 CarryOn = Callable[["CRAGQueryEngine", Trace, Run], Trace]
 
 
-@st.cache_resource(show_spinner=False)
+@shared
 def live_jobs() -> LiveJobs[RunJob]:
     """By id."""
     return LiveJobs()
