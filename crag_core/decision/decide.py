@@ -141,22 +141,3 @@ def chunk_action(policy: Policy, passage: Passage, grade: Grade | None, aside: C
     if found.score is None and policy.ungraded is not None:
         found = Scored("score", policy.ungraded)
     return None if found.score is None else crag.compare(alone, found)
-
-
-def effective_scores(
-    policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None, part: str = ""
-) -> dict[str, float | None]:
-    """What each passage counts as: its grade; `policy.ungraded` if grading failed; None if never graded.
-
-    `part` names a part score that counts instead, where the grade has it. None too for a grade that is `set_aside`.
-    """
-    aside = set_aside(policy, passages, grades)
-    by_id = {grade.passage_id: grade for grade in grades or () if grade.passage_id not in aside}
-    scores: dict[str, float | None] = {}
-    for passage in passages:
-        grade = by_id.get(passage.id)
-        if grade is None or grade.score is None:
-            scores[passage.id] = policy.ungraded if grade else None
-        else:
-            scores[passage.id] = grade.part(part) if part else grade.score
-    return scores
