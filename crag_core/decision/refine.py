@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from itertools import groupby
 
 from crag_core.base.text.display import against, readable
@@ -22,6 +23,8 @@ Keep = Callable[[Strip], str]  # why a strip is struck out; the empty string kee
 REPEATED = "the same sentence is kept already"
 
 Kept = tuple[tuple[Excerpt, ...], tuple[StripVerdict, ...]]
+
+_tokens_of = lru_cache(8192)(estimate_tokens)  # of sentences, which are asked about at each move of a threshold
 
 
 def decompose(passage: Passage) -> tuple[Strip, ...]:
@@ -209,7 +212,7 @@ def _choose(
         if reasons[strip.id]:
             continue
         words = _as_words(strip.text)
-        size = estimate_tokens(strip.text)
+        size = _tokens_of(strip.text)
         if words in seen or words in said:
             reasons[strip.id] = REPEATED
         elif rules.top is not None and len(seen) >= rules.top:
@@ -295,6 +298,7 @@ def _sentences(excerpts: tuple[Excerpt, ...], strips: tuple[Strip, ...]) -> set[
     return {_as_words(text) for found in own for text in found}
 
 
+@lru_cache(8192)
 def _as_words(text: str) -> str:
     """What makes two sentences the same: everything but white space, capitals, and quotes and full stops around it."""
     return " ".join(text.split()).casefold().strip(" .…\"'“”„«»")
