@@ -11,6 +11,7 @@ from typing import Any
 
 from crag_core.base import serialization
 from crag_core.base.errors import BadRecord
+from crag_core.base.text.words import COMMON_WORDS
 from crag_core.base.types.answers import Answer, Support
 from crag_core.base.types.decisions import Action, Correction, Decision
 from crag_core.base.types.edits import Edits
@@ -24,7 +25,7 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.policy_file import upgrade
 from crag_core.decision.signals import CLASS, CLASSES, REPEATED, SUFFICIENCY, UNSURE, class_by_rule
 from crag_core.trace.grounding.citation_check import WORDS
-from crag_core.trace.grounding.claims import speaks_of_before
+from crag_core.trace.grounding.claims import terms_of
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
 SCHEMA = 5
@@ -369,6 +370,16 @@ def _check_consolidations(trace: Trace) -> None:
             limits = ((piece.excerpts, one.context), (piece.memory, one.own), (piece.contradicts, one.pieces))
             if not all(1 <= number <= len(found) for numbers, found in limits for number in numbers):
                 raise BadRecord(f"run.consolidations[{index}]: a piece names a source that is not there.")
+
+
+def speaks_of_before(sentence: str, before: str, now: str) -> bool:
+    """Whether it names what only the question `before` asks for, and nothing that only this one, `now`, does.
+
+    It has to name something of what both ask, too.
+    """
+    common = terms_of(" ".join(COMMON_WORDS))
+    then, today, said = terms_of(before) - common, terms_of(now) - common, terms_of(sentence)
+    return all(said & one for one in (then & today, then - today)) and not said & (today - then)
 
 
 def context_key(

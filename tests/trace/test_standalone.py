@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from crag_core.base.data_files import DATA
 from crag_core.base.types.questions import Turn
 from crag_core.evaluators.shipped import signal_meter
-from crag_core.trace.grounding.claims import speaks_of_before
 from crag_core.trace.standalone import (
     back_question,
     by_rule,
@@ -18,6 +17,7 @@ from crag_core.trace.standalone import (
     stands_alone,
     why_refused,
 )
+from crag_core.trace.trace import speaks_of_before
 
 STOP = signal_meter().stop_words
 TEXT = st.text(max_size=200)

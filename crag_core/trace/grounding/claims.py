@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from crag_core.base.prompts.replies import FROM_MEMORY
 from crag_core.base.text.sentences import Span, split
-from crag_core.base.text.words import COMMON_WORDS, words
+from crag_core.base.text.words import words
 from crag_core.trace.grounding.numbers import number_in
 from crag_core.trace.grounding.quoted_answer import CITATION
 
@@ -112,16 +112,6 @@ def spoken(text: str) -> str:
 def terms_of(text: str) -> frozenset[str]:
     """The words of a text in the form in which two texts are compared: stems of five letters, numbers as digits."""
     return frozenset(form for word in words(text) for form in _forms(word))
-
-
-def speaks_of_before(sentence: str, before: str, now: str) -> bool:
-    """Whether it names what only the question `before` asks for, and nothing that only this one, `now`, does.
-
-    It has to name something of what both ask, too.
-    """
-    common = terms_of(" ".join(COMMON_WORDS))
-    then, today, said = terms_of(before) - common, terms_of(now) - common, terms_of(sentence)
-    return all(said & one for one in (then & today, then - today)) and not said & (today - then)
 
 
 def content_of(claim: str, stop_words: Collection[str]) -> dict[str, str]:
