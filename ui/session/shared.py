@@ -20,10 +20,11 @@ def shared(make: Callable[[], T]) -> Callable[[], T]:
 
     @wraps(make)
     def get() -> T:
-        with lock:
-            if make not in _made:
-                _made[make] = make()
-            found: T = _made[make]
+        if make not in _made:  # else no thread waits for another
+            with lock:
+                if make not in _made:
+                    _made[make] = make()
+        found: T = _made[make]
         return found
 
     return get
