@@ -127,10 +127,10 @@ def move(lower: float, upper: float, done: bool) -> None:
 
     Until then they are held apart: a slider that learns of a value without showing it sends back its old one.
     """
-    st.session_state["moving"] = None if done else (lower, upper)
     if done:
         app_state.put_marks(lower, upper)
         st.rerun()
+    st.session_state["moving"] = lower, upper
     redraw(but=(THRESHOLDS,))
 
 
