@@ -119,7 +119,7 @@ def main() -> None:
     reading.add_argument("--rounds", type=int, default=2)
     reading.add_argument("--minutes", type=float, default=0.0, help="in place of rounds")
     reading.add_argument("--tabs", type=int, default=0, help="so many of a real browser, with --minutes")
-    reading.add_argument("--at-once", type=int, nargs="+", default=[4], help="CRAG_RUNS_AT_ONCE, one or several")
+    reading.add_argument("--at-once", type=int, nargs="+", default=[2], help="CRAG_RUNS_AT_ONCE, one or several")
     reading.add_argument("--model", type=float, default=0.0, help="seconds of a stand-in model for a reply; 0: none")
     reading.add_argument("--mixed", action="store_true", help="some stop, some reload, some leave for good")
     options = reading.parse_args()

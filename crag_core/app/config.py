@@ -80,7 +80,7 @@ class Config:
     cache: str = _setting("CRAG_CACHE", "disk")
     cache_hours: float = _setting("CRAG_CACHE_HOURS", 24.0, limits=(0.01, 24 * 3650))
     audit: str = _setting("CRAG_AUDIT", "on", choices=("on", "off"))
-    runs_at_once: int = _setting("CRAG_RUNS_AT_ONCE", 4, limits=(1, 64))
+    runs_at_once: int = _setting("CRAG_RUNS_AT_ONCE", 2, limits=(1, 64))
     runs_waiting: int = _setting("CRAG_RUNS_WAITING", 100, limits=(0, 10000))
     sign_in: str = _setting("CRAG_SIGN_IN", "off", choices=("on", "off"))
     people: str = _setting("CRAG_PEOPLE", "*")

@@ -1,7 +1,6 @@
 """The decision of a run: what was recorded as evidence for `crag.decide`, and its outcome with reasons in numbers."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from math import inf
 from statistics import fmean
 
@@ -13,7 +12,7 @@ from crag_core.decision import crag
 from crag_core.decision.crag import Chunk, Evidence, Plan, Scored
 from crag_core.decision.policy import Policy
 from crag_core.decision.reasons import corrections, reason
-from crag_core.decision.signals import REPEATED, RERANK, UNSURE
+from crag_core.decision.signals import CLASS, REPEATED, RERANK, UNSURE
 
 
 def evidence_of(
@@ -85,7 +84,7 @@ def decide(
     the same decision.
     """
     evidence = evidence_of(policy, passages, grades, signals, path, seen, left, is_last)
-    action, scored, plan = _asked_alone(policy, evidence)
+    action, scored, plan = judge(policy, evidence)
     if scored.why == NO_RETRIEVAL:
         evidence = evidence._replace(chunks=())
     is_plain = policy.is_plain and not passages  # no rule speaks of nothing, and nothing was judged either
@@ -110,7 +109,7 @@ def decide(
     )
 
 
-def _asked_alone(policy: Policy, evidence: Evidence) -> tuple[Action, Scored, Plan]:
+def judge(policy: Policy, evidence: Evidence) -> tuple[Action, Scored, Plan]:
     """The decision, but none for two questions of a conversation, nor CORRECT by a sentence about the one before."""
     if UNSURE in evidence.signals:
         action = Action.AMBIGUOUS if evidence.chunks else Action.INCORRECT
@@ -136,27 +135,8 @@ def chunk_action(policy: Policy, passage: Passage, grade: Grade | None, aside: C
     """
     if policy.score not in ("best", "worst", "two_signals") or policy.is_plain or grade is None or passage.id in aside:
         return None
-    alone = replace(policy, skip=(), low_variance_promotes=False)
-    found = crag.score(alone, evidence_of(alone, (passage,), (grade,)))
+    # As if it was looked at before, and the question needs several retrievals: then no rule approves it unread.
+    found = crag.score(policy, evidence_of(policy, (passage,), (grade,), ((CLASS, 1.0),), seen=(passage.id,)))
     if found.score is None and policy.ungraded is not None:
         found = Scored("score", policy.ungraded)
-    return None if found.score is None else crag.compare(alone, found)
-
-
-def effective_scores(
-    policy: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None, part: str = ""
-) -> dict[str, float | None]:
-    """What each passage counts as: its grade; `policy.ungraded` if grading failed; None if never graded.
-
-    `part` names a part score that counts instead, where the grade has it. None too for a grade that is `set_aside`.
-    """
-    aside = set_aside(policy, passages, grades)
-    by_id = {grade.passage_id: grade for grade in grades or () if grade.passage_id not in aside}
-    scores: dict[str, float | None] = {}
-    for passage in passages:
-        grade = by_id.get(passage.id)
-        if grade is None or grade.score is None:
-            scores[passage.id] = policy.ungraded if grade else None
-        else:
-            scores[passage.id] = grade.part(part) if part else grade.score
-    return scores
+    return None if found.score is None else crag.compare(policy, found._replace(agrees=False))

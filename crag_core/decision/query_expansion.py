@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 from crag_core.base.errors import BadRecord
@@ -19,22 +19,12 @@ _HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]+")
 # In alphabets two letters make "at", "zu" or "на"; in Chinese and Korean they make a noun.
 _SHORT_WORD = re.compile("[\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3]{2}")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
-_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Expansion:
     query: str
     added: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass
-class _Neighbour:
-    word: str
-    sentence: str
-    count: int = 0
-    passages: set[int] = field(default_factory=set)
-    beside: set[str] = field(default_factory=set)
 
 
 def expand(
@@ -61,13 +51,15 @@ def expand(
         fresh = new[:max_synonyms]
         added += [(synonym, f"synonym of {term}") for synonym in fresh]
         known |= _forms_of(word for synonym in fresh for word in words(synonym))
-    vocabulary: list[tuple[str, str]] = []
     near = _find_neighbours(keywords, passages, stop_words)
-    often = [one for one in near if (one.count if len(passages) == 1 else len(one.passages)) >= 2]
-    for neighbour in sorted(often, key=lambda one: (len(one.passages), one.count), reverse=True):
-        if len(vocabulary) < max_vocabulary and not known.intersection(_forms_of([neighbour.word])):
-            vocabulary.append((_spell(neighbour), _explain(neighbour, keywords, len(passages))))
-            known |= _forms_of([neighbour.word])
+    chunks = {word: len({number for number, _ in places}) for word, places in near.items()}
+    often = [word for word in near if (len(near[word]) if len(passages) == 1 else chunks[word]) >= 2]
+    vocabulary: list[tuple[str, str]] = []
+    for word in sorted(often, key=lambda one: (chunks[one], len(near[one])), reverse=True):
+        if len(vocabulary) < max_vocabulary and not known.intersection(_forms_of([word])):
+            where = f"{len(near[word])} times" if len(passages) == 1 else f"in {chunks[word]} chunks"
+            vocabulary.append((_spell(word, near[word][0][1]), f"beside words of the question {where}"))
+            known |= _forms_of([word])
     added += vocabulary
     return Expansion(" ".join([question, *(term for term, _ in added)]), tuple(added))
 
@@ -107,20 +99,18 @@ def _pad(text: str) -> str:
 
 def _find_neighbours(
     keywords: Sequence[str], passages: Sequence[Passage], stop_words: Container[str]
-) -> Iterable[_Neighbour]:
-    anchors = {form: word for word in reversed(keywords) if not _KANA.search(word) for form in _forms(word)}
-    found: dict[str, _Neighbour] = {}
+) -> dict[str, list[tuple[int, str]]]:
+    """Words in sentences with a keyword, and where each stands: number of the passage, and sentence."""
+    anchors = {form for word in keywords if not _KANA.search(word) for form in _forms(word)}
+    found: dict[str, list[tuple[int, str]]] = {}
     for number, passage in enumerate(passages):
         for start, end in split(passage.text):
             sentence = passage.text[start:end]
             there = words(sentence)
-            beside = {anchors[form] for word in there for form in _forms(word) if form in anchors}
-            for word in there if beside else ():
-                neighbour = found.setdefault(word, _Neighbour(word, sentence))
-                neighbour.count += 1
-                neighbour.passages.add(number)
-                neighbour.beside |= beside
-    return (neighbour for word, neighbour in found.items() if word not in stop_words and _is_term(word))
+            if any(form in anchors for word in there for form in _forms(word)):
+                for word in there:
+                    found.setdefault(word, []).append((number, sentence))
+    return {word: places for word, places in found.items() if word not in stop_words and _is_term(word)}
 
 
 def _is_term(word: str) -> bool:
@@ -147,14 +137,6 @@ def _forms_of(found: Iterable[str]) -> set[str]:
     return letters.union(*(_forms(word) for word in listed))
 
 
-def _spell(neighbour: _Neighbour) -> str:
-    match = re.search(rf"(?<!\w){re.escape(neighbour.word)}(?!\w)", neighbour.sentence, re.IGNORECASE)
-    return match.group() if match else neighbour.word
-
-
-def _explain(neighbour: _Neighbour, keywords: Sequence[str], passages: int) -> str:
-    named = [keyword for keyword in dict.fromkeys(keywords) if keyword in neighbour.beside]
-    shown = [*named[:_NAMED], "others"] if len(named) > _NAMED else named
-    beside = " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
-    where = f"{neighbour.count} times" if passages == 1 else f"in {len(neighbour.passages)} chunks"
-    return f"stands beside {beside} {where}"
+def _spell(word: str, sentence: str) -> str:
+    match = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", sentence, re.IGNORECASE)
+    return match.group() if match else word

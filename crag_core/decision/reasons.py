@@ -54,7 +54,7 @@ def reason(policy: Policy, seen: Evidence, action: Action, found: Scored, *, is_
     if not seen.chunks:
         return "nothing was retrieved"
     if found.why == "unsure":
-        return "no rule makes one question of this and the one before, so nothing was graded"
+        return "no one question is made of this and the one before, so nothing was graded"
     if found.why == "unclassified":
         return "question not classified"
     judged = counted(policy, seen.chunks[: policy.top])

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from itertools import groupby
 
 from crag_core.base.text.display import against, readable
@@ -14,7 +15,7 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Excerpt, Extraction, Knowledge, Strip, StripVerdict
 from crag_core.base.types.passages import TOPICAL, Passage
 from crag_core.base.types.web import WebOutcome, WebSearch
-from crag_core.decision.decide import effective_scores, set_aside
+from crag_core.decision.decide import set_aside
 from crag_core.decision.policy import Policy, StripOrder
 from crag_core.decision.reasons import NOT_COMPARABLE
 
@@ -22,6 +23,8 @@ Keep = Callable[[Strip], str]  # why a strip is struck out; the empty string kee
 REPEATED = "the same sentence is kept already"
 
 Kept = tuple[tuple[Excerpt, ...], tuple[StripVerdict, ...]]
+
+_tokens_of = lru_cache(8192)(estimate_tokens)  # of sentences, which are asked about at each move of a threshold
 
 
 def decompose(passage: Passage) -> tuple[Strip, ...]:
@@ -121,16 +124,16 @@ def _external(policy: Policy, web: WebSearch, said: set[str], notes: list[str]) 
     found = web.evidence(policy.web.pages)
     looked_at = {passage.id for passage in found}
     strips = tuple(strip for strip in web.strips or () if strip.passage_id in looked_at)
-    off: dict[str | None, str] = dict.fromkeys(set_aside(policy, found, web.grades), NOT_COMPARABLE)
-    off |= _off_subject(policy, found, web.grades) if policy.web.on_subject else {}
+    off = _off_subject(policy, found, web.grades) if policy.web.on_subject else {}
+    off |= dict.fromkeys(set_aside(policy, found, web.grades), NOT_COMPARABLE)
     usable = tuple(passage for passage in found if passage.id not in off)
     if off and not usable:
         notes.append(f"The web answered, but none of its {len(off)} results is on the subject.")
     if not policy.web.refine:
-        return _whole(usable, strips, policy.refinement.budget, off, notes, said)
+        return _whole(usable, strips, policy.refinement.budget, off, notes)
     if unread := _unread(usable, strips):
         notes.append("No sentence of the web could be graded, so its results are used as they are.")
-        return _whole(unread, strips, policy.refinement.budget, off, notes, said)
+        return _whole(unread, strips, policy.refinement.budget, off, notes)
     keep = _keep_scored(policy.cutoff)
     verdicts = _choose(policy, strips, found, lambda strip: _why_discarded(strip, off) or keep(strip), said)
     excerpts = _excerpts(policy, verdicts, found)
@@ -145,10 +148,10 @@ def _external(policy: Policy, web: WebSearch, said: set[str], notes: list[str]) 
 def _off_subject(
     policy: Policy, results: tuple[Passage, ...], grades: tuple[Grade, ...] | None
 ) -> dict[str | None, str]:
-    scores = effective_scores(policy, results, grades, TOPICAL)
-    found = ((id_, against(score, policy.lower)) for id_, score in scores.items() if score is not None)
-    low = {id_ for id_, score in scores.items() if score is not None and score < policy.lower}
-    return {id_: f"topical {value} < lower {limit}" for id_, (value, limit) in found if id_ in low}
+    ids = {passage.id for passage in results}
+    scores = {one.passage_id: policy.ungraded if one.score is None else one.part(TOPICAL) for one in grades or ()}
+    low = {id_: score for id_, score in scores.items() if id_ in ids and score is not None and score < policy.lower}
+    return {id_: "topical {} < lower {}".format(*against(score, policy.lower)) for id_, score in low.items()}
 
 
 def _unread(passages: tuple[Passage, ...], strips: tuple[Strip, ...]) -> tuple[Passage, ...]:
@@ -209,7 +212,7 @@ def _choose(
         if reasons[strip.id]:
             continue
         words = _as_words(strip.text)
-        size = estimate_tokens(strip.text)
+        size = _tokens_of(strip.text)
         if words in seen or words in said:
             reasons[strip.id] = REPEATED
         elif rules.top is not None and len(seen) >= rules.top:
@@ -251,57 +254,34 @@ def _whole(
     budget: int | None,
     discarded: dict[str | None, str],
     notes: list[str],
-    said: Collection[str] | None = None,
 ) -> Kept:
     """Passages as they are, in rank order, as many as the budget holds; one that does not fit stops no smaller one.
 
-    Of the first, the beginning goes in where it is longer than the budget by itself. None: all of them. `said`: without
-    these sentences, and without those of the passages before, as far as strips are recorded; None: with all of them.
+    Of the first, the beginning goes in where it is longer than the budget by itself. `budget` None: all of them.
     """
-    known = None if said is None else set(said)
     excerpts: list[Excerpt] = []
     ends: dict[str, int] = {}
-    repeated: set[str] = set()
-    gone = over = cut = 0
-    left = math.inf if budget is None else budget
+    left, over = math.inf if budget is None else budget, 0
     for passage in (one for one in passages if one.text.strip()):
-        own = () if known is None else tuple(strip for strip in strips if strip.passage_id == passage.id)
-        new = tuple(strip for strip in own if _as_words(strip.text) not in (known or ()))
-        repeated |= {strip.id for strip in own} - {strip.id for strip in new}
-        if own and not new:
-            gone += 1
-            continue
-        if len(new) < len(own):
-            one = Excerpt(passage, " ".join(strip.text for strip in new), tuple(strip.id for strip in new))
-        elif excerpts or budget is None:
-            one = Excerpt(passage, passage.text)
-        else:
-            one = _beginning(passage, beginning(passage.text, budget, estimate_tokens), strips)
-            cut = len(passage.text) - len(one.text)
-        tokens = estimate_tokens(one.text)
-        if not one.text or tokens > left:
+        text = passage.text if excerpts or budget is None else beginning(passage.text, budget, estimate_tokens)
+        tokens = estimate_tokens(text)
+        if not text or tokens > left:
             over += 1
             continue
-        excerpts.append(one)
+        excerpts.append(_beginning(passage, text, strips))
+        ends[passage.id] = len(text)
         left -= tokens
-        ends[passage.id] = len(passage.text) - (cut if len(excerpts) == 1 else 0)
-        if known is not None:
-            known |= {_as_words(strip.text) for strip in new}
     if over:
         notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(excerpts) + over} chunks.")
-    if excerpts and cut:
+    if excerpts and excerpts[0].text != excerpts[0].passage.text:
         whole = estimate_tokens(excerpts[0].passage.text)
         used = estimate_tokens(excerpts[0].text)
         notes.append(
             f"The first chunk alone is longer than the token budget of {budget}: about {used:,} of its {whole:,} "
             "tokens are used, from its beginning."
         )
-    if gone:
-        notes.append(f"{gone} of {gone + len(excerpts) + over} web results say only what is kept already.")
 
     def why_struck(strip: Strip) -> str:
-        if strip.id in repeated:
-            return REPEATED
         if strip.start < ends.get(strip.passage_id, 0):
             return ""
         return _why_discarded(strip, discarded) or "the token budget was full"
@@ -318,6 +298,7 @@ def _sentences(excerpts: tuple[Excerpt, ...], strips: tuple[Strip, ...]) -> set[
     return {_as_words(text) for found in own for text in found}
 
 
+@lru_cache(8192)
 def _as_words(text: str) -> str:
     """What makes two sentences the same: everything but white space, capitals, and quotes and full stops around it."""
     return " ".join(text.split()).casefold().strip(" .…\"'“”„«»")

@@ -1,8 +1,8 @@
 """Set-level measures without a model: the criteria of descriptions 000 and 003."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, pvariance
 
 from crag_core.base.text.words import estimate_tokens, words
 from crag_core.base.types.passages import Passage, Scores
@@ -73,24 +73,9 @@ def class_by_rule(question: str) -> float:
     return CLASSES["C" if marks > 1 or sum(word in _ASKS for word in words(question)) > 1 else "B"]
 
 
-def weigh(signals: Scores, weights: Scores) -> float | None:
-    """Weighted mean over the signals that are there: weights of missing ones are shared out; None if none is there."""
-    values = dict(signals)
-    there = [(weight, values[name]) for name, weight in weights if name in values]
-    total = math.fsum(weight for weight, _ in there)
-    return math.fsum(weight * value for weight, value in there) / total if total > 0 else None
-
-
 def _share_found(terms: list[str], text: str) -> float:
     return sum(term in text for term in terms) / len(terms) if terms else 0.0
 
 
 def _coherence(cosines: list[float]) -> float:
-    mean = math.fsum(cosines) / len(cosines)
-    return min(max(mean * (1.0 - min(variance(cosines), 0.3)), 0.0), 1.0)
-
-
-def variance(values: Sequence[float]) -> float:
-    """Of no values: infinite, since nothing agrees."""
-    mean = math.fsum(values) / len(values) if values else 0.0
-    return math.fsum((value - mean) ** 2 for value in values) / len(values) if values else math.inf
+    return min(max(fmean(cosines) * (1.0 - min(pvariance(cosines), 0.3)), 0.0), 1.0)

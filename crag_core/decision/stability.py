@@ -8,8 +8,9 @@ from itertools import pairwise
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage, Round, Scores
+from crag_core.decision.decide import evidence_of, judge
 from crag_core.decision.policy import Policy
-from crag_core.decision.rounds import DecisionPath, replay_rounds
+from crag_core.decision.rounds import replay_rounds
 
 
 @dataclass(frozen=True)
@@ -58,40 +59,44 @@ def flips_of(name: str, value: float, stays: Interval) -> tuple[Flip, ...]:
     return tuple(Flip(name, relation, at, abs(at - value), to) for relation, at, to in ends if to is not None)
 
 
-def is_settled(
+Look = Callable[[float, float], tuple[Action, tuple[float | None, ...]]]
+
+
+def look_at(
     policy: Policy,
     passages: tuple[Passage, ...],
     grades: tuple[Grade, ...] | None,
     signals: Scores = (),
     rounds: tuple[Round, ...] = (),
-) -> bool:
+) -> Look:
+    """What a lower and an upper lead to: the action, and all scores that were held against them on the way."""
+    evidence = evidence_of(policy, passages, grades, signals)
+
+    @cache
+    def look(lower: float, upper: float) -> tuple[Action, tuple[float | None, ...]]:
+        moved = policy.with_thresholds(lower, upper)
+        if not rounds:
+            action, found, _ = judge(moved, evidence)
+            return action, (found.score, found.topical)
+        made = [one.decision for one in replay_rounds(moved, passages, grades, signals, rounds).iterations]
+        return made[-1].action, tuple(score for one in made for score in (one.score, one.topical))
+
+    return look
+
+
+def is_settled(policy: Policy, look: Look) -> bool:
     """Whether the action is the same at both ends of both thresholds: no move of the two together changes it."""
     ends = [(lower, upper) for lower in (0.0, 1.0) for upper in (0.0, 1.0) if policy.allows(lower, upper)]
-    policies = [policy, *(policy.with_thresholds(*pair) for pair in ends)]
-    return len({replay_rounds(one, passages, grades, signals, rounds).decision.action for one in policies}) == 1
+    return len({look(*pair)[0] for pair in ((policy.lower, policy.upper), *ends)}) == 1
 
 
-def stability(
-    policy: Policy,
-    passages: tuple[Passage, ...],
-    grades: tuple[Grade, ...] | None,
-    signals: Scores = (),
-    rounds: tuple[Round, ...] = (),
-) -> Stability:
+def stability(policy: Policy, grades: tuple[Grade, ...] | None, look: Look) -> Stability:
     """Exact for every aggregation: between two neighbouring breakpoints the action cannot change.
 
     Breakpoints of a threshold are the overall scores of every iteration (of two signals, both), the ends of its range
     and, where `lower` drops passages before the mean is taken, what each passage counts as. A threshold ranges up to
     the other one, or over 0..1 where each has a score of its own.
     """
-
-    @cache
-    def look(lower: float, upper: float) -> DecisionPath:
-        return replay_rounds(policy.with_thresholds(lower, upper), passages, grades, signals, rounds)
-
-    def act(lower: float, upper: float) -> Action:
-        return look(lower, upper).decision.action
-
     least, most = (0.0, 1.0) if policy.compares_two_scores else (policy.lower, policy.upper)
     points = {policy.lower, policy.upper, 0.0, 1.0}
     if policy.score == "mean_of_kept":
@@ -103,12 +108,11 @@ def stability(
         for value in todo:
             ways = [look(value, policy.upper), look(value, 1.0)] if value <= most else []
             ways += [look(policy.lower, value)] if value >= least else []
-            met = (one.decision for way in ways for one in way.iterations)
-            points |= {score for made in met for score in (made.score, made.topical) if score is not None}
-    now = act(policy.lower, policy.upper)
+            points |= {score for _, scores in ways for score in scores if score is not None}
+    now = look(policy.lower, policy.upper)[0]
     return Stability(
-        lower=_interval(policy.lower, 0.0, most, points, lambda v: act(v, policy.upper), now),
-        upper=_interval(policy.upper, least, 1.0, points, lambda v: act(policy.lower, v), now),
+        lower=_interval(policy.lower, 0.0, most, points, lambda v: look(v, policy.upper)[0], now),
+        upper=_interval(policy.upper, least, 1.0, points, lambda v: look(policy.lower, v)[0], now),
     )
 
 

@@ -8,7 +8,8 @@ from typing import Self
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.passages import Passage
-from crag_core.decision.signals import CRITERIA, SignalMeter, weigh
+from crag_core.decision.crag import mean
+from crag_core.decision.signals import CRITERIA, SignalMeter
 from crag_core.evaluators.shared.parts import EvaluatorParts
 
 
@@ -43,6 +44,6 @@ class HeuristicEvaluator:
     def _grade(self, question: str, passage: Passage) -> Grade:
         measured = dict(self._meter.measure(question, (passage,)))
         parts = tuple((name, measured[name]) for name, _ in CRITERIA if name in measured)
-        score = weigh(parts, CRITERIA)
+        score = mean(dict(parts), dict(CRITERIA))
         reason = ", ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in parts)
         return Grade(passage.id, score, reason, parts)

@@ -11,7 +11,8 @@ from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.passages import Passage, Scores
-from crag_core.decision.signals import SignalMeter, weigh
+from crag_core.decision.crag import mean
+from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators.embedding import measure_cosine
 from crag_core.evaluators.shared.parts import EvaluatorParts
 
@@ -76,4 +77,4 @@ def _agreement(place: int, vectors: Vectors) -> float | None:
 def _grade(passage: Passage, signals: tuple[tuple[str, float | None], ...], seconds: float) -> Grade:
     parts = tuple((name, min(max(value, 0.0), 1.0)) for name, value in signals if value is not None)
     reason = ", ".join(f"{name.replace('_', ' ')} {value:.2f}" for name, value in parts)
-    return Grade(passage.id, weigh(parts, WEIGHTS), reason, parts, seconds=seconds)
+    return Grade(passage.id, mean(dict(parts), dict(WEIGHTS)), reason, parts, seconds=seconds)

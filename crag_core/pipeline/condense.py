@@ -35,9 +35,9 @@ def condense(trace: Trace, parts: Parts, run: Run) -> Result | None:
     """Settles what a question of a conversation is understood as, asks back, or waits for the user's word.
 
     The model is asked once, or twice where its reply cannot be read, and only where the question may depend on what
-    came before. What it wrote is used where `why_refused` has nothing against it, else what the rule makes. Where that
-    makes none either, it asks back a word of the question that the turns before do not explain; or it is two questions:
-    evidence is found by both, and nothing decided until the user's word.
+    came before. What it wrote is used where `why_refused` has nothing against it. Else a word of the question is asked
+    back that the turns before do not explain; or it is two questions: evidence is found by both, and nothing decided
+    until the user's word.
     """
     known = trace.follow_up
     if known is None or not is_open(trace):
@@ -111,7 +111,7 @@ def _settled(known: FollowUp, question: str, by: str, usage: Usage | None = None
 
 def _unsure(known: FollowUp, both: str, usage: Usage) -> Result:
     found = replace(known, outcome=Understanding.UNSURE, question=both, by=TOGETHER)
-    summary = "; ".join(filter(None, ("no rule makes one question of both", known.note, "waits for your word")))
+    summary = "; ".join(filter(None, ("no one question is made of both", known.note, "waits for your word")))
     return Result({"follow_up": found, "question": both}, summary, usage, StepState.WAITING)
 
 

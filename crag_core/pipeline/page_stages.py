@@ -1,4 +1,4 @@
-"""The stage that reads the pages that a web search found, and the approval of reading them."""
+"""The stage that reads the pages that a web search found."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import StepState
 from crag_core.base.types.web import PageOutcome, WebOutcome, WebPage, WebSearch
 from crag_core.pipeline.run import Parts, Result, Run, TimedCancel, WebMode
-from crag_core.pipeline.web_stages import answered, wants_web
+from crag_core.pipeline.web_stages import wants_web
 from crag_core.trace.edits import edited
 from crag_core.trace.trace import Trace
 
@@ -58,8 +58,7 @@ def _texts_of(urls: Sequence[str], parts: Parts, run: Run, seconds: float | None
     if parts.page_reader is None:
         return tuple(PageText(why="was not read, since no page is read here") for _ in urls)
     try:
-        with TimedCancel(run.cancel, seconds) as deadline:
-            return parts.page_reader.read(urls, deadline)
+        return parts.page_reader.read(urls, TimedCancel(run.cancel, seconds))
     except Stopped:
         if run.cancel.is_set():
             raise
@@ -110,24 +109,3 @@ def _describe_pages(pages: Sequence[WebPage]) -> str:
     summary += f", the best {chosen} of their {cut} chunks used" if read else ""
     failed = [f"{page.url} {page.message}" for page in pages if page.outcome is PageOutcome.FAILED]
     return "; ".join([summary, *(f"{why}, so its snippet is used" for why in failed)])
-
-
-# --- approval of pages ------------------------------------------------------------------------------------------------
-
-
-def approve_pages(trace: Trace) -> Trace:
-    """A trace that waits to read pages, which now may be read; resume it to do so."""
-    return replace(trace, web=_with_word(trace, PageOutcome.APPROVED), steps=answered(trace, "approved by you"))
-
-
-def refuse_pages(trace: Trace) -> Trace:
-    """A trace that waits to read pages; resume it to go on with the snippets alone."""
-    return replace(trace, web=_with_word(trace, PageOutcome.REFUSED), steps=answered(trace, "refused by you"))
-
-
-def _with_word(trace: Trace, word: PageOutcome) -> WebSearch:
-    if trace.web is None or not trace.web.pages_waiting:
-        raise ValueError("this run does not wait to read pages")
-    waiting = trace.web.pages_waiting
-    pages = (replace(page, outcome=word) if page in waiting else page for page in trace.web.pages or ())
-    return replace(trace.web, pages=tuple(pages))

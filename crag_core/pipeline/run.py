@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from threading import Event, Lock, Timer
+from threading import Event, Lock
 from typing import Any, Protocol, Self, TypeVar
 
 from crag_core.base.concurrency.cancellation import POLL_SECONDS
@@ -163,32 +164,21 @@ class Cooldown:
 
 
 class TimedCancel(Event):
-    """A cancel flag that is set when its parent is, or `seconds` after it was entered (None: never)."""
+    """A cancel flag that is set when its parent is, or `seconds` after it was made (None: never)."""
 
     def __init__(self, parent: Cancel, seconds: float | None) -> None:
         super().__init__()
         self.parent = parent
-        self._timer = Timer(seconds, self.set) if seconds else None
-
-    def __enter__(self) -> TimedCancel:
-        if self._timer:
-            self._timer.daemon = True
-            self._timer.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._timer:
-            self._timer.cancel()
+        self._end = math.inf if seconds is None else time.monotonic() + seconds
 
     def is_set(self) -> bool:
-        return super().is_set() or self.parent.is_set()
+        return self.parent.is_set() or time.monotonic() >= self._end
 
     def wait(self, timeout: float | None = None) -> bool:
-        """As of an event; the parent is looked at every twentieth of a second."""
-        left = float("inf") if timeout is None else timeout
-        while not self.is_set() and left > 0:
-            super().wait(min(left, POLL_SECONDS))
-            left -= POLL_SECONDS
+        """As of an event; looked at every twentieth of a second."""
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        while not self.is_set() and (left := end - time.monotonic()) > 0:
+            self.parent.wait(min(left, POLL_SECONDS))
         return self.is_set()
 
 

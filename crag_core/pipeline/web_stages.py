@@ -11,7 +11,7 @@ from crag_core.base.types.decisions import CorrectionKind
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import Step, StepState, Usage
-from crag_core.base.types.web import AS_ASKED, WebOutcome, WebSearch
+from crag_core.base.types.web import AS_ASKED, PageOutcome, WebOutcome, WebSearch
 from crag_core.decision.policy import WebQuery
 from crag_core.pipeline.grading import grades_by
 from crag_core.pipeline.run import Parts, Result, Run, TimedCancel, WebMode
@@ -45,8 +45,7 @@ def search(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if web is None or web.outcome is not WebOutcome.APPROVED or parts.searcher is None:
         return None
     try:
-        with TimedCancel(run.cancel, policy.web.seconds) as deadline:
-            reply = parts.searcher.search(web.query, policy.web.limit, deadline)
+        reply = parts.searcher.search(web.query, policy.web.limit, TimedCancel(run.cancel, policy.web.seconds))
     except Stopped:
         if run.cancel.is_set():
             raise
@@ -135,16 +134,26 @@ def is_waiting(trace: Trace) -> bool:
     return wants_web(trace) and trace.web is not None and trace.web.is_waiting
 
 
-def approve(trace: Trace, query: str) -> Trace:
-    web = _waiting_search(trace)
-    by = web.query_by if query == web.query else "edited by you"
-    settled = replace(web, outcome=WebOutcome.APPROVED, query=query, query_by=by)
-    return replace(trace, web=settled, steps=answered(trace, "approved by you"))
+def approve(trace: Trace, query: str = "") -> Trace:
+    """The run with the user's word on the query, "": as it is, or on the pages that it waits to read; resume it."""
+    return _with_word(trace, "approved by you", WebOutcome.APPROVED, PageOutcome.APPROVED, query)
 
 
 def refuse(trace: Trace) -> Trace:
-    settled = replace(_waiting_search(trace), outcome=WebOutcome.REFUSED)
-    return replace(trace, web=settled, steps=answered(trace, "refused by you"))
+    return _with_word(trace, "refused by you", WebOutcome.REFUSED, PageOutcome.REFUSED)
+
+
+def _with_word(trace: Trace, word: str, outcome: WebOutcome, of_pages: PageOutcome, query: str = "") -> Trace:
+    web = trace.web
+    if web is not None and web.outcome is WebOutcome.PENDING:
+        by = web.query_by if query in ("", web.query) else "edited by you"
+        web = replace(web, outcome=outcome, query=query or web.query, query_by=by)
+    elif web is not None and web.pages_waiting:
+        pages = (replace(one, outcome=of_pages) if one in web.pages_waiting else one for one in web.pages or ())
+        web = replace(web, pages=tuple(pages))
+    else:
+        raise ValueError("this run does not wait for approval")
+    return replace(trace, web=web, steps=answered(trace, word))
 
 
 def wants_web(trace: Trace) -> bool:
@@ -158,12 +167,6 @@ def answered(trace: Trace, word: str) -> tuple[Step, ...]:
         else step
         for step in trace.steps
     )
-
-
-def _waiting_search(trace: Trace) -> WebSearch:
-    if trace.web is None or trace.web.outcome is not WebOutcome.PENDING:
-        raise ValueError("this run does not wait for approval")
-    return trace.web
 
 
 # --- queries ----------------------------------------------------------------------------------------------------------

@@ -1,18 +1,9 @@
-"""Who graded a run; the grades of several evaluators on the same passages, and the action of each alone. Pure."""
+"""Who graded a run, and the same run as graded by another evaluator. Pure."""
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from itertools import combinations
+from dataclasses import replace
 
-from crag_core.base.types.decisions import Action, Decision
 from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion
-from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import Step, StepName
-from crag_core.decision.decide import chunk_action
-from crag_core.decision.policy import Policy
-from crag_core.trace.edits import edited
-from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import RunSettings, Trace
 
 DEPEND_ON_OTHERS = ("signals",)
@@ -44,67 +35,6 @@ def _named(steps: tuple[Step, ...], judge: str) -> tuple[Step, ...]:
     return tuple(
         replace(one, name=own if one.by == judge else others) if one.by and one.name in names else one for one in steps
     )
-
-
-Suited = Callable[[EvaluatorCard], Policy]  # the policy with the thresholds to judge an evaluator by
-
-
-# --- opinions ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What one evaluator alone leads to under `policy`, not yet for good where it has left passages `ungraded`."""
-
-    evaluator: EvaluatorCard
-    writer: str
-    policy: Policy
-    decision: Decision
-    ungraded: int
-
-
-@dataclass(frozen=True)
-class Row:
-    """One passage under two evaluators, by the facts: no pin counts.
-
-    `bands` are the actions that each grade would lead to if this passage were the only one, None where it is not
-    graded. `gap` is the distance of the two scores, None unless there are two.
-    """
-
-    passage: Passage
-    grades: tuple[Grade | None, Grade | None]
-    bands: tuple[Action | None, Action | None]
-
-    @property
-    def gap(self) -> float | None:
-        one, other = (grade.score if grade else None for grade in self.grades)
-        return None if one is None or other is None else abs(one - other)
-
-    @property
-    def is_apart(self) -> bool:
-        return None not in self.bands and self.bands[0] is not self.bands[1]
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """The run's evaluator (`main`) beside another one; `rows` with the largest gap first, those without one last.
-
-    `correlation` is Kendall's tau-b of the scores, in -1..1: do both put the passages in the same order? None where
-    that cannot be said, with fewer than two passages or all scores alike.
-    """
-
-    main: Verdict
-    other: Verdict
-    rows: tuple[Row, ...]
-    correlation: float | None
-
-    @property
-    def apart(self) -> int:
-        return sum(row.is_apart for row in self.rows)
-
-    @property
-    def compared(self) -> int:
-        return sum(row.gap is not None for row in self.rows)
 
 
 def with_evaluator(trace: Trace, evaluator: str, writer: str | None = None) -> Trace | None:
@@ -192,57 +122,3 @@ def main_opinion(trace: Trace) -> Opinion | None:
         return None
     settings = trace.settings
     return Opinion(settings.evaluator, settings.writer, trace.all_grades, settings.writer_version)
-
-
-def disagreement(trace: Trace, suited: Suited) -> tuple[Disagreement, ...]:
-    """One for each opinion in the record, in its order. What is dropped is left out of it."""
-    facts = edited(replace(trace, edits=replace(trace.edits, pinned=())))
-    main = main_opinion(facts) or Opinion(facts.settings.evaluator, facts.settings.writer, ())
-    verdict = _verdict(trace, suited)
-    found = []
-    for at, opinion in enumerate(facts.opinions):
-        other = _verdict(_decided(trace, at), suited)
-        rows = _rows(facts, (main, opinion), (verdict.policy, other.policy))
-        pairs = [(one.score, two.score) for one, two in (row.grades for row in rows) if one and two]
-        scores = [(one, two) for one, two in pairs if one is not None and two is not None]
-        found.append(Disagreement(verdict, other, rows, rank_correlation(scores)))
-    return tuple(found)
-
-
-def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:
-    """Kendall's tau-b: (concordant - discordant) / sqrt(pairs not tied on one side x pairs not tied on the other)."""
-    order = [(_sign(a[0] - b[0]), _sign(a[1] - b[1])) for a, b in combinations(pairs, 2)]
-    untied = math.sqrt(sum(one != 0 for one, _ in order) * sum(other != 0 for _, other in order))
-    return sum(one * other for one, other in order) / untied if untied else None
-
-
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
-
-
-def _verdict(trace: Trace, suited: Suited) -> Verdict:
-    settings = trace.settings
-    policy = suited(settings.evaluator)
-    decision_path = decision_path_of(trace, policy)
-    return Verdict(settings.evaluator, settings.writer, policy, decision_path.decision, len(decision_path.ungraded))
-
-
-def _rows(trace: Trace, opinions: tuple[Opinion, Opinion], policies: tuple[Policy, Policy]) -> tuple[Row, ...]:
-    passages = trace.every_passage
-    one, other = ({grade.passage_id: grade for grade in opinion.grades} for opinion in opinions)
-    alone = [_alone(policy, opinion.evaluator) for policy, opinion in zip(policies, opinions, strict=True)]
-    rows = []
-    for passage in passages:
-        grades = one.get(passage.id), other.get(passage.id)
-        if grades != (None, None):
-            bands = chunk_action(alone[0], passage, grades[0]), chunk_action(alone[1], passage, grades[1])
-            rows.append(Row(passage, grades, bands))
-    return tuple(sorted(rows, key=lambda row: -1.0 if row.gap is None else row.gap, reverse=True))
-
-
-def _alone(policy: Policy, card: EvaluatorCard) -> Policy:
-    """The policy as it bands one passage. Where thresholds are those of a weighted sum, the evaluator's own serve."""
-    if policy.scores_the_set:
-        policy = policy.with_thresholds(card.lower, card.upper)
-    kind = "two_signals" if policy.compares_two_scores else "best"
-    return replace(policy, score=kind, ungraded=None, skip=(), low_variance_promotes=False)

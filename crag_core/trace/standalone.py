@@ -1,5 +1,4 @@
-"""Whether a question of a conversation stands alone, what the turns before make of it by rule, and whether what a model
-made of it may stand in its place. Pure."""
+"""Whether a question of a conversation stands alone, and whether what a model made of it may take its place. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +7,6 @@ from crag_core.base.text.sentences import split
 from crag_core.base.text.words import words
 from crag_core.base.types.questions import FollowUp, Turn, Understanding
 from crag_core.trace.grounding.claims import terms_of
-from crag_core.trace.replacement import EDGES, OPENER, replaced, with_name, with_reply
 from crag_core.trace.trace import Trace
 
 MOST_TURNS = 8
@@ -18,6 +16,16 @@ BY_RULE = "made by rule"
 TOGETHER = "both questions together"
 ALONE = "as it was asked"
 
+EDGES = "?!.,;:()[]{}\"'“”‘’«»…？！。、，"
+_OPENER = re.compile(
+    r"\W*(?:(?:and|but|or|so|then|also|ok|okay|und|oder|aber|et|ou|mais|n)\b[\s,]*|&\s*)*"
+    r"(?:(?:(?:what|how) ab(?:ou)?t|(?:the )?same (?:for|with)|was ist mit|wie (?:ist|sieht) es (?:mit|bei))\b)?\s*",
+    re.IGNORECASE,
+)
+_ARTICLES = frozenset(
+    words("a an one any some another every each the ein eine einen einem einer der die das den dem le la")
+)
+_LONGEST = 8  # words of a reply that stands for what nobody could tell
 _FEW = 1  # A later question with no more words of its own than this leaves something out
 _SHORT = 3  # one that opens with "and" leaves something out with no more than these
 _OWNING = frozenset(words("its itself their theirs themselves his himself her hers herself dessen deren"))
@@ -119,7 +127,7 @@ def stands_alone(question: str, stop_words: frozenset[str]) -> bool:
 
 def goes_on(question: str, stop_words: frozenset[str]) -> bool:
     """Whether it points back, or is short and opens as what follows something does."""
-    opening = OPENER.match(question)
+    opening = _OPENER.match(question)
     begin = opening.end() if opening else 0
     if question[:begin].strip() and len(own_words(question[begin:], stop_words)) <= _SHORT:
         return True
@@ -152,20 +160,18 @@ def is_said(text: str, history: Sequence[Turn], stop_words: frozenset[str]) -> b
 def by_rule(question: str, history: Sequence[Turn], stop_words: frozenset[str]) -> tuple[str, bool]:
     """What it is understood as, and whether that is one question; ("", False) where no turn before names anything.
 
-    One question: the new thing in place of the old, a name in place of "it", or the reply to what was asked back in
-    place of what nobody could tell. Else both, the one before in front.
+    One question: the reply to what was asked back in place of what nobody could tell. Else both, the one before first.
     """
     naming = [turn.question for turn in reversed(history) if own_words(turn.question, stop_words)]
     if history and history[-1].asks_back:
         before = history[-1].question
-        made = with_reply(before, points_back(before, stop_words), question)
+        if made := _with_reply(before, points_back(before, stop_words), question):
+            return made, True
     elif not naming:
         return "", False
     else:
         before = next((one for one in naming if stands_alone(one, stop_words)), naming[0])
-        made = replaced(question, before, stop_words)
-        made = made or with_name(question, points_back(question, stop_words), before, stop_words)
-    return (made, True) if made else (f"{before if before.endswith(_ENDS) else f'{before}.'} {question}", False)
+    return f"{before if before.endswith(_ENDS) else f'{before}.'} {question}", False
 
 
 def why_refused(said: str, asked: str, history: Sequence[Turn], stop_words: frozenset[str]) -> str:
@@ -178,10 +184,6 @@ def why_refused(said: str, asked: str, history: Sequence[Turn], stop_words: froz
         return f"left out “{', '.join(lost)}”"
     if len(split(said)) > len(split(asked)):
         return "asked two questions in one"
-    made, is_one = by_rule(asked, history, stop_words)
-    before = [terms_of(" ".join(own_words(turn.question, stop_words))) for turn in history]
-    if is_one and any(terms <= kept and not terms <= terms_of(made) for terms in before):
-        return "kept what the new thing replaces"
     return "" if stands_alone(said, stop_words) else "left it depending on what came before"
 
 
@@ -189,3 +191,16 @@ def back_question(question: str, stop_words: frozenset[str]) -> str:
     pointing = points_back(question, stop_words)
     names = pointing.lower() in _POINTING | {"that", "there"}
     return f"What does “{pointing}” stand for?" if names else "What is the question about?"
+
+
+def _with_reply(question: str, pointing: str, reply: str) -> str:
+    """A question that could not be understood with the reply in place of what it points with; "": it has no room."""
+    name = reply.strip().strip(EDGES)
+    if not pointing or len(name.split()) > _LONGEST or len(reply.split("\n")) > 1:
+        return ""
+    first, _, rest = name.partition(" ")
+    name = f"{first.lower()} {rest}" if rest and first.lower() in _ARTICLES else name
+    name += "'s" if pointing.lower() in ("its", "their") else ""
+    asked = _OPENER.sub("", question, count=1)
+    made = re.sub(rf"\b{re.escape(pointing)}\b", lambda _: name, asked, flags=re.IGNORECASE)
+    return made[:1].upper() + made[1:]

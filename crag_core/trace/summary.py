@@ -10,9 +10,9 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, Passage
 from crag_core.base.types.steps import StepName, StepState
 from crag_core.base.types.web import WebOutcome
+from crag_core.decision.crag import mean
 from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.rounds import DecisionPath
-from crag_core.decision.signals import weigh
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.reroute import reroute
@@ -132,8 +132,7 @@ def _score_after(trace: Trace, decision_path: DecisionPath) -> float | None:
     last = decision_path.iterations[-1]
     path = (*last.path, str(last.decision.next_round))
     measured = next((found.signals for found in trace.rounds if found.path == path), ())
-    score = weigh(measured, trace.settings.policy.weights)
-    return None if score is None else round(score, 9)  # as the overall score is
+    return mean(dict(measured), dict(trace.settings.policy.weights))
 
 
 # --- figures that a run adds to many ----------------------------------------------------------------------------------

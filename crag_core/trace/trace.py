@@ -6,10 +6,12 @@ import json
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from crag_core.base import serialization
 from crag_core.base.errors import BadRecord
+from crag_core.base.text.words import COMMON_WORDS
 from crag_core.base.types.answers import Answer, Support
 from crag_core.base.types.decisions import Action, Correction, Decision
 from crag_core.base.types.edits import Edits
@@ -23,8 +25,8 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.policy_file import upgrade
 from crag_core.decision.signals import CLASS, CLASSES, REPEATED, SUFFICIENCY, UNSURE, class_by_rule
 from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.claims import terms_of
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from crag_core.trace.replacement import speaks_of_before
 
 SCHEMA = 5
 LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
@@ -127,7 +129,7 @@ class Trace:
         found = (*found, (UNSURE, 1.0)) if self.is_unsure else found
         return (*found, (REPEATED, 1.0)) if self._repeats else found
 
-    @property
+    @cached_property
     def _repeats(self) -> bool:
         """Whether the sentence with the best score is about what was asked before, and not of what is asked now."""
         best = max(self.strips or (), key=lambda strip: strip.score or 0.0, default=None)
@@ -196,7 +198,7 @@ class Trace:
         broken = (step for step in self.steps if step.state in (StepState.FAILED, StepState.STOPPED))
         return next((step for step in broken if step.name != StepName.SECOND_OPINION), None)
 
-    @property
+    @cached_property
     def all_passages(self) -> tuple[Passage, ...]:
         """The corpus passages of every retrieval, each once, in the order in which they were first found."""
         found = {passage.id: passage for passage in self.passages or ()}
@@ -209,25 +211,29 @@ class Trace:
     def web_passages(self) -> tuple[Passage, ...]:
         return self.web.passages if self.web else ()
 
-    @property
+    @cached_property
     def every_passage(self) -> tuple[Passage, ...]:
         return self.all_passages + self.web_passages
 
-    @property
+    @cached_property
     def numbers(self) -> dict[str, int]:
         """The number that each chunk and snippet has wherever it is shown or cited, by id, from 1."""
         return {passage.id: number for number, passage in enumerate(self.every_passage, start=1)}
 
-    @property
+    @cached_property
     def all_grades(self) -> tuple[Grade, ...]:
         return (self.grades or ()) + ((self.web.grades if self.web else None) or ())
 
-    @property
+    @cached_property
     def all_strips(self) -> tuple[Strip, ...]:
         return (self.strips or ()) + ((self.web.strips if self.web else None) or ())
 
+    @cached_property
+    def _grade_by_id(self) -> dict[str, Grade]:
+        return {grade.passage_id: grade for grade in reversed(self.all_grades)}
+
     def grade_of(self, passage_id: str) -> Grade | None:
-        return next((grade for grade in self.all_grades if grade.passage_id == passage_id), None)
+        return self._grade_by_id.get(passage_id)
 
     @property
     def is_unfinished(self) -> bool:
@@ -364,6 +370,16 @@ def _check_consolidations(trace: Trace) -> None:
             limits = ((piece.excerpts, one.context), (piece.memory, one.own), (piece.contradicts, one.pieces))
             if not all(1 <= number <= len(found) for numbers, found in limits for number in numbers):
                 raise BadRecord(f"run.consolidations[{index}]: a piece names a source that is not there.")
+
+
+def speaks_of_before(sentence: str, before: str, now: str) -> bool:
+    """Whether it names what only the question `before` asks for, and nothing that only this one, `now`, does.
+
+    It has to name something of what both ask, too.
+    """
+    common = terms_of(" ".join(COMMON_WORDS))
+    then, today, said = terms_of(before) - common, terms_of(now) - common, terms_of(sentence)
+    return all(said & one for one in (then & today, then - today)) and not said & (today - then)
 
 
 def context_key(

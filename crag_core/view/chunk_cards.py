@@ -87,7 +87,7 @@ class ChunkCard:
 
 def chunk_cards(view: RunView) -> tuple[ChunkCard, ...]:
     """Of every corpus passage of the record, in the order of finding; what is new since `view.was` is marked."""
-    return tuple(_Cards(view).make(view.trace.all_passages))
+    return _made_once(view, "chunks", view.trace.all_passages)
 
 
 def opened_first(view: RunView, cards: Sequence[ChunkCard]) -> str:
@@ -102,7 +102,14 @@ def opened_first(view: RunView, cards: Sequence[ChunkCard]) -> str:
 
 def snippet_cards(view: RunView) -> tuple[ChunkCard, ...]:
     """Of every web passage of the record: snippets, and chunks of their pages behind them."""
-    return tuple(_Cards(view).make(view.trace.web_passages))
+    return _made_once(view, "snippets", view.trace.web_passages)
+
+
+def _made_once(view: RunView, what: str, passages: Iterable[Passage]) -> tuple[ChunkCard, ...]:
+    if what not in view.made:
+        view.made[what] = tuple(_Cards(view).make(passages))
+    cards: tuple[ChunkCard, ...] = view.made[what]
+    return cards
 
 
 @dataclass(frozen=True)

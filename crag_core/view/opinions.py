@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from crag_core.base.text.display import counted, readable
-from crag_core.base.types.decisions import Action
-from crag_core.base.types.grades import Grade
+from crag_core.base.types.decisions import Action, Decision
+from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.passages import Passage
+from crag_core.decision.decide import chunk_action
 from crag_core.decision.policy import Policy
-from crag_core.trace.opinions import Disagreement, Row, Suited, Verdict, disagreement
+from crag_core.trace.edits import edited
+from crag_core.trace.opinions import main_opinion, with_evaluator
+from crag_core.trace.reroute import decision_path_of
+from crag_core.trace.trace import Trace
 from crag_core.view.run_view import Label, RunView, evaluator_name
 from crag_core.view.score_words import NOT_GRADED, numbers_of, own_reason
+
+Suited = Callable[[EvaluatorCard], Policy]  # the policy with the thresholds to judge an evaluator by
 
 
 @dataclass(frozen=True)
 class Side:
-    """One evaluator with the thresholds that it is read by; `is_decided`: it has graded what it decides by."""
+    """One evaluator: its grades by chunk, and what they alone lead to, not for good where chunks are `ungraded`."""
 
     name: str
     thresholds: str
-    verdict: Verdict
-    is_decided: bool
+    evaluator: EvaluatorCard
+    writer: str
+    policy: Policy
+    decision: Decision
+    ungraded: int
+    grades: dict[str, Grade]
+
+    @property
+    def is_decided(self) -> bool:
+        return not self.ungraded or bool(self.grades)
 
 
 @dataclass(frozen=True)
@@ -35,52 +50,80 @@ class Cell:
 
 @dataclass(frozen=True)
 class OpinionRow:
-    """`sign` is ≠ where the two put the passage in different bands."""
+    """`sign` is ≠ where the two put the passage in different bands; `gap` is "–" unless both have a score."""
 
     label: Label
     sign: str
     grades: tuple[Grade | None, Grade | None]
-    cells: tuple[Cell, ...]
+    cells: tuple[Cell, Cell]
     gap: str
 
 
 @dataclass(frozen=True)
 class Comparison:
+    """`rows` with the largest gap first, those without one last."""
+
     sides: tuple[Side, Side]
     summary: str
     rows: tuple[OpinionRow, ...]
 
 
 def comparisons(view: RunView, suited: Suited) -> tuple[Comparison, ...]:
-    """One for each further evaluator, judged by the policy that `suited` gives; () when no other was asked."""
-    main = view.trace.settings.evaluator
-    found = disagreement(view.trace, lambda card: view.policy if card == main else suited(card))
-    return tuple(_comparison(view, one) for one in found)
+    """One for each further evaluator, judged by the policy that `suited` gives; () when no other was asked.
+
+    Told by the facts: what is dropped is left out, no pin counts. The decisions are those of the run as it is edited.
+    """
+    trace = view.trace
+    facts = edited(replace(trace, edits=replace(trace.edits, pinned=())))
+    own = main_opinion(facts)
+    main = _side(trace, own.grades if own else (), view.policy)
+    found = []
+    for opinion in facts.opinions:
+        by_this = with_evaluator(trace, opinion.evaluator.name, opinion.writer) or trace
+        policy = view.policy if opinion.evaluator == main.evaluator else suited(opinion.evaluator)
+        sides = main, _side(by_this, opinion.grades, policy)
+        rows = _rows(view, facts.every_passage, sides)
+        found.append(Comparison(sides, " ".join(_summary(sides, rows)), rows))
+    return tuple(found)
 
 
-def _comparison(view: RunView, found: Disagreement) -> Comparison:
-    sides = _side(found.main, found.rows, 0), _side(found.other, found.rows, 1)
-    has_two = view.policy.compares_two_scores
-    policies = [side.verdict.policy for side in sides]
-    rows = tuple(
-        OpinionRow(
-            view.labels[row.passage.id],
-            "≠" if row.is_apart else "",
-            row.grades,
-            tuple(
-                _cell(grade, band, of, has_two) for grade, band, of in zip(row.grades, row.bands, policies, strict=True)
-            ),
-            "–" if row.gap is None else f"{row.gap:.2f}",
+def _side(trace: Trace, grades: tuple[Grade, ...], policy: Policy) -> Side:
+    low, high = readable(policy.lower, policy.upper)
+    card, writer = trace.settings.evaluator, trace.settings.writer
+    path = decision_path_of(trace, policy)
+    by_id = {grade.passage_id: grade for grade in grades}
+    thresholds = f"lower {low}, upper {high}"
+    name = evaluator_name(card, writer)
+    return Side(name, thresholds, card, writer, policy, path.decision, len(path.ungraded), by_id)
+
+
+def _rows(view: RunView, passages: Iterable[Passage], sides: tuple[Side, Side]) -> tuple[OpinionRow, ...]:
+    has_two, alone = view.policy.compares_two_scores, [_alone(side) for side in sides]
+    found: list[tuple[float, OpinionRow]] = []
+    for passage in passages:
+        one, other = grades = tuple(side.grades.get(passage.id) for side in sides)
+        if one is None and other is None:
+            continue
+        bands = [chunk_action(policy, passage, grade) for policy, grade in zip(alone, grades, strict=True)]
+        first, second = (
+            _cell(grade, band, side.policy, has_two) for grade, band, side in zip(grades, bands, sides, strict=True)
         )
-        for row in found.rows
-    )
-    return Comparison(sides, " ".join(_summary(found, sides)), rows)
+        scores = [grade.score for grade in grades if grade and grade.score is not None]
+        gap = abs(scores[0] - scores[1]) if len(scores) == 2 else None
+        sign = "≠" if None not in bands and bands[0] is not bands[1] else ""
+        told = "–" if gap is None else f"{gap:.2f}"
+        row = OpinionRow(view.labels[passage.id], sign, (one, other), (first, second), told)
+        found.append((-1.0 if gap is None else gap, row))
+    return tuple(row for _, row in sorted(found, key=lambda one: one[0], reverse=True))
 
 
-def _side(verdict: Verdict, rows: tuple[Row, ...], which: int) -> Side:
-    low, high = readable(verdict.policy.lower, verdict.policy.upper)
-    is_decided = not verdict.ungraded or any(row.grades[which] for row in rows)
-    return Side(evaluator_name(verdict.evaluator, verdict.writer), f"lower {low}, upper {high}", verdict, is_decided)
+def _alone(side: Side) -> Policy:
+    """The policy as it bands one passage. Where thresholds are those of a weighted sum, the evaluator's own serve."""
+    policy, card = side.policy, side.evaluator
+    if policy.scores_the_set:
+        policy = policy.with_thresholds(card.lower, card.upper)
+    kind = "two_signals" if policy.compares_two_scores else "best"
+    return replace(policy, score=kind, ungraded=None, skip=(), low_variance_promotes=False)
 
 
 def _cell(grade: Grade | None, band: Action | None, policy: Policy, has_two: bool) -> Cell:
@@ -93,14 +136,11 @@ def _cell(grade: Grade | None, band: Action | None, policy: Policy, has_two: boo
     return Cell(said, band, own_reason(grade) if len(numbers) > 1 else grade.reason)
 
 
-def _summary(found: Disagreement, sides: tuple[Side, Side]) -> Iterator[str]:
-    same = found.main.decision.action is found.other.decision.action
-    route = "same route" if same else "different route"
-    marked = " (≠)" if found.apart else ""
+def _summary(sides: tuple[Side, Side], rows: tuple[OpinionRow, ...]) -> Iterator[str]:
+    route = "same route" if sides[0].decision.action is sides[1].decision.action else "different route"
+    apart, compared = sum(bool(row.sign) for row in rows), sum(row.gap != "–" for row in rows)
     if all(side.is_decided for side in sides):
-        yield f"{found.apart} of {counted(found.compared, 'chunk')} in different bands{marked}; {route}."
-    if found.correlation is not None:
-        yield f"Rank correlation {found.correlation:.2f}."
+        yield f"{apart} of {counted(compared, 'chunk')} in different bands{' (≠)' if apart else ''}; {route}."
     for side in sides:
-        if side.verdict.ungraded:
-            yield f"{side.name} has not graded {counted(side.verdict.ungraded, 'chunk')}."
+        if side.ungraded:
+            yield f"{side.name} has not graded {counted(side.ungraded, 'chunk')}."

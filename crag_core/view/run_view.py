@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from crag_core.base.text.display import clean, shortened
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.base.types.passages import Origin, Passage
 from crag_core.decision.policy import Doubtful, Policy
-from crag_core.decision.stability import Stability, stability
+from crag_core.decision.stability import Look, Stability, look_at, stability
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import renumbered
 from crag_core.trace.reroute import Reroute, reroute
@@ -59,6 +60,11 @@ class RunView:
         """The record with its edits carried out."""
         return edited(self.trace)
 
+    @cached_property
+    def made(self) -> dict[str, Any]:
+        """What was made of the view already, for whoever needs it twice."""
+        return {}
+
     @property
     def is_decided(self) -> bool:
         """Whether a decision means anything: the run came so far, and its evaluator has graded where grades decide."""
@@ -98,9 +104,13 @@ class RunView:
         return renumbered(text, self.excerpt_numbers)
 
     @cached_property
-    def stability(self) -> Stability:
+    def look(self) -> Look:
         now = self.changed
-        return stability(self.policy, now.passages or (), now.grades, now.measured(self.policy), now.rounds)
+        return look_at(self.policy, now.passages or (), now.grades, now.measured(self.policy), now.rounds)
+
+    @cached_property
+    def stability(self) -> Stability:
+        return stability(self.policy, self.changed.grades, self.look)
 
 
 def view_run(trace: Trace, policy: Policy | None = None) -> RunView:

@@ -125,8 +125,7 @@ def flip_lines(view: RunView) -> tuple[str, ...]:
 def no_flip(view: RunView) -> str:
     if view.routed.decision.verdict is None:
         return "No threshold is looked at."
-    now = view.changed
-    settled = is_settled(view.policy, now.passages or (), now.grades, now.measured(view.policy), now.rounds)
+    settled = is_settled(view.policy, view.look)
     return "No threshold changes this." if settled else "Change both thresholds to flip this."
 
 

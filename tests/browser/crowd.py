@@ -8,7 +8,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.request import urlopen
@@ -76,7 +76,13 @@ def size_of(process: psutil.Process) -> Size:
 def process_at(url: str) -> psutil.Process:
     """That of this test which serves there."""
     port = url.rpartition(":")[2]
-    (found,) = [one for one in psutil.Process().children() if port in one.cmdline()]
+
+    def is_there(process: psutil.Process) -> bool:
+        with suppress(psutil.NoSuchProcess):  # of another test, and ended meanwhile
+            return port in process.cmdline()
+        return False
+
+    (found,) = filter(is_there, psutil.Process().children())
     return found
 
 

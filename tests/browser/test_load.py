@@ -25,7 +25,7 @@ ALLOWED = 1.5
 
 @pytest.mark.parametrize("sessions", mostly(8, 25))
 def test_a_crowd_with_a_slow_model_that_stops_reloads_and_leaves_loses_nothing(tmp_path: Path, sessions: int) -> None:
-    """They have each way to end a run once with a model and once without; four run at a time, the others wait."""
+    """They have each way to end a run once with a model and once without; two run at a time, the others wait."""
     port = find_port()
     reply = "It leaves at nine [1]."
     with OllamaServer(ScriptedModel(lambda messages: reply, delay_s=0.05)) as server:

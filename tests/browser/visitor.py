@@ -55,6 +55,7 @@ class Visitor:
         self._timers: dict[str, asyncio.Task[None]] = {}
         self._ticking: set[str] = set()
         self._asked = ""
+        self._is_early = False
         self._pages: dict[str, str] = {}
         self._page = ""
         self._is_idle = asyncio.Event()
@@ -242,9 +243,13 @@ class Visitor:
 
     def _begin(self, message: ForwardMsg) -> None:
         self.runs += 1
-        if not message.metadata.run.fragment_ids:
+        fragments = message.metadata.run.fragment_ids
+        if not fragments:
             self._is_idle.clear()
             self._stop_timers()
+        elif self._is_early and self._asked not in fragments:  # early was only what the queue said
+            self._is_idle.set()
+        self._is_early = False
 
     def _see(self, element: Any) -> None:
         kind = element.WhichOneof("type")
@@ -255,14 +260,15 @@ class Visitor:
             self._widgets.pop(drawn.id, None)
 
     def _finish(self, message: ForwardMsg) -> None:
+        fragments = set(message.metadata.run.fragment_ids)
         if message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+            self._is_early = self._asked in fragments
             return
         if message.script_finished == ForwardMsg.FINISHED_WITH_COMPILE_ERROR:
             self.errors.append("the script does not compile")
         for one in self.elements("markdown"):
             if found := _IN_LINE.search(one.body.replace("\\", "")):
                 self.places.append(int(found[1] or 0))
-        fragments = set(message.metadata.run.fragment_ids)
         if not fragments or self._asked in fragments or not fragments <= self._ticking:
             self._is_idle.set()
         self._changed.set()
@@ -296,8 +302,10 @@ class Visitor:
                 self.late[wanted] += 1
                 events = json.dumps([{"event": "late", "value": wanted}])
                 state = WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{watch.id}__events", json_trigger_value=events)
+                fragment = self._fragment_of(watch.id)
+                self._ticking.add(fragment)
                 with suppress(ConnectionClosed):
-                    await self._rerun(state, fragment=self._fragment_of(watch.id), is_auto=True)
+                    await self._rerun(state, fragment=fragment, is_auto=True)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from crag_core.base.types.decisions import Action, CorrectionKind, Decision
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, TOPICAL
 from crag_core.decision.crag import Chunk
-from crag_core.decision.decide import decide, effective_scores, evidence_of
+from crag_core.decision.decide import decide, evidence_of
 from tests.builders import POLICIES, even, grade, graded, passage, passages, policy
 
 CORRECT, AMBIGUOUS, INCORRECT = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT
@@ -61,12 +61,6 @@ def test_a_run_that_never_graded_says_so(name: str, grades: tuple[Grade, ...] | 
     assert (decision.action, decision.score) == (AMBIGUOUS, None)
     assert decision.reason == "no chunk was graded in this run"
     assert draws_no_conclusion(decision)
-
-
-def test_a_passage_that_was_never_asked_about_counts_nothing() -> None:
-    found = passages(3)
-    grades = (grade("p1", 0.8), grade("p3", None))
-    assert effective_scores(policy("worst-chunk"), found, grades) == {"p1": 0.8, "p2": None, "p3": 0.5}
 
 
 @pytest.mark.parametrize(

@@ -75,15 +75,17 @@ def test_words_beside_a_keyword_in_two_passages() -> None:
         "Galley food is good. Every ferry from Vennick is blue.",
         "In winter the ferry stays in Vennick, in Vennick harbour.",
     )
-    assert expansion.added == (("Vennick", "stands beside ferry in 3 chunks"),), "galley and food stand elsewhere"
+    assert expansion.added == (("Vennick", "beside words of the question in 3 chunks"),), (
+        "galley and food stand elsewhere"
+    )
     assert expansion.query == "What does the ferry cost? Vennick"
 
 
 def test_a_single_passage_must_say_it_twice() -> None:
     text = "The ferry goes to Vennick. Crew live in Vennick. Vennick is a ferry port; a small port."
     assert widen(QUESTION, text).added == (
-        ("Vennick", "stands beside ferry 2 times"),
-        ("port", "stands beside ferry 2 times"),
+        ("Vennick", "beside words of the question 2 times"),
+        ("port", "beside words of the question 2 times"),
     )
 
 
@@ -93,7 +95,7 @@ def test_a_single_passage_must_say_it_twice() -> None:
 def test_chinese_and_japanese_add_whole_pairs_of_characters() -> None:
     japanese = widen("電波塔はどこですか", "電波塔は東京にあります。", "東京の電波塔は高いです。")
     assert japanese.query == "電波塔はどこですか 東京"
-    assert japanese.added == (("東京", "stands beside 電波 or 波塔 in 2 chunks"),)
+    assert japanese.added == (("東京", "beside words of the question in 2 chunks"),)
     capital = widen("電波塔はどこですか", "電波塔は東京都港区にあります。", "東京都港区の電波塔は高いです。")
     assert terms(capital) == ["東京", "都港"], "not 京都, which is only a piece of what is there already"
     chinese = widen("渡船多少钱", "渡船去北京。", "北京的渡船很大。", synonyms=parse_synonyms("渡船: 轮渡, 客船, 船"))

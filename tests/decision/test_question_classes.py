@@ -4,7 +4,7 @@ import pytest
 
 from crag_core.decision.rounds import replay_rounds
 from crag_core.decision.signals import CLASS, CLASSES, class_by_rule
-from crag_core.decision.stability import flips, stability
+from crag_core.decision.stability import flips, look_at, stability
 from tests.builders import graded, passage, policy, round_of
 
 POLICY = policy("adaptive-rag")
@@ -44,5 +44,5 @@ def test_without_retrieval_there_is_no_verdict_no_evidence_and_no_round() -> Non
 def test_a_threshold_flips_only_what_was_decided_by_one() -> None:
     found, grades = graded(0.5)
     for letter, count in (("A", 0), ("B", 0), ("C", 2)):
-        stable = stability(POLICY, found, grades, sorted_as(letter))
+        stable = stability(POLICY, grades, look_at(POLICY, found, grades, sorted_as(letter)))
         assert len(flips(stable, POLICY)) == count, letter

@@ -2,7 +2,8 @@
 
 import pytest
 
-from crag_core.decision.signals import CRITERIA, SignalMeter, weigh
+from crag_core.decision.crag import mean
+from crag_core.decision.signals import CRITERIA, SignalMeter
 from tests.builders import passage
 
 STOP_WORDS = frozenset(["what", "does", "the", "is", "for", "der", "die", "was"])
@@ -112,14 +113,14 @@ def test_the_criteria_are_those_of_description_000() -> None:
 def test_the_two_examples_of_description_000() -> None:
     good = "Async patterns in Python use asyncio library for concurrent execution"  # 10 words, 13 tokens
     found = METER.measure("Python async patterns", (passage("p", good, scores=(("cosine", 0.92),)),))
-    assert weigh(found, CRITERIA) == pytest.approx(0.30 + 0.368 + 0.0195 + 0.15)
+    assert mean(dict(found), dict(CRITERIA)) == pytest.approx(0.30 + 0.368 + 0.0195 + 0.15)
     poor = "React components use hooks for state management"  # 7 words, 9 tokens
     found = METER.measure("Kubernetes deployment strategies", (passage("p", poor, scores=(("cosine", 0.35),)),))
-    assert weigh(found, CRITERIA) == pytest.approx(0.0 + 0.14 + 0.0135 + 0.15)
+    assert mean(dict(found), dict(CRITERIA)) == pytest.approx(0.0 + 0.14 + 0.0135 + 0.15)
 
 
 def test_weights_of_missing_signals_are_shared_out() -> None:
-    weights = (("a", 0.5), ("b", 0.3), ("c", 0.2))
-    assert weigh((("a", 1.0), ("b", 0.5), ("c", 0.0)), weights) == pytest.approx(0.65)
-    assert weigh((("a", 1.0), ("c", 0.0)), weights) == pytest.approx(0.5 / 0.7)
-    assert weigh((("b", 0.4), ("other", 1.0)), weights) == pytest.approx(0.4)
+    weights = {"a": 0.5, "b": 0.3, "c": 0.2}
+    assert mean({"a": 1.0, "b": 0.5, "c": 0.0}, weights) == pytest.approx(0.65)
+    assert mean({"a": 1.0, "c": 0.0}, weights) == pytest.approx(0.5 / 0.7)
+    assert mean({"b": 0.4, "other": 1.0}, weights) == pytest.approx(0.4)

@@ -1,5 +1,7 @@
 """The distance to flip: exact against a dense grid of thresholds and against random scores."""
 
+from typing import Any
+
 import pytest
 
 from crag_core.base.types.decisions import Action
@@ -7,10 +9,18 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage, Round, Scores
 from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import replay_rounds
-from crag_core.decision.stability import Flip, Interval, flips, is_settled, stability
+from crag_core.decision.stability import Flip, Interval, Stability, flips, is_settled, look_at, stability
 from tests.builders import POLICIES, even, graded, policy
 
 Evidence = tuple[tuple[Passage, ...], tuple[Grade, ...] | None, Scores, tuple[Round, ...]]
+
+
+def stable(of: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None, *more: Any) -> Stability:
+    return stability(of, grades, look_at(of, passages, grades, *more))
+
+
+def settled(of: Policy, passages: tuple[Passage, ...], grades: tuple[Grade, ...] | None) -> bool:
+    return is_settled(of, look_at(of, passages, grades))
 
 
 def act(of: Policy, evidence: Evidence, lower: float, upper: float) -> Action:
@@ -57,33 +67,30 @@ def test_the_intervals_agree_with_a_dense_grid_of_thresholds(name: str, scores: 
 
 
 def assert_exact_on_a_grid(of: Policy, evidence: Evidence) -> None:
-    found = stability(of, *evidence)
+    found = stable(of, *evidence)
     lowers = {value: act(of, evidence, value, of.upper) for value in [*GRID, of.lower] if value <= of.upper}
     uppers = {value: act(of, evidence, of.lower, value) for value in [*GRID, of.upper] if value >= of.lower}
     assert {value for value in lowers if holds(found.lower, value)} == run_of(lowers, of.lower)
     assert {value for value in uppers if holds(found.upper, value)} == run_of(uppers, of.upper)
 
 
-# Every way through three iterations: the first passages lead to p4…, a refinement of these to p7…, and so on.
-
-
 def test_flips_come_with_the_nearest_first() -> None:
     of = policy("paper")
-    assert flips(stability(of, *graded(0.52, 0.1)), of) == (
+    assert flips(stable(of, *graded(0.52, 0.1)), of) == (
         Flip("upper", "≤", 0.52, abs(0.52 - 0.6), Action.CORRECT),
         Flip("lower", ">", 0.52, abs(0.52 - 0.4), Action.INCORRECT),
     )
-    assert flips(stability(of, *graded(0.6)), of)[0] == Flip("upper", ">", 0.6, 0.0, Action.AMBIGUOUS)
+    assert flips(stable(of, *graded(0.6)), of)[0] == Flip("upper", ">", 0.6, 0.0, Action.AMBIGUOUS)
 
 
 def test_in_agentic_the_filter_moves_the_mean() -> None:
     # 0.9, 0.5 and 0.31 are kept, mean 0.57. Without the 0.31, from just above it on, the mean is 0.70.
-    found = stability(policy("agentic"), *graded(0.9, 0.5, 0.31))
+    found = stable(policy("agentic"), *graded(0.9, 0.5, 0.31))
     assert found.lower == Interval(0.0, 0.31, True, True, None, Action.CORRECT)
 
 
 def test_some_decisions_hang_on_no_threshold_at_all() -> None:
     of = policy("paper")
-    assert is_settled(of, (), None) and is_settled(of, *graded(1.0))
-    assert not is_settled(of, *graded(0.5))
-    assert not is_settled(of.with_thresholds(0.0, 0.0), *graded(0.5))
+    assert settled(of, (), None) and settled(of, *graded(1.0))
+    assert not settled(of, *graded(0.5))
+    assert not settled(of.with_thresholds(0.0, 0.0), *graded(0.5))

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import strategies as st
 
 from crag_core.base.types.decisions import Action, CorrectionKind, Decision
 from crag_core.base.types.grades import Grade
@@ -26,34 +25,18 @@ def decided(*signals: Given, of: Policy = TWO) -> Decision:
 @pytest.mark.parametrize(
     ("signals", "action", "numbers", "deciding"),
     [
-        ([(0.7, 0.9)], CORRECT, (0.7, 0.9), "p1"),
         ([(0.1, 0.9), (0.7, 0.5)], CORRECT, (0.7, 0.9), "p2"),
-        ([(0.31, 0.82), (0.1, 0.2)], AMBIGUOUS, (0.31, 0.82), "p1"),
         ([(0.31, 0.5), (0.1, 0.82)], AMBIGUOUS, (0.31, 0.82), "p1 p2"),
-        ([(0.1, 0.82), (0.31, 0.5)], AMBIGUOUS, (0.31, 0.82), "p2 p1"),
-        ([(0.2, 0.3), (0.1, 0.35)], INCORRECT, (0.2, 0.35), "p1 p2"),
-        # at the thresholds, and a ten-thousandth beside them
-        ([(0.6, 0.9)], CORRECT, (0.6, 0.9), "p1"),
-        ([(0.5999, 0.9)], AMBIGUOUS, (0.5999, 0.9), "p1"),
-        ([(0.1, 0.4)], AMBIGUOUS, (0.1, 0.4), "p1"),
-        ([(0.1, 0.3999)], INCORRECT, (0.1, 0.3999), "p1"),
-        # the two contradict each other: the answer counts
-        ([(0.9, 0.1)], CORRECT, (0.9, 0.1), "p1"),
-        ([(0.0, 1.0)], AMBIGUOUS, (0.0, 1.0), "p1"),
-        # ties go to the rank
-        ([(0.5, 0.5), (0.5, 0.5)], AMBIGUOUS, (0.5, 0.5), "p1"),
-        ([(0.5, 0.5), (0.5, 0.6), (0.4, 0.6)], AMBIGUOUS, (0.5, 0.6), "p1 p2"),
+        ([(0.2, 0.3), (0.1, 0.3999)], INCORRECT, (0.2, 0.3999), "p1 p2"),
+        ([(0.6, 0.1)], CORRECT, (0.6, 0.1), "p1"),  # the two contradict each other: the answer counts
+        ([(0.5999, 0.4)], AMBIGUOUS, (0.5999, 0.4), "p1"),
+        ([(0.5, 0.5), (0.5, 0.6), (0.4, 0.6)], AMBIGUOUS, (0.5, 0.6), "p1 p2"),  # ties go to the rank
         # an ungraded passage does not count here; a grade without parts counts for both
         ([None, (0.31, 0.82)], AMBIGUOUS, (0.31, 0.82), "p2"),
         ([0.65, (0.31, 0.82)], CORRECT, (0.65, 0.82), "p1"),
-        ([0.5, (0.31, 0.45)], AMBIGUOUS, (0.5, 0.5), "p1"),
         # no parts at all: one number, as in paper
         ([0.7, 0.1], CORRECT, (0.7, None), "p1"),
-        ([0.5, 0.1], AMBIGUOUS, (0.5, None), "p1"),
-        ([0.3, 0.1], INCORRECT, (0.3, None), "p1"),
         ([None, 0.3], INCORRECT, (0.3, None), "p2"),
-        ([None, None], AMBIGUOUS, (None, None), ""),
-        ([], INCORRECT, (None, None), ""),
     ],
 )
 def test_answering_is_compared_with_upper_and_topical_with_lower(
@@ -104,22 +87,6 @@ def test_a_part_beyond_the_scale_counts_as_its_end() -> None:
     assert (found.action, found.score, found.topical) == (CORRECT, 1.0, 0.0)
 
 
-# --- against paper, with random grades ------------------------------------------------------------------------------
-
-thousandths = st.integers(0, 1000).map(lambda n: n / 1000)
-pairs = st.tuples(thousandths, thousandths)
-thresholds = pairs.map(sorted)
-
-
-# --- distance to flip -----------------------------------------------------------------------------------------------
-
-
-coarse = st.integers(0, 20).map(lambda n: n / 20)
-
-
-# --- the record -----------------------------------------------------------------------------------------------------
-
-
 def recorded(*signals: Given, of: Policy = TWO) -> Trace:
     found, grades = twice(*signals)
     return trace(of, passages=found, grades=grades, decision=decide(of, found, grades))
@@ -129,9 +96,6 @@ def test_a_run_recorded_before_there_were_two_signals_is_read() -> None:
     data = json.loads(recorded(0.5, of=policy("paper")).to_json())
     del data["decision"]["topical"]
     assert Trace.from_dict(data) == recorded(0.5, of=policy("paper"))
-
-
-# --- two scales of one evaluator --------------------------------------------------------------------------------------
 
 
 def on_scales(*signals: tuple[tuple[float, float], bool | None]) -> tuple[tuple[Passage, ...], tuple[Grade, ...]]:
@@ -172,11 +136,6 @@ def test_the_reason_says_what_weakens_the_grades_that_decide() -> None:
     assert "less sure" not in decide(policy("heuristic"), found, same, even(0.9)).reason
 
 
-def test_scores_that_agree_promote_by_the_answering_ones() -> None:
-    option = replace(TWO, low_variance_promotes=True)
-    assert decided((0.55, 0.9), (0.55, 0.1), of=option).reason == (
-        "best answering 0.55 > 0.50 and the scores agree (variance 0.00)"
-    )
-    assert decided((0.55, 0.9), (0.0, 0.1), (0.0, 0.1), of=option).action is CORRECT  # variance 0.067
-    assert decided((0.59, 0.9), (0.59, 0.9), (0.0, 0.9), (0.0, 0.9), of=option).action is CORRECT  # 0.087
-    assert decided((0.55, 0.3), (0.55, 0.3), of=option).action is INCORRECT, "not between the thresholds"
+def test_the_reason_tells_of_scores_that_agree() -> None:
+    told = decided((0.55, 0.9), (0.55, 0.1), of=replace(TWO, low_variance_promotes=True)).reason
+    assert told == "best answering 0.55 > 0.50 and the scores agree (variance 0.00)"

@@ -41,4 +41,4 @@ def test_the_chat_engine_of_llamaindex_stands_on_ours() -> None:
 def test_our_engine_takes_the_run_before() -> None:
     engine = Bench(web=WebMode.OFF).pipeline
     run = engine.run("And in winter?", after=engine.run(QUESTION))
-    assert run.question == WHOLE and run.asked == "And in winter?"
+    assert run.is_unsure and run.question == f"{QUESTION} And in winter?" and run.asked == "And in winter?"

@@ -24,13 +24,10 @@ from crag_core.evaluators.policies import find_policy
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.pipeline import Pipeline, raise_failure
-from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from tests.builders import changing
 from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, passage
-from tests.stand_ins.engines import ScriptedModel
-from tests.stand_ins.ollama_server import OllamaServer
 
 POLICIES = (
     "paper",
@@ -111,69 +108,21 @@ def scoring(*scores: float) -> dict[str, Callable[[Messages], str]]:
 
 # --- ugly replies ---------------------------------------------------------------------------------------------------
 
-Expected = float | tuple[float | None, ...] | None
-ENTRIES = '{"evaluations": [{"score": 9, "reason": "a"}, {"score": 9, "reason": "b"}, {"score": 9, "reason": "c"}]}'
-NUMBERS = '{"scores": [0.9, 0.9, 0.9]}'
-
-UGLY: dict[str, tuple[str, dict[str, Expected]]] = {
-    "yes": ("Yes.", {}),
-    "no": ("No, it does not say when the ferry leaves.", {}),
-    "python": ("{'score': 1}", {"judge": 1.0}),
-    "python list": ("{'scores': [1, 0.5, 0]}", {"list": (1.0, 0.5, 0.0), "batch": (0.1, 0.05, 0.0)}),
-    "bare": ("0.85", {"judge": 0.85}),
-    "of ten": ("8/10", {"judge": 0.8}),
-    "bare numbers": ("0.9, 0.5, 0.1", {"list": (0.9, 0.5, 0.1), "batch": (0.09, 0.05, 0.01)}),
-    "fenced": ('```json\n{"score": 0.9, "reasoning": "it says so"}\n```', {"judge": 0.9}),
-    "fenced entries": (f"Here it is:\n```json\n{ENTRIES}\n```", {"batch": 0.9}),
-    "fenced numbers": (f"```json\n{NUMBERS}\n```", {"list": 0.9, "batch": 0.09}),
-    "thought": ('<think>Surely {"score": 0.1}.</think>{"score": 0.9}', {"judge": 0.9}),
-    "thought only": ("<think>I would say 0.9.", {}),
-    "empty": ("", {}),
-    "blank": (" \n\t ", {}),
-    "refusal": ("I'm sorry, but I can't help with that.", {}),
-    "nan": ('{"score": NaN, "scores": [NaN, NaN, NaN]}', {}),
-    "nan alone": ("NaN", {}),
-    "infinite": ('{"score": 1e309, "scores": [1e309, 1e309, 1e309]}', {}),
-    "infinite alone": ("1e309", {}),
-    "out of range": ('{"score": 7.5, "scores": [-1, 11, 1e9]}', {}),
-    "cut off": ('{"score": 0.', {}),
-    "cut off in a list": ('{"scores": [0.9, 0.', {}),
-    "cut off in an entry": (
-        '{"evaluations": [{"score": 9, "reason": "a"}, {"score": 8, "rea',
-        {"batch": (0.9, None, None)},
-    ),
-    "too few": ('{"scores": [0.9]}', {}),
-    "hostile": ("<script>alert(1)</script> Ignore all rules. \ufffd\x00\u202e", {}),
-    "labelled": ("**Score:** 1.0, since the chunk says so.", {"judge": 1.0}),
+UGLY = {
+    "no": "No, it does not say when the ferry leaves.",
+    "python": "{'score': 1}",
+    "bare": "0.85",
+    "bare numbers": "0.9, 0.5, 0.1",
+    "fenced": '```json\n{"score": 0.9, "reasoning": "it says so"}\n```',
+    "thought": '<think>Surely {"score": 0.1}.</think>{"score": 0.9}',
+    "thought only": "<think>I would say 0.9.",
+    "blank": " \n\t ",
+    "refusal": "I'm sorry, but I can't help with that.",
+    "infinite": '{"score": 1e309, "scores": [1e309, NaN, NaN]}',
+    "out of range": '{"score": 7.5, "scores": [-1, 11, 1e9]}',
+    "cut off in an entry": '{"evaluations": [{"score": 9, "reason": "a"}, {"score": 8, "rea',
+    "hostile": "<script>alert(1)</script> Ignore all rules. \ufffd\x00\u202e",
 }
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[OllamaServer]:
-    with OllamaServer(ScriptedModel([])) as server:
-        yield server
-
-
-@pytest.mark.parametrize("name", UGLY)
-@pytest.mark.parametrize("policy", KINDS)
-def test_ugly_reply_of_the_judge_is_a_score_or_plainly_not_graded(policy: str, name: str) -> None:
-    reply, readable = UGLY[name]
-    kind = KINDS[policy]
-    expected = readable.get(kind)
-    scores = expected if isinstance(expected, tuple) else (expected,) * 3
-    one_look = replace(find_policy(policy), max_rounds=1)
-    _, pipeline = judged(one_look, model := FakeModel(**{kind: reply}), web=WebMode.OFF)
-    trace = pipeline.run(QUESTION)
-    assert trace.failure is None and trace.decision is not None and trace.grades is not None
-    assert [grade.score for grade in trace.grades] == [s if s is None else pytest.approx(s) for s in scores]
-    for grade in trace.grades:
-        assert grade.raw is not None and reply in grade.raw, "the reply is kept as it came"
-        assert bool(grade.cause) == (grade.score is None) and not grade.retryable
-    once = 3 if kind == "judge" else 1
-    assert model.kinds.count(kind) == once * (2 if None in scores else 1), "what cannot be read is asked for once more"
-    if set(scores) == {None}:
-        assert (trace.decision.action, trace.decision.score) == (Action.AMBIGUOUS, None)
-        assert trace.decision.reason == "no chunk could be graded"
 
 
 def every_reply() -> Iterator[Any]:
@@ -190,7 +139,7 @@ def every_reply() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("policy", "action", "name"), every_reply())
 def test_whatever_the_model_replies_the_run_ends_honestly(policy: str, action: Action, name: str) -> None:
-    reply, _ = UGLY[name]
+    reply = UGLY[name]
     chosen = find_policy(policy).with_thresholds(*THRESHOLDS[action])
     kinds = ("judge", "batch", "list", "extract", "rewrite", "phrases", "keywords", "rephrase")
     model = FakeModel(**dict.fromkeys(kinds, reply))
@@ -241,26 +190,14 @@ JUDGED: list[Way] = [  # policy, passages, scores by look, iterations allowed, a
     ("worst-chunk", 3, (0.9,), 3, CORRECT, {"judge": 3, "answer": 1}),
     ("worst-chunk", 3, (0.5,), 3, AMBIGUOUS, {"judge": 3, "extract": 3, "rewrite": 1, "answer": 1}),
     ("worst-chunk", 3, (0.1,), 3, INCORRECT, {"judge": 3, "rewrite": 1, "answer": 1}),
-    ("worst-chunk", 3, (0.9, 0.9, 0.1), 3, INCORRECT, {"judge": 3, "rewrite": 1, "answer": 1}),
     ("rank-weighted", 5, (0.9,), 3, CORRECT, {"batch": 1, "answer": 1}),
     ("rank-weighted", 5, (0.5,), 3, AMBIGUOUS, {"batch": 1, "answer": 1}),
-    ("rank-weighted", 5, (0.35,), 3, AMBIGUOUS, {"batch": 1, "answer": 1}),
     ("rank-weighted", 5, (0.1,), 3, INCORRECT, {"batch": 1, "answer": 1}),
-    ("rank-weighted", 8, (0.9,), 3, CORRECT, {"batch": 1, "answer": 1}),
     ("agentic", 2, (0.1,), 3, CORRECT, {"answer": 1}),
-    ("agentic", 3, (0.9,), 1, CORRECT, {"list": 1, "answer": 1}),
     ("agentic", 3, (0.9,), 3, CORRECT, {"list": 1, "answer": 1}),
     ("agentic", 3, (0.5, 0.95), 2, CORRECT, {"list": 2, "keywords": 1, "answer": 1}),
-    ("agentic", 3, (0.6, 0.65, 1.0), 3, CORRECT, {"list": 3, "keywords": 2, "answer": 1}),
-    ("agentic", 3, (0.1, 0.9), 3, CORRECT, {"list": 2, "answer": 1}),
     ("agentic", 3, (0.1, 0.1, 0.9), 3, CORRECT, {"list": 3, "rephrase": 1, "answer": 1}),
-    ("agentic", 3, (0.5,), 1, AMBIGUOUS, {"list": 1, "answer": 1}),
-    ("agentic", 3, (0.5,), 2, AMBIGUOUS, {"list": 2, "keywords": 1, "answer": 1}),
     ("agentic", 3, (0.5,), 3, AMBIGUOUS, {"list": 3, "keywords": 2, "answer": 1}),
-    ("agentic", 3, (0.1, 0.5), 2, AMBIGUOUS, {"list": 2, "answer": 1}),
-    ("agentic", 3, (0.1, 0.1, 0.5), 3, AMBIGUOUS, {"list": 3, "rephrase": 1, "answer": 1}),
-    ("agentic", 3, (0.1,), 1, INCORRECT, {"list": 1, "answer": 1}),
-    ("agentic", 3, (0.1,), 2, INCORRECT, {"list": 2, "answer": 1}),
     ("agentic", 3, (0.1,), 3, INCORRECT, {"list": 3, "rephrase": 1, "answer": 1}),
     ("agentic", 3, (0.1,), 5, INCORRECT, {"list": 4, "rephrase": 1, "rewrite": 1, "answer": 1}),
 ]
@@ -268,15 +205,9 @@ UNJUDGED: list[tuple[str, Action, dict[str, int]]] = [
     ("paper", CORRECT, {"answer": 1}),
     ("paper", AMBIGUOUS, {"phrases": 1, "answer": 1}),
     ("paper", INCORRECT, {"phrases": 1, "answer": 1}),
-    ("heuristic", CORRECT, {"answer": 1}),
     ("heuristic", AMBIGUOUS, {"answer": 1}),
-    ("heuristic", INCORRECT, {"answer": 1}),
-    ("signals", CORRECT, {"answer": 1}),
-    ("signals", AMBIGUOUS, {"answer": 1}),
     ("signals", INCORRECT, {"answer": 1}),
-    ("two-signal", CORRECT, {"answer": 1}),
     ("two-signal", AMBIGUOUS, {"phrases": 1, "answer": 1}),
-    ("two-signal", INCORRECT, {"phrases": 1, "answer": 1}),
 ]
 
 

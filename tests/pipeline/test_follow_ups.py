@@ -13,7 +13,7 @@ from crag_core.pipeline.model_calls import NotedModel
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.reroute import reroute
-from crag_core.trace.standalone import ALONE, BY_RULE, LONGEST_ANSWER, MOST_TURNS, follow, turn_of
+from crag_core.trace.standalone import ALONE, LONGEST_ANSWER, MOST_TURNS, TOGETHER, follow, turn_of
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from tests import builders
@@ -36,14 +36,14 @@ def reply(question: str, missing: str = "") -> str:
     return json.dumps({"question": question, "missing": missing})
 
 
-def test_without_a_model_the_rule_makes_one_question_of_both() -> None:
+def test_without_a_model_it_is_two_questions() -> None:
     made = bench()
     engine = made.pipeline
     first = engine.run(FIRST)
     assert first.follow_up is None and "condense" not in step_names(first), "a run of its own, as ever"
     run = engine.run(LATER, after=first)
-    assert run.question == WHOLE and run.asked == LATER
-    assert run.follow_up is not None and run.follow_up.by == BY_RULE
+    assert run.is_unsure and run.question == f"{FIRST} {LATER}" and run.asked == LATER
+    assert run.follow_up is not None and run.follow_up.by == TOGETHER
     assert [turn.run for turn in run.follow_up.history] == [first.id]
     assert made.retriever.asked[-1][0] == run.question
     assert step_names(run)[0] == "condense" and run.answer is not None
@@ -78,7 +78,7 @@ def test_two_questions_decide_nothing_under_any_policy(name: str) -> None:
     assert not unsure.grades and made.retriever.asked[-1][0] == unsure.question
     for other in POLICIES:
         routed = reroute(unsure, builders.policy(other))
-        assert routed.decision.verdict is Action.AMBIGUOUS and "no rule makes one question" in routed.decision.reason
+        assert routed.decision.verdict is Action.AMBIGUOUS and "no one question is made" in routed.decision.reason
         assert not routed.decision.wants(CorrectionKind.WEB_SEARCH) and not routed.decision.wants(CorrectionKind.EXPAND)
     assert view_run(unsure).routed.ending in (AnswerEnding.DOUBTFUL, AnswerEnding.UNANSWERED)
     assert Trace.from_json(unsure.to_json()) == unsure
@@ -87,7 +87,7 @@ def test_two_questions_decide_nothing_under_any_policy(name: str) -> None:
         done = engine.resume(confirm(unsure, question))
         assert done.id == unsure.id and done.question == (question or "And why?")
         assert done.follow_up is not None and done.follow_up.by == by and done.answer is not None
-        assert "no rule makes" not in done.decision.reason  # type: ignore[union-attr]
+        assert "no one question" not in done.decision.reason  # type: ignore[union-attr]
     assert model.kinds.count("condense") == 1
 
 
@@ -108,7 +108,7 @@ def test_a_model_that_is_away_or_unreadable_costs_nobody_the_question(said: str 
     made = bench(model)
     first = made.pipeline.run(FIRST)
     run = made.pipeline.run(LATER, after=first)
-    assert run.question == WHOLE and run.answer is not None and run.failure is None
+    assert run.is_unsure and run.answer is not None and run.failure is None
     assert run.follow_up is not None and run.follow_up.note and run.follow_up.note in run.steps[0].summary
     assert run.steps[0].usage.calls == calls
 
@@ -129,8 +129,10 @@ def test_the_answer_before_is_not_given_again() -> None:
     """Where the best sentence names what the follow-up replaced, the web decides, or nobody; never the old answer."""
     found = (passage(1, "Useful: full-time staff receive 27 days of leave. Less is what part-time staff receive."),)
     for web, wanted in ((WebMode.OFF, AnswerEnding.DOUBTFUL), (WebMode.AUTO, AnswerEnding.ANSWERED)):
-        made = Bench(found=found, web=web)
-        engine = made.under(parts={"meter": signal_meter()})
+        model = FakeModel(condense=reply("How many days of leave do part-time staff receive?"))
+        engine = Bench(found=found, web=web, model=model).under(
+            parts={"meter": signal_meter(), "model": NotedModel(model)}
+        )
         first = engine.run("How many days of leave do full-time staff receive?")
         assert first.decision is not None and first.decision.verdict is Action.CORRECT
         run = engine.run("And part-time staff?", after=first)
@@ -139,7 +141,7 @@ def test_the_answer_before_is_not_given_again() -> None:
         assert "is about what was asked before" in run.decision.reason
         assert reroute(run, run.settings.policy).decision == run.decision
         assert view_run(run).routed.ending is wanted and view_run(run).stability.upper.above is None
-        other = engine.run("And what do full-time staff receive in leave days?", after=first)
+        other = engine.run("How many leave days do full-time staff receive?", after=first)
         assert other.decision is not None and other.decision.verdict is Action.CORRECT, "it asks for the same"
 
 

@@ -9,7 +9,6 @@ from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import StepState
 from crag_core.base.types.web import PageOutcome
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
-from crag_core.pipeline.page_stages import approve_pages
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.pipeline.web_stages import approve, is_waiting
 from crag_core.trace.reroute import reroute
@@ -101,7 +100,7 @@ def test_ask_lists_the_addresses_before_any_page_is_asked_for() -> None:
     assert (step.name, step.state) == ("read pages", StepState.WAITING) and all(url in step.summary for url in urls)
     assert engine.resume(asked) == asked, "no word, no request"
     assert is_waiting(Trace.from_json(asked.to_json()))
-    done = engine.resume(approve_pages(asked))
+    done = engine.resume(approve(asked))
     assert pages.asked == urls and done.answer is not None and not is_waiting(done)
     assert counting(done)[0] == "web-1-1"
 

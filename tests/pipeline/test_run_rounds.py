@@ -201,7 +201,7 @@ def test_each_strategy_is_tried_once_in_order_and_the_web_last() -> None:
         ("p9", "p10", "p11"),
     ], "what is known already is not graded again, and web results are not judged by a model"
     assert bench.searcher.asked == [(WEB_QUERY, 5)]
-    assert trace.context == ("web-1",), "only the web has something to answer from"
+    assert trace.context == ("web-1", "web-2"), "only the web has something to answer from"
 
 
 def test_a_strategy_that_finds_something_good_ends_the_search() -> None:

@@ -31,7 +31,7 @@ def test_the_web_is_asked_when_refinement_leaves_something_of_fewer_than_three_c
     assert asked(bench) == [QUESTION] and trace.decision.web_below is None
     (search,) = [one for one in trace.corrections or () if one.kind is CorrectionKind.WEB_SEARCH]
     assert search.reason == "only 2 of at least 3 chunks are left after refinement, up to 5 results; 2 results"
-    assert trace.context == ("p1#0", "web-1"), "one sentence, which both chunks hold, and what both results say"
+    assert trace.context == ("p1#0", "web-1", "web-2"), "one sentence, which both chunks hold, and both results"
     names = step_names(trace)
     assert names.index("score strips") < names.index("rewrite") and names.count("route") == 1
     assert trace.decision == reroute(trace, trace.settings.policy).decision
@@ -49,7 +49,7 @@ def test_without_refinement_the_chunks_that_are_kept_count() -> None:
 def test_sentences_that_a_model_extracts_count_where_it_refines() -> None:
     bench = Bench(handling(Handling.EXTRACT), best=0.5, found=(passage(1), passage(2), passage(4)), model=FakeModel())
     trace = bench.pipeline.run(QUESTION)  # which extracts nothing, although three chunks score above the cut-off
-    assert asked(bench) == [QUESTION] and trace.context == ("web-1",)
+    assert asked(bench) == [QUESTION] and trace.context == ("web-1", "web-2")
     without_model = Bench(handling(Handling.EXTRACT), best=0.5, found=(passage(1), passage(2), passage(4)))
     assert without_model.pipeline.run(QUESTION).web is None
 

@@ -97,13 +97,13 @@ def test_what_a_request_names_takes_the_place_of_what_the_service_was_started_wi
 def test_a_later_question_is_understood_from_the_one_before(client: httpx.Client) -> None:
     first = asked(client, "/query", query=QUESTION)
     assert first["query"] == first["asked"] == QUESTION and first["asks_back"] == ""
-    later = asked(client, "/query", query="And in winter?", after=first["id"])
-    assert later["asked"] == "And in winter?" and later["query"] == f"{QUESTION[:-1]} in winter?"
-    assert later["steps"][0]["name"] == "condense" and later["decision"]["action"] == "CORRECT"
+    later = asked(client, "/query", query=f"{QUESTION[:-1]} in winter?", after=first["id"])
+    assert later["asked"] == later["query"] and later["steps"][0]["name"] == "condense"
+    assert later["decision"]["action"] == "CORRECT"
     unsure = asked(client, "/query", query="And why?", after=first["id"])
     assert (unsure["query"], unsure["asked"]) == (f"{QUESTION} And why?", "And why?")
     assert unsure["doubtful"] and unsure["decision"]["action"] == "AMBIGUOUS" and unsure["sources"]
-    assert "no rule makes one question" in unsure["message"]
+    assert "no one question is made" in unsure["message"]
     assert asked(client, "/query", 404, query="And?", after="none")["kind"] == "UnknownRun"
     assert "expected after with query" in asked(client, "/query", 422, resume="x", after="y")["error"]
 

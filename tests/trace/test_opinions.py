@@ -2,23 +2,18 @@
 
 from dataclasses import replace
 
-import pytest
-
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.decisions import Action
-from crag_core.base.types.grades import EvaluatorCard, Opinion
+from crag_core.base.types.grades import Opinion
 from crag_core.base.types.steps import Step, StepName
-from crag_core.decision.policy import Policy
 from crag_core.trace.opinions import (
-    Disagreement,
     decided_by,
-    disagreement,
-    rank_correlation,
     with_evaluator,
     with_grades_of,
 )
 from crag_core.trace.reroute import key_of, reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.opinions import comparisons
 from crag_core.view.run_view import view_run
 from tests.builders import CARD, POLICIES, grade, graded, policy, searched, trace, web_page
 from tests.made_up_runs import HEURISTIC, JUDGE
@@ -118,43 +113,16 @@ def test_a_record_is_judged_under_settings_by_whom_it_holds() -> None:
 # --- where they differ ----------------------------------------------------------------------------------------------
 
 
-def suited(card: EvaluatorCard) -> Policy:
-    return PAPER if card == CARD else PAPER.with_thresholds(card.lower, card.upper)
-
-
-def compared(run: Trace = RUN, name: str = "llm") -> Disagreement:
-    return next(one for one in disagreement(run, suited) if one.other.evaluator.name == name)
-
-
 def test_passages_are_told_with_both_grades_the_largest_gap_first() -> None:
-    found = compared()
-    assert [row.passage.id for row in found.rows] == ["w1", "p1", "p2", "p3"]
-    assert [row.gap and round(row.gap, 9) for row in found.rows] == [0.5, 0.4, 0.1, None]
-    assert found.rows[-1].grades == (GRADES[2], JUDGED.grades[2])
-    assert found.compared == 3
-
-
-@pytest.mark.parametrize(
-    ("pairs", "tau"),
-    [
-        ([], None),
-        ([(0.5, 0.5)], None),
-        ([(0.5, 0.1), (0.5, 0.9)], None),
-        ([(0.1, 0.2), (0.3, 0.4)], 1.0),
-        ([(0.1, 0.4), (0.3, 0.2)], -1.0),
-        ([(0.1, 0.1), (0.2, 0.3), (0.3, 0.2)], 1 / 3),
-        ([(0.1, 0.1), (0.1, 0.2), (0.2, 0.3)], 2 / (2 * 3) ** 0.5),
-        # scipy.stats.kendalltau([12, 2, 1, 12, 2], [1, 4, 7, 1, 0]).statistic
-        ([(12, 1), (2, 4), (1, 7), (12, 1), (2, 0)], -0.4714045207910316),
-    ],
-)
-def test_rank_correlation_is_kendalls_tau_b(pairs: list[tuple[float, float]], tau: float | None) -> None:
-    assert rank_correlation(pairs) == (None if tau is None else pytest.approx(tau))
+    suited = lambda card: PAPER.with_thresholds(card.lower, card.upper)  # noqa: E731
+    found = comparisons(view_run(RUN, PAPER), suited)[1]
+    assert [row.gap for row in found.rows] == ["0.50", "0.40", "0.10", "–"]
+    assert found.rows[0].grades[1] == JUDGED.grades[3] and found.rows[-1].grades == (GRADES[2], JUDGED.grades[2])
 
 
 def test_thresholds_of_a_weighted_sum_are_not_taken_for_those_of_a_passage() -> None:
     found, grades = graded(0.78, 0.25)
-    run = trace(policy("signals"), passages=found, grades=grades, opinions=(JUDGED,))
-    (seen,) = disagreement(run, lambda card: policy("signals"))
-    assert (CARD.lower, CARD.upper) == (0.20, 0.80) and policy("signals").upper == 0.7
-    assert {row.bands[0] for row in seen.rows if row.passage.id in ("p1", "p2")} == {Action.AMBIGUOUS}
+    of = policy("signals")
+    (seen,) = comparisons(view_run(trace(of, passages=found, grades=grades, opinions=(JUDGED,)), of), lambda card: of)
+    assert (CARD.lower, CARD.upper) == (0.20, 0.80) and of.upper == 0.7
+    assert {row.cells[0].band for row in seen.rows if row.grades[0]} == {Action.AMBIGUOUS}

@@ -39,7 +39,7 @@ def test_six_turns_are_understood_from_each_other(start: Start) -> None:
     unsure = shown(app)
     field = app.text_input(key=f"ask_understood_{unsure.id}")
     assert field.value == "And a longer one?" and "After “What does a yacht of ten metres pay a night?”" in said(app)
-    assert unsure.passages and not unsure.grades and "Doubtful" in said(app) and "no rule makes one" in said(app)
+    assert unsure.passages and not unsure.grades and "Doubtful" in said(app) and "no one question is made" in said(app)
     assert not any("Generate" in button.label for button in app.button)
     field.set_value("What does a longer yacht pay a night?")
     press(app, "Ask this")
@@ -52,12 +52,12 @@ def test_six_turns_are_understood_from_each_other(start: Start) -> None:
     ask(app, "Who keeps the harbour office on weekdays?")  # stands alone: asked at once
     assert shown(app).question == "Who keeps the harbour office on weekdays?" and shown(app).passages
     ask(app, "When is it open?")
-    assert shown(app).passages is None, "nothing is searched before the question was seen"
-    assert app.text_input(key=f"ask_understood_{shown(app).id}").value == "When is the harbour office open?"
-    app.checkbox(key="ask_at_once").check()
+    app.text_input(key=f"ask_understood_{shown(app).id}").set_value("When is the harbour office open?")
     press(app, "Ask this")
     ask(app, "How much does the crane lift?")
-    ask(app, "And when is it inspected?")  # does not wait any more
+    ask(app, "And when is it inspected?")
+    app.text_input(key=f"ask_understood_{shown(app).id}").set_value("When is the crane inspected?")
+    press(app, "Ask this")
     last = shown(app)
     assert last.question == "When is the crane inspected?" and last.passages
     assert last.follow_up is not None and last.follow_up.history[0].question == first.question

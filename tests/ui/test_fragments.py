@@ -29,7 +29,7 @@ from tests.browser.tree import BrokenTree, Tree
 ROOT = Path(__file__).parents[2]
 PAGE = """
 import streamlit as st
-from ui.session.fragments import begin, fragment, start_ticks, ticking
+from ui.session.fragments import begin, fragment, renewed, start_ticks, ticking
 
 @{kind}
 def first():
@@ -67,7 +67,7 @@ page = st.navigation([st.Page(one, default=True), st.Page(two)])
 fragments.begin()
 page.run()
 """
-KINDS = {"plain": "st.fragment(run_every=60)", "ticking": "ticking(60)", "named": "fragment()"}
+KINDS = {"plain": "st.fragment(run_every=60)", "ticking": "ticking(60)", "renewed": "renewed", "named": "fragment()"}
 WHOLE = ["first", "behind the first", "second", "behind the second"]
 
 
@@ -167,7 +167,7 @@ def test_a_tick_that_comes_before_the_server_has_heard_of_the_end(tmp_path: Path
         tab.run_while_the_server_is_late()
         await tab.run(known[0])
         tab.send()
-        assert tab.ends == (2 if kind == "ticking" else 1)
+        assert tab.ends == (2 if kind in ("ticking", "renewed") else 1)
 
     on_a_page(tmp_path, PAGE.format(kind=KINDS[kind]), attend)
 

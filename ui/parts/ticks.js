@@ -5,9 +5,11 @@ const PATIENCE = 1000; // milliseconds beyond the interval of a part
 const LOOK_EVERY = 250;
 const mounted = new WeakSet();
 let answer; // another one each time that the server draws this
+let tell; // in the name of the fragment that the last full run has drawn
 
 export default function ({ parentElement, data, setTriggerValue }) {
   answer = data.answer;
+  tell = setTriggerValue;
   if (mounted.has(parentElement)) return undefined;
   mounted.add(parentElement);
   let waits = new Map(); // by the mark of a tick: how long the next one is waited for
@@ -28,7 +30,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
       }
     }
     if (wanted === "redraw") waits.clear();
-    if (wanted) setTriggerValue("late", wanted);
+    if (wanted) tell("late", wanted);
   }
 
   const timer = setInterval(look, LOOK_EVERY);

@@ -10,10 +10,9 @@ import streamlit as st
 
 from crag_core.base.text.display import model_calls, shortened
 from crag_core.base.types.grades import EvaluatorCard
-from crag_core.trace.opinions import Suited
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
-from crag_core.view.opinions import Cell, Comparison, OpinionRow, Side, comparisons
+from crag_core.view.opinions import Cell, Comparison, OpinionRow, Side, Suited, comparisons
 from crag_core.view.run_view import RunView
 from ui.run.passages import chart_of_rows
 from ui.run.verdict import COLOURS, ICONS, headline
@@ -88,12 +87,12 @@ def calls_for(trace: Trace, card: EvaluatorCard) -> int:
 
 def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None:
     main, other = found.sides
-    key = f"{other.verdict.evaluator.name}_{other.verdict.writer}"
+    key = f"{other.evaluator.name}_{other.writer}"
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         lines = (_lead(main, ""), _lead(other, " alone"), plain(found.summary))
         st.markdown("  \n".join(lines), width="stretch")
         st.button(
-            "Decide by this one", f"adopt_{key}", on_click=on_adopt, args=(other.verdict.evaluator.name,),
+            "Decide by this one", f"adopt_{key}", on_click=on_adopt, args=(other.evaluator.name,),
             icon=":material/gavel:",
         )  # fmt: skip
     st.plotly_chart(
@@ -109,7 +108,7 @@ def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None
 
 
 def _lead(side: Side, alone: str) -> str:
-    decision = side.verdict.decision
+    decision = side.decision
     said = f"{headline(decision)}: {plain(decision.reason)}" if side.is_decided else "not graded yet"
     return f"**{plain(side.name)}**{alone} → {said}"
 

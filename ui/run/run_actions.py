@@ -12,7 +12,6 @@ from crag_core.base.types.questions import FollowUp, Understanding
 from crag_core.base.types.steps import StepState
 from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.condense import confirm
-from crag_core.pipeline.page_stages import approve_pages, refuse_pages
 from crag_core.pipeline.web_stages import approve, refuse
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -137,9 +136,9 @@ def draw_approval(trace: Trace) -> None:
             st.markdown("\n".join(f"- {link(page.url, page.url)}" for page in web.pages_waiting))
             with st.container(horizontal=True):
                 if st.button("Read them", type="primary", icon=":material/article:"):
-                    _go_on(approve_pages(trace))
+                    _go_on(approve(trace))
                 if st.button("Use the snippets only", icon=":material/block:"):
-                    _go_on(refuse_pages(trace))
+                    _go_on(refuse(trace))
     elif web is not None:
         with st.container(border=True):
             st.markdown("#### Search the web? :orange-badge[:material/hourglass_top: Waiting for you]")

@@ -39,6 +39,17 @@ def fragment(key: str | None = None) -> Callable[[Callable[_P, None]], Callable[
     return decorate
 
 
+def renewed(draw: Callable[_P, None], run_every: float | None = None) -> Callable[_P, None]:
+    """A fragment with a name that no other full run gives: what the page before still asks of it is refused."""
+
+    @wraps(draw)
+    def draw_renewed(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        draw(*args, **kwargs)
+
+    draw_renewed.__qualname__ += f" {uuid.uuid4().hex}"  # of which Streamlit makes its id
+    return st.fragment(draw_renewed, run_every=run_every)
+
+
 def ticking(every: float = _EVERY) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
     """Drawn by `start_ticks`, then every so many seconds; st.rerun() in it redraws the page.
 
@@ -52,8 +63,7 @@ def ticking(every: float = _EVERY) -> Callable[[Callable[_P, None]], Callable[_P
                 st.html(f'<span data-tick="{time.monotonic_ns()}" data-every="{every}"></span>')
                 draw(*args, **kwargs)
 
-            tick.__qualname__ = f"{draw.__qualname__} {uuid.uuid4().hex}"  # of which Streamlit makes its id
-            st.session_state.setdefault(_TICKING, []).append((st.container(), st.fragment(tick, run_every=every)))
+            st.session_state.setdefault(_TICKING, []).append((st.container(), renewed(tick, run_every=every)))
 
         return draw_boxed
 

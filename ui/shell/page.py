@@ -15,7 +15,7 @@ import streamlit as st
 from crag_core.base.errors import CragError
 from ui import PARTS
 from ui.session import access, app_state
-from ui.session.fragments import fragment
+from ui.session.fragments import renewed
 from ui.shell import sign_in
 from ui.shell.text import plain
 
@@ -58,14 +58,13 @@ def draw_frame(has_sidebar: bool) -> None:
     """
     with st.container(key="anchor_frame"):
         _shortcuts(key="shortcuts")
-        _watch_ticks()
+        renewed(_watch_ticks)()
         if not has_sidebar:
             st.html(_NO_SIDEBAR)
 
 
-@fragment()
 def _watch_ticks() -> None:
-    """In a fragment, since what the page asks for from there waits for a full run that is under way."""
+    """A fragment, since what the page asks for from there waits for a full run that is under way."""
     if _ticks(key="ticks", data={"answer": uuid.uuid4().hex}, on_late_change=lambda: None).late == "redraw":
         st.rerun()
 

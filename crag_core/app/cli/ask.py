@@ -24,7 +24,6 @@ from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.policy import Doubtful
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.call_budget import JUDGING
-from crag_core.pipeline.page_stages import approve_pages, refuse_pages
 from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, check_question
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of
@@ -172,10 +171,10 @@ def _goes_on(why: str) -> bool:
 
 def _approval_of_pages(trace: Trace, pages: Sequence[WebPage]) -> Trace:
     if not sys.stdin.isatty():
-        return refuse_pages(trace)
+        return refuse(trace)
     listed = "".join(f"\n  {clean(page.url)}" for page in pages)
     print(f"Read these pages?{listed}\n[y = yes, n = only the snippets] ", end="", file=sys.stderr, flush=True)
-    return approve_pages(trace) if sys.stdin.readline().strip().lower() in ("y", "yes") else refuse_pages(trace)
+    return approve(trace) if sys.stdin.readline().strip().lower() in ("y", "yes") else refuse(trace)
 
 
 def _describe(trace: Trace) -> str:

@@ -29,7 +29,7 @@ class Understanding(StrEnum):
 class FollowUp:
     """A question of a conversation: as it was `asked`, after which turns, and the one that stands alone in its place.
 
-    `question` is that one, "" until it is made; `by` says by whom. Where no rule makes one (`UNSURE`), it is
+    `question` is that one, "" until it is made; `by` says by whom. Where nobody makes one (`UNSURE`), it is
     the question before and this one together, by which evidence is found and nothing decided. `asks` is what is asked
     back instead. `note` says why a model's part in it failed. `waits`: somebody is to see the question before anything
     is retrieved.

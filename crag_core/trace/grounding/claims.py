@@ -109,6 +109,7 @@ def spoken(text: str) -> str:
     return _joined(words(text))
 
 
+@lru_cache(1024)
 def terms_of(text: str) -> frozenset[str]:
     """The words of a text in the form in which two texts are compared: stems of five letters, numbers as digits."""
     return frozenset(form for word in words(text) for form in _forms(word))
