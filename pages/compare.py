@@ -4,8 +4,10 @@ import streamlit as st
 
 from ui.compare import compare_state
 from ui.compare.compare_page import draw_comparing, draw_configurations, draw_question, draw_runs
+from ui.compare.compare_state import ComparePage
 from ui.compare.measures_table import draw_running, draw_set
 from ui.run.job_progress import draw_warming
+from ui.session.keys import kept
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn
 from ui.tune.grading_progress import draw_ended
@@ -30,7 +32,7 @@ with errors_drawn():
         draw_question(busy)
     if compare_state.comparing() is not None:
         draw_comparing()
-    elif what == QUESTION and compare_state.traces():
-        draw_runs(compare_state.traces())
+    elif what == QUESTION and (traces := kept(ComparePage).traces):
+        draw_runs(traces)
     if what == QUESTION and compare_state.running() is not None:
         draw_running()

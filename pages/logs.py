@@ -6,10 +6,12 @@ from crag_core.app.retrieval_logs import Imported, summary
 from crag_core.base.text.display import counted
 from ui.logs import log_state
 from ui.logs.import_form import draw_choosing, draw_preview
+from ui.logs.log_state import LogsPage
 from ui.logs.open_log import draw_grading, draw_next_steps
 from ui.logs.stage_results import draw_findings, draw_policies
 from ui.run.job_progress import draw_warming
 from ui.session import access
+from ui.session.keys import kept, take
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.shell.text import plain
@@ -40,14 +42,14 @@ def draw_log(found: Imported) -> None:
 
 
 page.enter("pages/logs.py")
-if log_state.was_asked():
-    st.switch_page("pages/ask.py", query_params={})  # else those that the sidebar is bound to would be in the way
+if target := take("page"):
+    st.switch_page(target, query_params={})  # else those that the sidebar is bound to would be in the way
 st.title("Open retrieval log", anchor=False)
 draw_warming()
 is_allowed("grade labelled sets and keep presets")
 draw_report()
 with errors_drawn():
-    looked, found = log_state.looked(), log_state.current()
+    looked, found = kept(LogsPage).looked, log_state.current()
     if looked is not None:
         draw_preview(looked)
     elif found is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.app.background_jobs import Job, RunJob
 from crag_core.app.workbench import Choice
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted, model_calls, shortened
@@ -19,7 +20,9 @@ from ui.run.path import draw_small_path
 from ui.run.run_actions import AT_ONCE
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, run_job
+from ui.session.current_run import AskPage
 from ui.session.demos import demos, open_story
+from ui.session.keys import kept
 from ui.shell.text import plain
 
 _LONGEST = 1000  # characters
@@ -27,28 +30,26 @@ _RECORDED = 3
 _LONGEST_TURN = 26
 
 
-def draw_conversation() -> None:
+def draw_conversation(run: RunJob | Trace | None) -> None:
     """The questions before the one on the page in one line, each with how it ended; a click opens its run."""
-    job = run_job.job()
-    run = job.progress.trace if job else app_state.trace()
-    turns = run.follow_up.history[-MOST_TURNS:] if run and run.follow_up else ()
+    record = run.progress.trace if isinstance(run, Job) else run
+    turns = record.follow_up.history[-MOST_TURNS:] if record and record.follow_up else ()
     if not turns:
         return
-    known = {one.id: one for one in current_run.earlier()}
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="turns"):
         for number, turn in enumerate(turns, start=1):
-            kept = known.get(turn.run)
-            label = plain(shortened(kept.asked if kept else turn.question, _LONGEST_TURN))
-            colour, icon = ENDINGS[view_run(kept).routed.ending] if kept else ("gray", "chevron_right")
+            found = current_run.find_earlier(turn.run)
+            label = plain(shortened(found.asked if found else turn.question, _LONGEST_TURN))
+            colour, icon = ENDINGS[view_run(found).routed.ending] if found else ("gray", "chevron_right")
             st.button(
                 f":{colour}[:material/{icon}:] {label}", key=f"turn_{number}_{turn.run}", on_click=_open_turn,
-                args=(turn.run,), type="tertiary", disabled=job is not None,
+                args=(turn.run,), type="tertiary", disabled=isinstance(run, Job),
             )  # fmt: skip
 
 
 def _open_turn(run_id: str) -> None:
     with app_state.reporting():
-        found = next((one for one in current_run.earlier() if one.id == run_id), None) or share.find(run_id)
+        found = current_run.find_earlier(run_id) or share.find(run_id)
         if found:
             current_run.open_run(found)
         else:
@@ -104,7 +105,7 @@ def _ask(is_next: bool = False) -> None:
     """For a callback, which comes before all that may end a run of the script; `is_next`: it follows the run shown."""
     question = st.session_state["ask_question"].strip()[:_LONGEST]
     if question:
-        current_run.clear_baseline()
+        kept(AskPage).first = None
         with app_state.reporting():
             after = app_state.trace() if is_next else None
             run_job.ask(question, after, waits=not st.session_state.get(AT_ONCE))

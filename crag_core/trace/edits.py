@@ -59,9 +59,8 @@ def _without(trace: Trace, dropped: Collection[str]) -> Trace:
 
 
 def _round_without(found: Round, dropped: Collection[str]) -> Round:
-    """The signals of a round that loses a passage are unknown: nobody measured it without."""
-    rest = tuple(replace(one, passages=_others(one.passages, dropped)) for one in found.retrievals)
-    return found if rest == found.retrievals else replace(found, retrievals=rest, signals=())
+    rest = (replace(one, passages=_others(one.passages, dropped)) for one in found.retrievals)
+    return replace(found, retrievals=tuple(rest))
 
 
 def _web_without(web: WebSearch, dropped: Collection[str]) -> WebSearch:

@@ -17,9 +17,11 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.types.steps import ModelCall
 from crag_core.evaluators import policies
 from crag_core.evaluators.policies import policy_text
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from tests.report.test_report_hostile import evil_run
 from tests.security.pages import PAGES
-from tests.ui.conftest import ask, choose, home, own, press, shown, start  # noqa: F401  # fixtures among them
+from tests.ui.conftest import ask, choose, home, job_named, own, press, shown, start  # noqa: F401  # fixtures among them
+from ui.session.tune_state import TunePage
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -87,6 +89,9 @@ def test_no_page_reads_markup_out_of_a_record_that_it_opens(start: Start, evil_h
     app.query_params["run"] = ["evil-1"]
     app.session_state["followed"] = False
     app.session_state["calls_drawer"] = True
+    labelled = LabelledSet(EVIL, (LabelledQuestion(EVIL, Expected.CORRECT),))
+    app.session_state["TunePage"] = TunePage(labelled)
+    app.session_state["versus_what"] = "Labelled set"
     app.run().run()
     assert not app.exception
     assert any("evil" in text for _, text in markdown_of(app))
@@ -110,8 +115,8 @@ def test_no_page_reads_markup_out_of_a_log_of_another_system(start: Start, own: 
     app.selectbox(key="log_shape").set_value("table").run()
     press(app, "Import 2 records")
     press(app, "Grade 2 records")
-    app.session_state["log_grading"].wait()
-    app.session_state["log_record"] = "row 1"
+    job_named(app, "log_grading").wait()
+    app.session_state["LogsPage"].record = "row 1"
     app.session_state["log_policies"] = True
     app.run().run()
     assert not app.exception and "Which stage failed?" in shown(app) and "Answer in the log" in shown(app)

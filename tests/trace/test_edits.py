@@ -142,7 +142,6 @@ def by_hand(of: Facts, edits: Edits) -> Trace:
         later=later,
         results=None if of.results is None else rest(of.results),
         signals=of.signals if first == of.first else edits.signals,
-        round_signals={path: of.round_signals[path] if later[path] == of.later[path] else () for path in later},
     )
     corpus = [id_ for id_ in edits.pinned if id_ in left.said and id_[0] == "p"]
     return replace(left, absent=left.absent - {"grades"} if corpus else left.absent).record()

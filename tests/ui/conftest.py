@@ -153,6 +153,11 @@ def settle(app: AppTest) -> AppTest:
     return app
 
 
+def job_named(app: AppTest, name: str) -> Any:
+    """Work in the background, under way or not looked at since it ended; None without one."""
+    return app.session_state["jobs"].get(name) if "jobs" in app.session_state else None
+
+
 def press(app: AppTest, label: str) -> AppTest:
     """Press the button with this label and wait for whatever it starts."""
     there = [button for button in app.button if button.label == label]

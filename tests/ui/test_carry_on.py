@@ -44,7 +44,7 @@ def test_a_run_that_waited_is_one_run_in_the_history(waiting: AppTest, history: 
     done = refused(waiting)
     assert done.id == first.id and history.count() == before
     assert history.load(done.id) == done and history.find(done.id).ending is Ending.DONE
-    assert [one.id for one in waiting.session_state["earlier"]].count(done.id) == 1
+    assert [one.id for one in waiting.session_state["AskPage"].earlier].count(done.id) == 1
 
 
 @pytest.mark.parametrize("whose", ["somebody else's", "from a file"])

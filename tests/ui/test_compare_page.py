@@ -31,7 +31,7 @@ from crag_core.retrieval.hybrid import HybridRetriever
 from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from tests.ui.conftest import DOCUMENTS, Warming, choose, header, press, put_thresholds, shown, thresholds
+from tests.ui.conftest import DOCUMENTS, Warming, choose, header, job_named, press, put_thresholds, shown, thresholds
 from ui.compare import compare_state
 from ui.shell.text import plain
 
@@ -93,8 +93,8 @@ def ask_all(app: AppTest, question: str = PRICE) -> AppTest:
 
 
 def settled(app: AppTest) -> AppTest:
-    for key in ("versus_job", "versus_running"):
-        if work := app.session_state.get(key):
+    for name in ("compared_question", "compared_set"):
+        if work := job_named(app, name):
             work.wait()
             app.run()
     return app
@@ -305,7 +305,7 @@ def test_one_question_has_verdict_answer_and_cost_of_each(start: Start) -> None:
     assert "Chunks used as retrieved, nothing graded." in said
     assert "Best chunk" in said and said.count("“A yacht of up to ten metres pays 14 pounds a night.” [1]") == 2
     assert said.count(":material/receipt: 0 LLM calls, ") == 2 and "words of 1 of 1 sentence found" in said
-    assert [trace.settings.policy.name for _, trace in app.session_state["versus_traces"]] == ["plain", "paper"]
+    assert [trace.settings.policy.name for _, trace in app.session_state["ComparePage"].traces] == ["plain", "paper"]
     assert [str(one.value) for one in app.header] == [plain(PRICE)] and has_button(app, "Open in Ask")
 
 
@@ -350,7 +350,7 @@ def test_an_evaluator_that_needs_a_model_is_told_and_nothing_is_begun(start: Sta
     assert [str(error.value).replace("\\", "") for error in app.error] == [
         "The evaluator 'llm' needs a language model. Choose a model, or another evaluator."
     ]
-    assert app.session_state.get("versus_job") is None
+    assert job_named(app, "compared_question") is None
     choose(app, evaluator="embedding")
     ask_all(app)
     assert not app.error and "Evidence of each answer" in shown(app)
@@ -427,21 +427,21 @@ def test_a_question_can_be_stopped(start: Start, gate: Gate) -> None:
     assert button(app, "versus_stop").label == "Stopping…" and button(app, "versus_stop").disabled
     gate.open(app)
     assert not app.exception and "Stopped by you." in shown(app)
-    assert len(app.session_state["versus_traces"]) == 1, "no other was begun"
+    assert len(app.session_state["ComparePage"].traces) == 1, "no other was begun"
     assert "No answer received evidence." in shown(app)
 
 
-@pytest.mark.parametrize("key", ["versus_job", "versus_running"])
-def test_two_clicks_faster_than_the_page_begin_one_work(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["compared_question", "compared_set"])
+def test_two_clicks_faster_than_the_page_begin_one_work(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Running:
         is_running = True
 
-    session = {key: Running(), "tune_set": None}
-    monkeypatch.setattr(compare_state.st, "session_state", session)
-    before = dict(session)
+    jobs = {name: Running()}
+    monkeypatch.setattr(compare_state.st, "session_state", {"jobs": jobs})
+    before = dict(jobs)
     compare_state.start_question(PRICE)
     compare_state.start_set(LabelledSet("mine", QUESTIONS))
-    assert session == before
+    assert jobs == before
 
 
 def test_a_question_of_the_very_first_start_waits_for_the_documents_that_it_is_about(
@@ -524,7 +524,7 @@ def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own:
     gate.reach(closed)
     app = with_set(start, own)
     assert ":shimmer[Running] 0 of 5" in _progress(app) and not has_button(app, "Run 5 questions")
-    work = closed.session_state["versus_running"]
+    work = job_named(closed, "compared_set")
     move(app, 0.1, 0.9)
     assert has_button(app, "Run 5 questions"), "under other configurations it is other work"
     press(app, "Back to the defaults")
@@ -611,7 +611,7 @@ def test_a_bug_in_a_set_is_raised_wherever_one_looks(start: Start, own: Path, mo
     assert not app.exception
     let_go.set()
     settled(app)
-    assert len(app.exception) == 1 and app.session_state["versus_running"] is None
+    assert len(app.exception) == 1 and job_named(app, "compared_set") is None
     app.run()
     assert not app.exception
 
@@ -625,7 +625,7 @@ def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(start
         look_at_sets(app).segmented_control(key="tune_source").set_value("Kept sets").run()
         press(app, "Use 1 question")
         run_set(app, 1)
-        made: Table = app.session_state["versus_table"][1]
+        made: Table = app.session_state["remembered"]["compared_table"][1]
         assert [made.paths(name)[-1].calls for name in made.names] == [1, 1 + len(DOCUMENTS)]
 
 
@@ -646,12 +646,3 @@ def test_models_are_loaded_before_anything_is_measured(
     app.segmented_control(key="versus_what").set_value("One question").run()
     ask_all(app)
     assert asked.count(WARMING_UP) == 1, "once in a process"
-
-
-def test_the_name_of_a_set_is_shown_as_text(start: Start, own: Path) -> None:
-    app = look_at_sets(compare(start, own))
-    for name in ("<b>bold</b>", "**a** [x](http://evil.example)", ":red[no] $x$"):
-        app.session_state["tune_set"] = LabelledSet(name, QUESTIONS[:1])
-        app.run()
-        assert not app.exception
-        assert name not in "\n".join(str(element.value) for element in app.markdown)

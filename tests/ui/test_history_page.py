@@ -234,7 +234,7 @@ def test_opened_from_the_history_a_run_is_as_it_was_taken(
     app.session_state["thresholds"] = (0.1, 0.2)
     app.session_state["policy"] = "signals"
     app.switch_page("pages/history.py").run()
-    app.session_state["opening"] = store.load("edited")  # what the button does
+    app.session_state["handed"]["opening"] = store.load("edited")  # what the button does
     app.switch_page("pages/ask.py").run()
     assert app.session_state["policy"] == "paper" and app.session_state["thresholds"] == (0.25, 0.95)
     assert app.session_state["strips"] == 0.31 and app.session_state["evaluator"] == "cross-encoder"

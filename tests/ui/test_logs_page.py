@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from tests.ui.conftest import choose, press, put_labels, settle, shown
+from tests.ui.conftest import choose, job_named, press, put_labels, settle, shown
 
 Start = Callable[..., AppTest]
 
@@ -61,7 +61,7 @@ def graded(start: Start, own: Path, kept: Path) -> AppTest:
         app = upload(open_page(start, own), log(*ROWS, {"question": "No chunks"}))
         press(app, "Import 3 records")
         press(app, "Grade 3 records")
-        job = app.session_state["log_grading"]
+        job = job_named(app, "log_grading")
         job.wait()
         assert job.progress.done == 3, job.error
         shutil.copytree(own, kept)
@@ -126,7 +126,7 @@ def test_the_set_of_a_log_is_tuned_on_its_own_chunks(graded: AppTest, own: Path)
 
 
 def test_a_record_runs_on_ask_with_its_own_chunks_beside_the_answer_of_the_log(graded: AppTest) -> None:
-    graded.session_state["log_record"] = "row 3"  # as ticking its row does
+    graded.session_state["LogsPage"].record = "row 3"  # as ticking its row does
     said = shown(graded.run())
     assert ":gray-badge[Retrieval: " in said and ":green-badge[" not in said, "what retrieval is judged to be, by name"
     assert "Answer in the log" in said and "in the log 0.87" in graded.expander[0].label.replace("\\", "")

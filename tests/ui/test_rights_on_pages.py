@@ -14,7 +14,7 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.storage.history.runs import EVERYTHING
-from tests.ui.conftest import ask, press, shown
+from tests.ui.conftest import ask, job_named, press, shown
 from ui.session import access, app_state, run_job
 from ui.shell import sign_in
 
@@ -104,7 +104,7 @@ def test_tuning_asks_for_the_right_when_it_is_done(start: Start, own: Path, visi
     app.run()
     press(app, "Use 3 questions")
     click_as_bob(app, visitor, "Grade 3 questions")
-    assert "tune_grading" not in app.session_state or app.session_state["tune_grading"] is None
+    assert job_named(app, "tune_grading") is None
 
 
 def test_a_server_is_changed_only_by_those_who_may(start: Start, own: Path, visitor: Visitor) -> None:
@@ -213,7 +213,7 @@ def test_another_person_reads_what_is_shared_changes_none_of_it_and_sees_no_run(
     kept = {run.id: run.asked_by for run in workbench.history.search()}
     assert kept == {id_: ANN, app.session_state["trace"].id: BOB}
     app = open_page(start, own, "pages/history.py")
-    app.session_state["history_asked"] = EVERYTHING, 2  # as if the page had offered him all of them
+    app.session_state["HistoryPage"].to_delete = EVERYTHING, 2  # as if the page had offered him all of them
     press(app.run(), "Delete 2 runs")
     assert [run.id for run in workbench.history.search()] == [id_]
 

@@ -167,7 +167,7 @@ def test_a_link_full_of_nonsense_opens_with_the_defaults_and_says_so(here: None,
     for key in ("policy", "evaluator", "strips", "sentences", "thresholds"):
         assert app.session_state[key] == usual.session_state[key], key
     assert app.session_state["doubtful"] in (None, Doubtful.SHOW)
-    assert "its policy, its evaluator, its dropped chunks," in app.session_state["problem"]
+    assert "its policy, its evaluator, its dropped chunks," in app.session_state["handed"]["problem"]
 
 
 def test_thresholds_the_wrong_way_round_are_told_and_the_rest_of_the_link_is_used(here: None) -> None:
@@ -175,7 +175,7 @@ def test_thresholds_the_wrong_way_round_are_told_and_the_rest_of_the_link_is_use
     lower, upper = app.slider(key="thresholds").value
     assert lower < upper and (lower, upper) != (0.1, 0.9)
     assert (app.selectbox(key="policy").value, app.slider(key="strips").value) == ("worst-chunk", 0.2)
-    assert "without its thresholds, which cannot be used here" in app.session_state["problem"]
+    assert "without its thresholds, which cannot be used here" in app.session_state["handed"]["problem"]
 
 
 # --- files out and in -----------------------------------------------------------------------------------------------
@@ -286,13 +286,14 @@ def importing() -> None:
 def test_a_chosen_file_is_opened(here: None) -> None:
     app = AppTest.from_function(importing).run()
     app.file_uploader[0].set_value(("run.json", exported(recorded()), "application/json")).run()
-    assert app.session_state["opening"].question == recorded().question and not app.error and not app.exception
+    assert not app.error and not app.exception
+    assert app.session_state["handed"]["opening"].question == recorded().question
 
 
 def test_a_file_that_cannot_be_opened_says_why_as_text() -> None:
     app = AppTest.from_function(importing).run()
     content = json.dumps({**recorded().to_dict(), HOSTILE: 1}).encode()
     app.file_uploader[0].set_value(("run.json", content, "application/json")).run()
-    assert "opening" not in app.session_state and not app.exception
+    assert "handed" not in app.session_state and not app.exception
     assert "unknown key" in app.error[0].value and "<img" not in app.error[0].value.replace("\\<img", "")
     assert "](https" not in app.error[0].value.replace("\\](", "")

@@ -24,8 +24,8 @@ def _process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     "get",
     [
-        access._ended, run_job.live_jobs, background.live, compare_state.warmth, app_state.warm_up,
-        app_state.model_loading, app_state.shared_rebuild, app_state._index_jobs,
+        access._ended, run_job.live_jobs, background.live, compare_state.warmth, app_state.shared_rebuild,
+        app_state._index_jobs, app_state._build_workbench,
     ],
 )  # fmt: skip
 def test_emptying_the_caches_for_everybody_takes_nothing_from_anybody(get: Callable[[], object]) -> None:

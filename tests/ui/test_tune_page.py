@@ -21,7 +21,7 @@ from crag_core.trace.feedback import Mark, of_route
 from tests.stand_ins.engines import Message, Reply, ScriptedModel
 from tests.stand_ins.local_server import wait_until
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from tests.ui.conftest import Warming, ask, choose, press, put_labels, put_thresholds, shown, thresholds
+from tests.ui.conftest import Warming, ask, choose, job_named, press, put_labels, put_thresholds, shown, thresholds
 
 Start = Callable[..., AppTest]
 
@@ -58,7 +58,7 @@ def grade(start: Start, own: Path) -> AppTest:
     look(app, "tune_source", "Kept sets")
     press(app, "Use 24 questions")
     press(app, "Grade 24 questions")
-    grading = app.session_state["tune_grading"]
+    grading = job_named(app, "tune_grading")
     grading.wait()
     assert grading.progress.done == 24 and not grading.progress.failed, grading.error
     app.run()
@@ -184,7 +184,7 @@ def test_a_number_of_the_table_lists_its_questions(graded: AppTest) -> None:
     listed = app.dataframe[0].value["question"].tolist()
     assert listed == ANSWERED
     press(app, "12 · 100%")  # once more closes it
-    assert app.session_state["tune_cell"] is None
+    assert app.session_state["TunePage"].cell is None
 
 
 def test_a_limit_that_so_few_cannot_certify_is_not_offered(graded: AppTest) -> None:
@@ -204,7 +204,7 @@ def test_a_limit_that_so_few_cannot_certify_is_not_offered(graded: AppTest) -> N
 def put_file(app: AppTest, name: str, content: bytes) -> str:
     """What the page says then; questions with labels are graded at once."""
     app.file_uploader(key="tune_upload").set_value((name, content, "text/csv")).run()
-    if "tune_grading" in app.session_state and (grading := app.session_state["tune_grading"]):
+    if grading := job_named(app, "tune_grading"):
         grading.wait()
         app.run()
     assert not app.exception
@@ -244,7 +244,7 @@ def test_drafts_are_of_what_is_searched_and_grading_them_elsewhere_asks_first(st
     look(app, "tune_source", "Draft them")
     assert "From the documents of ships" in texts(app)
     press(app, "Draft")
-    drafted = app.session_state["tune_drafted"]
+    drafted = app.session_state["TunePage"].drafted
     assert {one.document for one in drafted if one.document} == {"ferry.md"}
     assert {one.collection for one in drafted} == {"ships"}
     press(app, next(button.label for button in app.button if button.label.startswith("Use ")))
@@ -256,8 +256,8 @@ def test_drafts_are_of_what_is_searched_and_grading_them_elsewhere_asks_first(st
     press(app, "Search in ships")
     assert app.selectbox(key="collection").value == "ships" and away not in texts(app)
     press(app, grade)
-    app.session_state["tune_grading"].wait()
-    seen = app.session_state["tune_grading"].progress
+    job_named(app, "tune_grading").wait()
+    seen = job_named(app, "tune_grading").progress
     assert seen.done == len(drafted)
 
 
@@ -277,14 +277,14 @@ def test_a_stop_keeps_the_questions_that_a_model_has_worded(start: Start, own: P
         look(app, "tune_source", "Draft them")
         app.checkbox(key="tune_draft_model").check()
         press(app, "Draft")
-        job = app.session_state["tune_drafting"]
+        job = job_named(app, "tune_drafting")
         assert wait_until(lambda: job.progress[0] == 8, 30), job.progress
         press(app.run(), "Stop")
         job.wait(30)
         assert not job.is_running
         app.run()
     assert not app.exception
-    drafted = app.session_state["tune_drafted"]
+    drafted = app.session_state["TunePage"].drafted
     assert len(drafted) > 10 and sum("Worded by" in one.note for one in drafted) == 8
     assert f"Use {len(drafted)} questions" in [button.label for button in app.button]
 
@@ -325,13 +325,13 @@ def test_a_question_of_ask_goes_into_the_own_set_that_tune_lists(start: Start, o
     assert "my questions: 2 questions" in texts(app)
     app = app.switch_page("pages/ask.py").run()
     press(app, "**Off topic ✓**")  # pressed again, it is taken out
-    assert len(kept.load_set("my questions").questions) == 1 == len(app.session_state["tune_set"].questions)
+    assert len(kept.load_set("my questions").questions) == 1 == len(app.session_state["TunePage"].labelled.questions)
 
 
 def begin_labelling(app: AppTest) -> AppTest:
     look(app, "tune_source", "Upload")
     put_file(app, "waiting.csv", "\n".join(["question", *ANSWERED, *OTHERS]).encode())
-    app.session_state["label_grading"].wait()
+    job_named(app, "label_grading").wait()
     app.run()
     assert not app.exception
     return app
@@ -339,7 +339,7 @@ def begin_labelling(app: AppTest) -> AppTest:
 
 def test_the_nearest_to_the_thresholds_are_labelled_in_a_table(start: Start, own: Path) -> None:
     app = begin_labelling(tune(start, own, labelled=False))
-    rows = app.session_state["label_rows"]
+    rows = app.session_state["Labelling"].rows
     asked, kept = [row["question"] for row in rows], Workbench(Config(home=own)).experiments
     assert len(rows) == 20 == len(set(asked)) and set(asked) <= {*ANSWERED, *OTHERS}
     assert all(row["label"] is None and row["best chunk"] and row["document"] and row["score"] >= 0 for row in rows)
@@ -351,7 +351,7 @@ def test_the_nearest_to_the_thresholds_are_labelled_in_a_table(start: Start, own
     assert labelled == {asked[0]: Expected.AMBIGUOUS}
     app.switch_page("pages/settings.py").run()
     app.switch_page("pages/tune.py").run()
-    assert [row["label"] for row in app.session_state["label_rows"]][:2] == ["on topic only", None]
+    assert [row["label"] for row in app.session_state["Labelling"].rows][:2] == ["on topic only", None]
     press(app, "Finish")
     assert "my questions: 1 question" in texts(app)
     assert not [one for one in app.dataframe if "label_table" in one.proto.id]
@@ -364,7 +364,7 @@ def test_too_few_questions_are_told_and_nothing_is_recommended(start: Start, own
     look(app, "tune_source", "Kept sets")
     press(app, "Use 3 questions")
     press(app, "Grade 3 questions")
-    app.session_state["tune_grading"].wait()
+    job_named(app, "tune_grading").wait()
     app.run()
     said = texts(app)
     assert "cannot be chosen from 3 questions" in said and "All these questions are of one kind" in said
@@ -379,7 +379,7 @@ def test_at_the_very_first_start_the_grading_waits_for_the_documents(start: Star
     press(app, "Use 24 questions")
     press(app, "Grade 24 questions")
     warming.let_go.set()
-    app.session_state["tune_grading"].wait()
+    job_named(app, "tune_grading").wait()
     app.run()
     assert not app.exception and "Your thresholds" in texts(app)
     assert not any(button.label.startswith("Grade") for button in app.button)
@@ -397,13 +397,3 @@ def test_a_preset_of_other_documents_warns(start: Start, graded: AppTest, own: P
     kept = Workbench(Config(home=own)).experiments.load_preset("careful")
     press(app, f"careful: {' and '.join(readable(kept.lower, kept.upper))}")
     assert "Since “careful” was chosen, the documents changed" in texts(app)
-
-
-@pytest.mark.parametrize("name", ["<b>bold</b>", "**a** [x](http://evil.example)", ":red[no] $x$"])
-def test_names_and_questions_are_shown_as_text(start: Start, own: Path, name: str) -> None:
-    app = tune(start, own, labelled=False)
-    app.session_state["tune_set"] = LabelledSet(name, (LabelledQuestion(f"{name}?", Expected.CORRECT),))
-    app.run()
-    assert not app.exception
-    raw = "\n".join(str(element.value) for element in (*app.subheader, *app.markdown))
-    assert name not in raw

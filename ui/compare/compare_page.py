@@ -19,7 +19,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.run_view import model_name
 from ui.compare import compare_state
 from ui.compare.side_by_side import LETTERS, draw_answer, draw_cost, draw_sentences, given_sentences
-from ui.run.job_progress import waiting_for
+from ui.run.job_progress import draw_stop, waiting_for
 from ui.run.verdict import headline
 from ui.session import app_state
 from ui.session.fragments import ticking
@@ -35,7 +35,7 @@ def draw_configurations(busy: bool) -> None:
                 _draw_card(place, one, busy)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         full, now = len(chosen) >= compare_state.MOST, compare_state.sidebar()
-        stays = compare_state.is_kept(now) or len(compare_state.kept()) >= compare_state.MOST
+        stays = compare_state.is_kept(now) or len(compare_state.stored()) >= compare_state.MOST
         st.button(
             "Keep sidebar settings", on_click=compare_state.keep, disabled=busy or stays,
             icon=":material/push_pin:", key="versus_keep",
@@ -114,10 +114,7 @@ def draw_comparing() -> None:
         seconds = time.monotonic() - job.started_at
         now = job.progress
         st.markdown(f":shimmer[{LETTERS[now.place]}: {plain(waiting_for(job) or now.step)} … {seconds:.0f} s]")
-        st.button(
-            "Stopping…" if job.is_stopping else "Stop", icon=":material/stop_circle:", on_click=job.stop,
-            disabled=job.is_stopping, key="versus_stop",
-        )  # fmt: skip
+        draw_stop(job, "versus_stop")
 
 
 def draw_runs(found: Sequence[tuple[Configuration, Trace]]) -> None:

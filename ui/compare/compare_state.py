@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import streamlit as st
@@ -21,9 +21,20 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, background, run_job, tune_state
 from ui.session.background import SetJob
+from ui.session.keys import kept
 from ui.session.shared import shared
 
 MOST = 4
+_QUESTION, _SET = "compared_question", "compared_set"
+
+
+@dataclass
+class ComparePage:
+    """The configurations that stay whatever the sidebar does, None: not looked at yet; and what was compared last,
+    with the configurations of then."""
+
+    stored: tuple[Configuration, ...] | None = None
+    traces: tuple[tuple[Configuration, Trace], ...] = ()
 
 
 def configurations() -> tuple[Configuration, ...]:
@@ -31,18 +42,17 @@ def configurations() -> tuple[Configuration, ...]:
 
     The sidebar's choice comes last, unless it is there already, or there is no room for it.
     """
-    now = sidebar()
-    found = kept()
+    now, found = sidebar(), stored()
     return _named(found if is_kept(now) or len(found) >= MOST else (*found, now))
 
 
-def kept() -> tuple[Configuration, ...]:
+def stored() -> tuple[Configuration, ...]:
     """Those that stay whatever the sidebar does next."""
     return tuple(_alike(one, app_state.choice()) for one in _stored())
 
 
 def is_kept(one: Configuration) -> bool:
-    return any(other.choice == one.choice for other in kept())
+    return any(other.choice == one.choice for other in stored())
 
 
 def sidebar() -> Configuration:
@@ -81,7 +91,7 @@ def can_add() -> tuple[str, ...]:
 def remove(one: Configuration) -> None:
     """For a callback."""
     now = app_state.choice()
-    st.session_state["versus_kept"] = tuple(other for other in _stored() if _alike(other, now).choice != one.choice)
+    kept(ComparePage).stored = tuple(other for other in _stored() if _alike(other, now).choice != one.choice)
 
 
 def name_of(choice: Choice) -> str:
@@ -129,17 +139,12 @@ class RunsProgress(Listener):
         self.step = name
 
 
-RunsJob = Job[RunsProgress, tuple[Trace, ...]]
+Compared = tuple[tuple[Configuration, Trace], ...]
+RunsJob = Job[RunsProgress, Compared]
 
 
 def comparing() -> RunsJob | None:
-    return st.session_state.get("versus_job")
-
-
-def traces() -> tuple[tuple[Configuration, Trace], ...]:
-    """What was compared last, with the configurations of then."""
-    found: tuple[tuple[Configuration, Trace], ...] = st.session_state.get("versus_traces", ())
-    return found
+    return background.job(_QUESTION)
 
 
 @app_state.reporting()
@@ -147,36 +152,27 @@ def start_question(question: str) -> None:
     """Run it under each configuration, in the background."""
     if _is_busy():
         return
-    chosen, workbench, warming = configurations(), app_state.workbench(), app_state.warm_up()
+    chosen, workbench = configurations(), app_state.workbench()
     pipelines = [workbench.engine(one.choice, observed=False) for one in chosen]
     uncached = [workbench.engine(one.choice, observed=False, cached=False) for one in chosen]
     warm = warmth()
 
-    def work(job: RunsJob) -> tuple[Trace, ...]:
+    def work(job: RunsJob) -> Compared:
         run = Run(job.progress, job.cancel)
-        with ticket.turn(run.cancel):
-            while warming.is_running and not run.cancel.wait(0.1):
-                pass
-            run.listener.started("loading the models")
-            warm(uncached, run.cancel)
-            return run_each(question, pipelines, run)
+        run.listener.started("loading the models")
+        warm(uncached, run.cancel)
+        return tuple(zip(chosen, run_each(question, pipelines, run), strict=False))
 
-    warming.start()
-    st.session_state["versus_asked"] = chosen
-    ticket = run_job.in_line()
-    st.session_state["versus_job"] = started = Job(work, RunsProgress(), ticket=ticket)
-    started.start()
+    background.start(_QUESTION, work, RunsProgress(), ticket=run_job.in_line())
 
 
 def take_question() -> None:
     """Once the job has ended: keep its runs for the page; raises what broke it off."""
-    job = comparing()
-    if job is None or job.is_running:
-        return
-    if job.result is not None:
-        st.session_state["versus_traces"] = tuple(zip(st.session_state["versus_asked"], job.result, strict=False))
-    st.session_state["versus_job"] = None  # last, since the script may be broken off at any touch of the state
-    if broken := job.bug or job.error:
+    page = kept(ComparePage)  # first: the script may be broken off at any touch of the session
+    job = background.take_ended(_QUESTION)
+    if job is not None and job.result is not None:
+        page.traces = job.result
+    if job is not None and (broken := job.bug or job.error):
         raise broken
 
 
@@ -185,16 +181,13 @@ def take_question() -> None:
 
 def running() -> SetJob | None:
     """The run of this session's set under its configurations, under way or just ended."""
-    found = tune_state.labelled()
-    return background.job("versus_running", _key(found) if found else None)
+    return background.job(_SET, _about(tune_state.labelled()))
 
 
 def take_running() -> SetJob | None:
     """The run that has ended since the last redraw, removed from the state."""
-    found = tune_state.labelled()
-    job = background.take_ended("versus_running", _key(found) if found else None)
+    job = background.take_ended(_SET, _about(tune_state.labelled()))
     if job is not None:
-        st.session_state["versus_table"] = None
         tune_state.corpus.clear()  # documents may have come in meanwhile
     return job
 
@@ -223,10 +216,12 @@ def start_set(labelled: LabelledSet) -> None:
         )  # fmt: skip
         return job.progress
 
-    background.start("versus_running", work, None, _key(labelled))
+    background.start(_SET, work, None, _about(labelled))
 
 
-def _key(labelled: LabelledSet) -> tuple[object, ...]:
+def _about(labelled: LabelledSet | None) -> tuple[object, ...] | None:
+    if labelled is None:
+        return None
     return labelled.fingerprint, tuple(one.choice for one in configurations()), str(app_state.settings().home)
 
 
@@ -240,8 +235,10 @@ def _plain() -> Configuration:
 
 
 def _stored() -> tuple[Configuration, ...]:
-    found: tuple[Configuration, ...] = st.session_state.setdefault("versus_kept", (_plain(),))
-    return found
+    page = kept(ComparePage)
+    if page.stored is None:
+        page.stored = (_plain(),)
+    return page.stored
 
 
 def _alike(one: Configuration, now: Choice) -> Configuration:
@@ -257,7 +254,7 @@ def _alike(one: Configuration, now: Choice) -> Configuration:
 
 def _keep(one: Configuration, is_first: bool = False) -> None:
     if not is_kept(one) and len(_stored()) < MOST:  # two clicks may be faster than the page
-        st.session_state["versus_kept"] = (one, *_stored()) if is_first else (*_stored(), one)
+        kept(ComparePage).stored = (one, *_stored()) if is_first else (*_stored(), one)
 
 
 def _named(found: tuple[Configuration, ...]) -> tuple[Configuration, ...]:

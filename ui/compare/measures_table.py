@@ -29,6 +29,7 @@ from ui.compare import compare_state
 from ui.compare.side_by_side import LETTERS
 from ui.session import app_state, tune_state
 from ui.session.fragments import ticking
+from ui.session.keys import remembered
 from ui.shell.page import is_allowed
 from ui.shell.text import plain
 from ui.tune.grading_progress import draw_elsewhere, draw_job
@@ -89,13 +90,11 @@ def _compared(questions: Sequence[LabelledQuestion]) -> Table:
     experiments = app_state.workbench().experiments
     stores = {name: experiments.outcomes(setup) for name, setup in _setups(questions).items()}
     done = tuple((store.conditions.fingerprint, name, len(store.keys())) for name, store in stores.items())
-    key = (tuple(questions), done)
-    kept = st.session_state.get("versus_table")
-    if kept is None or kept[0] != key:
-        table = Table(questions, {name: store.load() for name, store in stores.items()})
-        kept = st.session_state["versus_table"] = (key, table)
-    found: Table = kept[1]
-    return found
+    return remembered(
+        "compared_table",
+        (tuple(questions), done),
+        lambda: Table(questions, {name: store.load() for name, store in stores.items()}),
+    )
 
 
 def _setups(questions: Sequence[LabelledQuestion]) -> dict[str, Setup]:

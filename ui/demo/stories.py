@@ -30,8 +30,7 @@ def find(run_id: str) -> Staged | None:
     if demo := demo_of(run_id):
         return Staged(story_of_demo(demo), demo.trace, has_link=True, is_demo=True)
     shown = app_state.trace()
-    here = (*([shown] if shown else []), *current_run.earlier())
-    own = next((trace for trace in here if trace.id == run_id), None)
+    own = shown if shown and shown.id == run_id else current_run.find_earlier(run_id)
     history = app_state.workbench().history
     if own:  # the record as it is kept may be an earlier one
         return Staged(story_of(own), own, history.is_on and not history.problem, is_demo=False)

@@ -13,7 +13,7 @@ from crag_core.base.text.display import clean, counted
 from crag_core.base.text.words import fold
 from ui.session import access, app_state
 from ui.session.fragments import fragment
-from ui.shell.text import paragraphs, plain
+from ui.shell.text import first_lines, paragraphs, plain
 
 _ICONS = {
     IngestOutcome.INDEXED: ":green[:material/check_circle:]",
@@ -40,7 +40,8 @@ def draw_outcomes(outcomes: Sequence[Ingested]) -> None:
             counts = Counter(one.outcome for one in outcomes)
             summary = (f"{_ICONS[kind]} **{counts[kind]}** {kind}" for kind in IngestOutcome if counts[kind])
             st.markdown(" · ".join(summary))
-            _draw_lines(troubles)
+            if troubles:
+                _draw_lines(troubles)
             if others:
                 with st.expander(f"The other {counted(len(others), 'file')}"):
                     _draw_lines(others)
@@ -95,11 +96,7 @@ def _draw_choice(text: str, key: str, resume: Callable[[], None], discard: Calla
 
 
 def _draw_lines(outcomes: Sequence[Ingested]) -> None:
-    lines = [_line(one) for one in outcomes[:_MOST_LINES]]
-    if len(outcomes) > _MOST_LINES:
-        lines.append(f"and {len(outcomes) - _MOST_LINES} more")
-    if lines:
-        st.markdown("  \n".join(lines))
+    st.markdown(first_lines([_line(one) for one in outcomes], _MOST_LINES))
 
 
 def _line(one: Ingested) -> str:

@@ -18,8 +18,9 @@ from crag_core.storage.history.runs import KeptRun, Selection
 from crag_core.trace.trace import Trace
 from ui.compare.side_by_side import open_on_ask
 from ui.history import history_state
-from ui.history.history_state import Listed
+from ui.history.history_state import HistoryPage, Listed
 from ui.session import app_state, run_job
+from ui.session.keys import hand, kept, take
 from ui.session.uploads import empty_uploader, uploader_key
 from ui.shell.text import plain
 
@@ -27,7 +28,6 @@ MOST_RECORDS, MOST_EXPORTED_MB = 1000, 200
 """Of one file that leaves: it is made in memory."""
 LARGEST_IMPORT_MB, MOST_LINES = 200, 5000
 _MOST_SHOWN = 20
-_IMPORTED = "history_imported"
 _COLUMNS = (
     "id", "kept", "question", "action", "score", "policy", "evaluator", "evaluator version", "model", "model version",
     "embedding model", "settings", "seconds", "model calls", "tokens", "route", "answer", "labelled chunks", "ended",
@@ -131,7 +131,7 @@ def draw_actions(found: Listed, selected: Sequence[KeptRun]) -> None:
         label, icon=":material/delete:", type="tertiary", key="history_delete", disabled=not count,
         on_click=history_state.confirm, args=(chosen, count),
     )  # fmt: skip
-    if (asked := history_state.to_confirm()) is not None:
+    if (asked := kept(HistoryPage).to_delete) is not None:
         title = f"Delete {counted(asked[1], 'run')}?"
         st.dialog(title, icon=":material/delete:", on_dismiss=history_state.leave)(_draw_question)(*asked)
 
@@ -151,7 +151,7 @@ def draw_import() -> None:
                 bar.empty()
                 st.error(plain(str(error)), icon=":material/error:", title="This file cannot be imported")
             else:
-                st.session_state[_IMPORTED] = done
+                hand("imported", done)
                 empty_uploader("history_file")
                 history_state.look_again()
                 st.rerun()
@@ -159,7 +159,7 @@ def draw_import() -> None:
 
 def draw_imported() -> None:
     """What became of a file since the last redraw, every refusal with its line."""
-    done: Imported | None = st.session_state.pop(_IMPORTED, None)
+    done: Imported | None = take("imported")
     if done is None:
         return
     if done.taken:

@@ -15,6 +15,7 @@ from crag_core.storage.history.runs import EVERYTHING, Feedback, KeptRun, Select
 from crag_core.trace.summary import Ending
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state
+from ui.session.keys import kept
 
 ACTION, POLICY, WHEN, SINCE, UNTIL = "history_action", "history_policy", "history_when", "history_from", "history_to"
 FEEDBACK, ENDING, TEXT = "history_feedback", "history_ended", "history_text"
@@ -93,7 +94,14 @@ def _midnight(day: date | None, now: datetime) -> float | None:
 
 A_PAGE = 25
 PAGE, REFRESH = "history_page", "history_refresh"
-_PINNED, _ASKED = "history_pinned", "history_asked"
+
+
+@dataclass
+class HistoryPage:
+    """The filter of the list with the time up to which runs are in it; what the page asks whether to delete."""
+
+    listed: tuple[Filter, float | None] | None = None
+    to_delete: tuple[Selection, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -145,15 +153,15 @@ def listed(wanted: Filter, titles: dict[str, str]) -> Listed:
 
 def look_again() -> None:
     """For a callback: list the runs that have come in since, too."""
-    st.session_state.pop(_PINNED, None)
+    kept(HistoryPage).listed = None
 
 
 def newer(shown_now: Listed) -> int:
     """How many of this visitor's runs have come in since."""
-    pinned = st.session_state.get(_PINNED, (None, None))[1]
-    if pinned is None:
+    listed = kept(HistoryPage).listed
+    if listed is None or listed[1] is None:
         return 0
-    return app_state.workbench().history.count(Selection(since=pinned, asked_by=shown_now.selection.asked_by))
+    return app_state.workbench().history.count(Selection(since=listed[1], asked_by=shown_now.selection.asked_by))
 
 
 def _pinned(wanted: Filter, everything: Selection) -> float | None:
@@ -164,12 +172,12 @@ def _pinned(wanted: Filter, everything: Selection) -> float | None:
     entered = REFRESH not in st.session_state  # a button's key goes when the page is left
     if entered:
         leave()
-    kept: tuple[Filter, float | None] | None = st.session_state.get(_PINNED)
-    if entered or kept is None or kept[0] != wanted or kept[1] is None:
+    page = kept(HistoryPage)
+    if entered or page.listed is None or page.listed[0] != wanted or page.listed[1] is None:
         newest = app_state.workbench().history.search(everything, 1)
         until = math.nextafter(newest[0].kept_at, math.inf) if newest else None
-        kept = st.session_state[_PINNED] = (wanted, until)
-    return kept[1]
+        page.listed = wanted, until
+    return page.listed[1]
 
 
 def load(run: KeptRun) -> Trace | None:
@@ -180,17 +188,12 @@ def load(run: KeptRun) -> Trace | None:
 
 def confirm(selection: Selection, count: int) -> None:
     """For a callback: the page asks whether to delete these, until `leave`."""
-    st.session_state[_ASKED] = selection, count
-
-
-def to_confirm() -> tuple[Selection, int] | None:
-    asked: tuple[Selection, int] | None = st.session_state.get(_ASKED)
-    return asked
+    kept(HistoryPage).to_delete = selection, count
 
 
 def leave() -> None:
     """For a callback too: nothing is to be confirmed any more."""
-    st.session_state.pop(_ASKED, None)
+    kept(HistoryPage).to_delete = None
 
 
 def format_time(run: KeptRun) -> str:

@@ -13,7 +13,7 @@ from crag_core.experiments.store import set_name_of
 from ui.logs import log_state
 from ui.logs.log_state import NOT_READ, Looked
 from ui.session import access, uploads
-from ui.shell.text import plain
+from ui.shell.text import first_lines, plain
 
 _SHOWN_ROWS, _SHOWN_PROBLEMS = 5, 10
 _UPLOAD = "log_upload"
@@ -124,11 +124,9 @@ def _draw_refused(found: Looked) -> None:
     problems = found.read.problems
     if not problems or found.read.failure:
         return
-    lines = [f"Row {one.row}: {plain(one.message)}" for one in problems[:_SHOWN_PROBLEMS]]
-    if (rest := len(problems) - len(lines)) > 0:
-        lines.append(f"and {rest:,} more")
+    lines = [f"Row {one.row}: {plain(one.message)}" for one in problems]
     title = f"{counted(len(problems), 'row')} refused; the others go in"
-    st.warning("  \n".join(lines), icon=":material/warning:", title=title)
+    st.warning(first_lines(lines, _SHOWN_PROBLEMS), icon=":material/warning:", title=title)
 
 
 def _draw_first(found: Looked) -> None:

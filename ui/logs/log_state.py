@@ -20,6 +20,7 @@ from crag_core.experiments.logs.record import LogRecord, RetrievalLog, logged_of
 from crag_core.experiments.logs.stages import Judged
 from ui.session import access, app_state, background, run_job, tune_state
 from ui.session.background import SetJob
+from ui.session.keys import hand, kept, remembered
 
 NOT_READ = "(not read)"
 _GRADING = "log_grading"
@@ -36,15 +37,19 @@ class Looked:
     chosen: Mapping[str, str]
 
 
-def looked() -> Looked | None:
-    found: Looked | None = st.session_state.get("log_looked")
-    return found
+@dataclass
+class LogsPage:
+    """The file that is looked at, the name of the open log ("": none), the id of the record that is shown of it."""
+
+    looked: Looked | None = None
+    name: str = ""
+    record: str | None = None
 
 
 def look(name: str, content: bytes, shape: str = "", chosen: Mapping[str, str] | None = None) -> None:
     """For a callback: read the file, and keep nothing yet."""
     read = read_log(content, shape, chosen)
-    st.session_state["log_looked"] = Looked(name, content, read, shape, dict(chosen or {}))
+    kept(LogsPage).looked = Looked(name, content, read, shape, dict(chosen or {}))
 
 
 def look_at_sample() -> None:
@@ -54,14 +59,14 @@ def look_at_sample() -> None:
 
 def put_away() -> None:
     """For a callback."""
-    st.session_state["log_looked"] = None
+    kept(LogsPage).looked = None
 
 
 @app_state.reporting()
 def keep(name: str) -> None:
     """For a callback: import what is looked at, and open it."""
     access.require_administrator()
-    found = looked()
+    found = kept(LogsPage).looked
     if found is None:
         raise BadRecord("No file is chosen.", hint="Choose one.")
     imported = retrieval_logs.keep(found.read, name, app_state.workbench())
@@ -79,13 +84,14 @@ def names() -> tuple[str, ...]:
 
 def open_log(name: str) -> None:
     """For a callback; "": close it."""
-    st.session_state["log_name"] = name
-    st.session_state["log_stage"] = st.session_state["log_record"] = None
+    page = kept(LogsPage)
+    page.name, page.record = name, None
+    st.session_state["log_stage"] = None
 
 
 def current() -> Imported | None:
     """The open log. Raises `CragError` for one that is gone or damaged."""
-    name = st.session_state.get("log_name") or ""
+    name = kept(LogsPage).name
     return retrieval_logs.opened(name, app_state.workbench()) if name else None
 
 
@@ -136,7 +142,7 @@ def _judged(home: str, under: Conditions, fingerprint: str, count: int, _log: Re
 def findings(found: tuple[Judged, ...], policy: Policy) -> Findings:
     """Under a policy, worked out once for the same records."""
     key = (policy, tuple(map(id, found)))
-    return app_state.remembered(f"log_findings_{policy.name}", key, lambda: found_in.findings(found, policy))
+    return remembered(f"log_findings_{policy.name}", key, lambda: found_in.findings(found, policy))
 
 
 @app_state.reporting()
@@ -144,9 +150,4 @@ def ask(log: RetrievalLog, record: LogRecord) -> None:
     """For a callback: run a record on Ask, over its chunks."""
     run_job.ask_record(record.question, passages_of(record), logged_of(record, log.name))
     st.session_state["ask_question"] = record.question
-    st.session_state["log_asked"] = True
-
-
-def was_asked() -> bool:
-    """Whether a record was just sent to Ask; said once."""
-    return bool(st.session_state.pop("log_asked", False))
+    hand("page", "pages/ask.py")

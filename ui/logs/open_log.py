@@ -10,8 +10,9 @@ from crag_core.evaluators.policies import known_card
 from crag_core.experiments.labelled.questions import LabelledSet, word
 from crag_core.experiments.logs.record import RetrievalLog
 from ui.logs import log_state
-from ui.session import access, labelling_state, tune_state
+from ui.session import access, app_state, labelling_state, tune_state
 from ui.session.fragments import ticking
+from ui.session.keys import hand
 from ui.shell.text import plain
 from ui.tune.grading_progress import draw_job
 
@@ -36,8 +37,6 @@ def draw_next_steps(found: Imported) -> None:
                 f"Label {some}", on_click=_label, args=(found,), icon=":material/label:", key="log_label",
                 help="Of the records without a label, on Tune.",
             )  # fmt: skip
-    if target := st.session_state.pop("log_target", ""):
-        st.switch_page(target, query_params={})  # else those that the sidebar is bound to would be in the way
 
 
 def _use(labelled: LabelledSet, target: str) -> None:
@@ -45,7 +44,7 @@ def _use(labelled: LabelledSet, target: str) -> None:
     tune_state.use(labelled)
     if target == _COMPARE:
         st.session_state["versus_what"] = "Labelled set"
-    st.session_state["log_target"] = target
+    hand("page", target)
 
 
 def _label(found: Imported) -> None:
@@ -62,7 +61,7 @@ def draw_grading(log: RetrievalLog, done: int) -> None:
     missing = len(log.records) - done
     if not missing:
         return
-    card = known_card(st.session_state["evaluator"])
+    card = known_card(app_state.evaluator())
     message = f"Grades the log's own chunks and their sentences once, with {plain(card.title.lower())}."
     if done:
         message += f" {done} are graded already."

@@ -15,9 +15,10 @@ from crag_core.experiments.logs.record import LogRecord, RetrievalLog, passages_
 from crag_core.experiments.logs.stages import MEANS, TITLES, Finding, Judged, Stage, Verdict
 from crag_core.pipeline.run import now
 from crag_core.report.stages.page import render_stages
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.logs import log_state
+from ui.logs.log_state import LogsPage
 from ui.session import app_state
+from ui.session.keys import kept
 from ui.shell.text import paragraphs, plain
 from ui.tune.charts import GRAY, GREEN, ORANGE, RED
 
@@ -52,7 +53,7 @@ def draw_findings(log: RetrievalLog, found: tuple[Judged, ...]) -> None:
 
 
 def _report(log: RetrievalLog, results: Findings) -> str:
-    return render_stages(log.name, results, known_card(st.session_state["evaluator"]).title, now())
+    return render_stages(log.name, results, known_card(app_state.evaluator()).title, now())
 
 
 def _heading(results: Findings) -> str:
@@ -129,7 +130,7 @@ def _draw_table(log: RetrievalLog, results: Findings, stage: Stage | None) -> No
     )  # fmt: skip
     if len(pairs) > len(shown):
         st.caption(f"The first {len(shown)} of {len(pairs)}; choose a stage, or download them all.")
-    chosen_one = next((pair for pair in results.pairs if pair[0].id == st.session_state.get("log_record")), None)
+    chosen_one = next((pair for pair in results.pairs if pair[0].id == kept(LogsPage).record), None)
     if chosen_one is not None:
         _draw_record(log, *chosen_one)
     else:
@@ -139,7 +140,7 @@ def _draw_table(log: RetrievalLog, results: Findings, stage: Stage | None) -> No
 def _choose(key: str, ids: Sequence[str]) -> None:
     """For a callback: the record of the row that is ticked; it stays whatever thresholds do to its stage."""
     rows = [place for place in st.session_state[key]["selection"]["rows"] if place < len(ids)]
-    st.session_state["log_record"] = ids[rows[0]] if rows else None
+    kept(LogsPage).record = ids[rows[0]] if rows else None
 
 
 def _draw_record(log: RetrievalLog, record: LogRecord, finding: Finding) -> None:
@@ -165,14 +166,13 @@ def _draw_record(log: RetrievalLog, record: LogRecord, finding: Finding) -> None
 
 def draw_policies(found: tuple[Judged, ...]) -> None:
     """What each policy makes of the graded records; no model is asked."""
-    evaluator = st.session_state["evaluator"]
     rows = []
     for name in app_state.policies():
         with st.spinner("Routing the records"):
-            results = log_state.findings(found, app_state.suited(name, evaluator))
+            results = log_state.findings(found, app_state.suited(name, app_state.evaluator()))
         stages = {TITLES[stage]: sum(counts.values()) for stage, counts in results.stages.items()}
         routes = {action.value: results.routes[action] for action in Action}
         rows.append({"Policy": results.policy.title, **routes, **stages})
     st.dataframe(rows, hide_index=True, alt="Routes and stages by policy")
-    unaided = " None has a language model here." if st.session_state["model"] == EXTRACTIVE else ""
+    unaided = "" if app_state.has_model() else " None has a language model here."
     st.caption(f"Each policy with the thresholds that it starts with for this evaluator.{unaided}")

@@ -21,6 +21,7 @@ from crag_core.trace.feedback import About, Label, Mark, of_answer, of_passage, 
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import access, app_state, current_run, tune_state
 from ui.session.current_run import View
+from ui.session.keys import forget, remembered
 from ui.shell.text import plain
 
 _FACES = {
@@ -139,7 +140,7 @@ def _labels(run_id: str) -> dict[tuple[About, str], Label]:
         except CragError:
             return {}
 
-    return app_state.remembered("labels", run_id, read)
+    return remembered("labels", run_id, read)
 
 
 def _label(about: About, target: str, mark: Mark, expected: Action | None, is_kept: bool = True) -> None:
@@ -161,7 +162,7 @@ def _label(about: About, target: str, mark: Mark, expected: Action | None, is_ke
     if label is None:
         return
     history = app_state.workbench().history
-    st.session_state.pop("labels", None)
+    forget("labels")
     try:
         if not is_kept:
             history.remove_label(label)

@@ -37,7 +37,7 @@ def draw_running() -> None:
             horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="answer_head"
         ):
             st.markdown(f":shimmer[{plain(_doing(job))}]")
-            _draw_stop(job, "ask_stop")
+            draw_stop(job, "ask_stop")
         st.markdown(paragraphs(view_run(run.trace).cited(run.text)) if run.text else "")
     if job.ticket and job.ticket.before is not None:
         return  # nothing has happened yet, and many may wait here
@@ -86,10 +86,10 @@ def _draw_live(
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         draw_indexing(job, idle, what)
         if access.is_administrator():
-            _draw_stop(job, *stop)
+            draw_stop(job, *stop)
 
 
-def _draw_stop(job: Job[Any, Any], key: str, hint: str | None = None) -> None:
+def draw_stop(job: Job[Any, Any], key: str, hint: str | None = None) -> None:
     label = "Stopping…" if job.is_stopping else "Stop"
     st.button(label, key, hint, job.stop, disabled=job.is_stopping, icon=":material/stop_circle:", width="content")
 

@@ -30,7 +30,7 @@ def generate(view: View) -> None:
     if made is None:
         return
     if made.grades:
-        ask_opinion(st.session_state["evaluator"])
+        ask_opinion(app_state.evaluator())
     known = replace(view.trace, web=None) if made.searches else view.trace
     if made.searches:
         app_state.pause().forget()  # this click asks for the search, however short ago the last one was

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from crag_core.base.serialization import to_plain
@@ -12,7 +14,6 @@ from crag_core.decision.policy import Policy
 from crag_core.evaluators.named.names import is_named
 from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.pipeline.web_stages import is_waiting
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.record import call_rows, calls_by_step, cost_of, round_rows, settings_of
@@ -25,36 +26,27 @@ from ui.run.opinions import draw_opinions
 from ui.run.page_view import open_place
 from ui.run.passages import CardActions, draw_passages, draw_strips, draw_web
 from ui.run.path import draw_path
-from ui.run.run_actions import ask_opinion, draw_approval, draw_failure, draw_understanding, generate, offered
+from ui.run.run_actions import ask_opinion, draw_approval, generate, offered
 from ui.run.verdict import draw_scores, draw_verdict, headline, verdict_row
 from ui.session import app_state, current_run, named_evaluators
-from ui.session.current_run import View
+from ui.session.current_run import AskPage, View
 from ui.session.fragments import fragment
+from ui.session.keys import kept
 from ui.shell.text import literal, plain
 
 
-def draw_run(view: View) -> None:
-    draw_failure(view.taken)
-    draw_understanding(view.taken)
-    if view.taken.passages is None:
-        return
-    _draw_story()
-    _draw_evidence()
-
-
 @fragment(current_run.STORY)
-def _draw_story() -> None:
+def draw_story() -> None:
     """Answer, verdict, path and scores on one screen."""
     view = current_run.view()
     if view is None:
         return
     _draw_answers(view)
     draw_consolidated(view)
-    if view.taken.logged is not None:
-        draw_logged(view.taken.logged)
+    draw_logged(view.taken.logged)
     with verdict_row():
         draw_verdict(view)
-        draw_changes(view, current_run.first(), current_run.undo, current_run.open_original)
+        draw_changes(view, kept(AskPage).first, current_run.undo, current_run.open_original)
     draw_path(view)
     draw_rounds(view)
     _draw_anchor("scores")
@@ -75,11 +67,10 @@ def _asks_for_approval(view: View) -> bool:
 
 def _draw_answers(view: View) -> None:
     _draw_anchor("answers")
-    first = current_run.first()
     if _asks_for_approval(view):
         draw_nearest(view)
         draw_approval(view.taken)
-    elif first is not None and current_run.is_first_beside():
+    elif first := current_run.first_beside():
         draw_two_answers(view_run(first), view, offered(view), generate)
         st.button("Hide first answer", icon=":material/close:", type="tertiary", on_click=current_run.hide_first)
     else:
@@ -87,7 +78,7 @@ def _draw_answers(view: View) -> None:
 
 
 @fragment(current_run.EVIDENCE)
-def _draw_evidence() -> None:
+def draw_evidence() -> None:
     """Every chunk, the web, other evaluators, and the record."""
     view = current_run.view()
     if view is None:
@@ -99,7 +90,8 @@ def _draw_evidence() -> None:
     elif not trace.passages:
         own = app_state.workbench().own_engine is not None
         st.markdown("Nothing was retrieved." + ("" if own else " Add documents on the Documents page."))
-    actions = CardActions(current_run.drop, current_run.pin, current_run.open_place, passage_feedback(view))
+    drop, pin = (partial(current_run.toggle, where=where) for where in ("dropped", "pinned"))
+    actions = CardActions(drop, pin, current_run.open_place, passage_feedback(view))
     draw_passages(view, actions)
     draw_web(view, actions)
     draw_strips(view)
@@ -110,7 +102,7 @@ def _draw_evidence() -> None:
             ask_opinion,
             current_run.decide_by,
             suited=lambda card: _suited(view.policy.name, card),
-            has_model=st.session_state["model"] != EXTRACTIVE,
+            has_model=app_state.has_model(),
         )
     _draw_anchor("record")
     with st.expander("Record of this run", icon=":material/receipt_long:"):

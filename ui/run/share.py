@@ -22,7 +22,6 @@ from crag_core.base.text.display import counted
 from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Policy
-from crag_core.trace.edits import measured
 from crag_core.trace.trace import Trace
 from ui.session import app_state, current_run, run_job
 from ui.session.app_state import DOUBTFUL, LOWER, SENTENCES, THRESHOLDS, UPPER
@@ -249,7 +248,7 @@ def _open(run_id: str, chosen: set[str], dropped: str, pinned: str) -> None:
         current_run.open_run(found, own_settings=False)
         app_state.use_settings_of(found, but=chosen)
         if edits:
-            st.session_state["edits"] = measured(found, edits, app_state.workbench().meter)
+            current_run.edit(found, edits)
 
 
 def find(run_id: str) -> Trace | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
-from typing import Any, TypeVar
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import streamlit as st
@@ -34,17 +34,14 @@ from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
 from ui.session import access
+from ui.session.keys import hand, handed, kept, take
 from ui.session.shared import shared
-
-T = TypeVar("T")
 
 PLAIN = "ask_plain"
 """Key of the switch by which a question is asked as plain RAG."""
 THRESHOLDS, LOWER, UPPER = "thresholds", "lower", "upper"
 """Keys of the sliders: one range for both thresholds, or one each where the policy compares two scores."""
 DOUBTFUL = "doubtful"
-ADDED = "added_evaluators"
-"""Key of the names of evaluators of others that this session added."""
 SENTENCES = "sentences"
 NO_LIMIT = 0
 """On the slider of the sentences kept; a policy has None."""
@@ -73,7 +70,7 @@ def shared_workbench() -> Workbench:
     return found
 
 
-@st.cache_resource(show_spinner=False)
+@shared
 def _build_workbench() -> Workbench:
     """Once; it serves metrics from then on, if a port is set."""
     workbench = Workbench()
@@ -211,14 +208,6 @@ def suggested_questions() -> list[str]:
 # This session
 
 
-def remembered(name: str, key: object, work_out: Callable[[], T]) -> T:
-    """Worked out once for a key, and again for another one; only the last is kept."""
-    kept: tuple[object, T] | None = st.session_state.get(name)
-    if kept is None or kept[0] != key:
-        kept = st.session_state[name] = (key, work_out())
-    return kept[1]
-
-
 def belong_to(who: str) -> None:
     """This session is that of `who`, "" being nobody: nothing that it holds from somebody else is seen."""
     if st.session_state.get("belongs_to", who) != who:
@@ -261,13 +250,23 @@ def _in_address(key: str, start: Any) -> Any:
         return start
 
 
+@dataclass
+class NamedEvaluators:
+    """Evaluators of others that this session `added`; why the last name was `refused`, and the last calibration that
+    `failed`: (evaluator, why)."""
+
+    added: tuple[str, ...] = ()
+    refused: str = ""
+    failed: tuple[str, str] = ("", "")
+
+
 def workbench() -> Workbench:
     return shared_workbench().using(settings())
 
 
 def settings() -> Config:
-    kept: Config = st.session_state.setdefault("config", shared_workbench().config)
-    return kept
+    found: Config = st.session_state.setdefault("config", shared_workbench().config)
+    return found
 
 
 def change_settings(**changes: Any) -> None:
@@ -318,8 +317,23 @@ def suited(name: str, evaluator: str) -> Policy:
 def evaluators() -> dict[str, EvaluatorCard]:
     """Those that this session can choose, by name: also the ones of others that it added."""
     known = workbench()
-    added: tuple[str, ...] = st.session_state.get(ADDED, ())
-    return known.cards() | {name: known.card(name) for name in added}
+    return known.cards() | {name: known.card(name) for name in kept(NamedEvaluators).added}
+
+
+def evaluator() -> str:
+    """The name of the one that the sidebar has."""
+    found: str = st.session_state["evaluator"]
+    return found
+
+
+def model() -> str:
+    """Who writes and judges by the sidebar; before it is drawn first, nobody but the quotations."""
+    found: str = st.session_state.get("model", EXTRACTIVE)
+    return found
+
+
+def has_model() -> bool:
+    return model() != EXTRACTIVE
 
 
 def choice() -> Choice:
@@ -361,8 +375,8 @@ def still_indexed(document_ids: tuple[str, ...]) -> tuple[str, ...]:
 
 def pause() -> Cooldown:
     """When this session last searched the web."""
-    kept: Cooldown = st.session_state.setdefault("pause", Cooldown())
-    return kept
+    found: Cooldown = st.session_state.setdefault("pause", Cooldown())
+    return found
 
 
 def set_thresholds(at: Policy) -> None:
@@ -378,25 +392,35 @@ def limit_title(most: int) -> str:
 
 
 def put_marks(lower: float, upper: float) -> None:
-    """Put the sliders of the two thresholds there, whichever of them the policy has."""
-    st.session_state.update(_marks(lower, upper))
+    """Put the sliders of the two thresholds there, whichever of them the policy has; no mark is dragged any more."""
+    st.session_state.update({"moving": None, **_marks(lower, upper)})
 
 
 def _marks(lower: float, upper: float) -> dict[str, Any]:
     return {THRESHOLDS: (min(lower, upper), max(lower, upper)), LOWER: lower, UPPER: upper}
 
 
+def suited_now() -> Policy:
+    """The policy of the sidebar with the thresholds to start from for its evaluator."""
+    return suited(st.session_state["policy"], evaluator())
+
+
 def start_thresholds() -> None:
     """Put the sliders where policy and evaluator suggest."""
-    set_thresholds(suited(st.session_state["policy"], st.session_state["evaluator"]))
+    set_thresholds(suited_now())
+
+
+def choose_evaluator(name: str) -> None:
+    """With the thresholds that suit it."""
+    st.session_state["evaluator"] = name
+    start_thresholds()
 
 
 def start_policy() -> None:
     """After another policy was chosen: its evaluator, if it can work here, and its thresholds."""
     chosen = policies()[st.session_state["policy"]]
-    st.session_state["evaluator"] = default_evaluator(chosen, st.session_state["model"])
     st.session_state[DOUBTFUL] = chosen.doubtful
-    start_thresholds()
+    choose_evaluator(default_evaluator(chosen, model()))
 
 
 def trace() -> Trace | None:
@@ -452,12 +476,12 @@ def settings_now() -> RunSettings | None:
 
 def report(problem: str) -> None:
     """A message for the user, shown at the next redraw after those that wait already."""
-    before = st.session_state.get("problem") or ""
-    st.session_state["problem"] = before if problem in before else f"{before} {problem}".strip()
+    before = handed("problem") or ""
+    hand("problem", before if problem in before else f"{before} {problem}".strip())
 
 
 def take_report() -> str | None:
-    problem: str | None = st.session_state.pop("problem", None)
+    problem: str | None = take("problem")
     return problem
 
 

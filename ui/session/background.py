@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -12,6 +13,7 @@ from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.workbench import Choice
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.questions import Gradable
+from crag_core.pipeline.run_queue import Ticket
 from ui.session import app_state, run_job
 from ui.session.shared import shared
 
@@ -27,22 +29,35 @@ def live() -> LiveJobs[Job[Any, Any]]:
     return LiveJobs()
 
 
-def start(name: str, work: Callable[[Job[P, R]], R], progress: P, about: object = None) -> None:
+def _own() -> dict[str, Job[Any, Any]]:
+    """Those of this session, by name."""
+    found: dict[str, Job[Any, Any]] = st.session_state.setdefault("jobs", {})
+    return found
+
+
+def start(
+    name: str,
+    work: Callable[[Job[P, R]], R],
+    progress: P,
+    about: object = None,
+    ticket: Ticket | None = None,
+) -> None:
     """Begin it once the documents of the very first start are in; nothing where one of this name is under way.
 
-    `about` None: it is this session's alone.
+    `about` None: it is this session's alone. `ticket`: its place in the line of runs, where it waits first.
     """
     if is_busy(name, about):
         return
     warming = app_state.warm_up()
 
     def work_afterwards(job: Job[P, R]) -> R:
-        while warming.is_running and not job.cancel.wait(0.1):
-            pass
-        return work(job)
+        with ticket.turn(job.cancel) if ticket else nullcontext():
+            while warming.is_running and not job.cancel.wait(0.1):
+                pass
+            return work(job)
 
     warming.start()
-    st.session_state[name] = started = Job(work_afterwards, progress)
+    _own()[name] = started = Job(work_afterwards, progress, ticket=ticket)
     started.start()
     if about is not None:
         live().add((name, about), started)
@@ -50,7 +65,7 @@ def start(name: str, work: Callable[[Job[P, R]], R], progress: P, about: object 
 
 def job(name: str, about: object = None) -> Job[Any, Any] | None:
     """Under way, or ended since somebody looked: this session's, else whichever has the same `about`."""
-    return st.session_state.get(name) or live().get((name, about))
+    return _own().get(name) or live().get((name, about))
 
 
 def is_busy(name: str, about: object = None) -> bool:
@@ -63,7 +78,7 @@ def take_ended(name: str, about: object = None) -> Job[Any, Any] | None:
     done = job(name, about)
     if done is None or done.is_running:
         return None
-    st.session_state[name] = None
+    _own().pop(name, None)
     live().forget(done)
     return done
 

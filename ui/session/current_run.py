@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import streamlit as st
 
@@ -16,11 +17,23 @@ from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView
 from ui.session import app_state, fragments
+from ui.session.keys import hand, handed, kept, remembered, take
 
 STORY, THRESHOLDS, EVIDENCE, SHARING = "story", "thresholds", "evidence", "sharing"
 FIGURES, ADVICE = "figures", "advice"
 """Keys of the fragments that a moved threshold redraws, what is looked at first."""
 _MOST_EARLIER = 30
+
+
+@dataclass
+class AskPage:
+    """Runs that were opened or asked here, newest `earlier` first; of those the one that the run on the page was
+    generated from; and the id of the run whose quotations are shown in place of a refusal."""
+
+    earlier: tuple[Trace, ...] = ()
+    first: Trace | None = None
+    is_first_hidden: bool = False
+    quoted: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +62,7 @@ def view() -> View | None:
     is_own = choice.policy.is_plain or is_absent
     graded = taken if is_own else decided_by(taken, known[choice.evaluator], choice.model)
     policy, trace = choice.policy, replace(graded, edits=edits())
-    return app_state.remembered("view", (taken, trace, policy), lambda: view_of(taken, trace, policy))
+    return remembered("view", (taken, trace, policy), lambda: view_of(taken, trace, policy))
 
 
 def view_of(taken: Trace, trace: Trace, policy: Policy) -> View:
@@ -59,33 +72,28 @@ def view_of(taken: Trace, trace: Trace, policy: Policy) -> View:
 
 def is_any() -> bool:
     """Whether a run is on the Ask page, under way, about to be opened, or asked for by the address."""
-    kept = (st.session_state.get(key) for key in ("trace", "job", "opening"))
-    return any(kept) or "run" in st.query_params
+    here = (st.session_state.get("trace"), st.session_state.get("job"), handed("opening"))
+    return any(here) or "run" in st.query_params
 
 
 def edits() -> Edits:
-    kept: Edits = st.session_state.get("edits", Edits())
-    return kept
+    found: Edits = st.session_state.get("edits", Edits())
+    return found
 
 
-def drop(passage_id: str) -> None:
-    """For a callback: leave a passage out, or put it back."""
-    _toggle(passage_id, "dropped", "pinned")
+def edit(taken: Trace, changed: Edits) -> None:
+    """Put edits of the run on the page in the place of those it has, with their signals."""
+    st.session_state["edits"] = measured(taken, changed, app_state.workbench().meter)
 
 
-def pin(passage_id: str) -> None:
-    """For a callback: pin a passage, or unpin it."""
-    _toggle(passage_id, "pinned", "dropped")
-
-
-def _toggle(passage_id: str, where: str, other: str) -> None:
+def toggle(passage_id: str, where: Literal["dropped", "pinned"]) -> None:
+    """For a callback: leave a passage out or pin it, or, where it is so already, take that back."""
     taken, before = app_state.trace(), edits()
     if taken is not None:
-        ids = {name: [one for one in getattr(before, name) if one != passage_id] for name in (where, other)}
+        ids = {name: [one for one in getattr(before, name) if one != passage_id] for name in ("dropped", "pinned")}
         if passage_id not in getattr(before, where):
             ids[where].append(passage_id)
-        changed = Edits(tuple(ids["dropped"]), tuple(ids["pinned"]))
-        st.session_state["edits"] = measured(taken, changed, app_state.workbench().meter)
+        edit(taken, Edits(tuple(ids["dropped"]), tuple(ids["pinned"])))
     redraw()
 
 
@@ -119,27 +127,26 @@ def move(lower: float, upper: float, done: bool) -> None:
 
     Until then they are held apart: a slider that learns of a value without showing it sends back its old one.
     """
-    st.session_state["moving"] = None if done else (lower, upper)
     if done:
         app_state.put_marks(lower, upper)
         st.rerun()
+    st.session_state["moving"] = lower, upper
     redraw(but=(THRESHOLDS,))
 
 
 def decide_by(evaluator: str) -> None:
     """For a callback: let another evaluator of the record decide, with the thresholds that suit it."""
-    st.session_state["evaluator"] = evaluator
-    app_state.start_thresholds()
+    app_state.choose_evaluator(evaluator)
     st.rerun()
 
 
 def open_place(passage_id: str) -> None:
     """For a callback: show a passage in its document at the next redraw."""
-    st.session_state["place"] = passage_id
+    hand("place", passage_id)
 
 
 def take_place() -> Passage | None:
-    wanted, taken = st.session_state.pop("place", None), app_state.trace()
+    wanted, taken = take("place"), app_state.trace()
     if wanted is None or taken is None:
         return None
     return next((passage for passage in taken.every_passage if passage.id == wanted), None)
@@ -154,30 +161,26 @@ def open_original(found: Trace) -> None:
 # The answer beside the first
 
 
-def first() -> Trace | None:
-    """The run that the one on the page was generated from."""
-    return st.session_state.get("first")
+def first_beside() -> Trace | None:
+    """The run that the one on the page was generated from, where its answer stands beside."""
+    taken, page = app_state.trace(), kept(AskPage)
+    is_another = page.first is not None and taken is not None and page.first.id != taken.id
+    return page.first if is_another and not page.is_first_hidden else None
 
 
-def is_first_beside() -> bool:
-    """Whether its answer stands beside that of the run on the page."""
-    taken, origin = app_state.trace(), first()
-    is_another = origin is not None and taken is not None and origin.id != taken.id
-    return is_another and not st.session_state.get("first_hidden")
+def show_quotations(run_id: str) -> None:
+    """For a callback: in place of a model's refusal."""
+    kept(AskPage).quoted = run_id
 
 
 def hide_first() -> None:
-    st.session_state["first_hidden"] = True
+    kept(AskPage).is_first_hidden = True
 
 
 def set_baseline() -> None:
     """Before a second answer is generated: the run as taken stays beside it."""
-    st.session_state["first"] = first() or app_state.trace()
-    st.session_state["first_hidden"] = False
-
-
-def clear_baseline() -> None:
-    st.session_state["first"] = None
+    page = kept(AskPage)
+    page.first, page.is_first_hidden = page.first or app_state.trace(), False
 
 
 # Earlier runs of this session
@@ -185,17 +188,21 @@ def clear_baseline() -> None:
 
 def earlier() -> tuple[Trace, ...]:
     """Newest first, each question's runs included, the one on the page too."""
-    return tuple(st.session_state.get("earlier", ()))
+    return kept(AskPage).earlier
+
+
+def find_earlier(run_id: str) -> Trace | None:
+    return next((trace for trace in earlier() if trace.id == run_id), None)
 
 
 def remember(found: Trace) -> None:
     others = [trace for trace in earlier() if trace.id != found.id]
-    st.session_state["earlier"] = [found, *others][:_MOST_EARLIER]
+    kept(AskPage).earlier = (found, *others)[:_MOST_EARLIER]
 
 
 def open_run(found: Trace, *, own_settings: bool = True) -> None:
     """For a callback: show a recorded run as it was taken, or under the sidebar as it stands."""
-    clear_baseline()
+    kept(AskPage).first = None
     app_state.show(found)
     app_state.switch_plain(found)
     if own_settings:
@@ -206,7 +213,7 @@ def open_run(found: Trace, *, own_settings: bool = True) -> None:
 
 def new_conversation() -> None:
     """For a callback: the next question follows none."""
-    clear_baseline()
+    kept(AskPage).first = None
     app_state.show(None)
     st.query_params.pop("run", None)
     st.session_state["ask_question"] = ""
@@ -214,10 +221,10 @@ def new_conversation() -> None:
 
 def open_later(found: Trace) -> None:
     """Show a run at the next redraw, since the sidebar, which it sets, is drawn already."""
-    st.session_state["opening"] = found
+    hand("opening", found)
 
 
 def open_waiting() -> None:
     """For app.py, before the sidebar is drawn."""
-    if found := st.session_state.pop("opening", None):
+    if found := take("opening"):
         open_run(found)

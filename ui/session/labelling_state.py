@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import streamlit as st
 
@@ -25,6 +25,7 @@ from crag_core.experiments.thresholds.nearest import nearest
 from crag_core.experiments.thresholds.threshold_board import deciding_scores
 from ui.session import access, app_state, background, tune_state
 from ui.session.background import SetJob
+from ui.session.keys import hand, kept
 
 ROUND = 20
 """Questions that are labelled at a time."""
@@ -42,16 +43,21 @@ class Round:
     asked: tuple[UnlabelledQuestion, ...]
 
 
+@dataclass
+class Labelling:
+    """The round under way with its rows as drawn first, and the set and questions that one is chosen from."""
+
+    current: Round | None = None
+    rows: list[dict[str, object]] = field(default_factory=list)
+    name: str = ""
+    waiting: tuple[UnlabelledQuestion, ...] = ()
+
+
 def target() -> str:
     """Name of the set that the labels go into: the chosen one, where it is kept, else one's own."""
     chosen = tune_state.labelled()
     is_kept = chosen is not None and chosen.name in app_state.workbench().experiments.set_names()
     return chosen.name if chosen is not None and is_kept else tune_state.own_name()
-
-
-def current() -> Round | None:
-    found: Round | None = st.session_state.get("label_current")
-    return found
 
 
 def from_history() -> tuple[UnlabelledQuestion, ...]:
@@ -76,10 +82,12 @@ def begin(questions: tuple[UnlabelledQuestion, ...], into: str = "") -> None:
     known = {question.key for question in tune_state.kept_set(name).questions}
     waiting = tuple(one for one in questions if one.key not in known)[:MOST_GRADED]
     if not waiting or background.is_busy(_GRADING):
-        st.session_state["label_problem"] = "" if waiting else "All of these have a label already."
+        if not waiting:
+            hand("label_problem", "All of these have a label already.")
         return
     background.start_grading(_GRADING, waiting, tune_state.chosen())
-    st.session_state["label_pool"] = name, waiting
+    own = kept(Labelling)
+    own.name, own.waiting = name, waiting
 
 
 def grading() -> SetJob | None:
@@ -92,15 +100,15 @@ def take_graded() -> SetJob | None:
     if done is None:
         return None
     tune_state.corpus.clear()  # documents may have come in meanwhile
-    name, waiting = st.session_state.pop("label_pool")
-    policy = app_state.policy()
+    own, policy = kept(Labelling), app_state.policy()
+    waiting = own.waiting
     facts = app_state.workbench().experiments.scores(tune_state.conditions(waiting)).load()
     graded = [one for one in waiting if one.key in facts]
     scored = [facts[one.key] for one in graded]
     seen = [evidence_of(policy, one.passages, one.grades, one.signals) for one in scored]
     known = deciding_scores(policy, seen, policy.lower)
     places = nearest(known, policy.lower, policy.upper)[:ROUND]
-    st.session_state["label_current"] = Round(name, tuple(graded[at] for at in places)) if places else None
+    own.current = Round(own.name, tuple(graded[at] for at in places)) if places else None
     return done
 
 
@@ -124,14 +132,24 @@ def label(found: Round, chosen: Mapping[int, Expected | None]) -> None:
 
 def end() -> None:
     """For a callback."""
-    st.session_state["label_current"] = None
+    kept(Labelling).current = None
 
 
 # --- what is shown of a question --------------------------------------------------------------------------------------
 
 
-def rows(found: Round) -> list[dict[str, object]]:
-    """Each question with its label so far, and its chunk with the highest score that `upper` is compared with."""
+def rows(found: Round, key: str) -> list[dict[str, object]]:
+    """For the table of this key: as it was drawn first, since the browser adds what was changed since.
+
+    Each question with its label then, and its chunk with the highest score that `upper` is compared with.
+    """
+    own = kept(Labelling)
+    if key not in st.session_state:  # the table was not drawn before, or the page was left
+        own.rows = _rows(found)
+    return own.rows
+
+
+def _rows(found: Round) -> list[dict[str, object]]:
     labels = {question.key: question.expected for question in tune_state.kept_set(found.name).questions}
     return [
         {"label": word(labels[one.key]) if one.key in labels else None, "question": clean(one.question)}
@@ -160,5 +178,5 @@ def _best_chunk(asked: UnlabelledQuestion) -> dict[str, object]:
 
 def effort(count: int) -> str:
     """The LLM calls that grading so many takes; "" for none."""
-    card = known_card(st.session_state["evaluator"])
+    card = known_card(app_state.evaluator())
     return f"About {count * -(-app_state.settings().top_k // card.batch)} LLM calls." if card.calls_model else ""

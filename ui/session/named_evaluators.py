@@ -15,15 +15,16 @@ from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.questions import LabelledSet
 from ui.session import access, app_state, background, run_job
+from ui.session.app_state import NamedEvaluators
+from ui.session.keys import kept
 
 CalibrationJob = Job[str | SetProgress, KeptEvaluator]
-_FAILED = "calibration_failed"
 
 
 def usable() -> tuple[EvaluatorCard, ...]:
     """Those that a run can be started with, or may be once a model is chosen."""
-    kept = app_state.workbench().experiments.evaluators()
-    return tuple(card for name, card in app_state.evaluators().items() if not is_named(name) or name in kept)
+    calibrated = app_state.workbench().experiments.evaluators()
+    return tuple(card for name, card in app_state.evaluators().items() if not is_named(name) or name in calibrated)
 
 
 def add(text: str) -> None:
@@ -34,9 +35,9 @@ def add(text: str) -> None:
     access.require_administrator()
     name = text.strip()
     name = known_card(name).name if parse_cascade(name) else str(parse_name(name))
-    st.session_state[app_state.ADDED] = tuple(dict.fromkeys((*st.session_state.get(app_state.ADDED, ()), name)))
-    st.session_state["evaluator"] = name
-    app_state.start_thresholds()
+    own = kept(NamedEvaluators)
+    own.added = tuple(dict.fromkeys((*own.added, name)))
+    app_state.choose_evaluator(name)
 
 
 def why_not(name: str) -> str:
@@ -63,7 +64,7 @@ def job(name: str) -> CalibrationJob | None:
 def start(name: str, labelled: LabelledSet | None) -> None:
     """For a callback: calibrate in the background, on a set over the indexed documents; None: on the sample."""
     access.require_administrator()
-    st.session_state.pop(_FAILED, None)
+    kept(NamedEvaluators).failed = ("", "")
     workbench, turns = app_state.workbench(), run_job.turns()
 
     def work(job: CalibrationJob) -> KeptEvaluator:
@@ -83,12 +84,12 @@ def take_ended(name: str) -> None:
     if ended.bug:
         raise ended.bug
     if ended.error:
-        st.session_state[_FAILED] = (name, str(ended.error))
-    elif st.session_state["evaluator"] == name:
+        kept(NamedEvaluators).failed = name, str(ended.error)
+    elif app_state.evaluator() == name:
         app_state.start_thresholds()
 
 
 def failure(name: str) -> str:
     """Why its last calibration in this session gave nothing; "": nothing went wrong."""
-    failed: tuple[str, str] = st.session_state.get(_FAILED, ("", ""))
-    return failed[1] if failed[0] == name else ""
+    whose, why = kept(NamedEvaluators).failed
+    return why if whose == name else ""

@@ -38,6 +38,11 @@ def job() -> RunJob | None:
     return st.session_state.get("job")
 
 
+def current() -> RunJob | Trace | None:
+    """What the Ask page shows: the run in progress, else a record as it was taken."""
+    return job() or app_state.trace()
+
+
 def ask(question: str, after: Trace | None = None, *, waits: bool = False) -> None:
     """Run a question in the background, under what is chosen for it; one run a session at a time.
 

@@ -28,10 +28,24 @@ from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.recommend import Recommendation, accept, choose
 from crag_core.experiments.thresholds.threshold_board import Board, Prices
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from ui.session import access, app_state, background
+from ui.session import access, app_state, background, current_run
 from ui.session.background import SetJob
+from ui.session.keys import forget, kept, remembered
 
 SAMPLE = "Sample questions"
+_GRADING = "tune_grading"
+
+
+@dataclass
+class TunePage:
+    """The labelled set; the chosen (label, route) of its routes, by their places; the last file; the last draft, ()
+    where none could be made; what the name of a preset started with."""
+
+    labelled: LabelledSet | None = None
+    cell: tuple[int, int] | None = None
+    uploaded: Uploaded | None = None
+    drafted: tuple[LabelledQuestion, ...] | None = None
+    preset_start: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,15 +71,14 @@ def corpus(home: str, collection: str) -> str:
 
 
 def labelled() -> LabelledSet | None:
-    found: LabelledSet | None = st.session_state.get("tune_set")
-    return found
+    return kept(TunePage).labelled
 
 
 def use(found: LabelledSet | None) -> None:
     """For a callback: the set to work with; None: none."""
-    st.session_state["tune_set"] = found
-    st.session_state["tune_cell"] = None
-    st.session_state.pop("own_set", None)  # which may be the one that was changed
+    page = kept(TunePage)
+    page.labelled, page.cell = found, None
+    forget("own_set")  # which may be the one that was changed
 
 
 @app_state.reporting()
@@ -83,6 +96,13 @@ def add_questions(questions: tuple[LabelledQuestion, ...]) -> None:
         known = {question.key for question in there.questions}
         new = tuple(question for question in questions if question.key not in known)
         keep(replace(there, questions=there.questions + new), there)
+
+
+def choose_cell(label: int, route: int) -> None:
+    """For a callback. One that is chosen again closes."""
+    page = kept(TunePage)
+    page.cell = None if page.cell == (label, route) else (label, route)
+    current_run.redraw()
 
 
 # --- a person's own set -----------------------------------------------------------------------------------------------
@@ -106,8 +126,8 @@ def own_label(question: str) -> Expected | None:
 
 def kept_set(name: str) -> LabelledSet:
     """Empty where there is none; raises `CragError`."""
-    kept = app_state.workbench().experiments
-    return LabelledSet(name, kept.load_set(name).questions if name in kept.set_names() else ())
+    experiments = app_state.workbench().experiments
+    return LabelledSet(name, experiments.load_set(name).questions if name in experiments.set_names() else ())
 
 
 def own_set() -> LabelledSet:
@@ -119,7 +139,7 @@ def own_set() -> LabelledSet:
         except CragError:
             return LabelledSet(own_name(), ())
 
-    return app_state.remembered("own_set", own_name(), read)
+    return remembered("own_set", own_name(), read)
 
 
 @app_state.reporting()
@@ -134,7 +154,7 @@ def label_own(question: str, collection: str, expected: Expected | None) -> None
     before = labelled()
     if before is not None and before.name == name:
         use(found)
-    st.session_state.pop("own_set", None)
+    forget("own_set")
 
 
 def _own(question: str, expected: Expected) -> LabelledQuestion:
@@ -153,12 +173,6 @@ class Uploaded:
     is_taken: bool
 
 
-def uploaded() -> Uploaded | None:
-    """The last file of this session."""
-    found: Uploaded | None = st.session_state.get("tune_uploaded")
-    return found
-
-
 def take_file(name: str, content: bytes) -> tuple[UnlabelledQuestion, ...]:
     """For a callback: save the questions of a file and work with them; where a row is at fault, nothing is changed.
 
@@ -166,7 +180,7 @@ def take_file(name: str, content: bytes) -> tuple[UnlabelledQuestion, ...]:
     """
     read = read_questions(name, content)
     read = replace(read, questions=speaking_of(app_state.choice().collection, read.questions))
-    st.session_state["tune_uploaded"] = Uploaded(name, read, not read.problems)
+    kept(TunePage).uploaded = Uploaded(name, read, not read.problems)
     if read.problems:
         return ()
     if read.questions:
@@ -176,8 +190,9 @@ def take_file(name: str, content: bytes) -> tuple[UnlabelledQuestion, ...]:
 
 def take_the_rest() -> None:
     """For a callback: the questions of the refused file without the rows at fault."""
-    if (found := uploaded()) is not None and found.read.questions:
-        st.session_state["tune_uploaded"] = replace(found, read=replace(found.read, problems=()), is_taken=True)
+    page = kept(TunePage)
+    if (found := page.uploaded) is not None and found.read.questions:
+        page.uploaded = replace(found, read=replace(found.read, problems=()), is_taken=True)
         keep(LabelledSet(_titled(found.name), found.read.questions))
 
 
@@ -214,20 +229,20 @@ def seen() -> Seen | None:
     now = conditions()
     book = app_state.workbench().experiments.scores(now)
     key = (now.fingerprint, found.fingerprint, len(book.keys()))
-    return app_state.remembered("tune_seen", key, lambda: Seen(found, now, cases(found.questions, book.load())))
+    return remembered("tune_seen", key, lambda: Seen(found, now, cases(found.questions, book.load())))
 
 
 def board(of: Seen, policy: str = "") -> Board:
     """`of` under a policy, that of the sidebar unless another is named, at the thresholds to start from."""
-    name, choice = policy or st.session_state["policy"], app_state.choice()
-    key = (of.conditions.fingerprint, of.labelled.fingerprint, len(of.graded), name, choice.model)
-    kept: dict[tuple[object, ...], Board] = st.session_state.setdefault("tune_boards", {})
-    if key not in kept:
-        if any(known[:3] != key[:3] for known in kept):
-            kept.clear()
+    choice = app_state.choice()
+    name = policy or choice.policy.name
+
+    def work_out() -> Board:
         chosen, judge = app_state.suited(name, choice.evaluator), app_state.workbench().card(choice.evaluator)
-        kept[key] = Board(chosen, of.graded, judge, writer=choice.model != EXTRACTIVE)
-    return kept[key]
+        return Board(chosen, of.graded, judge, writer=choice.model != EXTRACTIVE)
+
+    key = (of.conditions.fingerprint, of.labelled.fingerprint, len(of.graded), choice.model)
+    return remembered(f"tune_board_{name}", key, work_out)
 
 
 def prices() -> Prices:
@@ -239,7 +254,7 @@ def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommen
     now, own = board(of), app_state.policy()
     others = [("start", now.policy.lower, now.policy.upper)]
     others += [(preset.name, preset.lower, preset.upper) for preset in now.policy.presets]
-    chosen = app_state.remembered(
+    chosen = remembered(
         "tune_advice",
         (now, objective, confidence, prices()),
         lambda: choose(now, objective, prices=prices(), confidence=confidence),
@@ -250,15 +265,14 @@ def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommen
 def calibration(of: Seen) -> tuple[Calibration | None, str]:
     """From the deciding score to the chance that a question is answerable, and in words how, or why not."""
     now, created = board(of), datetime.now(UTC).isoformat(timespec="seconds")
-    return app_state.remembered(
+    return remembered(
         "tune_calibration", now, lambda: calibrated(now.deciding().upper, now.answerable, of.conditions, created)
     )
 
 
 def grading() -> SetJob | None:
     """The grading of this session's set by the sidebar's evaluator, if it goes on or has ended since."""
-    found = labelled()
-    return background.job("tune_grading", _key(found) if found else None)
+    return background.job(_GRADING, _about())
 
 
 @app_state.reporting()
@@ -266,21 +280,21 @@ def start_grading() -> None:
     """For a callback: grade what is missing, in the background."""
     access.require_administrator()
     if (found := labelled()) is not None:
-        background.start_grading("tune_grading", found.questions, chosen(), _key(found))
+        background.start_grading(_GRADING, found.questions, chosen(), _about())
 
 
 def take_ended() -> SetJob | None:
     """The grading that has ended since the last redraw, put away, so that what it graded is seen; None without one."""
-    found = labelled()
-    done = background.take_ended("tune_grading", _key(found) if found else None)
+    done = background.take_ended(_GRADING, _about())
     if done is not None:
         corpus.clear()  # documents may have come in meanwhile
     return done
 
 
-def _key(found: LabelledSet) -> tuple[str, ...]:
-    now = app_state.choice()
-    return found.fingerprint, now.evaluator, now.model, str(app_state.settings().home)
+def _about() -> tuple[str, ...] | None:
+    """Of the set here under the sidebar's choice, whoever grades it."""
+    found, now = labelled(), app_state.choice()
+    return (found.fingerprint, now.evaluator, now.model, str(app_state.settings().home)) if found else None
 
 
 def chosen() -> Choice:

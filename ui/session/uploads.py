@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import streamlit as st
@@ -13,11 +14,16 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 def uploader_key(name: str) -> str:
     """The key of an uploader, another one after `empty_uploader`, so that it is drawn without its files."""
-    return f"{name}_{st.session_state.setdefault(f'{name}_round', 0)}"
+    return f"{name}_{_rounds()[name]}"
 
 
 def empty_uploader(name: str) -> None:
-    st.session_state[f"{name}_round"] += 1
+    _rounds()[name] += 1
+
+
+def _rounds() -> Counter[str]:
+    found: Counter[str] = st.session_state.setdefault("upload_rounds", Counter())
+    return found
 
 
 def forget(uploaded: Iterable[UploadedFile]) -> None:

@@ -11,12 +11,13 @@ from crag_core.decision.policy import Policy
 from crag_core.evaluators.cascade import SHOWN_FORM
 from crag_core.evaluators.named.names import SHOWN_FORMS, is_named
 from crag_core.experiments.batch import SetProgress
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import access, app_state, named_evaluators, tune_state
+from ui.session.app_state import NamedEvaluators
 from ui.session.fragments import ticking
+from ui.session.keys import kept
 from ui.shell.text import plain
 
-_TYPED, _REFUSED = "evaluator_by_name", "evaluator_refused"
+_TYPED = "evaluator_by_name"
 
 
 def draw(policy: Policy) -> None:
@@ -26,9 +27,9 @@ def draw(policy: Policy) -> None:
         key="evaluator", bind="query-params", on_change=app_state.start_thresholds,
         help="Who grades each chunk against the question. Another evaluator grades at the next run.",
     )  # fmt: skip
-    if known[evaluator].calls_model and st.session_state["model"] == EXTRACTIVE:
+    if known[evaluator].calls_model and not app_state.has_model():
         st.caption(":orange[:material/warning:] Needs a language model: choose one below.")
-    elif not (policy.without_language_model() if st.session_state["model"] == EXTRACTIVE else policy).reads_grades:
+    elif not (policy if app_state.has_model() else policy.without_language_model()).reads_grades:
         st.caption("This policy scores the whole set; the grades of single chunks decide nothing.")
     is_calibrated = is_named(evaluator) and _draw_calibration(evaluator)
     with st.container(horizontal=True):
@@ -47,17 +48,18 @@ def _draw_adding() -> None:
             "asks the second about scores from 0.5 to 0.9."
         )
         st.button("Add", on_click=_add, key="evaluator_add")
-        if refused := st.session_state.get(_REFUSED):
+        if refused := kept(NamedEvaluators).refused:
             st.error(plain(refused), icon=":material/error:")
 
 
 def _add() -> None:
     """For a callback: a refusal is told here, since the popover lies over where the page tells it."""
-    st.session_state[_REFUSED] = ""
+    own = kept(NamedEvaluators)
+    own.refused = ""
     try:
         named_evaluators.add(st.session_state[_TYPED])
     except CragError as error:
-        st.session_state[_REFUSED] = str(error)
+        own.refused = str(error)
 
 
 def _draw_calibration(name: str) -> bool:
@@ -68,19 +70,19 @@ def _draw_calibration(name: str) -> bool:
         return False
     if why := named_evaluators.failure(name):
         st.error(plain(why), icon=":material/error:")
-    kept = app_state.workbench().experiments.evaluators().get(name)
-    if kept is None:
+    found = app_state.workbench().experiments.evaluators().get(name)
+    if found is None:
         st.caption(":orange[:material/warning: Not calibrated:] its raw scores fit no threshold, so no run is started.")
         _draw_start(name, is_first=True)
     elif why := named_evaluators.why_not(name):
         st.caption(f":orange[:material/warning:] {plain(why)}")
         _draw_start(name, is_first=True)
     else:
-        on = f"{counted(kept.curve.questions, 'question')} of {plain(kept.labelled)}"
-        remark = " :orange[:material/warning:] None of them reaches CORRECT." if kept.remark else ""
-        auroc = f"{kept.apart.value:.2f} ({kept.apart.low:.2f}–{kept.apart.high:.2f})"
-        told = f"Calibrated on {on}: AUROC {auroc}, {kept.seconds * 1000:.0f} ms a chunk.{remark}"
-        st.caption(told, help=plain(kept.remark) or None)
+        on = f"{counted(found.curve.questions, 'question')} of {plain(found.labelled)}"
+        remark = " :orange[:material/warning:] None of them reaches CORRECT." if found.remark else ""
+        auroc = f"{found.apart.value:.2f} ({found.apart.low:.2f}–{found.apart.high:.2f})"
+        told = f"Calibrated on {on}: AUROC {auroc}, {found.seconds * 1000:.0f} ms a chunk.{remark}"
+        st.caption(told, help=plain(found.remark) or None)
         return True
     return False
 

@@ -35,15 +35,14 @@ def fault(preset: TunedPreset) -> str:
 
 def use(preset: TunedPreset) -> None:
     """For a callback: its evaluator and thresholds in the sidebar."""
-    st.session_state["moving"] = None
-    st.session_state["evaluator"] = preset.conditions.evaluator
+    app_state.choose_evaluator(preset.conditions.evaluator)
     app_state.set_thresholds(preset.applied_to(app_state.policies()[preset.policy]))
     st.rerun()
 
 
 def in_use(policy: Policy) -> TunedPreset | None:
     """The preset whose thresholds and evaluator the sidebar has, the newest of several."""
-    evaluator = st.session_state["evaluator"]
+    evaluator = app_state.evaluator()
     fitting = [
         preset
         for preset in kept_for(policy.name)

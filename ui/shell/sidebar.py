@@ -51,7 +51,7 @@ def _draw_policy() -> None:
         help="How the scores of the chunks become one decision, and what each decision does.",
     )  # fmt: skip
     st.caption(plain(policies[name].summary))
-    if policies[name].without_model and st.session_state["model"] == EXTRACTIVE:
+    if policies[name].without_model and not app_state.has_model():
         st.caption(f":orange[:material/warning:] No language model: {plain(policies[name].without_model)}")
     for problem in app_state.shared_workbench().problems:
         st.caption(f":orange[:material/warning: {plain(problem)}]")
@@ -61,7 +61,7 @@ def _draw_policy() -> None:
 @fragment(current_run.THRESHOLDS)
 def _draw_thresholds() -> None:
     """A moved threshold redraws this and what it decides, not the page."""
-    start = app_state.suited(st.session_state["policy"], st.session_state["evaluator"])
+    start = app_state.suited_now()
     if start.compares_two_scores:
         _threshold_slider(
             "Answer threshold (upper)", start.upper, app_state.UPPER,
@@ -92,7 +92,7 @@ def _draw_thresholds() -> None:
     with st.container(horizontal=True):
         tuned = presets.kept_for(policy.name)
         # Those of the policy's file are for scores of the evaluator that it was described with.
-        described = policy.presets if st.session_state["evaluator"] == policy.evaluator else ()
+        described = policy.presets if app_state.evaluator() == policy.evaluator else ()
         if described or tuned:
             _draw_presets(policy, described, tuned)
         if (policy.thresholds, policy.refinement.top) != (start.thresholds, start.refinement.top):
@@ -144,7 +144,7 @@ def _draw_presets(policy: Policy, described: tuple[Preset, ...], tuned: tuple[Tu
 
 
 def _draw_legend(policy: Policy) -> None:
-    policy = policy.without_language_model() if st.session_state["model"] == EXTRACTIVE else policy
+    policy = policy if app_state.has_model() else policy.without_language_model()
     above = "above" if policy.at_upper is Action.AMBIGUOUS else "from"
     below = "up to" if policy.at_lower is Action.INCORRECT else "below"
     between = "between"
@@ -192,7 +192,7 @@ def _draw_writer(models: Models) -> None:
         format_func=app_state.called, key="model", persist_state="session", on_change=st.rerun,
         help="A model of your own server, or plain quotations of the best sentences.",
     )  # fmt: skip
-    chosen = st.session_state["model"]
+    chosen = app_state.model()
     if why := app_state.unavailable_reason(chosen, models):
         st.caption(f":orange[:material/warning: {plain(app_state.called(chosen))} ({why})]")
     elif not app_state.workbench().servers.chats(chosen):
@@ -243,7 +243,7 @@ _ICONS = {
 
 def draw_health(models: Models) -> None:
     with st.container(border=True, gap="xsmall"):
-        is_chosen_away = app_state.unavailable_reason(st.session_state.get("model", EXTRACTIVE), models)
+        is_chosen_away = app_state.unavailable_reason(app_state.model(), models)
         if is_chosen_away or not all(one.reachable for one in (models.ollama, models.openai) if one):
             _await_server(models, time.monotonic())
         else:
@@ -267,7 +267,7 @@ def _draw(health: Health) -> None:
 
 def _model(models: Models) -> Health:
     writers = len(models.choices) - 1
-    chosen = st.session_state.get("model", EXTRACTIVE)
+    chosen = app_state.model()
     if why := app_state.unavailable_reason(chosen, models):
         server = models.ollama if chosen.startswith("ollama/") else models.openai
         summary, hint = (server.message, server.hint) if server else ("OPENAI_BASE_URL is not set.", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from urllib.parse import quote
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
@@ -43,6 +44,12 @@ def literal(text: str) -> str:
 def paragraphs(text: str) -> str:
     """Like `plain`, keeping line breaks."""
     return "\n\n".join(plain(line) for line in text.splitlines() if line.strip())
+
+
+def first_lines(lines: Sequence[str], most: int) -> str:
+    """Lines of Markdown one below the other, and how many more there are."""
+    more = len(lines) - most
+    return "  \n".join([*lines[:most], *([f"and {more:,} more"] if more > 0 else [])])
 
 
 def link(label: str, url: str) -> str:

@@ -28,7 +28,8 @@ from crag_core.report.thresholds.view import compared_scores, describe_effort, r
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import app_state, current_run, tune_state
 from ui.session.fragments import fragment
-from ui.session.tune_state import Seen
+from ui.session.keys import kept
+from ui.session.tune_state import Seen, TunePage
 from ui.shell.page import errors_drawn
 from ui.shell.text import plain
 from ui.tune import charts
@@ -50,7 +51,7 @@ def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
     for place, expected in enumerate(Expected):
         if table[place].any():
             _draw_row(place, expected, table[place])
-    cell = st.session_state.get("tune_cell")
+    cell = kept(TunePage).cell
     if cell is not None:
         _draw_questions(seen, board, actions, *cell)
 
@@ -62,17 +63,12 @@ def _draw_row(place: int, expected: Expected, counts: Array) -> None:
         is_right = ACTIONS[taken] in expected.actions
         questions = f"{counted(int(count), 'question')} labelled {word(expected)}, taken {ACTIONS[taken]}"
         column.button(
-            f"{count} · {count / max(counts.sum(), 1):.0%}", key=f"tune_cell_{place}_{taken}", on_click=_choose,
-            args=(place, taken), icon=":material/check:" if is_right else None, disabled=not count,
-            type="primary" if st.session_state.get("tune_cell") == (place, taken) else "secondary",
+            f"{count} · {count / max(counts.sum(), 1):.0%}", key=f"tune_cell_{place}_{taken}",
+            on_click=tune_state.choose_cell, args=(place, taken), disabled=not count,
+            icon=":material/check:" if is_right else None,
+            type="primary" if kept(TunePage).cell == (place, taken) else "secondary",
             help=f"{questions}{': right' if is_right else ''}", width="stretch",
         )  # fmt: skip
-
-
-def _choose(place: int, taken: int) -> None:
-    """A cell that is chosen again closes."""
-    st.session_state["tune_cell"] = None if st.session_state.get("tune_cell") == (place, taken) else (place, taken)
-    current_run.redraw()
 
 
 def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken: int) -> None:

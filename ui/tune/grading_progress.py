@@ -9,6 +9,7 @@ import streamlit as st
 from crag_core.base.text.display import counted
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.labelled.questions import LabelledSet
+from ui.run.job_progress import draw_stop
 from ui.session import access, app_state, tune_state
 from ui.session.background import SetJob
 from ui.session.fragments import ticking
@@ -95,10 +96,7 @@ def draw_job(job: SetJob | None, doing: str, done: str, key: str) -> None:
                 st.button("Continue", on_click=job.go_on, icon=":material/play_arrow:", key=f"{key}_go_on")
             else:
                 st.button("Pause", on_click=job.pause, icon=":material/pause:", key=f"{key}_pause")
-            st.button(
-                "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
-                disabled=job.is_stopping, key=f"{key}_stop",
-            )  # fmt: skip
+            draw_stop(job, f"{key}_stop")
             st.caption(f"What is {done} is kept, whatever happens.")
 
 

@@ -11,7 +11,8 @@ from crag_core.base.serialization import fingerprint
 from crag_core.experiments.labelled.questions import Expected, UnlabelledQuestion, word
 from ui.session import access, labelling_state
 from ui.session.fragments import fragment, ticking
-from ui.session.labelling_state import Round
+from ui.session.keys import hand, kept, take
+from ui.session.labelling_state import Labelling, Round
 from ui.shell.text import plain
 from ui.tune.grading_progress import draw_ended, draw_job
 from ui.tune.question_sets import draft
@@ -29,7 +30,7 @@ def draw_labelling() -> None:
         draw_ended(ended, title="Not all questions were graded")
     if labelling_state.grading() is not None:
         _draw_running()
-    elif labelling_state.current() is not None:
+    elif kept(Labelling).current is not None:
         _draw_table()
 
 
@@ -45,7 +46,7 @@ def draw_start(busy: bool) -> None:
         _draw_source("From History", "history", labelling_state.from_history, busy)
         _draw_source("Drafted", "edit_note", _drafted, busy)
     st.caption("Or upload a file with only the column `question`.")
-    if problem := st.session_state.pop("label_problem", ""):
+    if problem := take("label_problem"):
         st.caption(f":orange[:material/warning: {plain(problem)}]")
     if calls := labelling_state.effort(_DRAFTED):
         st.caption(calls)
@@ -60,12 +61,12 @@ def _begin(find: Find) -> None:
     try:
         found = find()
     except CragError as error:
-        st.session_state["label_problem"] = str(error)
+        hand("label_problem", str(error))
         return
-    if not found:
-        st.session_state["label_problem"] = "No question was found there."
-        return
-    labelling_state.begin(found)
+    if found:
+        labelling_state.begin(found)
+    else:
+        hand("label_problem", "No question was found there.")
 
 
 def _drafted() -> tuple[UnlabelledQuestion, ...]:
@@ -80,15 +81,13 @@ def _draw_running() -> None:
 
 @fragment()
 def _draw_table() -> None:
-    """Labels are kept as they are chosen. The rows stay as drawn first: the browser adds what was changed since."""
-    found = labelling_state.current()
+    """Labels are kept as they are chosen."""
+    found = kept(Labelling).current
     if found is None:
         st.rerun()
         return
     key = f"label_table_{fingerprint((found.name, [one.key for one in found.asked]))}"
-    if key not in st.session_state:
-        st.session_state["label_rows"] = labelling_state.rows(found)
-    rows = st.session_state["label_rows"]
+    rows = labelling_state.rows(found, key)
     with st.container(border=True, key="label_round"):
         st.markdown(f"**Do your documents answer these?** Each label goes into “{plain(found.name)}” at once.")
         st.data_editor(

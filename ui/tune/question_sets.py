@@ -28,12 +28,14 @@ from crag_core.experiments.labelled.questions import (
 )
 from crag_core.experiments.labelled.read import Read, read_questions, write_csv, write_questions
 from crag_core.experiments.statistics.small_sets import few_tell
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from ui.run.job_progress import draw_stop
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import access, app_state, background, labelling_state, tune_state
 from ui.session.fragments import ticking
+from ui.session.keys import hand, kept, take
+from ui.session.tune_state import TunePage
 from ui.shell.page import is_allowed
-from ui.shell.text import plain
+from ui.shell.text import first_lines, plain
 
 MOST_PASSAGES = 5000
 SAMPLE, DRAFT, UPLOAD, FEEDBACK, KEPT = "Sample questions", "Draft them", "Upload", "From feedback", "Kept sets"
@@ -70,9 +72,9 @@ def _start_drafting(count: int, ask_model: bool) -> None:
     """With a model in the background, since that takes minutes. Raises `CragError`."""
     passages = _passages()
     drafted = _drafted_of(passages, count)
-    model = app_state.workbench().servers.model(st.session_state["model"]) if ask_model else None
+    model = app_state.workbench().servers.model(app_state.model()) if ask_model else None
     if model is None:
-        st.session_state["tune_drafted"] = drafted
+        kept(TunePage).drafted = drafted
         return
 
     def work(job: DraftingJob) -> tuple[LabelledQuestion, ...]:
@@ -90,17 +92,8 @@ def _draw_drafting() -> None:
     done, total = job.progress
     st.progress(done / max(total, 1), f":shimmer[Drafting] {done} of {counted(total, 'question')} worded")
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, icon=":material/stop_circle:",
-            disabled=job.is_stopping, key="tune_draft_stop",
-        )  # fmt: skip
+        draw_stop(job, "tune_draft_stop")
         st.caption("Questions that are worded by then stay; the others stay search words.")
-
-
-def model_name() -> str:
-    """Of the language model that the sidebar names, "" without one."""
-    chosen: str = st.session_state.get("model", EXTRACTIVE)
-    return "" if chosen == EXTRACTIVE else chosen.partition("/")[2]
 
 
 @st.cache_data(show_spinner=False)
@@ -116,8 +109,8 @@ def draw_sources(has_set: bool, busy: bool) -> None:
         WRITE: lambda busy: _draw_table(tune_state.own_set(), busy),
         DRAFT: _draw_draft,
         FEEDBACK: _draw_feedback,
+        SAMPLE: _draw_sample,
     }
-    choices |= {SAMPLE: _draw_sample}
     if _kept_names():
         choices = {KEPT: _draw_kept} | choices
     start = next(iter(choices))
@@ -153,14 +146,15 @@ def _draw_draft(busy: bool) -> None:
         f"From {of}: questions that they answer, the same with the answering chunks taken away, and "
         "everyday questions. Check them before you trust them."
     )
+    page = kept(TunePage)  # first: the script may be broken off at any touch of the session
     if (ended := background.take_ended(_DRAFTING)) is not None:
         if broken := ended.bug or ended.error:
             raise broken
-        st.session_state["tune_drafted"] = ended.result
+        page.drafted = ended.result
     is_drafting = background.is_busy(_DRAFTING)
     with st.form("tune_draft_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         count = st.number_input("Questions", 12, 400, 100, 10, key="tune_draft_count", width=140)
-        model = model_name()
+        model = app_state.model().partition("/")[2] if app_state.has_model() else ""
         ask_model = st.checkbox(
             f"Let {plain(model)} word them" if model else "Let a language model word them (none is chosen)",
             key="tune_draft_model", disabled=not model,
@@ -171,7 +165,7 @@ def _draw_draft(busy: bool) -> None:
     if background.is_busy(_DRAFTING):
         _draw_drafting()
         return
-    drafted: tuple[LabelledQuestion, ...] | None = st.session_state.get("tune_drafted")
+    drafted = page.drafted
     if drafted:
         if away := LabelledSet("", drafted).elsewhere(collection):
             st.caption(f":orange[:material/warning: {plain(away)}]")
@@ -190,7 +184,7 @@ def _draw_upload(busy: bool) -> None:
         "Labelled questions", ["csv", "tsv", "jsonl", "json", "txt"], key="tune_upload", disabled=busy,
         on_change=_take_file, max_upload_size=LARGEST_MB,
     )  # fmt: skip
-    found = tune_state.uploaded()
+    found = kept(TunePage).uploaded
     if found is None or found.is_taken:
         return
     _draw_problems(found.read, f"{plain(found.name)} was not taken. Nothing was changed.")
@@ -203,7 +197,7 @@ def _take_file() -> None:
     if file is None:
         return
     waiting = tune_state.take_file(file.name, file.getvalue())
-    found, is_free = tune_state.uploaded(), not known_card(st.session_state["evaluator"]).calls_model
+    found, is_free = kept(TunePage).uploaded, not known_card(app_state.evaluator()).calls_model
     if waiting:
         labelling_state.begin(waiting)
     elif found and found.is_taken and is_free and access.is_administrator():
@@ -218,8 +212,8 @@ def _draw_feedback(busy: bool) -> None:
     st.markdown("Questions on Ask whose route was called right, or for which the right one was named.")
     if found.unspecific:
         st.caption(f"Not used: {counted(found.unspecific, 'label')} without the right route.")
-    for question, kept in found.overruled[:_SHOWN_PROBLEMS]:
-        st.caption(f":orange[:material/warning:] “{plain(question)}” was judged in two ways; {kept} holds.")
+    for question, label in found.overruled[:_SHOWN_PROBLEMS]:
+        st.caption(f":orange[:material/warning:] “{plain(question)}” was judged in two ways; {label} holds.")
     if not found.questions:
         st.info("No route labels yet.", icon=":material/info:")
         return
@@ -227,10 +221,10 @@ def _draw_feedback(busy: bool) -> None:
 
 
 def _draw_kept(busy: bool) -> None:
-    kept, own = app_state.workbench().experiments, tune_state.own_name()
-    names = kept.set_names()
+    experiments, own = app_state.workbench().experiments, tune_state.own_name()
+    names = experiments.set_names()
     name = st.selectbox("Kept set", names, names.index(own) if own in names else 0, key="tune_kept_name", width=400)
-    read = kept.load_set(name)
+    read = experiments.load_set(name)
     _draw_read(read)
     with st.container(horizontal=True):
         _draw_take(name, read.questions, busy)
@@ -269,9 +263,8 @@ def _draw_read(read: Read) -> None:
 
 
 def _draw_problems(read: Read, title: str) -> None:
-    lines = [f"Row {problem.row}: {plain(problem.message)}" for problem in read.problems[:_SHOWN_PROBLEMS]]
-    rest = len(read.problems) - _SHOWN_PROBLEMS
-    st.error("  \n".join([*lines, *([f"and {rest} more"] if rest > 0 else [])]), title=title, icon=":material/error:")
+    lines = [f"Row {problem.row}: {plain(problem.message)}" for problem in read.problems]
+    st.error(first_lines(lines, _SHOWN_PROBLEMS), title=title, icon=":material/error:")
 
 
 def draw_set(labelled: LabelledSet, busy: bool) -> None:
@@ -286,7 +279,7 @@ def draw_set(labelled: LabelledSet, busy: bool) -> None:
         st.caption(f":material/edit_note: {counted(drafted, 'question')} drafted by the application: check them.")
     if of_logs := sum(one.origin is Origin.LOG for one in labelled.questions):
         st.caption(f":material/rule: {counted(of_logs, 'label')} by the right answers of a log: check them.")
-    uploaded = tune_state.uploaded()
+    uploaded = kept(TunePage).uploaded
     if uploaded and uploaded.is_taken and uploaded.read.questions == labelled.questions:
         st.caption(f":material/check: {plain(uploaded.name)} is saved as “{plain(labelled.name)}”.")
         for remark in uploaded.read.remarks:
@@ -333,7 +326,7 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
         )  # fmt: skip
         if labelled.questions:
             _draw_files(labelled)
-    if problem := st.session_state.pop("tune_table_problem", None):
+    if problem := take("table_problem"):
         _draw_read(problem)
 
 
@@ -352,7 +345,7 @@ def _save_changes(labelled: LabelledSet, rows: Sequence[dict[str, object]]) -> N
     filled = ({key: value for key, value in row.items() if value not in (None, "", [])} for row in rows)
     read = read_questions(labelled.name, "\n".join(json.dumps(row) for row in filled).encode())
     if read.problems:
-        st.session_state["tune_table_problem"] = read
+        hand("table_problem", read)
     else:
         tune_state.keep(replace(labelled, questions=read.questions), labelled)
 

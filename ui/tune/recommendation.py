@@ -123,7 +123,6 @@ def _describe_gain(found: Recommendation, objective: Objective) -> str:
 
 def _use(lower: float, upper: float) -> None:
     """For a callback: move the sidebar's thresholds there, and redraw the whole page."""
-    st.session_state["moving"] = None
     app_state.put_marks(lower, upper)
     st.rerun()
 
@@ -173,12 +172,9 @@ def _clicked() -> None:
 def draw_compared(found: Recommendation) -> None:
     if not found.compared:
         return
+    whose = "Your" if found.keep else "The recommended"
     st.dataframe(
         [dict(zip(COMPARED, row, strict=True)) for row in compared_rows(found)], hide_index=True, key="tune_compared",
-        alt=f"{_whose(found)} thresholds beside others, on the other half of the questions",
+        alt=f"{whose} thresholds beside others, on the other half of the questions",
     )  # fmt: skip
     st.caption(f"{compared_on(found).capitalize()}.")
-
-
-def _whose(found: Recommendation) -> str:
-    return "Your" if found.keep else "The recommended"

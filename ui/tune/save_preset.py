@@ -18,7 +18,8 @@ from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.pipeline.run import now
 from crag_core.report.thresholds.page import render_thresholds
 from ui.session import access, app_state, tune_state
-from ui.session.tune_state import Seen
+from ui.session.keys import kept
+from ui.session.tune_state import Seen, TunePage
 from ui.shell import presets
 from ui.shell.text import plain
 
@@ -33,22 +34,22 @@ def draw_preset(seen: Seen, objective: Objective, confidence: float | None, foun
     is_better = not found.why_not and not found.keep and not found.is_at(*own)
     whose = "nearest" if found.misses else "recommended"
     offered = [(whose, (found.lower, found.upper))] if is_better else []
-    kept = presets.in_use(policy)
+    used = presets.in_use(policy)
     name = set_name_of(_draw_name(f"{seen.labelled.name} {policy.name}"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for whose, pair in [*offered, ("mine", own)]:
             if access.is_administrator():
                 st.button(
                     f"Keep {whose}: {' and '.join(readable(*pair))}", on_click=_keep, args=(make, name, pair),
-                    type="primary" if whose == "recommended" or not (offered or kept) else "secondary",
+                    type="primary" if whose == "recommended" or not (offered or used) else "secondary",
                     icon=":material/bookmark_add:", key=f"tune_keep_{whose}",
                 )  # fmt: skip
         _draw_export(make(name, own), seen, objective, found)
     names = app_state.workbench().experiments.preset_names()
-    if name in names and (kept is None or kept.name != name):
+    if name in names and (used is None or used.name != name):
         st.caption(f"Replaces the kept preset “{plain(name)}”.")
-    elif kept is not None:
-        st.caption(f":material/check: Kept as “{plain(kept.name)}”, and in use. On Ask it is among the presets.")
+    elif used is not None:
+        st.caption(f":material/check: Kept as “{plain(used.name)}”, and in use. On Ask it is among the presets.")
 
 
 def _draw_name(title: str) -> str:
@@ -56,8 +57,9 @@ def _draw_name(title: str) -> str:
     names = app_state.workbench().experiments.preset_names()
     tried = (set_name_of(title if number == 1 else f"{title[:56]} {number}") for number in count(1))
     start = next(one for one in tried if one not in names)
-    if st.session_state.get("tune_preset_start") != start:
-        st.session_state["tune_preset_start"] = st.session_state[_NAME] = start
+    page = kept(TunePage)
+    if page.preset_start != start:
+        page.preset_start = st.session_state[_NAME] = start
     return st.text_input("Name of the preset", max_chars=60, key=_NAME, width=320)
 
 
@@ -79,7 +81,6 @@ def _keep(make: Callable[[str, Pair], TunedPreset], name: str, pair: Pair) -> No
     access.require_administrator()
     app_state.workbench().experiments.save_preset(make(name, pair))
     presets.forget()
-    st.session_state["moving"] = None
     app_state.put_marks(*pair)
     st.rerun()  # the sidebar, which offers it, and the list of those that are kept
 

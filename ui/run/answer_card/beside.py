@@ -44,9 +44,9 @@ def _line(group: Group) -> str:
     return f"- {plain(group.text)} :gray[· {' and '.join(filter(None, (links, memory)))}]"
 
 
-def draw_logged(logged: Logged) -> None:
-    """Beside ours, and told from it; nothing where the log has neither answer nor right answer."""
-    if not logged.answer and not logged.references:
+def draw_logged(logged: Logged | None) -> None:
+    """Beside ours, and told from it; nothing where there is no log, or it has neither answer nor right answer."""
+    if logged is None or not (logged.answer or logged.references):
         return
     with st.container(border=True, gap="small", key="answer_logged"):
         st.markdown("#### :gray-badge[:material/rule: Answer in the log]", width="content")

@@ -19,6 +19,9 @@ from crag_core.view.answer.unanswered import Nearest, Unanswered, nearest_senten
 from crag_core.view.run_view import RunView, name_of
 from ui import PARTS
 from ui.run.answer_card.offer import Offer, cost
+from ui.session import current_run
+from ui.session.current_run import AskPage
+from ui.session.keys import kept
 from ui.shell.text import plain
 
 _component = st.components.v2.component(
@@ -176,7 +179,7 @@ def _draw_unanswered(view: RunView, answer: Answer) -> None:
             st.button(
                 "Show the quotations", f"answer_quote_{view.trace.id}",
                 f"The best sentences of what {plain(answer.writer)} was given, word for word. No model is called.",
-                st.session_state.update, ({"answer_quoted": view.trace.id},), icon=":material/format_quote:",
+                current_run.show_quotations, (view.trace.id,), icon=":material/format_quote:",
             )  # fmt: skip
         with st.popover("What was searched", type="tertiary", icon=":material/manage_search:"):
             _draw_searched(found)
@@ -224,7 +227,7 @@ def _requoted(view: RunView) -> Answer | None:
     answer = view.routed.answer
     if answer is None or answer.state is not AnswerState.CANNOT_ANSWER or not _can_quote(view, answer):
         return None
-    if st.session_state.get("answer_quoted") != view.trace.id:
+    if kept(AskPage).quoted != view.trace.id:
         return None
     text = quote(view.routed.knowledge, view.changed.all_strips, nearest=view.routed.is_doubtful)
     return replace(answer, text=text, state=AnswerState.COMPLETE, writer=EXTRACTIVE)
