@@ -6,8 +6,6 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-import streamlit as st
-
 from crag_core.app.background_jobs import Job
 from crag_core.app.choice import Configuration, Request, choose, plain_choice
 from crag_core.app.workbench import Choice
