@@ -21,9 +21,10 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
+from crag_core.base.concurrency import shared
 from tests.ui.drawn import parts
 from ui.run import passages
-from ui.session import app_state, shared
+from ui.session import app_state
 
 APP = Path(__file__).parents[2] / "app.py"
 DOCUMENTS = {

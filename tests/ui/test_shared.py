@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
+from crag_core.base.concurrency import shared
 from tests.ui.conftest import new_process
 from ui.compare import compare_state
-from ui.session import access, app_state, background, run_job, shared
+from ui.session import access, app_state, background, run_job
 
 
 @pytest.fixture(autouse=True)

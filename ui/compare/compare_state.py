@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from crag_core.app.background_jobs import Job
 from crag_core.app.choice import Configuration, Request, choose, plain_choice
 from crag_core.app.workbench import Choice
+from crag_core.base.concurrency.shared import shared
 from crag_core.base.text.display import limit_text, readable
 from crag_core.evaluators.policies import PLAIN, default_evaluator, known_card
 from crag_core.experiments.batch import SetProgress
@@ -20,7 +21,6 @@ from crag_core.trace.trace import Trace
 from ui.session import access, app_state, background, run_job, tune_state
 from ui.session.background import SetJob
 from ui.session.keys import kept
-from ui.session.shared import shared
 
 MOST = 4
 _QUESTION, _SET = "compared_question", "compared_set"

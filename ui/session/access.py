@@ -12,7 +12,7 @@ import streamlit as st
 
 from crag_core.app.access import NotAllowed, People, address_in, check_age, read_people, sign_in_of
 from crag_core.app.config import Config, load
-from ui.session.shared import shared
+from crag_core.base.concurrency.shared import shared
 
 _MOST_ENDED = 10_000
 

@@ -19,6 +19,7 @@ from crag_core.app.config import Config
 from crag_core.app.model_servers import Models
 from crag_core.app.uploads import check_files
 from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.concurrency.shared import shared
 from crag_core.base.data_files import DATA
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
@@ -35,7 +36,6 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
 from ui.session import access
 from ui.session.keys import hand, handed, kept, take
-from ui.session.shared import shared
 
 PLAIN = "ask_plain"
 """Key of the switch by which a question is asked as plain RAG."""

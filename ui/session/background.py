@@ -11,11 +11,11 @@ import streamlit as st
 
 from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.workbench import Choice
+from crag_core.base.concurrency.shared import shared
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.questions import Gradable
 from crag_core.pipeline.run_queue import Ticket
 from ui.session import app_state, run_job
-from ui.session.shared import shared
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -11,6 +11,7 @@ import streamlit as st
 
 from crag_core.app.background_jobs import LiveJobs, RunJob, job_of
 from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.concurrency.shared import shared
 from crag_core.base.errors import CragError, ModelUnavailable
 from crag_core.base.serialization import fingerprint
 from crag_core.base.types.passages import Logged, Passage
@@ -20,7 +21,6 @@ from crag_core.pipeline.run_queue import Ticket
 from crag_core.trace.standalone import follow
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state
-from ui.session.shared import shared
 
 if TYPE_CHECKING:
     from crag_core.llamaindex.query_engine import CRAGQueryEngine

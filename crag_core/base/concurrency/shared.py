@@ -1,4 +1,4 @@
-"""What all sessions of the process share, made once.
+"""What all sessions of a process share, made once.
 
 Not in Streamlit's caches: whoever reaches the server empties those for everybody, by a message that no page sends.
 """
