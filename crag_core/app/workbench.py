@@ -17,6 +17,7 @@ from crag_core.app.config import Config
 from crag_core.app.earlier_home import take_files, take_index
 from crag_core.app.model_servers import ModelServers
 from crag_core.app.own_engine import RETRIEVER, VECTOR_STORE, EngineStore, OwnEngine
+from crag_core.base.data_files import read_named
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, NotCalibrated, ScoresUnavailable, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
@@ -321,7 +322,7 @@ class Workbench:
                 raise UnknownName.among("preset", name, known)
             return self.experiments.load_preset(name)
         try:
-            return parse_preset(path.read_text("utf-8"), path.stem)
+            return parse_preset(read_named(name, 1).decode(), path.stem)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             unknown = UnknownName.among("preset", name, self.experiments.preset_names())
             raise UnknownName(f"There is no file {path}.", hint=unknown.hint) from error

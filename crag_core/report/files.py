@@ -6,11 +6,13 @@ import sys
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 
+from crag_core.base.data_files import read_named
 from crag_core.base.errors import BadRecord, WrongUse
 from crag_core.trace.trace import Trace
 
 STREAM = "-"
 """In place of a file's name: standard input, or output."""
+LARGEST_MB = 100
 
 _RECORDING = 'Make one with: python -m crag_core ask "…" --json > run.json'
 
@@ -18,7 +20,7 @@ _RECORDING = 'Make one with: python -m crag_core ask "…" --json > run.json'
 def read_run(name: str) -> Trace:
     """`BadRecord` says what was found instead of a run."""
     try:
-        data = sys.stdin.buffer.read() if name == STREAM else Path(name).read_bytes()
+        data = read_named(name, LARGEST_MB)
         return Trace.from_json(data.decode(encoding_of(data)))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         raise WrongUse(f"{name}: expected a recorded run, found: {error.strerror}.", hint=_RECORDING) from error

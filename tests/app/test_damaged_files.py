@@ -133,3 +133,21 @@ def test_no_damaged_file_is_a_traceback(tmp_path: Path, monkeypatch: pytest.Monk
         shutil.rmtree(file, ignore_errors=True)
         if whole:
             file.write_bytes(whole)
+
+
+def test_a_file_without_an_end_is_refused_and_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    monkeypatch.setenv("CRAG_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    for ending in ("json", "jsonl", "toml"):
+        (tmp_path / f"zero.{ending}").symlink_to("/dev/zero")
+    for arguments in (
+        ("report", f"{tmp_path}/zero.json"),
+        ("ask", "And then?", "--after", f"{tmp_path}/zero.json"),
+        ("import-log", f"{tmp_path}/zero.jsonl"),
+        ("evaluate", "--set", f"{tmp_path}/zero.jsonl"),
+        ("evaluate", "--set", "sample", "--preset", f"{tmp_path}/zero.toml"),
+    ):
+        assert main(list(arguments)) in (1, 2), arguments
+        assert "it has more than" in capsys.readouterr().err, arguments

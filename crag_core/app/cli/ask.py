@@ -14,6 +14,7 @@ from crag_core.app.choice import Choice, Request, choose
 from crag_core.app.cli.documents import take_over
 from crag_core.app.cli.options import STREAM, add_choice, check_collection
 from crag_core.app.workbench import Workbench
+from crag_core.base.data_files import read_named
 from crag_core.base.errors import UnknownName, WrongUse, as_typed
 from crag_core.base.text.display import clean
 from crag_core.base.types.answers import AnswerState
@@ -26,7 +27,7 @@ from crag_core.observability.logs import show_logs
 from crag_core.pipeline.call_budget import JUDGING
 from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, check_question
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse
-from crag_core.report.files import encoding_of
+from crag_core.report.files import LARGEST_MB, encoding_of
 from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote
 from crag_core.trace.reroute import caution
@@ -83,7 +84,7 @@ def _run_before(run_id: str, workbench: Workbench) -> Trace:
     path = Path(run_id)
     if path.suffix == ".json":
         try:
-            return Trace.from_json(path.read_text("utf-8"))
+            return Trace.from_json(read_named(run_id, LARGEST_MB).decode())
         except (OSError, UnicodeError) as error:
             raise UnknownName(
                 f"The record {path} cannot be read: {error}.", hint="Give a file of ask --json."

@@ -13,6 +13,7 @@ from crag_core.app.cli.options import STREAM, add_choice, write_file
 from crag_core.app.cli.tune import grade_questions
 from crag_core.app.retrieval_logs import Imported, judged
 from crag_core.app.workbench import Workbench
+from crag_core.base.data_files import read_named
 from crag_core.base.errors import BadRecord, UnknownName, WrongUse
 from crag_core.base.text.display import counted, shortened
 from crag_core.evaluators.policies import known_card
@@ -20,6 +21,7 @@ from crag_core.experiments.labelled.questions import word
 from crag_core.experiments.logs.findings import findings, lines, to_csv
 from crag_core.experiments.logs.names import FIELDS, MEANINGS
 from crag_core.experiments.logs.read import SHAPES, ReadLog, described, read_log
+from crag_core.experiments.logs.rows import LARGEST_MB
 from crag_core.pipeline.run import now
 from crag_core.report.stages.page import render_stages
 
@@ -120,7 +122,7 @@ def _mapping(pairs: list[str]) -> dict[str, str]:
 
 def _content(name: str) -> bytes:
     try:
-        return sys.stdin.buffer.read() if name == STREAM else Path(name).read_bytes()
+        return read_named(name, LARGEST_MB)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         raise UnknownName(f"There is no file {name}.", hint="Name the file that your tool has exported.") from error
     except OSError as error:

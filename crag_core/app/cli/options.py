@@ -12,6 +12,7 @@ from pathlib import Path
 from crag_core.app.calibration import apart
 from crag_core.app.choice import with_thresholds as with_thresholds
 from crag_core.app.workbench import Workbench
+from crag_core.base.data_files import read_named
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.cascade import SHOWN_FORM
@@ -20,6 +21,7 @@ from crag_core.experiments.batch import Controls
 from crag_core.experiments.labelled.public_sets import read_set
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.labelled.read import Read, read_questions
+from crag_core.experiments.logs.rows import LARGEST_MB
 from crag_core.experiments.statistics.small_sets import few_tell
 
 STREAM = "-"
@@ -117,7 +119,10 @@ def open_set(named: str, workbench: Workbench) -> Opened:
         is_file = path.suffix.lower() in (".csv", ".jsonl", ".json", ".tsv", ".txt")
         if not is_file and named not in (known := workbench.experiments.set_names()):
             raise UnknownName.among("labelled set", named, known)
-        read = read_questions(path.name, path.read_bytes()) if is_file else workbench.experiments.load_set(named)
+        if is_file:
+            read = read_questions(path.name, read_named(named, LARGEST_MB))
+        else:
+            read = workbench.experiments.load_set(named)
     except (FileNotFoundError, NotADirectoryError) as error:
         unknown = UnknownName.among("labelled set", named, workbench.experiments.set_names())
         raise UnknownName(f"There is no file {named}.", hint=f"Kept sets: {unknown.hint}") from error
