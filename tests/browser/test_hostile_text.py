@@ -84,6 +84,7 @@ FOREIGN = """() => {
       if (tag === 'script' && /pwned/.test(one.textContent)) add('script', one);
       if (['iframe', 'object', 'embed', 'base'].includes(tag) && /evil|pwned/.test(one.outerHTML)) add(tag, one);
       if (tag === 'img' && (/evil/.test(one.src) || one.getAttribute('src') === 'x')) add('img', one);
+      if (tag === 'img' && /streamlit/i.test(one.alt + one.src)) add('logo', one);
       if (one.classList && one.classList.contains('katex')) add('formula', one);
       if (tag === 'b' && one.textContent === 'bold') add('bold', one);
       if (tag === 'a' && /^(javascript|data|vbscript|mailto):/i.test(one.getAttribute('href') || '')) add('link', one);

@@ -247,3 +247,13 @@ def test_shared_sound_documents_give_sane_text(shared_documents: Path) -> None:
             assert "\ufffe" not in text and "\x00" not in text and "\r" not in text, path.name
     script = read_document(shared_documents / "ok" / "example-with-scripts.html")[0].text
     assert "function(" not in script and "Russian Offensive Campaign Assessment" in script
+
+
+@pytest.mark.parametrize("inside", ["<!-- a remark -->", "<?mark of=it?>", "<!-- <w:t>no</w:t> -->"])
+def test_text_behind_a_comment_in_a_run_of_word_is_read(inside: str) -> None:
+    made = docx.Document()
+    body, about = made.element.body, 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    run = f"<w:r>{inside}<w:t>Dues are {inside}fourteen</w:t>{inside}<w:t> pounds</w:t></w:r>"
+    body.insert(0, parse_xml(f"<w:p {about}>{inside}{run}</w:p>"))
+    made.save(file := io.BytesIO())
+    assert [page.text for page in read_document(file.getvalue(), "dues.docx")] == ["Dues are fourteen pounds"]

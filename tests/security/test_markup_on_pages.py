@@ -147,6 +147,12 @@ def test_no_page_reads_markup_out_of_a_policy_file(
         assert not any("<script>window" in text for kind, text in markdown_of(app) if kind == "html"), page
 
 
+def test_a_word_that_streamlit_draws_as_its_logo_is_shown_as_code() -> None:
+    from ui.shell.text import plain
+
+    assert plain("a :streamlit: of :streamlit::streamlit:") == "a `:streamlit:` of `:streamlit::streamlit:`"
+
+
 def test_plotly_reads_no_markup_out_of_the_name_of_a_preset() -> None:
     import numpy as np
 

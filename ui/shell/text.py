@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _ADDRESS = re.compile(
-    r"(?:https?|ftp)://[\w.~:/?#@!&+,;=%-]*[\w/]|www\.[\w.~:/?#@!&+,;=%-]*[\w/]|[\w.+-]+@[\w.-]*\w",
+    r"(?:https?|ftp)://[\w.~:/?#@!&+,;=%-]*[\w/]|www\.[\w.~:/?#@!&+,;=%-]*[\w/]|[\w.+-]+@[\w.-]*\w|:streamlit:",
     re.IGNORECASE | re.ASCII,
 )
-"""What the browser's renderer would make a link of; no sign in it ends code, or has a meaning in it."""
+"""What the browser's renderer would make a link or a picture of; no sign in it ends code, or has a meaning in it."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 """What no page should be given: control and direction-changing characters, and halves of pairs."""
 
