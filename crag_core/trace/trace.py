@@ -103,6 +103,11 @@ class Trace:
     follow_up: FollowUp | None = None
     consolidations: tuple[Consolidation, ...] = ()
 
+    @cached_property
+    def derived(self) -> dict[str, Any]:
+        """What was derived from the record already, for whoever needs it twice; no part of it."""
+        return {}
+
     @property
     def fingerprint(self) -> str:
         return serialization.fingerprint(self.settings)
