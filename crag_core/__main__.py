@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The exit code, as `EXIT_CODES` tells; wrong use of options raises `SystemExit` with it."""
     try:
         options = _parser().parse_args(arguments)
-        if options.chosen in MODEL_COMMANDS:
+        if options.chosen in MODEL_COMMANDS or vars(options).get("stages"):
             _check_memory()
         return int(options.command(options))
     except CragError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -44,7 +44,6 @@ class Facts:
     results: tuple[str, ...] | None
     policy: str
     signals: Scores = ()
-    round_signals: Mapping[str, Scores] = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
 
     @property
@@ -68,10 +67,7 @@ class Facts:
             policy(self.policy),
             passages=_passages(self.first),
             signals=self.signals,
-            rounds=tuple(
-                round_of(path, *_passages(ids), signals=self.round_signals.get(path, ()))
-                for path, ids in self.later.items()
-            ),
+            rounds=tuple(round_of(path, *_passages(ids)) for path, ids in self.later.items()),
             web=None if self.results is None else search,
             opinions=tuple(
                 Opinion(card, "extractive", tuple(g for one in self.said.values() if (g := one.opinions[at])))
@@ -129,7 +125,6 @@ def facts(draw: st.DrawFn, *, whole: bool = False) -> Facts:
         results=results,
         policy=draw(st.sampled_from(POLICIES)),
         signals=even(draw(shares)),
-        round_signals={path: even(draw(shares)) for path in later},
         absent=frozenset() if whole else frozenset(draw(st.sets(st.sampled_from(["grades", "strips", "extractions"])))),
     )
 

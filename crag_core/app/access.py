@@ -96,7 +96,7 @@ def check_age(claims: Mapping[str, object], now: float) -> None:
     if isinstance(at, bool) or not isinstance(at, int | float) or not at <= now + _CLOCKS_APART:
         found = "none" if not isinstance(at, int | float) or at != at else "one that is still to come"
         raise NotAllowed(f"Expected the time of the sign-in from its provider, found {found}.", hint="Sign in again.")
-    if now - at > LONGEST_DAYS * 86_400:
+    if at < now - LONGEST_DAYS * 86_400:
         raise NotAllowed(f"You signed in more than {LONGEST_DAYS} days ago.", hint="Sign in again.")
 
 

@@ -19,9 +19,6 @@ _WEB = {f"web_{name}": name for name in ("query", "limit", "pages", "on_subject"
 }
 _RENAMED = {"ungraded_score": "ungraded", "grade_top": "top"}
 _SCORES = {"two-signal": "two_signals"}
-_ROUTE: dict[str, tuple[str | bool, ...]] = dict.fromkeys(
-    ("label", "passages", "drop_below", "web_below_results", "keep_original_without_web", "expand"), ()
-) | {"web": ("always", "never", "when-few"), "re_retrieve": ("refine", "next-strategy", True, False)}
 _TABLES = ("strips", "expansion", "loop")
 _GONE = ("second_opinion", "web_when_ungraded", "without_model")
 """Keys of the earlier form that have no successor here; `evaluators.cascade` reads twice."""
@@ -52,11 +49,19 @@ def upgrade(data: dict[str, Any]) -> dict[str, Any]:
     """A policy in the present form; one with `aggregation` is of the form before, with a table an action."""
     if not _is_old(data):
         return data | {key: read_steps(data[key]) for key in (*ACTIONS, "skip") if key in data}
+    try:
+        return _upgraded(data)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        why = f"{type(error).__name__}: {clean(str(error))}"
+        raise BadRecord(
+            f"policy: not of the form that earlier versions wrote ({why}).", hint="Write it as lists of steps."
+        ) from error
+
+
+def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
     known = {key: value for key, value in data.items() if key not in _GONE}
-    routes = {key: _table(known, key) for key in ACTIONS}
-    score, strips, expansion, loop = known.pop("aggregation"), *(_table(known, name) for name in _TABLES)
-    if not isinstance(ways := loop.get("strategies", []), list | tuple):
-        raise BadRecord(f"policy.loop.strategies: expected a list, found {type(ways).__name__}.")
+    routes = {key: known.pop(key, None) or {} for key in ACTIONS}
+    score, strips, expansion, loop = known.pop("aggregation"), *(known.pop(name, None) or {} for name in _TABLES)
     found: dict[str, Any] = {"score": _SCORES.get(str(score), str(score).replace("-", "_"))}
     found |= {new: known.pop(old) for old, new in _RENAMED.items() if old in known}
     found |= {"at_upper": "AMBIGUOUS"} if known.pop("upper_is_exclusive", False) else {}
@@ -66,7 +71,7 @@ def upgrade(data: dict[str, Any]) -> dict[str, Any]:
     found["expansion"] = {"max_chunks" if key == "max_passages" else key: value for key, value in expansion.items()}
     found |= {"max_rounds": loop["max_iterations"]} if "max_iterations" in loop else {}
     rules = dict.fromkeys(CLASS_RULES, True) if known.pop("rounds_by_question", False) else {}
-    rules |= _table(known, "fast_path")
+    rules |= known.pop("fast_path", None) or {}
     rules = {key: value for key, value in rules.items() if value not in (None, False)}
     found["skip"] = [(key, None if value is True else value) for key, value in rules.items()]
     found["labels"] = [str(routes[key].get("label", key.capitalize())) for key in ACTIONS]
@@ -83,21 +88,7 @@ def _is_old(data: dict[str, Any]) -> bool:
     return "aggregation" in data
 
 
-def _table(data: dict[str, Any], key: str) -> dict[str, Any]:
-    found = data.pop(key, None)
-    if not isinstance(found, dict | None):
-        raise BadRecord(f"policy.{key}: expected a table, found {type(found).__name__}.")
-    return found or {}
-
-
 def _steps_of(action: str, route: dict[str, Any], loop: dict[str, Any]) -> list[tuple[str, Any]]:
-    for key, value in route.items():
-        known = _ROUTE.get(key)
-        if known is None:
-            raise BadRecord(f"policy.{action}.{clean(key)}: unknown key.", hint=f"Known: {', '.join(_ROUTE)}.")
-        if known and value is not None and value not in known:
-            words = ", ".join(str(word) for word in known if isinstance(word, str))
-            raise BadRecord(f"policy.{action}.{key}: expected one of {words}, found {str(value)[:60]!r}.")
     chunks = KEEP if route.get("passages") == "whole" else str(route.get("passages", ""))
     steps: list[tuple[str, Any]] = [(chunks, None)]
     if route.get("drop_below") is not None and chunks != DISCARD:

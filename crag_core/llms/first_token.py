@@ -9,7 +9,8 @@ from crag_core.base.protocols import Reply
 from crag_core.base.types.steps import Usage
 from crag_core.llms.reply_errors import WrongShape, counts, part
 
-_ROUNDING = 1e-3
+_ROUNDING = 1e-3  # what it may make of 0, the log probability of what is certain
+_LEAST = -1e9
 TOP = 20
 """Tokens whose log probabilities are asked for: the most that Ollama, OpenAI and vLLM give."""
 
@@ -37,9 +38,15 @@ def first_token(raw: object) -> Reply:
 
 
 def _likely(told: object) -> tuple[tuple[str, float], ...]:
-    """Most probable first; the token that was taken is among them, whether or not the server lists it again."""
+    """Most probable first; the token that was taken is among them, whether or not the server lists it again.
+
+    () where one of the numbers is no log probability: those that are left would say something else.
+    """
     others = part(told, "top_logprobs")
-    found = [pair for one in (others if isinstance(others, list | tuple) else ()) if (pair := _pair(one))]
+    listed = others if isinstance(others, list | tuple) else ()
+    if any(_is_number(value := part(one, "logprob")) and not value <= _ROUNDING for one in (told, *listed)):
+        return ()
+    found = [pair for one in listed if (pair := _pair(one))]
     own = _pair(told)
     if own and own[0] not in [token for token, _ in found]:
         found.append(own)
@@ -47,10 +54,13 @@ def _likely(told: object) -> tuple[tuple[str, float], ...]:
 
 
 def _pair(one: object) -> tuple[str, float] | None:
-    """None for what is no log probability: a number above 0, but for what rounding makes of 0."""
     token, value = part(one, "token"), part(one, "logprob")
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and value <= _ROUNDING
-    return (token, min(float(value), 0.0)) if isinstance(token, str) and is_number else None
+    is_pair = isinstance(token, str) and _is_number(value)
+    return (token, float(max(min(value, 0.0), _LEAST))) if is_pair else None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _tokens(raw: object) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacit
 from crag_core.llms.first_token import TOP
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.reply_errors import explain_call, note_reply
-from crag_core.llms.servers import MOST_MODELS, ServerState, ollama_url, shown, too_many
+from crag_core.llms.servers import MOST_MODELS, ServerState, is_name, ollama_url, shown, too_many
 
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
 LOOKING = 3.0
@@ -103,7 +103,7 @@ async def _look(host: str, timeout: float) -> tuple[Sequence[Any], tuple[str, ..
     bounds = _bounds(host, http_guard.LARGEST_LIST, LOOKING)
     async with AsyncClient(host=host, timeout=timeout, **bounds) as client:
         async with asyncio.timeout(LOOKING):
-            listed = [item for item in (await client.list()).models if item.model]
+            listed = await _list(host, timeout)
         room = asyncio.Semaphore(_SHOWN_AT_ONCE)
 
         async def show(item: Any, key: tuple[str, str, str]) -> None:
@@ -122,6 +122,32 @@ async def _look(host: str, timeout: float) -> tuple[Sequence[Any], tuple[str, ..
     writers = [(item.model, key) for item, key in zip(listed, keys, strict=True) if _writes(item, key)]
     writers.sort(key=lambda pair: not _CHATS.get(pair[1], True))  # the first is the default
     return listed, tuple(name for name, _ in writers)
+
+
+async def _list(host: str, timeout: float) -> list[Any]:
+    """The sound entries of its list, each model once; Ollama's own client refuses a list for one that is not."""
+    import httpx
+    from ollama import ListResponse
+
+    from crag_core.base.network import http_guard
+
+    key = os.environ.get("OLLAMA_API_KEY", "")
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    bounds = _bounds(host, http_guard.LARGEST_LIST, LOOKING)
+    async with httpx.AsyncClient(headers=headers, timeout=timeout, **bounds) as client:
+        reply = await client.get(f"{without_login(host)[0].rstrip('/')}/api/tags")
+    entries = reply.json()["models"] if reply.status_code == 200 else None
+    if not isinstance(entries, list):
+        raise ValueError("expected a list of models, found something else")
+    found: dict[str, Any] = {}
+    for entry in entries:
+        with suppress(ValueError):
+            item = ListResponse.Model.model_validate(entry)
+            if is_name(item.model):
+                found.setdefault(item.model, item)
+    if entries and not found:
+        raise ValueError("expected models with names, found none")
+    return list(found.values())
 
 
 def _writes(item: Any, key: tuple[str, str, str]) -> bool:

@@ -15,7 +15,7 @@ from crag_core.llms.first_token import TOP, allowed
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
 from crag_core.llms.reply_errors import explain_call, note_reply
-from crag_core.llms.servers import MOST_MODELS, ServerState, shown, too_many
+from crag_core.llms.servers import MOST_MODELS, ServerState, is_name, shown, too_many
 
 if TYPE_CHECKING:
     from httpx import Response
@@ -65,13 +65,13 @@ async def _list(url: str, key: str, timeout: float) -> Response:
 
 
 def _names(listed: object) -> tuple[str, ...]:
-    """Of the models of a list, an entry without a name left out; raises `ValueError` for what is no list of models."""
+    """Each once, an entry without a sound name left out; raises `ValueError` for what is no list of models."""
     data = listed.get("data") if isinstance(listed, dict) else None
     if isinstance(data, list):
         named = [item.get("id") for item in data if isinstance(item, dict)]
-        names = [name for name in named if isinstance(name, str) and name]
+        names = tuple(dict.fromkeys(filter(is_name, named)))
         if names or not data:
-            return tuple(names)
+            return names
     raise ValueError("expected a list of models, found something else")
 
 

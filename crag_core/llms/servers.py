@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TypeGuard
 from urllib.parse import urlsplit
 
 from crag_core.base.errors import BadRecord
@@ -12,6 +13,7 @@ from crag_core.base.network.addresses import check_url
 DEFAULT_HOST = "http://127.0.0.1:11434"
 _EVERY_ADDRESS = ("", "0.0.0.0", "[::]")  # fit to listen on, not to connect to
 _HIDDEN = "•••"
+_LONGEST_NAME = 500
 _SECRETS = re.compile(r"(^|//)[^/?#\s]*@|(?<=[?#])\S+")
 _SCHEME = re.compile(r"[a-z]+://", re.IGNORECASE)
 
@@ -34,6 +36,11 @@ class ServerState:
     message: str = ""
     hint: str = ""
     versions: tuple[tuple[str, str], ...] = ()
+
+
+def is_name(found: object) -> TypeGuard[str]:
+    """Whether a server's list may name a model so: what cannot be printed cannot be chosen from a list either."""
+    return isinstance(found, str) and 0 < len(found) <= _LONGEST_NAME and found.isprintable()
 
 
 def too_many(called: str, count: int) -> str:

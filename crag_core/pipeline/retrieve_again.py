@@ -61,8 +61,6 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
         for one, _ in made
     )
     found = Round(decision_path.wanted, retrievals, query.by, query.added)
-    everything = gather(policy, decision_path.decision, decision_path.evidence, found)
-    found = replace(found, signals=parts.meter.measure(trace.question, everything))
     left = edited(replace(trace, rounds=(found,))).rounds[0]  # what is dropped is recorded, and not looked at
     evidence = gather(policy, decision_path.decision, decision_path.evidence, left)
     before = {passage.id for passage in decision_path.evidence}

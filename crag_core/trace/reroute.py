@@ -6,8 +6,8 @@ from enum import StrEnum
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.decisions import Action, Correction, CorrectionKind, Decision, Handling
-from crag_core.base.types.knowledge import Knowledge
-from crag_core.base.types.passages import Passage, Round
+from crag_core.base.types.knowledge import Excerpt, Knowledge
+from crag_core.base.types.passages import Passage
 from crag_core.base.types.web import AS_ASKED, PageOutcome, WebOutcome, WebSearch
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.refine import recompose
@@ -269,65 +269,42 @@ def _has_unread(web: WebSearch) -> bool:
     return web.outcome is WebOutcome.USED and is_open
 
 
-# --- corrections that were carried out --------------------------------------------------------------------------------
-
-
 def carried_out(trace: Trace, routed: Reroute) -> tuple[Correction, ...]:
-    """The corrections of every iteration in order, as they were really made."""
+    """The corrections of every iteration in order that were really made, with the query of each."""
     rounds = {found.path: found for found in trace.rounds}
     done: list[Correction] = []
-    for iteration in routed.decision_path.iterations[:-1]:
-        done += [one for one in iteration.decision.plan if one.kind is CorrectionKind.DISCARD]
-        done += _retrieved(iteration.decision, rounds[(*iteration.path, str(iteration.decision.next_round))])
-    last = routed.decision_path.iterations[-1]
-    following = rounds.get((*last.path, str(last.decision.next_round)))
-    for wanted in last.decision.plan:
-        if wanted.kind in _ROUND:
-            done += _retrieved(last.decision, following) if following else []
-        elif wanted.kind in (CorrectionKind.REWRITE, CorrectionKind.WEB_SEARCH):
-            done += _searched(wanted, trace.web)
-        elif wanted.kind is CorrectionKind.REFINE:
-            done.append(_refined(wanted, trace, routed))
-        elif wanted.kind is CorrectionKind.KEEP:
-            done.append(_kept(wanted, routed, is_widened=following is not None))
-        else:
-            done.append(wanted)
+    for iteration in routed.decision_path.iterations:
+        following = rounds.get((*iteration.path, str(iteration.decision.next_round)))
+        is_last = iteration is routed.decision_path.iterations[-1]
+        for one in iteration.decision.plan:
+            if one.kind in _ROUND and following:
+                query = following.retrievals[-1].query
+                done.append(replace(one, reason=f"{one.reason}; {following.query_by}", query=query))
+            elif one.kind in (CorrectionKind.REWRITE, CorrectionKind.WEB_SEARCH):
+                done += _searched(one, trace.web)
+            elif one.kind is CorrectionKind.REFINE:
+                done.append(_refined(one, trace.question, routed.knowledge.internal))
+            elif one.kind is CorrectionKind.DISCARD or (is_last and one.kind not in _ROUND):
+                done.append(one)
     return tuple(done)
 
 
-def _kept(wanted: Correction, routed: Reroute, is_widened: bool) -> Correction:
-    """An expansion widens what the decision looked at, and a token budget of the policy may hold less."""
-    found, used = len(routed.decision_path.kept), len(routed.knowledge.internal)
-    if used < found:
-        return replace(wanted, reason=f"use {used} of {found} chunks as they are: the token budget holds no more")
-    return replace(wanted, reason=f"use {found} chunks as they are") if is_widened else wanted
-
-
-def _refined(wanted: Correction, trace: Trace, routed: Reroute) -> Correction:
+def _refined(wanted: Correction, question: str, excerpts: tuple[Excerpt, ...]) -> Correction:
     """Passages that went in whole all the same were not refined; the notes of the knowledge say why."""
-    whole = [excerpt for excerpt in routed.knowledge.internal if not excerpt.strip_ids]
+    whole = sum(not excerpt.strip_ids for excerpt in excerpts)
     if not whole:
-        return replace(wanted, query=trace.question)
-    return Correction(CorrectionKind.KEEP, f"use {len(whole)} chunks as they are")
-
-
-def _retrieved(decision: Decision, found: Round) -> list[Correction]:
-    query = found.retrievals[-1].query
-    return [
-        replace(one, reason=f"{one.reason}; {found.query_by}", query=query)
-        for one in decision.plan
-        if one.kind in _ROUND
-    ]
+        return replace(wanted, query=question)
+    return Correction(CorrectionKind.KEEP, f"use {whole} chunks as they are")
 
 
 def _searched(wanted: Correction, web: WebSearch | None) -> list[Correction]:
     if web is None or web.outcome not in _SEARCHED:
         return []
     if wanted.kind is CorrectionKind.REWRITE:
-        if web.query_by == AS_ASKED:
-            return []
-        return [replace(wanted, reason=f"{wanted.reason}; {web.query_by}", query=web.query)]
+        return (
+            []
+            if web.query_by == AS_ASKED
+            else [replace(wanted, reason=f"{wanted.reason}; {web.query_by}", query=web.query)]
+        )
     came = f"{len(web.results)} results" if web.results else web.outcome.value
-    read = sum(page.outcome is PageOutcome.READ for page in web.pages or ())
-    came += f", {read} of their pages read" if read else ""
     return [replace(wanted, reason=f"{wanted.reason}; {came}", query=web.query)]

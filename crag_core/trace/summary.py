@@ -10,7 +10,6 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, Passage
 from crag_core.base.types.steps import StepName, StepState
 from crag_core.base.types.web import WebOutcome
-from crag_core.decision.crag import mean
 from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.rounds import DecisionPath
 from crag_core.trace.edits import edited
@@ -44,9 +43,8 @@ class Summary:
     Plain RAG has `action` "", `score` None and the decision NOT_GRADED or NOTHING_FOUND. Where two signals decided,
     `score` is the best answering and `topical` the best topical score. `strategy` joins the corrections that were
     carried out by "+", or is "none"; counts are of passages. The four criteria are those of description 000, None where
-    not measured. `retrieval_ms` covers everything but the answer. `score_after`: with a policy that weighs signals, the
-    same sum over the evidence after an expansion. `chunk_actions`: the action of each chunk by its own score
-    (description 004). `answered`: there is a whole answer with evidence behind it.
+    not measured. `retrieval_ms` covers everything but the answer. `chunk_actions`: the action of each chunk by its own
+    score (description 004). `answered`: there is a whole answer with evidence behind it.
     """
 
     decision: str
@@ -68,7 +66,6 @@ class Summary:
     model_calls: int
     iterations: int
     rule: str | None
-    score_after: float | None = None
     topical: float | None = None
     chunk_actions: tuple[tuple[str, Action], ...] = ()
     ending: AnswerEnding = AnswerEnding.NOT_RUN
@@ -104,7 +101,6 @@ def summarize(trace: Trace) -> Summary:
         model_calls=trace.usage.calls,
         iterations=len(decision_path.iterations),
         rule=decision.rule,
-        score_after=_score_after(trace, decision_path),
         topical=decision.topical,
         chunk_actions=_chunk_actions(edited(trace), decision_path),
         ending=routed.ending,
@@ -125,14 +121,6 @@ def _chunk_actions(trace: Trace, decision_path: DecisionPath) -> tuple[tuple[str
 def _strategies(trace: Trace, *, used_web: bool) -> tuple[str, ...]:
     done = {correction.kind for correction in trace.corrections or ()}
     return tuple(name for kind, name in _STRATEGIES.items() if kind in done) + (("web_search",) if used_web else ())
-
-
-def _score_after(trace: Trace, decision_path: DecisionPath) -> float | None:
-    """The policy's weighted signals over the evidence that the expansion gave, if one was asked for and made."""
-    last = decision_path.iterations[-1]
-    path = (*last.path, str(last.decision.next_round))
-    measured = next((found.signals for found in trace.rounds if found.path == path), ())
-    return mean(dict(measured), dict(trace.settings.policy.weights))
 
 
 # --- figures that a run adds to many ----------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -253,17 +253,8 @@ class Trace:
                 hint="Export it again with this version.",
             )
         trace = serialization.from_plain(cls, _upgraded(data) | {"schema": SCHEMA}, "run")
-        trace = trace if schema == SCHEMA else _with_judges(trace)
-        _check_strips("run.strips", trace.strips or (), trace.all_passages)
-        if trace.web:
-            _check_strips("run.web.strips", trace.web.strips or (), trace.web.passages)
-        _check_support(trace)
-        _check_suspicions(trace)
-        _check_consolidations(trace)
-        _check_card("run.settings.evaluator", trace.settings.evaluator)
-        _check_card("run.settings.strip_evaluator", trace.settings.strip_evaluator)
-        for index, opinion in enumerate(trace.opinions):
-            _check_card(f"run.opinions[{index}].evaluator", opinion.evaluator)
+        if fault := next(_faults(trace), ""):
+            raise BadRecord(f"run.{fault}")
         return trace
 
     def to_json(self) -> str:
@@ -293,17 +284,6 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _with_judges(trace: Trace) -> Trace:
-    """Up to schema 4 only the words of a step told who graded."""
-    cards = [trace.settings.evaluator, *(one.evaluator for one in trace.opinions)]
-    cards.sort(key=lambda card: len(card.title), reverse=True)
-
-    def judge(step: Step) -> str:
-        return next((one.name for one in cards if f"graded by {one.title.lower()}" in step.summary), "")
-
-    return replace(trace, steps=tuple(replace(step, by=judge(step)) for step in trace.steps))
-
-
 def in_present_words(value: Any) -> Any:
     """Decisions and grades of schema 4 and before, or what holds some, in the words of schema 5."""
     if isinstance(value, list):
@@ -317,59 +297,42 @@ def in_present_words(value: Any) -> Any:
     }
 
 
-def _check_strips(path: str, strips: tuple[Strip, ...], passages: tuple[Passage, ...]) -> None:
-    """Strips are looked up in their passages, so one that stands in none must not come in from outside."""
-    texts = {passage.id: passage.text for passage in passages}
-    for index, strip in enumerate(strips):
-        text = texts.get(strip.passage_id)
-        if text is None or text[strip.start : strip.end] != strip.text:
-            raise BadRecord(f"{path}[{index}]: this strip does not stand in a chunk {strip.passage_id!r} of the run.")
-
-
-def _check_card(path: str, card: EvaluatorCard) -> None:
-    """Thresholds go into policies, which refuse what is out of range as a bug; batches divide."""
-    if not (0.0 <= card.lower <= card.upper <= 1.0 and 0.0 <= card.strip_cutoff <= 1.0 and card.batch >= 1):
-        raise BadRecord(
-            f"{path}: expected 0 <= lower <= upper <= 1, a strip_cutoff in 0..1 and a batch of 1 or more, found "
-            f"{card.lower}, {card.upper}, {card.strip_cutoff} and {card.batch}."
-        )
-
-
-def _check_support(trace: Trace) -> None:
-    """Sentences are cut out of the answer and drawn one after the other, with their evidence beside them."""
-    text = trace.answer.text if trace.answer else ""
-    known = {passage.id for passage in trace.every_passage}
-    known |= {strip.id for strip in trace.all_strips}
-    done = 0
-    for index, one in enumerate(trace.support or ()):
-        if not done <= one.start <= one.end <= len(text):
-            raise BadRecord(
-                f"run.support[{index}]: expected a sentence between {done} and {len(text)}, where the answer goes on, "
-                f"found {one.start} to {one.end}."
-            )
-        unknown = next((piece for piece in one.pieces if piece not in known), None)
-        if unknown is not None:
-            raise BadRecord(f"run.support[{index}].pieces: {unknown[:80]!r} is no chunk and no strip of the run.")
-        done = one.end
-
-
-def _check_suspicions(trace: Trace) -> None:
-    """Places are cut out of their passages to be shown."""
-    known = {passage.id: passage for passage in trace.every_passage}
-    for index, one in enumerate(trace.suspicions or ()):
-        passage = known.get(one.passage_id)
-        length = 0 if passage is None else len(passage.source if one.in_source else passage.text)
-        if passage is None or not 0 <= one.start < one.end <= length:
-            raise BadRecord(f"run.suspicions[{index}]: this place does not stand in a chunk of the run.")
-
-
-def _check_consolidations(trace: Trace) -> None:
-    """Excerpts, own passages and other pieces are looked up by their numbers."""
-    for index, one in enumerate(trace.consolidations):
+def _faults(run: Trace) -> Iterator[str]:
+    """What would break whoever shows or decides the run: sentences and places are cut out of texts, sources are looked
+    up by number, thresholds go into policies, batches divide."""
+    known = {passage.id: passage for passage in run.every_passage}
+    for place, strips in (("strips", run.strips), ("web.strips", run.web.strips if run.web else None)):
+        there = {passage.id: passage.text for passage in (run.web_passages if "web" in place else run.all_passages)}
+        for index, strip in enumerate(strips or ()):
+            if there.get(strip.passage_id, "")[strip.start : strip.end] != strip.text or strip.passage_id not in there:
+                yield f"{place}[{index}]: this strip does not stand in a chunk {strip.passage_id!r} of the run."
+    length, done = len(run.answer.text) if run.answer else 0, 0
+    pieces = {*known, *(strip.id for strip in run.all_strips)}
+    for index, one in enumerate(run.support or ()):
+        if not done <= one.start <= one.end <= length:
+            where = f"between {done} and {length}, where the answer goes on, found {one.start} to {one.end}"
+            yield f"support[{index}]: expected a sentence {where}."
         for piece in one.pieces:
-            limits = ((piece.excerpts, one.context), (piece.memory, one.own), (piece.contradicts, one.pieces))
-            if not all(1 <= number <= len(found) for numbers, found in limits for number in numbers):
-                raise BadRecord(f"run.consolidations[{index}]: a piece names a source that is not there.")
+            if piece not in pieces:
+                yield f"support[{index}].pieces: {piece[:80]!r} is no chunk and no strip of the run."
+        done = one.end
+    for index, found in enumerate(run.suspicions or ()):
+        passage = known.get(found.passage_id)
+        text = "" if passage is None else passage.source if found.in_source else passage.text
+        if not 0 <= found.start < found.end <= len(text):
+            yield f"suspicions[{index}]: this place does not stand in a chunk of the run."
+    for index, made in enumerate(run.consolidations):
+        for part in made.pieces:
+            named = ((part.excerpts, made.context), (part.memory, made.own), (part.contradicts, made.pieces))
+            if not all(1 <= number <= len(sources) for numbers, sources in named for number in numbers):
+                yield f"consolidations[{index}]: a piece names a source that is not there."
+    cards = {"settings.evaluator": run.settings.evaluator, "settings.strip_evaluator": run.settings.strip_evaluator}
+    cards |= {f"opinions[{index}].evaluator": one.evaluator for index, one in enumerate(run.opinions)}
+    for place, card in cards.items():
+        if not (0.0 <= card.lower <= card.upper <= 1.0 and 0.0 <= card.strip_cutoff <= 1.0 and card.batch >= 1):
+            told = f"{card.lower}, {card.upper}, {card.strip_cutoff} and {card.batch}"
+            wanted = "0 <= lower <= upper <= 1, a strip_cutoff in 0..1 and a batch of 1 or more"
+            yield f"{place}: expected {wanted}, found {told}."
 
 
 def speaks_of_before(sentence: str, before: str, now: str) -> bool:

@@ -17,7 +17,6 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.browser.conftest import find_port
@@ -30,7 +29,7 @@ from tests.stand_ins.local_server import HOST
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.stand_ins.postgres_server import PostgresServer
 from tests.stand_ins.searxng_server import SearXNGServer
-from tests.ui.conftest import _navigate_as_the_server_does, ask, header, shown
+from tests.ui.conftest import _navigate_as_the_server_does, ask, header, new_process, shown
 
 pytestmark = pytest.mark.embedding
 
@@ -133,9 +132,9 @@ def start(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[]
 
     stack.folder.joinpath("home").mkdir(exist_ok=True)
     _navigate_as_the_server_does(monkeypatch)
-    st.cache_resource.clear()
+    new_process()
     yield start_app
-    st.cache_resource.clear()
+    new_process()
 
 
 def valkey_client(stack: Stack, password: str | None = SECRET) -> Any:

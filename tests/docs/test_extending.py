@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag_core.__main__ import main
@@ -21,6 +20,7 @@ from crag_core.evaluators.judges.llm import LLMEvaluator
 from crag_core.retrieval.readers import READERS, Page, read_document
 from crag_core.trace.trace import Trace
 from crag_core.websearch import PROVIDERS
+from tests.ui.conftest import new_process
 from tests.word_embedder import WordEmbedder
 
 ROOT = Path(__file__).parents[2]
@@ -44,9 +44,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setitem(registry, name, None)
     for example in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
         exec(example, {})
-    st.cache_resource.clear()
+    new_process()
     yield tmp_path / "home"
-    st.cache_resource.clear()
+    new_process()
 
 
 def ask(capsys: Output, *arguments: str) -> Trace:

@@ -87,6 +87,10 @@ def told(token: object = "Yes", logprob: object = -0.1, *top: dict[str, Any]) ->
         ([told("Yes", 0.00001)], (("Yes", 0.0),)),  # a probability is 1 at most
         ([told("Yes", 0.7, {"token": "No", "logprob": 2.0})], ()),  # these are none
         ([told("Yes", float("nan"))], ()),
+        ([told("Yes", 0.5, {"token": "No", "logprob": -1.5})], ()),  # what is left would say No
+        ([told("No", -0.1, {"token": "Yes", "logprob": math.nan})], ()),
+        ([told("No", -0.1, {"token": "Yes", "logprob": None})], (("No", -0.1),)),
+        ([told("Yes", -(10**400))], (("Yes", -1e9),)),
         ([told("Yes", "-0.1")], ()),
         ([told(5, -0.1, {"token": "No"}, {"logprob": -1.0}, "No")], ()),  # type: ignore[arg-type]
         ([], ()),

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app import workbench
@@ -20,7 +19,7 @@ from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import HOST
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.storage.conftest import valkey as valkey
-from tests.ui.conftest import APP, _navigate_as_the_server_does
+from tests.ui.conftest import APP, _navigate_as_the_server_does, new_process
 from tests.word_embedder import WordEmbedder
 
 Open = Callable[..., Workbench]
@@ -83,6 +82,6 @@ def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         return app.run()
 
     _navigate_as_the_server_does(monkeypatch)
-    st.cache_resource.clear()
+    new_process()
     yield open_page
-    st.cache_resource.clear()
+    new_process()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -105,9 +106,12 @@ def test_openai_key_is_sent_and_never_shown() -> None:
 
 
 def test_an_entry_without_a_name_is_left_out_and_of_very_many_the_first_are_offered() -> None:
-    with Something(JSONResponse({"data": [{}, {"id": 7}, "x", {"id": "one"}]})) as server:
-        state = openai_compatible.look(f"{server.url}/v1")
-    assert (state.reachable, state.models, state.message) == (True, ("one",), "")
+    odd = [{}, {"id": 7, "model": 7}, "x", [], {"id": "a\ud800", "model": "a\ud800"}, {"id": "a\nb", "model": "a\nb"}]
+    one = {"id": "one", "model": "one"}
+    listed = json.dumps({"data": [*odd, one, one], "models": [*odd, one | {"size": "x"}, one, one]})
+    with Something(Response(listed)) as server:
+        states = [openai_compatible.look(f"{server.url}/v1"), ollama.look(server.url)]
+    assert [(state.reachable, state.models, state.message) for state in states] == [(True, ("one",), "")] * 2
     with Something(JSONResponse({"data": [{"id": f"m{n}"} for n in range(MOST_MODELS + 1)]})) as server:
         state = openai_compatible.look(f"{server.url}/v1")
     assert len(state.models) == MOST_MODELS and state.message.endswith("lists 501 models; the first 500 are offered.")

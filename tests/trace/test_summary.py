@@ -40,7 +40,7 @@ def ran(name: str, *scores: float | None, **more: object) -> Summary:
 
 def test_every_field_of_a_partly_relevant_run() -> None:
     found = tuple(passage(f"p{n}", f"Text of chunk {n}.", source="one.txt") for n in (1, 2))
-    made = round_of("expand", *found, passage("p3", "Text of chunk 3."), signals=even(0.9))
+    made = round_of("expand", *found, passage("p3", "Text of chunk 3."))
     steps = (
         Step("retrieve", "", seconds=0.25),
         Step("grade", "", seconds=0.5, usage=Usage(2, 100, 20)),
@@ -69,7 +69,6 @@ def test_every_field_of_a_partly_relevant_run() -> None:
         model_calls=3,
         iterations=1,
         rule=None,
-        score_after=0.9,
         doubtful=True,
         reason="weighted sum of signals 0.64 between lower 0.50 and upper 0.75",
     )

@@ -21,6 +21,7 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
+from crag_core.base.concurrency import shared
 from tests.ui.drawn import parts
 from ui.run import passages
 from ui.session import app_state
@@ -109,9 +110,9 @@ def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...,
         return app.switch_page(page).run().run() if page else app
 
     _navigate_as_the_server_does(monkeypatch)
-    st.cache_resource.clear()
+    new_process()
     yield start_app
-    st.cache_resource.clear()
+    new_process()
     from crag_core.base.errors import ScoresUnavailable
     from crag_core.experiments.store import ExperimentStore
 
@@ -119,6 +120,12 @@ def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...,
     with suppress(ScoresUnavailable):  # some tests damage the file
         kept = ExperimentStore(home).tables.rows("SELECT 1 FROM crag_texts UNION SELECT 1 FROM crag_scored")
     assert not kept, "this test keeps grades in the home that all share: let it use `own`"
+
+
+def new_process() -> None:
+    """Nothing is left of what sessions share."""
+    st.cache_resource.clear()
+    shared.forget()
 
 
 def _navigate_as_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:

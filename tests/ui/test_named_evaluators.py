@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app import calibration
@@ -17,7 +16,7 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.evaluators.named import reader
 from tests.evaluators.named import tiny_models
-from tests.ui.conftest import ask, choose, press, shown
+from tests.ui.conftest import ask, choose, new_process, press, shown
 from ui.session import access, named_evaluators
 
 pytestmark = pytest.mark.embedding
@@ -69,7 +68,7 @@ def test_it_is_refused_calibrated_and_then_grades(start: Start, own: Path, name:
     # Where it is not to be had any more, the record is still shown.
     shutil.rmtree(name.removeprefix("hf:"))
     Workbench(Config(home=own)).experiments.forget_evaluator(name)
-    st.cache_resource.clear()
+    new_process()
     other = start(CRAG_HOME=str(own), CRAG_EVALUATORS="", address={"run": run.id})
     assert not other.exception and f"'{name}'" in shown(other) and "not to be had here now" in shown(other)
     assert other.session_state["trace"] == run

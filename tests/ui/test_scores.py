@@ -265,6 +265,7 @@ def test_the_table_says_the_same_to_those_who_do_not_see_the_picture() -> None:
         {"lower": 0.1, "upper": 1.1},
         {"lower": math.nan, "upper": 0.5},
         {"lower": 0.1, "upper": math.inf},
+        {"lower": 0.1, "upper": 10**400},
         {"lower": True, "upper": 1},
         {"lower": "0.1", "upper": 0.5},
     ],

@@ -26,6 +26,7 @@ from crag_core.trace.trace import Trace
 from tests.builders import CARD, graded, passage, policy, searched, strips_of, trace, web_page
 from tests.made_up_runs import edits_of as made_up_edits
 from tests.made_up_runs import facts
+from tests.ui.conftest import new_process
 from tests.ui.conftest import thresholds as thresholds_of
 from tests.ui.drawn import drawn
 from ui.run import share
@@ -41,9 +42,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Policies and evaluators of a home of its own."""
     for name, value in {"CRAG_HOME": str(tmp_path), "OLLAMA_HOST": "127.0.0.1:9"}.items():
         monkeypatch.setenv(name, value)
-    streamlit.cache_resource.clear()
+    new_process()
     yield
-    streamlit.cache_resource.clear()
+    new_process()
 
 
 def recorded(**fields: Any) -> Trace:

@@ -6,11 +6,10 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-import streamlit as st
-
 from crag_core.app.background_jobs import Job
 from crag_core.app.choice import Configuration, Request, choose, plain_choice
 from crag_core.app.workbench import Choice
+from crag_core.base.concurrency.shared import shared
 from crag_core.base.text.display import limit_text, readable
 from crag_core.evaluators.policies import PLAIN, default_evaluator, known_card
 from crag_core.experiments.batch import SetProgress
@@ -114,7 +113,7 @@ def name_of(choice: Choice) -> str:
     return ", ".join(message)
 
 
-@st.cache_resource(show_spinner=False)
+@shared
 def warmth() -> WarmUp:
     """Shared by all sessions."""
     return WarmUp()

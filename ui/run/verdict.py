@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -101,8 +100,8 @@ def read_move(sent: Any, policy: Policy) -> tuple[float, float, bool] | None:
     if not isinstance(sent, dict):
         return None
     values = (sent.get("lower"), sent.get("upper"))
-    numbers = (value for value in values if isinstance(value, int | float) and not isinstance(value, bool))
-    found = [float(value) for value in numbers if math.isfinite(value)]
-    if len(found) < len(values) or not policy.allows(*found):
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return None
-    return found[0], found[1], bool(sent.get("done"))
+    if not policy.allows(*values):  # NaN and numbers beyond a float among them
+        return None
+    return float(values[0]), float(values[1]), bool(sent.get("done"))

@@ -12,6 +12,7 @@ import streamlit as st
 
 from crag_core.app.access import NotAllowed, People, address_in, check_age, read_people, sign_in_of
 from crag_core.app.config import Config, load
+from crag_core.base.concurrency.shared import shared
 
 _MOST_ENDED = 10_000
 
@@ -86,13 +87,13 @@ def _entering() -> str:
     return address
 
 
-@st.cache_resource(show_spinner=False)
+@shared
 def _settings() -> Config:
     """Those of the process: what a session changes on the Settings page makes nobody an administrator."""
     return load()
 
 
-@st.cache_resource(show_spinner=False)
+@shared
 def _ended() -> dict[str, None]:
     """The sign-ins that were ended by Sign out, oldest first: a session that is open does not look at its cookie."""
     return {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from crag_core.app.config import Config
 from crag_core.app.model_servers import Models
 from crag_core.app.uploads import check_files
 from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.concurrency.shared import shared
 from crag_core.base.data_files import DATA
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
@@ -44,6 +44,8 @@ DOUBTFUL = "doubtful"
 SENTENCES = "sentences"
 NO_LIMIT = 0
 """On the slider of the sentences kept; a policy has None."""
+LIMITS = (*range(1, 21), 30, 50)
+"""Others on it."""
 DOUBTFUL_TITLES = {Doubtful.SHOW: "Show nearest", Doubtful.ABSTAIN: "Abstain"}
 SAMPLE_MARKER = "sample-indexed"
 SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
@@ -52,24 +54,9 @@ SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
 # Shared by all sessions
 
 
-_of_thread = threading.local()
-
-
+@shared
 def shared_workbench() -> Workbench:
-    """Raises `CragError` for settings of no use.
-
-    A run of the script, which is a thread, asks for it hundreds of times; in Streamlit's cache the threads of all
-    sessions would stand in line for one lock.
-    """
-    if not hasattr(_of_thread, "workbench"):
-        _of_thread.workbench = _build_workbench()
-    found: Workbench = _of_thread.workbench
-    return found
-
-
-@st.cache_resource(show_spinner=False)
-def _build_workbench() -> Workbench:
-    """Once; it serves metrics from then on, if a port is set."""
+    """It serves metrics once it is made, if a port is set. Raises `CragError` for settings of no use."""
     workbench = Workbench()
     workbench.searcher  # noqa: B018  a bad address is refused at the start, where it can be corrected
     if not workbench.policies:
@@ -87,7 +74,7 @@ IndexJob = Job[Progress | None, tuple[Ingested, ...]]
 RebuildJob = Job[Progress | None, Rebuilt | None]
 
 
-@st.cache_resource(show_spinner=False)
+@shared
 def warm_up() -> IndexJob:
     """Takes back parts of documents that a kill left, reads the documents of an index of an earlier release once more,
     and indexes the samples at the very first start, where no other documents are; then `model_loading` starts. What a
@@ -121,7 +108,7 @@ def warm_up() -> IndexJob:
     return Job(work, None)
 
 
-@st.cache_resource(show_spinner=False)
+@shared
 def model_loading() -> Job[None, None]:
     """Loads the embedding model. A question that was asked before goes first: importing PyTorch would slow it down,
     and one about the samples needs no model.
@@ -160,7 +147,7 @@ class SharedRebuild:
         self.job.start()
 
 
-@st.cache_resource(show_spinner=False)
+@shared
 def shared_rebuild() -> SharedRebuild:
     return SharedRebuild()
 
@@ -216,23 +203,35 @@ def belong_to(who: str) -> None:
 def start_choices(models: Models) -> None:
     """Before anything is drawn: what the widgets of the sidebar hold in a session that has set nothing they can hold.
 
-    Without it whoever reads a choice before its widget is drawn finds nothing. A value in the address wins when its
-    widget is drawn.
+    Without it whoever reads a choice before its widget is drawn finds nothing. A value in the address wins: when its
+    widget is drawn, and here too, since that of a browser whose session has ended meanwhile takes what it finds.
     """
     chosen, wanted = st.session_state, settings()
     for key, known in (("policy", tuple(policies())), ("evaluator", tuple(evaluators()))):
         if chosen.get(key) not in known:
             chosen[key] = known[0]
     start = suited(chosen["policy"], chosen["evaluator"])
-    for key, value in _marks(start.lower, start.upper).items():
-        chosen.setdefault(key, value)
-    chosen.setdefault("strips", start.cutoff)
-    chosen.setdefault(SENTENCES, start.refinement.top or NO_LIMIT)
-    chosen.setdefault(DOUBTFUL, start.doubtful)
+    limits = {"strips": start.cutoff, SENTENCES: start.refinement.top or NO_LIMIT, DOUBTFUL: start.doubtful}
+    for key, value in (_marks(start.lower, start.upper) | limits).items():
+        chosen.setdefault(key, _in_address(key, value))
     if "model" not in chosen and models.choices[0] == EXTRACTIVE:
         chosen["began_without"] = True
     chosen.setdefault("model", wanted.model or models.choices[0])
     chosen.setdefault("web", WebMode(wanted.web))
+
+
+def _in_address(key: str, start: Any) -> Any:
+    """What the address sets a slider or the choice `DOUBTFUL` to; `start` where it sets nothing that it can hold."""
+    said = st.query_params.get(key, "")
+    titles: dict[str, Any] = {title: one for one, title in DOUBTFUL_TITLES.items()} if key == DOUBTFUL else {}
+    if key == SENTENCES:
+        titles = {limit_title(most): most for most in (*LIMITS, NO_LIMIT)}
+    if titles or key == THRESHOLDS:
+        return titles.get(said, start)
+    try:
+        return float(said) if 0.0 <= float(said) <= 1.0 else start
+    except ValueError:
+        return start
 
 
 @dataclass
@@ -487,7 +486,7 @@ def time_zone() -> tzinfo:
         return UTC
 
 
-@st.cache_resource(show_spinner=False)
+@shared
 def _index_jobs() -> LiveJobs[IndexJob]:
     return LiveJobs()
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from crag_core.app.background_jobs import Job, LiveJobs
 from crag_core.app.workbench import Choice
+from crag_core.base.concurrency.shared import shared
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.questions import Gradable
 from crag_core.pipeline.run_queue import Ticket
@@ -22,7 +23,7 @@ SetJob = Job[SetProgress | None, SetProgress]
 """A labelled set on its way, graded or run whole."""
 
 
-@st.cache_resource(show_spinner=False)
+@shared
 def live() -> LiveJobs[Job[Any, Any]]:
     """Of all sessions, by name and what they are about."""
     return LiveJobs()

@@ -11,6 +11,7 @@ import streamlit as st
 
 from crag_core.app.background_jobs import LiveJobs, RunJob, job_of
 from crag_core.app.workbench import Choice, Workbench
+from crag_core.base.concurrency.shared import shared
 from crag_core.base.errors import CragError, ModelUnavailable
 from crag_core.base.serialization import fingerprint
 from crag_core.base.types.passages import Logged, Passage
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 CarryOn = Callable[["CRAGQueryEngine", Trace, Run], Trace]
 
 
-@st.cache_resource(show_spinner=False)
+@shared
 def live_jobs() -> LiveJobs[RunJob]:
     """By id."""
     return LiveJobs()

@@ -78,7 +78,7 @@ def _draw_thresholds() -> None:
         on_change=current_run.slide, help="Where the policy refines, only sentences that score above it are kept.",
     )  # fmt: skip
     first, now = start.refinement.top or app_state.NO_LIMIT, st.session_state[app_state.SENTENCES]
-    numbers = sorted({*range(1, 21), 30, 50, first, now} - {app_state.NO_LIMIT})
+    numbers = sorted({*app_state.LIMITS, first, now} - {app_state.NO_LIMIT})
     st.select_slider(
         "Sentences kept, at most", [*numbers, app_state.NO_LIMIT], first, format_func=app_state.limit_title,
         key=app_state.SENTENCES, bind="query-params", on_change=current_run.slide,

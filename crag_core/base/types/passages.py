@@ -107,7 +107,7 @@ class Round:
 
     `path` names the rounds that led here, this one last, such as ("keyword", "refine"): the same way through the
     record finds the same round again. `query_by` says who wrote the query, `added` the terms that it gained, each with
-    where it comes from. `signals` are measured over the evidence that the round gave. Without `retrievals` the round
+    where it comes from. `signals` stand in records of earlier versions. Without `retrievals` the round
     was not made, since nothing could be asked that was not asked before; `query_by` says so.
     """
 
