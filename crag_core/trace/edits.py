@@ -90,11 +90,11 @@ def _pinned(trace: Trace, ids: Collection[str]) -> Trace:
     results = tuple(passage for passage in trace.web_passages if passage.id in ids)
     parts = _parts(trace.all_grades)
     if corpus:
-        strips = _scored_full(trace.strips, corpus, trace.all_passages)
+        strips = _scored_full(trace.strips, corpus)
         extractions = _picked_whole(trace.extractions, strips or (), corpus)
         trace = replace(trace, grades=_graded_full(trace.grades, corpus, parts), strips=strips, extractions=extractions)
     if web and results:
-        strips = _scored_full(web.strips, results, web.passages)
+        strips = _scored_full(web.strips, results)
         trace = replace(trace, web=replace(web, grades=_graded_full(web.grades, results, parts), strips=strips))
     both = (*corpus, *results)
     opinions = tuple(replace(one, grades=_graded_full(one.grades, both, _parts(one.grades))) for one in trace.opinions)
@@ -114,19 +114,13 @@ def _graded_full(grades: tuple[Grade, ...] | None, passages: tuple[Passage, ...]
     return changed + tuple(grade for passage_id, grade in full.items() if passage_id not in known)
 
 
-def _scored_full(
-    strips: tuple[Strip, ...] | None, pinned: tuple[Passage, ...], passages: tuple[Passage, ...]
-) -> tuple[Strip, ...] | None:
-    """The strips of a pinned passage that was never split come in at its place: they and their scores are known."""
+def _scored_full(strips: tuple[Strip, ...] | None, pinned: tuple[Passage, ...]) -> tuple[Strip, ...] | None:
+    """Those of a pinned passage that was never split come in too: they and their scores are known."""
     if strips is None:
         return None
     full, known = {passage.id for passage in pinned}, {strip.passage_id for strip in strips}
-    scored = [replace(strip, score=1.0) if strip.passage_id in full else strip for strip in strips]
-    if unsplit := [passage for passage in pinned if passage.id not in known]:
-        place = {passage.id: at for at, passage in enumerate(passages)}
-        scored += [replace(strip, score=1.0) for passage in unsplit for strip in decompose(passage)]
-        scored.sort(key=lambda strip: place.get(strip.passage_id, -1))
-    return tuple(scored)
+    new = (strip for passage in pinned if passage.id not in known for strip in decompose(passage))
+    return tuple(replace(one, score=1.0) if one.passage_id in full else one for one in (*strips, *new))
 
 
 def _picked_whole(

@@ -142,7 +142,16 @@ def decision_path_of(trace: Trace, policy: Policy) -> DecisionPath:
 
 
 def reroute(trace: Trace, policy: Policy) -> Reroute:
-    """Decide `trace` again under `policy`, as its edits have it."""
+    """Decide `trace` again under `policy`, as its edits have it; under its own policy it is decided once."""
+    if policy != trace.settings.policy:
+        return _rerouted(trace, policy)
+    if "reroute" not in trace.derived:
+        trace.derived["reroute"] = _rerouted(trace, policy)
+    own: Reroute = trace.derived["reroute"]
+    return own
+
+
+def _rerouted(trace: Trace, policy: Policy) -> Reroute:
     known, pinned, trace = trace.numbers, trace.edits.pinned, edited(trace)
     without_model = policy.without_model if trace.settings.writer == EXTRACTIVE else ""
     policy = _possible(policy, trace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -102,6 +102,11 @@ class Trace:
     logged: Logged | None = None
     follow_up: FollowUp | None = None
     consolidations: tuple[Consolidation, ...] = ()
+
+    @cached_property
+    def derived(self) -> dict[str, Any]:
+        """What was derived from the record already, for whoever needs it twice; no part of it."""
+        return {}
 
     @property
     def fingerprint(self) -> str:
@@ -253,7 +258,6 @@ class Trace:
                 hint="Export it again with this version.",
             )
         trace = serialization.from_plain(cls, _upgraded(data) | {"schema": SCHEMA}, "run")
-        trace = trace if schema == SCHEMA else _with_judges(trace)
         if fault := next(_faults(trace), ""):
             raise BadRecord(f"run.{fault}")
         return trace
@@ -283,17 +287,6 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
     for key in ("decision", "earlier", "grades", "web", "opinions"):
         found |= {key: in_present_words(data[key])} if key in data else {}
     return found
-
-
-def _with_judges(trace: Trace) -> Trace:
-    """Up to schema 4 only the words of a step told who graded."""
-    cards = [trace.settings.evaluator, *(one.evaluator for one in trace.opinions)]
-    cards.sort(key=lambda card: len(card.title), reverse=True)
-
-    def judge(step: Step) -> str:
-        return next((one.name for one in cards if f"graded by {one.title.lower()}" in step.summary), "")
-
-    return replace(trace, steps=tuple(replace(step, by=judge(step)) for step in trace.steps))
 
 
 def in_present_words(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """The distance to flip: exact against a dense grid of thresholds and against random scores."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from crag_core.base.types.passages import Passage, Round, Scores
 from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import replay_rounds
 from crag_core.decision.stability import Flip, Interval, Stability, flips, is_settled, look_at, stability
-from tests.builders import POLICIES, even, graded, policy
+from tests.builders import POLICIES, even, grade, graded, passage, policy, round_of
 
 Evidence = tuple[tuple[Passage, ...], tuple[Grade, ...] | None, Scores, tuple[Round, ...]]
 
@@ -72,6 +73,15 @@ def assert_exact_on_a_grid(of: Policy, evidence: Evidence) -> None:
     uppers = {value: act(of, evidence, of.lower, value) for value in [*GRID, of.upper] if value >= of.lower}
     assert {value for value in lowers if holds(found.lower, value)} == run_of(lowers, of.lower)
     assert {value for value in uppers if holds(found.upper, value)} == run_of(uppers, of.upper)
+
+
+def test_the_intervals_agree_with_the_grid_where_thresholds_lead_another_way() -> None:
+    """From lower 0.35 on one chunk less is kept; the rounds that were made then decide, or are not led to."""
+    of = replace(policy("agentic"), skip=())
+    found, grades = graded(0.5, 0.42, 0.35)
+    later = tuple(grade(name, score) for name, score in (("p4", 0.95), ("p5", 0.6), ("p6", 0.2)))
+    rounds = (round_of("refine", passage("p4"), passage("p5")), round_of("keyword", passage("p6")))
+    assert_exact_on_a_grid(of, (found, (*grades, *later), (), rounds))
 
 
 def test_flips_come_with_the_nearest_first() -> None:

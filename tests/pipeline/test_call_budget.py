@@ -27,44 +27,24 @@ FREE, ONE, FIVE, TWENTY = CARD, judging(1), judging(5), judging(20)
         # grading + extraction + (query + judged web results) + answer, for six passages
         ("paper", FREE, ("1", "2", "2")),
         ("paper", ONE, ("7", "13 to 19", "13 to 19")),
-        ("paper", FIVE, ("3", "5 to 7", "5 to 7")),  # two snippets, and three chunks of each of three pages
-        ("paper", TWENTY, ("2", "4", "4")),
-        ("two-signal", FREE, ("1", "2", "2")),
-        ("two-signal", ONE, ("7", "13", "13")),
         ("worst-chunk", FREE, ("1", "8", "2")),
         ("worst-chunk", ONE, ("7", "14", "8")),
-        ("worst-chunk", FIVE, ("3", "10", "4")),
-        ("worst-chunk", TWENTY, ("2", "9", "3")),
-        ("rank-weighted", FREE, ("1", "1", "1")),
         ("rank-weighted", ONE, ("6", "6", "6")),  # five of the six are judged
-        ("rank-weighted", FIVE, ("2", "2", "2")),
-        ("rank-weighted", TWENTY, ("2", "2", "2")),
         ("heuristic", FREE, ("1", "1", "1")),  # expanding asks no model
         ("heuristic", ONE, ("7", "7", "7")),
-        ("heuristic", FIVE, ("3", "3", "3")),
-        ("heuristic", TWENTY, ("2", "2", "2")),
-        ("signals", FREE, ("1", "1", "1")),
-        ("signals", ONE, ("7", "7", "7")),
-        ("signals", FIVE, ("3", "3", "3")),
-        ("signals", TWENTY, ("2", "2", "2")),
         # At best a rule; else one to three rounds with something new to grade, and up to two queries between them.
         ("agentic", FREE, ("1 to 3", "1 to 3", "1 to 3")),
         ("agentic", ONE, ("1 to 21", "7 to 21", "7 to 21")),
-        ("agentic", FIVE, ("1 to 9", "3 to 9", "3 to 9")),
-        ("agentic", TWENTY, ("1 to 6", "2 to 6", "2 to 6")),
         # One judgement of all together, and no answer where the policy abstains; none of nothing.
         ("sufficient-context", FREE, ("2", "1", "0 to 1")),
         # What it answers when it is asked is the answer; where it declines, it answers once more.
         ("self-route", FREE, ("1", "2", "0 to 1")),
         # The question is sorted; then an answer, before it up to two more queries.
-        ("adaptive-rag", FREE, ("2 to 4", "2 to 4", "2 to 4")),
         ("adaptive-rag", ONE, ("2 to 22", "8 to 22", "8 to 22")),
         # What it knows itself and what both say together; the answer, unless nothing of it bears on the question.
-        ("astute-rag", FREE, ("2 to 3", "2 to 3", "0 to 3")),
         ("astute-rag", ONE, ("8 to 9", "8 to 9", "6 to 9")),
         ("self-route", ONE, ("7", "8", "6 to 7")),
         ("sufficient-context", ONE, ("8", "7", "6 to 7")),
-        ("sufficient-context", TWENTY, ("3", "2", "1 to 2")),
     ],
 )
 def test_calls_of_a_question_with_six_passages_by_how_it_ends(
@@ -78,16 +58,8 @@ def test_calls_of_a_question_with_six_passages_by_how_it_ends(
     ("name", "calls"),
     [
         ("paper", ("7", "7", "6")),
-        ("two-signal", ("7", "7", "6")),
         ("worst-chunk", ("7", "13", "6")),
-        ("rank-weighted", ("6", "6", "5")),
-        ("heuristic", ("7", "7", "7")),
-        ("signals", ("7", "7", "6")),
-        ("agentic", ("1 to 21", "7 to 21", "7 to 21")),
         ("sufficient-context", ("8", "7", "6 to 7")),
-        ("self-route", ("7", "8", "6 to 7")),
-        ("adaptive-rag", ("2 to 22", "8 to 22", "8 to 22")),
-        ("astute-rag", ("8 to 9", "8 to 9", "6 to 9")),
     ],
 )
 def test_without_the_web_nothing_is_written_for_it_or_from_nothing(name: str, calls: tuple[str, str, str]) -> None:
@@ -100,18 +72,9 @@ def test_without_any_model_nothing_is_called(name: str) -> None:
     assert set(budget(policy(name), FREE, 6, writer=False, searches=True).values()) == {Calls(0, 0)}
 
 
-def test_description_004_at_three_passages_with_the_rewrite_counted() -> None:
-    # Its own table says 4, 7 and 5: three grades, three extractions and the answer, without the rewritten query.
-    found = budget(policy("worst-chunk"), ONE, 3, writer=True, searches=True)
-    assert found == {CORRECT: Calls(4, 4), AMBIGUOUS: Calls(8, 8), INCORRECT: Calls(5, 5)}
-
-
 @pytest.mark.parametrize(("passages", "calls"), [(0, 1), (1, 2), (5, 2), (6, 3), (10, 3), (11, 4), (20, 5)])
 def test_a_batch_begun_is_a_call(passages: int, calls: int) -> None:
     assert budget(policy("paper"), FIVE, passages, writer=True, searches=False)[CORRECT] == Calls(calls, calls)
-
-
-# All six good, half good and bad; and one good among bad ones, of which few remain.
 
 
 # What a recorded run still needs
@@ -125,24 +88,16 @@ def test_a_batch_begun_is_a_call(passages: int, calls: int) -> None:
         ((Missing.ANSWER,), "paper", ONE, False, 0),
         ((Missing.GRADES, Missing.ANSWER), "paper", ONE, True, 7),
         ((Missing.GRADES, Missing.ANSWER), "paper", FIVE, True, 3),
-        ((Missing.GRADES,), "paper", FREE, True, 0),
         ((Missing.WEB, Missing.ANSWER), "paper", FREE, True, 2),  # the rewrite and the answer
         ((Missing.WEB, Missing.ANSWER), "paper", ONE, True, 13),  # and two snippets and nine chunks of pages judged
         ((Missing.WEB, Missing.ANSWER), "paper", FIVE, True, 5),  # in three calls
         ((Missing.WEB,), "worst-chunk", ONE, True, 1),  # results that are not refined are not judged
-        ((Missing.WEB,), "worst-chunk", ONE, False, 0),
-        ((Missing.WEB,), "paper", ONE, False, 11),
         ((Missing.PAGES, Missing.ANSWER), "paper", ONE, True, 10),
         ((Missing.EXTRACTION, Missing.ANSWER), "worst-chunk", ONE, True, 7),
-        ((Missing.EXTRACTION,), "worst-chunk", ONE, False, 0),
         ((Missing.STRIPS, Missing.EXPANSION), "heuristic", ONE, True, 0),
         ((Missing.CONSOLIDATION, Missing.ANSWER), "astute-rag", FREE, True, 3),
-        ((Missing.CONSOLIDATION, Missing.ANSWER), "astute-rag", FREE, False, 0),
         ((Missing.RE_RETRIEVAL,), "agentic", TWENTY, True, 2),  # the query and one grading
-        ((Missing.RE_RETRIEVAL,), "agentic", ONE, False, 6),
-        ((Missing.RE_RETRIEVAL, Missing.ANSWER), "agentic", FREE, True, 2),
         ((Missing.GRADES,), "rank-weighted", ONE, True, 5),  # the first five of the six
-        ((Missing.GRADES,), "rank-weighted", FIVE, True, 1),
     ],
 )
 def test_calls_to_supply_what_is_missing_for_six_passages(

@@ -10,11 +10,10 @@ from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import Grade, Opinion
 from crag_core.base.types.knowledge import Extraction
 from crag_core.base.types.passages import ANSWERING, TOPICAL
-from crag_core.decision.policy import StripOrder
 from crag_core.decision.signals import SignalMeter
 from crag_core.trace.edits import PINNED, edited, measured
 from crag_core.trace.reroute import Missing, Reroute, decision_path_of, reroute
-from crag_core.trace.trace import Trace, context_ids
+from crag_core.trace.trace import Trace
 from tests.builders import (
     CARD,
     POLICIES,
@@ -95,13 +94,6 @@ def test_a_pinned_passage_is_graded_in_two_signals_where_the_evaluator_tells_the
     assert reroute(but(run, pin="p2"), policy("two-signal")).decision.score == 1.0
     one_number = replace(run, grades=tuple(replace(g, parts=()) for g in grades))
     assert reroute(but(one_number, pin="p2"), policy("two-signal")).decision.topical is None
-
-
-def test_sentences_of_a_pinned_passage_that_was_never_split_come_at_its_place() -> None:
-    by_score = replace(PAPER, refinement=replace(PAPER.refinement, order=StripOrder.RELEVANCE))
-    half = replace(RUN, strips=(RUN.strips or ())[2:])
-    ids = context_ids(reroute(but(half, pin="p1 p2"), by_score).knowledge.internal)
-    assert ids == ("p1#0", "p1#1", "p2#0", "p2#1")
 
 
 def test_every_evaluator_agrees_on_what_is_pinned() -> None:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from crag_core.trace.facts import held
-from tests.builders import CARD, policy, trace
+from crag_core.base.types.passages import Round
+from crag_core.trace.facts import held, still_holding
+from tests.builders import CARD, passages, policy, trace
 
 THEN = replace(trace(policy("paper")).settings, writer="a model", evaluator=replace(CARD, version="1"))
 OF_MODEL = {"question_class", "sufficiency", "consolidations", "answer"}
@@ -42,3 +43,11 @@ def test_grades_by_a_model_depend_on_that_model_too() -> None:
     for changes, holds in (({"writer": "b"}, False), ({"prompts": "2"}, False), ({"writer_version": "2"}, False)):
         assert ("grades" in held(then, replace(then, **changes))) is holds
     assert "grades" in held(then, replace(then, writer_version="")), "an unknown version may be any"
+
+
+def test_a_round_that_had_nothing_new_to_ask_is_made_by_another_writer() -> None:
+    run = replace(
+        trace(policy("agentic"), passages=passages(3)), rounds=(Round(("refine",), (), "nothing new to ask"),)
+    )
+    same, other = (still_holding(run, replace(run.settings, writer=name)) for name in (run.settings.writer, "another"))
+    assert same is not None and other is not None and (same.rounds, other.rounds) == (run.rounds, ())

@@ -84,13 +84,6 @@ def test_steps_tell_whose_grades_decide_now() -> None:
     ]
 
 
-def test_in_records_of_schema_4_the_words_of_a_step_told_who_graded() -> None:
-    said = (f"2 of 3 chunks graded by {CARD.title.lower()}", f"4 of 4 chunks graded by {JUDGE.title.lower()}, 2 from")
-    before = replace(RUN, steps=(Step(GRADE, said[0]), Step(SECOND_OPINION, said[1]), Step("retrieve", "graded by no")))
-    read = Trace.from_dict(before.to_dict() | {"schema": 4})
-    assert [step.by for step in read.steps] == [CARD.name, JUDGE.name, ""]
-
-
 def test_a_record_is_judged_under_settings_by_whom_it_holds() -> None:
     judge = replace(RUN.settings, evaluator=JUDGE, writer="ollama/qwen")
     assert with_grades_of(RUN, RUN.settings) == RUN

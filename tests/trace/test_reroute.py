@@ -199,3 +199,14 @@ def test_rerouting_is_pure_and_always_decides(name: str, scores: list[float | No
     assert first.decision.action in Action and first.decision.reason
     ids = {strip.id for strip in strips} | {p.id for p in (*found, page)}
     assert {piece for e in first.knowledge.excerpts for piece in (*e.strip_ids, e.passage.id)} <= ids
+
+
+def test_under_its_own_policy_a_record_is_decided_once_and_a_changed_one_anew() -> None:
+    found, grades = graded(0.9, 0.1)
+    run = trace(policy("paper"), passages=found, grades=grades)
+    own = reroute(run, policy("paper"))
+    assert (
+        reroute(run, policy("paper")) is own
+        and run.to_json() == trace(policy("paper"), passages=found, grades=grades).to_json()
+    )
+    assert reroute(replace(run, grades=grades[1:]), policy("paper")).decision != own.decision

@@ -214,6 +214,10 @@ def test_runs_that_come_in_move_no_row_until_asked_for(
     assert len(rows(app)) == 2 and [button.label for button in app.button if "new run" in button.label]
     press(app, "Show 1 new run")
     assert questions(app)[0] == "Late?"
+    clock.now += 60
+    store.save(run("later", question="Later?"))
+    app.switch_page("pages/settings.py").run()
+    assert questions(app.switch_page("pages/history.py").run())[0] == "Later?", "nor once the page was left"
 
 
 def test_opened_from_the_history_a_run_is_as_it_was_taken(

@@ -116,12 +116,11 @@ def test_the_stages_stand_in_a_picture_and_a_table(graded: AppTest) -> None:
 
 
 def test_the_set_of_a_log_is_tuned_on_its_own_chunks(graded: AppTest, own: Path) -> None:
-    app = press(graded, "Tune thresholds").switch_page("pages/tune.py").run()
+    app = press(graded, "Tune thresholds")
     assert not app.exception
     said = shown(app)
     assert "winter: 2 questions" in said and "Your thresholds" in said  # graded already, with the log
-    press(app.switch_page("pages/logs.py").run(), "Compare configurations")
-    said = shown(app.switch_page("pages/compare.py").run())
+    said = shown(press(app.switch_page("pages/logs.py").run(), "Compare configurations"))
     assert not app.exception and "winter" in said and "2 questions" in said
 
 
@@ -130,7 +129,9 @@ def test_a_record_runs_on_ask_with_its_own_chunks_beside_the_answer_of_the_log(g
     said = shown(graded.run())
     assert ":gray-badge[Retrieval: " in said and ":green-badge[" not in said, "what retrieval is judged to be, by name"
     assert "Answer in the log" in said and "in the log 0.87" in graded.expander[0].label.replace("\\", "")
-    app = settle(press(graded, "Open on Ask").switch_page("pages/ask.py").run())
+    next(button for button in graded.button if button.label == "Open on Ask").click().run()
+    assert graded.text_input(key="ask_question").value == "Where are tickets sold?", "the page is left"
+    app = settle(graded.switch_page("pages/ask.py").run())
     trace = app.session_state["trace"]
     assert not app.exception and [passage.text for passage in trace.passages] == [OTHER]
     assert trace.logged.record == "row 3" and trace.question == "Where are tickets sold?"

@@ -26,7 +26,7 @@ def _process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     "get",
     [
         access._ended, run_job.live_jobs, background.live, compare_state.warmth, app_state.shared_rebuild,
-        app_state._index_jobs, app_state._build_workbench,
+        app_state._index_jobs, app_state.shared_workbench,
     ],
 )  # fmt: skip
 def test_emptying_the_caches_for_everybody_takes_nothing_from_anybody(get: Callable[[], object]) -> None:

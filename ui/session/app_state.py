@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -55,24 +54,9 @@ SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
 # Shared by all sessions
 
 
-_of_thread = threading.local()
-
-
-def shared_workbench() -> Workbench:
-    """Raises `CragError` for settings of no use.
-
-    A run of the script, which is a thread, asks for it hundreds of times; in Streamlit's cache the threads of all
-    sessions would stand in line for one lock.
-    """
-    if not hasattr(_of_thread, "workbench"):
-        _of_thread.workbench = _build_workbench()
-    found: Workbench = _of_thread.workbench
-    return found
-
-
 @shared
-def _build_workbench() -> Workbench:
-    """Once; it serves metrics from then on, if a port is set."""
+def shared_workbench() -> Workbench:
+    """It serves metrics once it is made, if a port is set. Raises `CragError` for settings of no use."""
     workbench = Workbench()
     workbench.searcher  # noqa: B018  a bad address is refused at the start, where it can be corrected
     if not workbench.policies:
