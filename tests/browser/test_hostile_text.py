@@ -18,6 +18,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ask, download, index_files, serve, settled
 from tests.browser.test_accessibility import SETTLED
+from tests.browser.test_history import FIRST_COLUMN, HEAD, MIDDLE
 from tests.report.test_report_hostile import evil_run
 from tests.security.servers import Asked, Said, answering
 from tests.stand_ins.duckduckgo_server import WebResult
@@ -242,6 +243,59 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
     check(page, watch, "an imported record", links=2)
 
     assert result.paths == []  # what a search found is shown, and fetched by nobody
+
+
+MORE = (
+    "\x00\x07\x1b[31m\x7f\x85\ufeff\u2066hidden\u2069",
+    '{"lower": 1, "__class__": "x"}',
+    "</script></style></td></table>",
+    "::::red[a] :blue-badge[x] :shimmer[z]",
+    "$$\\href{javascript:window.pwned=11}{x}$$",
+    "\u202eevil\u202c " * 50,
+)
+WORD = "w" * 99_000
+ROOM = """() => [document.documentElement, document.querySelector('[data-testid=stMain]')]
+  .map((one) => one.scrollWidth - one.clientWidth)"""
+
+
+@pytest.mark.timeout(600)
+def test_a_log_of_another_system_runs_loads_and_breaks_nothing(page: Page, app: str) -> None:
+    watch, whole = Watch(app), " ".join((*PAYLOADS, *MORE))
+    watch.over(page)
+
+    def look(where: str) -> None:
+        settle(page)
+        check(page, watch, where, is_seen=False)
+        page.set_viewport_size({"width": 400, "height": 1000})
+        settle(page)
+        assert page.evaluate(ROOM) == [0, 0], where
+        page.set_viewport_size({"width": 1440, "height": 1000})
+        settle(page)
+
+    texts = [f"Harbour dues are 14 pounds. {one}" for one in (*PAYLOADS, *MORE, WORD)]
+    chunks = [{"id": f"{whole} {n}", "text": one, "source": one[:300]} for n, one in enumerate(texts)]
+    rows = [
+        {"id": whole, "question": f"Dues? {whole}", "contexts": chunks[:12], "answer": whole, "ground_truth": whole},
+        {"question": "w" * 1900, "contexts": chunks[12:], "answer": WORD, "ground_truth": WORD, whole: whole},
+        {"question": whole, whole: 1},
+    ]
+    page.goto(f"{app}/logs")
+    expect(page.locator("input[type=file]")).to_have_count(1)
+    settle(page)
+    name = f"{NAME} {'w' * 120}.jsonl"
+    content = "\n".join(map(json.dumps, rows)).encode()
+    page.locator("input[type=file]").set_input_files([{"name": name, "mimeType": "text/plain", "buffer": content}])
+    expect(page.get_by_text("1 row refused")).to_be_visible()
+    look("a log before it is imported")
+    page.get_by_role("button", name="Import 2 records").click()
+    page.get_by_role("button", name="Grade 2 records").click()
+    expect(page.get_by_text("Which stage failed?")).to_be_visible()
+    settle(page)
+    box = page.get_by_test_id("stDataFrame").first.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + FIRST_COLUMN, box["y"] + HEAD + MIDDLE)
+    expect(page.get_by_text("Answer in the log", exact=True)).to_be_visible()
+    look("a record of a log")
 
 
 def handshake(app: str, origin: str) -> int:
