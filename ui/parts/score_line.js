@@ -96,7 +96,7 @@ class Picture {
     this.tip.onpointerleave = () => this.hideTip();
     this.legend = make("ul", "legend", root);
     this.words = make("p", "unseen", root); // what the verdict says, for who cannot see the picture
-    this.table = make("table", "unseen", root);
+    this.table = make("table", "", make("div", "unseen", root)); // a table alone is as wide as its words
     this.status = make("div", "unseen", root);
     this.status.setAttribute("role", "status");
   }
