@@ -93,6 +93,12 @@ def _assert_one_screen(screen: Page, url: str, lighthouse: Path) -> None:
     expect(screen.locator(".st-key-scores").get_by_text("decides").last).to_be_visible()  # drawn, in its whole height
     settled(screen)
     assert len(words(screen)) <= 110
+    for width in (800, 400):
+        screen.set_viewport_size({"width": width, "height": 900})
+        settled(screen)
+        assert screen.get_by_test_id("stMain").evaluate("one => one.scrollWidth - one.clientWidth") == 0
+        menu = screen.get_by_test_id("stMainMenu").bounding_box()
+        assert menu is not None and menu["x"] + menu["width"] <= width
 
 
 def _tops(page: Page) -> list[float]:

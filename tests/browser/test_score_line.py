@@ -193,7 +193,7 @@ def test_a_point_says_what_it_is_and_leads_to_its_card(page: Page, picture_url: 
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Card 3")).to_be_in_viewport()
     expect(page.get_by_role("heading", name="Card 3")).to_be_focused()
-    expect(page.locator("table.unseen tbody tr")).to_have_count(4)
+    expect(page.locator(".unseen table tbody tr")).to_have_count(4)
 
 
 SCORES = {

@@ -99,9 +99,8 @@ def read_move(sent: Any, policy: Policy) -> tuple[float, float, bool] | None:
     """Thresholds as a browser sends them; None for what `policy` may not have."""
     if not isinstance(sent, dict):
         return None
-    values = (sent.get("lower"), sent.get("upper"))
-    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        return None
-    if not policy.allows(*values):  # NaN and numbers beyond a float among them
+    found = (sent.get("lower"), sent.get("upper"))
+    values = [value for value in found if isinstance(value, int | float) and not isinstance(value, bool)]
+    if len(values) != len(found) or not policy.allows(*values):  # NaN and numbers beyond a float among them
         return None
     return float(values[0]), float(values[1]), bool(sent.get("done"))
