@@ -437,7 +437,7 @@ def test_two_clicks_faster_than_the_page_begin_one_work(name: str, monkeypatch: 
         is_running = True
 
     jobs = {name: Running()}
-    monkeypatch.setattr(compare_state.st, "session_state", {"jobs": jobs})
+    monkeypatch.setattr(st, "session_state", {"jobs": jobs})
     before = dict(jobs)
     compare_state.start_question(PRICE)
     compare_state.start_set(LabelledSet("mine", QUESTIONS))

@@ -196,3 +196,25 @@ def test_where_two_cut_offs_differ_it_is_said_which_one_holds(own: float | None,
     of = replace(of, refinement=replace(of.refinement, cutoff=own, scorer=scorer))
     assert cutoff_source(of, known_card("cross-encoder")).endswith(said)
     assert bool(cutoff_source(of, known_card("cross-encoder"))) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        (["0.4", "0.9"], (0.4, 0.9)),
+        (["0.9", "0.4"], (0.4, 0.9)),
+        *((wrong, (0.5, 0.75)) for wrong in ([], ["0.4"], ["nan", "1"], ["x", "1"], ["0.5", "2"])),
+    ],
+)
+def test_thresholds_of_the_address(said: list[str], found: tuple[float, float]) -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from ui.session import app_state
+
+        st.session_state["found"] = app_state._in_address("thresholds", (0.5, 0.75))
+
+    app = AppTest.from_function(script)
+    if said:
+        app.query_params["thresholds"] = said
+    assert app.run().session_state["found"] == found

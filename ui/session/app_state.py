@@ -222,16 +222,19 @@ def start_choices(models: Models) -> None:
 
 def _in_address(key: str, start: Any) -> Any:
     """What the address sets a slider or the choice `DOUBTFUL` to; `start` where it sets nothing that it can hold."""
-    said = st.query_params.get(key, "")
+    said = st.query_params.get_all(key)
     titles: dict[str, Any] = {title: one for one, title in DOUBTFUL_TITLES.items()} if key == DOUBTFUL else {}
     if key == SENTENCES:
         titles = {limit_title(most): most for most in (*LIMITS, NO_LIMIT)}
-    if titles or key == THRESHOLDS:
-        return titles.get(said, start)
+    if titles:
+        return titles.get("".join(said), start)
     try:
-        return float(said) if 0.0 <= float(said) <= 1.0 else start
+        numbers = tuple(sorted(map(float, said)))
     except ValueError:
         return start
+    if len(numbers) != (2 if key == THRESHOLDS else 1) or not all(0.0 <= number <= 1.0 for number in numbers):
+        return start
+    return numbers if key == THRESHOLDS else numbers[0]
 
 
 @dataclass
