@@ -12,7 +12,7 @@ from crag_core.decision import crag
 from crag_core.decision.crag import Chunk, Evidence, Plan, Scored
 from crag_core.decision.policy import Policy
 from crag_core.decision.reasons import corrections, reason
-from crag_core.decision.signals import CLASS, REPEATED, RERANK, UNSURE
+from crag_core.decision.signals import REPEATED, RERANK, UNSURE
 
 
 def evidence_of(
@@ -135,8 +135,7 @@ def chunk_action(policy: Policy, passage: Passage, grade: Grade | None, aside: C
     """
     if policy.score not in ("best", "worst", "two_signals") or policy.is_plain or grade is None or passage.id in aside:
         return None
-    # As if it was looked at before, and the question needs several retrievals: then no rule approves it unread.
-    found = crag.score(policy, evidence_of(policy, (passage,), (grade,), ((CLASS, 1.0),), seen=(passage.id,)))
-    if found.score is None and policy.ungraded is not None:
-        found = Scored("score", policy.ungraded)
-    return None if found.score is None else crag.compare(policy, found._replace(agrees=False))
+    seen = evidence_of(policy, (passage,), (grade,)).chunks
+    score = crag.counted(policy, seen).get(passage.id)
+    topical = crag.counted(policy, seen, TOPICAL).get(passage.id) if policy.score == "two_signals" else None
+    return None if score is None else crag.compare(policy, Scored("score", score, topical))

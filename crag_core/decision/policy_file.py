@@ -19,6 +19,10 @@ _WEB = {f"web_{name}": name for name in ("query", "limit", "pages", "on_subject"
 }
 _RENAMED = {"ungraded_score": "ungraded", "grade_top": "top"}
 _SCORES = {"two-signal": "two_signals"}
+_ROUTE = {
+    "label", "passages", "drop_below", "web", "web_below_results", "keep_original_without_web", "expand", "re_retrieve",
+}  # fmt: skip
+_WORDS = {"web": ("always", "never", "when-few"), "re_retrieve": ("refine", "next-strategy", True, False)}
 _TABLES = ("strips", "expansion", "loop")
 _GONE = ("second_opinion", "web_when_ungraded", "without_model")
 """Keys of the earlier form that have no successor here; `evaluators.cascade` reads twice."""
@@ -89,6 +93,11 @@ def _is_old(data: dict[str, Any]) -> bool:
 
 
 def _steps_of(action: str, route: dict[str, Any], loop: dict[str, Any]) -> list[tuple[str, Any]]:
+    if unknown := route.keys() - _ROUTE:
+        raise ValueError(f"{action}: unknown key {min(unknown)!r}")
+    for key, words in _WORDS.items():
+        if route.get(key) not in (None, *words):
+            raise ValueError(f"{action}: unknown word {route[key]!r} for {key}")
     chunks = KEEP if route.get("passages") == "whole" else str(route.get("passages", ""))
     steps: list[tuple[str, Any]] = [(chunks, None)]
     if route.get("drop_below") is not None and chunks != DISCARD:

@@ -386,6 +386,9 @@ def test_a_second_opinion_and_a_search_without_grades_are_left_out() -> None:
         (('passages = "discard"', 'passages = "burn"'), "incorrect: 'burn' is no step."),
         (("top = 5", "tops = 5"), "policy mine.refinement.tops: unknown key. Did you mean 'top'?"),
         (("strips = {", "strips = 3  # {"), "policy: not of the form that earlier versions wrote"),
+        (('passages = "discard"', 'pasages = "discard"'), "incorrect: unknown key 'pasages'"),
+        (('web = "always"', 'web = "allways"'), "unknown word 'allways' for web"),
+        (('web = "always"', 're_retrieve = "again"'), "unknown word 'again' for re_retrieve"),
     ],
 )
 def test_a_mistake_in_the_form_before_is_refused_too(change: tuple[str, str], message: str) -> None:
