@@ -20,6 +20,7 @@ from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.ui.conftest import ask, choose, header, press, shown
 from tests.ui.drawn import parts, popovers
+from ui.session import app_state
 from ui.shell.sidebar import cutoff_source
 
 pytestmark = pytest.mark.embedding
@@ -44,6 +45,20 @@ def test_a_collection_stays_in_the_address_for_a_reload(start: Start, own: Path)
     Workbench(Config(home=own)).store.ingest([("boats.md", b"The ferry sails at nine.")], collection="Boats")
     app = start(CRAG_HOME=str(own), address={"collection": "Boats"})
     assert app.selectbox(key="collection").value == app.session_state["collection"] == "Boats" and not app.exception
+
+
+def test_sliders_are_told_again_what_they_hold_after_a_connection_was_made_anew(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The browser may have forgotten it with a page that was cut off in the middle."""
+    app = start()
+    told = [app.slider(key="strips").set_value(0.07).run().slider(key="strips").proto.set_value]
+    for key in ("another", "another"):
+        monkeypatch.setattr(app_state, "_connection", lambda key=key: key)
+        slider = app.run().slider(key="strips")
+        told.append(slider.proto.set_value)
+        assert slider.value == 0.07
+    assert told == [False, True, False]
 
 
 # --- presets --------------------------------------------------------------------------------------------------------

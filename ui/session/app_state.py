@@ -42,6 +42,7 @@ THRESHOLDS, LOWER, UPPER = "thresholds", "lower", "upper"
 """Keys of the sliders: one range for both thresholds, or one each where the policy compares two scores."""
 DOUBTFUL = "doubtful"
 SENTENCES = "sentences"
+_SLIDERS = (THRESHOLDS, LOWER, UPPER, "strips", SENTENCES, DOUBTFUL)
 NO_LIMIT = 0
 """On the slider of the sentences kept; a policy has None."""
 LIMITS = (*range(1, 21), 30, 50)
@@ -235,6 +236,28 @@ def _in_address(key: str, start: Any) -> Any:
     if len(numbers) != (2 if key == THRESHOLDS else 1) or not all(0.0 <= number <= 1.0 for number in numbers):
         return start
     return numbers if key == THRESHOLDS else numbers[0]
+
+
+def hold_choices() -> None:
+    """Before anything is drawn: after a connection that was made anew, tell the sidebar's widgets what they hold.
+
+    What the browser held itself it may have forgotten with a page that was cut off in the middle (docs/faults.md).
+    `is_drawn` ends it.
+    """
+    if st.session_state.get("connection", "") != _connection():
+        for key in ("policy", "evaluator", "model", "collection", "web", *_SLIDERS):
+            if key in st.session_state:
+                st.session_state[key] = st.session_state[key]
+
+
+def is_drawn() -> None:
+    """At the end of a full run of the script."""
+    st.session_state["connection"] = _connection()
+
+
+def _connection() -> str:
+    """Another one for each connection between browser and server."""
+    return st.context.headers.get("Sec-WebSocket-Key") or ""
 
 
 @dataclass
