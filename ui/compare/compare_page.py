@@ -17,6 +17,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import model_name
+from crag_core.view.score_words import reason_of
 from ui.compare import compare_state
 from ui.compare.side_by_side import LETTERS, draw_answer, draw_cost, draw_sentences, given_sentences
 from ui.run.job_progress import draw_stop, waiting_for
@@ -145,7 +146,7 @@ def _draw_run(place: int, one: Configuration, trace: Trace) -> None:
     decision = reroute(trace, trace.settings.policy).decision
     st.subheader(headline(decision), anchor=False)
     is_told = decision.verdict or decision.is_from_memory
-    reason = decision.reason if is_told else "chunks used as retrieved, nothing graded"
+    reason = reason_of(decision) if is_told else "chunks used as retrieved, nothing graded"
     st.caption(plain(sentence(reason)))
     if draw_answer(trace):
         st.caption(_supported(trace))

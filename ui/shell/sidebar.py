@@ -64,12 +64,12 @@ def _draw_thresholds() -> None:
     start = app_state.suited_now()
     if start.compares_two_scores:
         _threshold_slider(
-            "Answer threshold (upper)", start.upper, app_state.UPPER,
-            f"Best answering score at or above: {Action.CORRECT}. {_MOVED}",
+            "Bar for an answer", start.upper, app_state.UPPER,
+            f"Upper threshold. Best answer score at or above it: {Action.CORRECT}. {_MOVED}",
         )  # fmt: skip
         _threshold_slider(
-            "Subject threshold (lower)", start.lower, app_state.LOWER,
-            f"Otherwise, best topical score below: {Action.INCORRECT}. {_MOVED}",
+            "Bar for the subject", start.lower, app_state.LOWER,
+            f"Lower threshold. Otherwise, best subject score below it: {Action.INCORRECT}. {_MOVED}",
         )  # fmt: skip
     else:
         _threshold_slider("Thresholds, lower and upper", (start.lower, start.upper), app_state.THRESHOLDS, _MOVED)
@@ -151,8 +151,8 @@ def _draw_legend(policy: Policy) -> None:
     low, high = readable(policy.lower, policy.upper)
     if policy.score == "two_signals":
         reached = "above" if policy.at_lower is Action.INCORRECT else "from"
-        between = f"· else topical {reached} {low}"
-        above, below = f"· answering {above}", f"· topical {below}"
+        between = f"· else subject {reached} {low}"
+        above, below = f"· answer {above}", f"· subject {below}"
     texts = (f"{above} {high}", between, f"{below} {low}")
     if policy.judges_together and policy.lower == 0.0:
         texts = ("· enough together", "· not enough", "· nothing retrieved")
