@@ -79,6 +79,11 @@ def draw_story(staged: Staged, start: int) -> None:
             f"Next: {plain(following.title)}", icon=":material/skip_next:", type="tertiary"
         ):
             open_story(following.trace.id)
+        if not staged.is_demo:
+            st.text_input(
+                "Name of this story", key="story_name", placeholder="Name this story", max_chars=80, width=240,
+                label_visibility="collapsed",
+            )  # fmt: skip
         st.caption("Keys: → and ←, Home, End; Esc closes.")
     if told.leave and staged.is_demo:
         st.switch_page("pages/demo.py")
