@@ -19,8 +19,8 @@ BUSY_S = 60.0  # so long a writer waits for another; a transaction takes seconds
 _MOST_IDLE = 4
 _AGAIN = "; what was kept before is safe."
 _BACK = (
-    "put a backup back; or move it away with the -wal, -shm and .made beside it, and start this program again, to begin "
-    "with an empty one."
+    "put a backup back; or, to begin with an empty one, move it away with the -wal, -shm and .made beside it, "
+    "and start this program again."
 )
 _FULL = f"Free some disk space and try again{_AGAIN}"
 _HINTS = {
