@@ -53,8 +53,7 @@ st.set_page_config(
 page.draw_frame(has_sidebar)
 page.mark_routed()
 fragments.begin()
-app_state.hold_choices()
-st.session_state["moving"] = None  # a mark that was never let go: the thresholds of the sidebar hold
+app_state.begin_page()
 current_run.open_waiting()
 if navigation.url_path != "demo":  # there a run is told, and leaves the sidebar as it is
     share.follow()
@@ -63,5 +62,5 @@ try:
     navigation.run()
 finally:  # beneath an error too
     fragments.start_ticks()
-app_state.is_drawn()
+app_state.end_page()
 app_state.warm_up().start()

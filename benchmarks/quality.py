@@ -107,9 +107,8 @@ def answers_of(table: measured.Table) -> Table:
     rows, wrong = shown_rows(table, ANSWERS), table.row(HALLUCINATED)
     in_the_web = shown_rows(table.among(_is_in_the_web), {ELSEWHERE: ANSWERS[ELSEWHERE]})
     for place, name in enumerate(table.names):
-        change = wrong.cells[place].change if wrong else None
         first, *others = (rows[name] | in_the_web[name]).items()
-        rows[name] = dict([first, ("less", _less(change) if change else None), *others])
+        rows[name] = dict([first, ("less", _less(wrong, place) if wrong else None), *others])
     return Table("answers", rows)
 
 
@@ -127,7 +126,7 @@ def ways_of(table: measured.Table) -> Table:
     for name in table.names:
         everything = table.paths(name)[-1]
         for told, seconds in (("half within", everything.p50), ("95 of 100 within", everything.p95)):
-            rows[name] |= {told: f"{seconds.value:.2f} s" if seconds else None}
+            rows[name] |= {told: None if seconds is None else f"{seconds:.2f} s"}
     rows[PLAIN][WAYS["right"]] = None  # it takes one way only: that tells of the set
     return Table("ways and costs", rows)
 
@@ -171,8 +170,10 @@ def _shown(found: Estimate | None, name: str) -> Cell:
     return _percent(found) if unit is Unit.SHARE else figure(found.value, unit)
 
 
-def _less(change: Estimate) -> str:
-    return _percent(Estimate(-change.value, -change.high, -change.low))
+def _less(row: measured.Row, place: int) -> str | None:
+    """Than the first configuration has, without an interval."""
+    found, first = row.cells[place].found, row.cells[0].found
+    return f"{1 - found.value / first.value:z.0%}" if place and found and first and first.value else None
 
 
 def _percent(found: Estimate) -> str:

@@ -16,7 +16,7 @@ from crag_core.app.cli.options import Opened, open_set
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.experiments.batch import SetProgress
-from crag_core.experiments.comparison.run_configurations import Contender, WarmUp, run_set
+from crag_core.experiments.comparison.run_configurations import Contender, run_set, warm_up
 from crag_core.experiments.comparison.table import Table
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
@@ -67,7 +67,7 @@ def run_contenders(opened: Opened, names: Sequence[str], contenders: Sequence[Co
             tell(f"{opened.labelled.name}: {now.done} of {now.total}, about {now.left / 60:.0f} minutes left")
 
     def prepare() -> None:
-        WarmUp()([one.engine for one in contenders], Event())
+        warm_up([one.engine for one in contenders], Event())
 
     run_set(questions, contenders, time.perf_counter, judged=opened.judged, on_progress=progress, prepare=prepare)
     return Table(questions, {name: one.keeper.load() for name, one in zip(names, contenders, strict=True)})

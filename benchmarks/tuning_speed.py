@@ -15,7 +15,7 @@ from crag_core.evaluators.policies import find_policy, known_card, suit
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.thresholds.objective import Objective, losses, surface
-from crag_core.experiments.thresholds.threshold_board import Board, Prices, grid
+from crag_core.experiments.thresholds.threshold_board import Board, grid
 
 JUDGE = "cross-encoder"
 STEPS, PASSAGES = 21, 6
@@ -53,6 +53,6 @@ def seconds_of_surface(policy: str, questions: int = 500, times: int = 3) -> flo
     for _ in range(times):
         started = time.perf_counter()
         board = Board(suited, cases, card)
-        surface(board, losses(board, Objective(), Prices()), axis, axis)
+        surface(board, losses(board, Objective()), axis, axis)
         taken.append(time.perf_counter() - started)
     return median(taken)

@@ -19,7 +19,7 @@ from crag_core.base.text.display import against
 from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.graded import Case, Conditions
-from crag_core.experiments.statistics.calibration import FEWEST, Calibration, Kind, fit_platt
+from crag_core.experiments.statistics.calibration import FEWEST, Calibration, fit_platt
 from crag_core.experiments.statistics.curves import Array, auroc, graded
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Costs, Objective
@@ -59,7 +59,7 @@ class KeptEvaluator:
     @property
     def version(self) -> str:
         """Of the scores that the curve makes."""
-        return serialization.fingerprint({"kind": self.curve.kind, "coefficients": list(self.curve.coefficients)})[:12]
+        return serialization.fingerprint({"kind": "platt", "coefficients": list(self.curve.coefficients)})[:12]
 
 
 def break_even(costs: Costs) -> tuple[float, float]:
@@ -138,9 +138,7 @@ def _curve(best: Array, answerable: Array, judge: EvaluatorCard, made: Condition
             f"the documents answer, found AUROC {parting}.",
             hint="It is no evaluator for such documents.",
         )
-    return Calibration(
-        Kind.PLATT, judge.name, judge.version, made.corpus, len(found.labels), created, coefficients=coefficients
-    )
+    return Calibration(judge.name, judge.version, made.corpus, len(found.labels), created, coefficients)
 
 
 def _best(case: Case) -> float:

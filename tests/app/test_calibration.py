@@ -56,7 +56,7 @@ def test_calibrated_evaluator_grades_decides_and_is_recorded(labelled: Path, fol
     assert "graded 30 of 30" in shown.err and "calibrated on 30 questions of questions: AUROC 0." in shown.out
     bench = Workbench()
     kept, card = bench.experiments.evaluators()[name], bench.cards()[name]
-    assert (kept.curve.kind, kept.curve.questions) == ("platt", 30)
+    assert kept.curve.questions == 30 and kept.curve.coefficients[0] > 0
     assert kept.remark == "" or "No question of the set reaches CORRECT" in kept.remark
     assert (card.lower, card.upper) == (kept.lower, kept.upper) and "no LLM call, about" in card.cost
     assert bench.suited(find_policy("paper"), name).thresholds[:2] == (kept.lower, kept.upper)

@@ -32,7 +32,6 @@ def case(
     *scores: float | None,
     two: tuple[tuple[float, float], ...] = (),
     signals: Scores = (),
-    seconds: float = 0.0,
 ) -> Case:
     """A question with one passage for each of `scores`, or for each pair (answering, topical) of `two`."""
     pairs = two or tuple(None for _ in scores)
@@ -40,7 +39,7 @@ def case(
     names = [f"p{place}" for place in range(len(counted))]
     grades = tuple(grade(*each) for each in zip(names, counted, pairs, strict=True))
     asked = LabelledQuestion(f"Question {number}?", expected)
-    scored = ScoredQuestion(asked.key, f"run-{number}", tuple(map(passage, names)), grades, signals, seconds=seconds)
+    scored = ScoredQuestion(asked.key, f"run-{number}", tuple(map(passage, names)), grades, signals)
     return Case(asked, scored)
 
 

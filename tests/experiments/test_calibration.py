@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
-from sklearn.isotonic import IsotonicRegression
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain, to_plain
@@ -19,15 +18,10 @@ from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.statistics.calibration import (
     Bin,
     Calibration,
-    Kind,
-    brier,
     calibrated,
-    choose,
-    cross_validated,
     ece,
-    fit,
-    fit_isotonic,
     fit_platt,
+    in_present_form,
     reliability,
 )
 from crag_core.experiments.statistics.curves import graded
@@ -49,21 +43,17 @@ def draw(seed: int, count: int = 200, decimals: int = 9) -> Sample:
     return scores, rng.random(count) < 0.2 + 0.6 * (scores > 0.5)
 
 
-def made(kind: Kind, coefficients: Any = (), points: Any = (), questions: int = 20) -> Calibration:
-    return Calibration(kind, "trained", "2", "c0ffee", questions, "2026-01-31", coefficients, points)
+def made(curve: tuple[float, float], questions: int = 20) -> Calibration:
+    return Calibration("trained", "2", "c0ffee", questions, "2026-01-31", curve)
 
 
-def kept(kind: Kind, scores: Any, outcomes: Any) -> Calibration:
+def kept(scores: Any, outcomes: Any) -> Calibration:
     found = graded(scores, outcomes)
-    return made(kind, *fit(kind, found.scores, found.labels), questions=len(found.scores))
+    return made(fit_platt(found.scores, found.labels), len(found.scores))
 
 
 def on_platt(score: float, slope: float, offset: float) -> float:
-    return made(Kind.PLATT, (slope, offset)).probability(score)
-
-
-def across(scores: Any, outcomes: Any, kind: Kind) -> Any:
-    return cross_validated(graded(scores, outcomes), kind)
+    return made((slope, offset)).probability(score)
 
 
 # --- reliability ------------------------------------------------------------------------------------------------------
@@ -146,78 +136,21 @@ def test_platt_never_falls_and_does_not_overflow(scores: list[float]) -> None:
     assert (on_platt(1.0, 1e9, 0.0), on_platt(-1.0, 1e9, 0.0)) == (1.0, 0.0)
 
 
-@pytest.mark.parametrize(("seed", "decimals"), ((0, 9), (1, 2), (2, 1)))
-def test_knots_say_what_scikit_learn_predicts(seed: int, decimals: int) -> None:
-    scores, outcomes = draw(seed, decimals=decimals)
-    curve = made(Kind.ISOTONIC, points=fit_isotonic(scores, outcomes))
-    theirs = IsotonicRegression(out_of_bounds="clip").fit(scores, outcomes)
-    places = np.concatenate([np.linspace(-0.1, 1.1, 121), scores])
-    np.testing.assert_allclose([curve.probability(x) for x in places], theirs.predict(places), rtol=0, atol=1e-9)
-
-
 @settings(max_examples=50, deadline=None)
 @given(BOTH, st.lists(st.floats(-1, 2), min_size=2, max_size=20))
 def test_a_higher_score_never_has_a_lower_probability(pairs: list[tuple[float, bool]], places: list[float]) -> None:
     scores, outcomes = [score for score, _ in pairs], [label for _, label in pairs]
-    for kind in Kind:
-        told = kept(kind, scores, outcomes)
-        line = np.array([told.probability(place) for place in sorted([*places, *scores])])
-        assert (np.diff(line) >= -1e-12).all() and (line >= 0).all() and (line <= 1).all()
-
-
-# --- cross-validation and choice --------------------------------------------------------------------------------------
-
-
-def test_every_question_is_told_by_the_curve_of_all_other_folds() -> None:
-    scores, outcomes = draw(0, 200)
-    told, left = across(scores, outcomes, Kind.PLATT), set(range(200))
-    while left:
-        one = left.pop()
-        moved = scores.copy()
-        moved[one] = 1 - moved[one]  # which changes every curve but that of its own fold
-        fold = told == across(moved, outcomes, Kind.PLATT)
-        fold[one] = True
-        assert fold.sum() == 40 and abs(outcomes[fold].sum() - outcomes.sum() / 5) < 1
-        left -= set(np.flatnonzero(fold).tolist())
-
-
-def test_pure_noise_has_no_skill_out_of_its_fold() -> None:
-    rng = np.random.default_rng(0)
-    scores, outcomes = rng.random(400), rng.random(400) < 0.5
-    inside = brier([kept(Kind.ISOTONIC, scores, outcomes).probability(score) for score in scores], outcomes)
-    assert inside < 0.248 < 0.252 < brier(across(scores, outcomes, Kind.ISOTONIC), outcomes)
-
-
-def test_the_kind_is_the_one_of_the_truth() -> None:
-    rng = np.random.default_rng(0)
-    scores = rng.random(600)
-    steps = np.random.default_rng(1).random(600) < np.where(scores > 0.9, 0.95, 0.4)
-    kind, reason = choose(graded(scores, steps))
-    low, high = (brier(across(scores, steps, each), steps) for each in (Kind.ISOTONIC, Kind.PLATT))
-    assert kind is Kind.ISOTONIC
-    assert (
-        reason == f"cross-validated Brier score {low:.2f} of isotonic regression is below {high:.2f} of Platt's curve"
-    )
-    kind, reason = choose(graded(scores, rng.random(600) < 1 / (1 + np.exp(3 - 6 * scores))))
-    assert kind is Kind.PLATT and "is not below" in reason
-    kind, reason = choose(graded([0.5] * 100, [True, False] * 50))
-    assert kind is Kind.PLATT and reason.endswith("0.25 of isotonic regression is not below 0.25 of Platt's curve")
-
-
-def test_few_questions_have_no_choice() -> None:
-    scores = np.linspace(0, 1, 500)
-    told = "49 questions of the rarer kind; isotonic regression needs 50"
-    assert choose(graded(scores, scores >= scores[-49])) == (Kind.PLATT, told)
-    assert "Brier" in choose(graded(scores, scores >= scores[-50]))[1]
+    told = kept(scores, outcomes)
+    line = np.array([told.probability(place) for place in sorted([*places, *scores])])
+    assert (np.diff(line) >= -1e-12).all() and (line >= 0).all() and (line <= 1).all()
 
 
 def test_calibration_mends_scores_that_claim_too_much() -> None:
     rng = np.random.default_rng(5)
     truth = rng.random(600)
     outcomes, scores = rng.random(600) < truth, 0.8 + 0.2 * truth
-    for kind in Kind:
-        before, after = ece(scores, outcomes), ece(across(scores, outcomes, kind), outcomes)
-        assert before is not None and after is not None and after < 0.08 < 0.3 < before
+    before, after = ece(scores, outcomes), ece([kept(scores, outcomes).probability(one) for one in scores], outcomes)
+    assert before is not None and after is not None and after < 0.08 < 0.3 < before
 
 
 # --- too little, wrong, and as a record -------------------------------------------------------------------------------
@@ -243,30 +176,23 @@ def test_what_was_never_graded_counts_for_nothing() -> None:
     assert found == calibrated(scores[1:-1], outcomes[1:-1], CONDITIONS, "today") and found[0] is not None
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_a_calibration_survives_being_kept(kind: Kind) -> None:
-    told = kept(kind, [*draw(0)[0], NAN], [*draw(0)[1], True])
+def test_a_calibration_survives_being_kept() -> None:
+    told = kept([*draw(0)[0], NAN], [*draw(0)[1], True])
     assert told.questions == 200 and from_plain(Calibration, to_plain(told)) == told
     with pytest.raises(ValueError, match="expected a score, found NaN"):
         told.probability(NAN)
 
 
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({"kind": "platt"}, "slope and an offset"),
-        ({"kind": "platt", "coefficients": [1.0]}, "slope and an offset"),
-        ({"kind": "platt", "coefficients": [1.0, 0.0], "points": [[0.0, 0.0]]}, "not both"),
-        ({"kind": "platt", "coefficients": [-1.0, 0.0]}, "not negative, found -1.0"),
-        ({"kind": "isotonic"}, "or points for isotonic"),
-        ({"kind": "isotonic", "points": [[0.0, 0.0]], "coefficients": [1.0, 0.0]}, "not both"),
-        ({"kind": "isotonic", "points": [[0.5, 0.1], [0.5, 0.2]]}, "rising scores"),
-        ({"kind": "isotonic", "points": [[0.4, 0.2], [0.5, 0.1]]}, "never fall"),
-        ({"kind": "isotonic", "points": [[0.4, 0.2], [0.5, 1.1]]}, r"in 0\.\.1"),
-        ({"kind": "beta", "coefficients": [1.0, 0.0]}, "expected 'platt' or 'isotonic'"),
-    ],
-)
-def test_a_kept_calibration_that_cannot_be_is_refused(fields: dict[str, Any], problem: str) -> None:
-    common = {"evaluator": "e", "evaluator_version": "1", "corpus": "c", "questions": 20, "created": "today"}
-    with pytest.raises(BadRecord, match=problem):
-        from_plain(Calibration, common | fields)
+COMMON = {"evaluator": "e", "evaluator_version": "1", "corpus": "c", "questions": 20, "created": "today"}
+
+
+@pytest.mark.parametrize("coefficients", [[1.0], [1.0, 0.0, 0.0], [-1.0, 0.0], ["1", 0.0]])
+def test_a_kept_calibration_that_cannot_be_is_refused(coefficients: list[Any]) -> None:
+    with pytest.raises(BadRecord):
+        from_plain(Calibration, COMMON | {"coefficients": coefficients})
+
+
+def test_a_calibration_of_an_earlier_version_is_read_and_one_of_steps_is_left_out() -> None:
+    earlier = COMMON | {"kind": "platt", "coefficients": [2.0, -1.0], "points": []}
+    assert in_present_form(earlier) == COMMON | {"coefficients": [2.0, -1.0]}
+    assert in_present_form(COMMON | {"kind": "isotonic", "coefficients": [], "points": [[0.0, 0.1]]}) is None

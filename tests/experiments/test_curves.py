@@ -25,7 +25,6 @@ Sample = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 NAN = float("nan")
 DRAWN = list(product(range(4), (9, 1, 0)))
 BOTH_KINDS = st.lists(st.tuples(st.integers(0, 10).map(lambda tenths: tenths / 10), st.booleans()), max_size=30)
-ESTIMATES = (auroc, average_precision)
 
 
 def draw(seed: int, count: int = 60, decimals: int = 9) -> Sample:
@@ -48,7 +47,7 @@ def same(ours: Any, theirs: Any) -> None:
 @pytest.mark.parametrize(("seed", "decimals"), DRAWN)
 def test_areas_are_those_of_scikit_learn(seed: int, decimals: int) -> None:
     scores, positive = draw(seed, decimals=decimals)
-    same(known(average_precision(scores, positive, 10)).value, average_precision_score(positive, scores))
+    same(average_precision(scores, positive), average_precision_score(positive, scores))
     same(known(auroc(scores, positive)).value, roc_auc_score(positive, scores))
 
 
@@ -77,21 +76,6 @@ def test_ungraded_questions_have_no_point_and_every_threshold_has_one() -> None:
 # --- intervals --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_the_interval_of_average_precision_holds_the_truth_nearly_as_often_as_it_says() -> None:
-    truth = average_precision_score(*reversed(draw(99, 100_000)))
-    told = [known(average_precision(*draw(seed, 100), 200)) for seed in range(200)]
-    assert 0.88 <= np.mean([one.low <= truth <= one.high for one in told]) <= 0.99
-
-
-def test_the_interval_of_average_precision_is_that_of_samples_drawn_again() -> None:
-    scores, positive = draw(3, 80, decimals=1)
-    told = known(average_precision(scores, positive, 2000))
-    drawn = np.random.default_rng(7).integers(80, size=(500, 80))
-    theirs = np.quantile([average_precision_score(positive[one], scores[one]) for one in drawn], (0.025, 0.975))
-    assert (told.low, told.high) == pytest.approx(tuple(theirs), abs=0.03)
-
-
 def spread(told: Estimate) -> float:
     """The standard error that the interval of an AUROC was made of."""
     logits = [np.log(value / (1 - value)) for value in (told.low, told.high)]
@@ -108,44 +92,22 @@ def test_the_interval_of_auroc_is_delongs(seed: int, decimals: int) -> None:
     assert spread(known(auroc(scores, positive))) == pytest.approx(np.sqrt(variance))
 
 
-def test_values_of_one_cluster_count_as_one() -> None:
-    scores, positive = draw(1, 50)
-    once = known(auroc(scores, positive))
-    copied = [np.tile(values, 4) for values in (scores, positive, np.arange(50))]
-    assert known(auroc(copied[0], copied[1])).low > once.low + 0.01
-    clustered = known(auroc(*copied))
-    assert (clustered.value, clustered.low) == (pytest.approx(once.value), pytest.approx(once.low, abs=0.005))
-
-
-def test_positive_and_negative_of_the_same_questions_make_a_narrower_interval() -> None:
-    rng = np.random.default_rng(0)
-    hard = rng.normal(size=200)  # a question that draws low scores does so for both of its passages
-    scores = np.concatenate([hard + 0.5 + 0.3 * rng.normal(size=200), hard + 0.3 * rng.normal(size=200)])
-    positive, homes = np.repeat([True, False], 200), np.tile(np.arange(200), 2)
-    assert spread(known(auroc(scores, positive, homes))) < 0.6 * spread(known(auroc(scores, positive)))
-
-
 # --- small and ugly samples -------------------------------------------------------------------------------------------
 
 
 def test_a_perfect_sample_is_not_taken_for_certain() -> None:
     few, many = (known(auroc([0.1] * count + [0.9] * count, [False] * count + [True] * count)) for count in (3, 300))
     assert few.value == many.value == few.high == 1.0 and few.low < 0.5 < 0.98 < many.low < 1.0
-    told = known(average_precision([0.9] * 5 + [0.1] * 5, [True] * 5 + [False] * 5))
-    assert told.value == told.high == 1.0 and told.low == known(proportion(5, 5)).low < 0.6
+    assert known(auroc([0.1] * 5 + [0.9] * 5, [False] * 5 + [True] * 5)).low == known(proportion(5, 5)).low < 0.6
 
 
 def test_one_of_a_kind_gives_no_interval() -> None:
-    assert average_precision([0.9, 0.8, 0.1], [False, True, False]) == Estimate(0.5, 0.0, 1.0)
-    assert average_precision([0.9], [True]) == Estimate(1.0, 0.0, 1.0)
     assert auroc([0.9, 0.1, 0.2], [True, False, False]) == Estimate(1.0, 0.0, 1.0)
-    assert auroc([0.9, 0.8, 0.1, 0.2], [True, True, False, False], [1, 1, 2, 3]) == Estimate(1.0, 0.0, 1.0)
 
 
 def test_equal_scores_make_one_step() -> None:
     scores, positive = [0.5] * 4, [True, False, False, False]
-    told = known(average_precision(scores * 5, positive * 5))
-    assert told.value == 0.25 and 0.05 < told.low < 0.15 and 0.4 < told.high < 0.5
+    assert average_precision(scores * 5, positive * 5) == 0.25
     curve = known(risk_coverage(scores, positive))
     assert (curve.coverage.tolist(), curve.risk.tolist(), curve.area) == ([1.0], [0.75], 0.75)
     told = known(auroc([0.5] * 40, [True, False] * 20))
@@ -161,18 +123,16 @@ def test_of_one_kind_there_is_no_auroc(positive: list[bool], area: float) -> Non
 
 @pytest.mark.parametrize("count", [0, 2])
 def test_nothing_and_what_was_never_graded_is_nothing(count: int) -> None:
-    for curve in (*ESTIMATES, risk_coverage, roc, precision_recall):
+    for curve in (auroc, average_precision, risk_coverage, roc, precision_recall):
         assert curve([NAN] * count, [True, False][:count]) is None
 
 
-@pytest.mark.parametrize("clusters", [None, [1, 1, 2, 3, 3, 4, 5, 9]])
-def test_what_was_never_graded_is_left_out(clusters: list[int] | None) -> None:
+def test_what_was_never_graded_is_left_out() -> None:
     scores, positive = [0.9, NAN, 0.4, 0.6, 0.1, NAN, 0.2, 0.8], [True, True, False, True, False, False, True, False]
     found = graded(scores, positive)
     assert found.scores.tolist() == [0.9, 0.4, 0.6, 0.1, 0.2, 0.8]
     assert found.labels.tolist() == [True, False, True, False, True, False]
-    homes = None if clusters is None else np.array(clusters)[~np.isnan(scores)]
-    assert auroc(scores, positive, clusters) == auroc(found.scores, found.labels, homes) is not None
+    assert auroc(scores, positive) == auroc(found.scores, found.labels) is not None
     assert average_precision(scores, positive) == average_precision(found.scores, found.labels)
     assert str(risk_coverage(scores, positive)) == str(risk_coverage(found.scores, found.labels))
 
@@ -191,9 +151,8 @@ def test_neither_the_order_of_the_questions_nor_the_scale_matters(pairs: list[tu
     (scores, labels), (others, of_others) = ([list(each) for each in zip(*some, strict=True)] or [[], []]
                                              for some in (pairs, shuffled))  # fmt: skip
     others = [1000 * score - 2000 for score in others]
-    for figure in ESTIMATES:
-        one, other = figure(scores, labels), figure(others, of_others)
-        assert (one is None) == (other is None)
-        assert one is None or (one.value, 0 <= one.low <= one.high <= 1) == (pytest.approx(known(other).value), True)
+    one, other = auroc(scores, labels), auroc(others, of_others)
+    assert (one is None) == (other is None)
+    assert one is None or (one.value, 0 <= one.low <= one.high <= 1) == (pytest.approx(known(other).value), True)
     one, other = risk_coverage(scores, labels), risk_coverage(others, of_others)
     assert one is None or ((np.diff(one.coverage) > 0).all() and one.area == pytest.approx(known(other).area))

@@ -12,7 +12,7 @@ from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.guarantee import find_path, guarantee, questions_needed
 from crag_core.experiments.thresholds.objective import Objective, allowed, losses
 from crag_core.experiments.thresholds.recommend import recommend
-from crag_core.experiments.thresholds.threshold_board import CORRECT, Board, Prices, grid
+from crag_core.experiments.thresholds.threshold_board import CORRECT, Board, grid
 from tests.builders import policy
 from tests.experiments.made_up_sets import board, case, drawn
 
@@ -59,7 +59,7 @@ def test_too_few_questions_are_refused_with_the_number_that_is_missing() -> None
 
 def test_both_limits_must_be_kept_by_the_same_pair() -> None:
     seen, limits = drawn(2000, seed=3), Objective(most_wrong=0.1, most_web=0.75)
-    loss = losses(seen, limits, Prices())
+    loss = losses(seen, limits)
     path = find_path(seen, loss, AXIS, allowed(seen, AXIS, AXIS), limits)
     found = guarantee(drawn(2000, seed=4), path, limits, 0.95)
     assert found.pair and found.bound <= 0.1 and found.web_bound <= 0.75
@@ -70,7 +70,7 @@ def test_both_limits_must_be_kept_by_the_same_pair() -> None:
 
 def test_each_step_of_a_path_is_cheaper_and_less_safe() -> None:
     seen = drawn(400, seed=1)
-    loss = losses(seen, LIMIT, Prices())
+    loss = losses(seen, LIMIT)
     path = find_path(seen, loss, AXIS, allowed(seen, AXIS, AXIS), LIMIT)
     costs = [loss[np.arange(400), seen.actions(*pair)].mean() for pair in path]
     wrong = [(seen.actions(*pair)[~seen.answerable] == CORRECT).sum() for pair in path]

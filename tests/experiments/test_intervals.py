@@ -19,7 +19,6 @@ from crag_core.experiments.statistics.intervals import (
     Resamples,
     clopper_pearson_upper,
     proportion,
-    quantile,
 )
 
 COUNTS = [(hits, count) for count in (1, 3, 57, 1000) for hits in {0, 1, count // 2, count - 1, count}]
@@ -115,9 +114,6 @@ def test_intervals_are_those_of_scipy_on_paired_questions(seed: int) -> None:
     assert_alike(
         resamples.difference(one, other), lambda p, w, q, v, axis: ratio(p, w, axis) - ratio(q, v, axis), *both
     )
-    assert_alike(
-        resamples.change(one, other), lambda p, w, q, v, axis: ratio(p, w, axis) / ratio(q, v, axis) - 1, *both
-    )
 
 
 def test_questions_are_paired() -> None:
@@ -131,7 +127,7 @@ def test_questions_are_paired() -> None:
 
 @pytest.mark.slow
 def test_a_difference_holds_the_truth_as_often_as_promised() -> None:
-    random, resamples = np.random.default_rng(12), Resamples(120)
+    random, resamples = np.random.default_rng(12), Resamples(120, 500)
     held, surely = 0, 0
     for _ in range(1000):
         hard = random.random(120)
@@ -141,24 +137,6 @@ def test_a_difference_holds_the_truth_as_often_as_promised() -> None:
         held += found.low <= -0.005 <= found.high  # the mean of what clipping adds: 0.1² / 2
         surely += found.low > 0
     assert 0.91 <= held / 1000 <= 0.98 and surely / 1000 < 0.03
-
-
-# --- quantiles --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 5, 6, 19, 72, 73, 333])
-def test_a_quantile_is_that_of_numpy_with_the_interval_of_scipy(count: int) -> None:
-    values = np.random.default_rng(count).normal(size=count).round(1)  # with ties
-    with_gaps = np.concatenate((values, [np.nan] * 3))
-    for share in (0.05, 0.25, 0.5, 0.9, 0.95):
-        found = known(quantile(with_gaps, share))
-        assert found.value == np.quantile(values, share, method="inverted_cdf"), share
-        theirs = stats.quantile_test(values, q=0.0, p=share).confidence_interval(0.95)
-        assert found.has_interval <= (math.isfinite(theirs.low) and math.isfinite(theirs.high)), share
-        if math.isfinite(theirs.low) and math.isfinite(theirs.high):
-            assert (found.low, found.high) == (theirs.low, theirs.high), share
-    assert known(quantile(values, 0.5)).has_interval is (count >= 6)
-    assert quantile(np.full(12, np.nan), 0.5) is None
 
 
 # --- little to go by --------------------------------------------------------------------------------------------------
@@ -198,24 +176,17 @@ def test_scores_that_are_all_alike_leave_the_room_of_the_others() -> None:
 def test_few_questions_tell_no_interval_of_what_has_no_bounds(count: int) -> None:
     values = np.arange(1.0, count + 1)
     one, more, resamples = mean_of(values), mean_of(values + 1), Resamples(count)
-    for found in (resamples.estimate(one), resamples.difference(more, one), quantile(values, 0.5)):
+    for found in (resamples.estimate(one), resamples.difference(more, one)):
         assert (known(found).low, known(found).high) == (-np.inf, np.inf) and not known(found).has_interval
     bounded = known(resamples.estimate(Ratio(values / 10, np.ones(count), 0.0, 1.0)))
     assert 0.0 <= bounded.low < 0.1 and bounded.high > 0.5
 
 
-def test_a_change_that_no_draw_tells_has_the_room_of_the_gain() -> None:
-    every, none = hits(*[1] * 11), hits(*[0] * 11)
-    fewer, gain = known(Resamples(11).change(none, every)), known(Resamples(11).difference(none, every))
-    assert (fewer.value, fewer.low) == (-1.0, -1.0) and fewer.high == gain.high < 0
-
-
 def test_nothing_that_counts_has_no_estimate() -> None:
     nothing, something, resamples = Ratio(np.zeros(5), np.zeros(5)), mean_of(np.ones(5)), Resamples(5)
     assert (nothing.value, nothing.counted, resamples.estimate(nothing)) == (None, 0, None)
-    for gain in (resamples.difference, resamples.change):
-        assert gain(nothing, something) is gain(something, nothing) is gain(nothing, nothing) is None
-    assert resamples.change(something, mean_of(np.zeros(5))) is None, "nothing can be said in relation to 0"
+    gain = resamples.difference
+    assert gain(nothing, something) is gain(something, nothing) is gain(nothing, nothing) is None
 
 
 def test_numbers_without_bounds_that_never_change_leave_no_room() -> None:
@@ -233,7 +204,7 @@ def test_gains_are_the_same_every_time_and_their_own_opposite() -> None:
     one, other = drawn(3)
     resamples = Resamples(80)
     for same in (one, Ratio(one.parts.copy(), one.wholes.copy())):
-        assert resamples.difference(one, same) == resamples.change(one, same) == Estimate(0.0, 0.0, 0.0)
+        assert resamples.difference(one, same) == Estimate(0.0, 0.0, 0.0)
     found, turned = known(resamples.difference(one, other)), known(resamples.difference(other, one))
     assert found == Resamples(80).difference(one, other)
     assert (found.value, found.low, found.high) == pytest.approx((-turned.value, -turned.high, -turned.low))

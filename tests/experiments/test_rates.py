@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from crag_core.base.types.decisions import Action
-from crag_core.base.types.grades import EvaluatorCard
-from crag_core.base.types.steps import Usage
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.objective import FEWEST_WEB, Costs, Objective, losses, surface, wrong_surface
 from crag_core.experiments.thresholds.threshold_board import (
     ACTIONS,
     CORRECT,
     INCORRECT,
-    Board,
-    Prices,
     confusion,
     macro_f1,
     rate,
-    seconds,
 )
-from crag_core.report.thresholds.view import describe_effort
-from tests.builders import policy
 from tests.experiments.made_up_sets import board, case
 
 SEEN = board(
@@ -35,7 +26,7 @@ SEEN = board(
     case(5, Expected.AMBIGUOUS, 0.5),
     case(6, Expected.INCORRECT, 0.1),
     case(7, Expected.INCORRECT, 0.5),
-    case(8, Expected.UNANSWERABLE, 0.1, seconds=4.0),
+    case(8, Expected.UNANSWERABLE, 0.1),
 )
 
 
@@ -44,7 +35,7 @@ def test_the_table_counts_expected_routes_against_those_taken() -> None:
 
 
 def test_rates_have_their_own_denominators() -> None:
-    found = rate(SEEN, SEEN.actions(0.3, 0.8), Prices(call_seconds=1, web_seconds=2))
+    found = rate(SEEN, SEEN.actions(0.3, 0.8))
     assert found.answered and found.answered.value == pytest.approx(1 / 3)
     assert found.confidently_wrong and found.confidently_wrong.value == pytest.approx(1 / 5)
     assert found.needless_web and found.needless_web.value == pytest.approx(2 / 3)
@@ -52,31 +43,7 @@ def test_rates_have_their_own_denominators() -> None:
     assert found.discarded and found.discarded.value == pytest.approx(1 / 3)
     assert found.web and found.web.value == pytest.approx(6 / 8)
     assert found.right and found.right.value == pytest.approx(4 / 8)
-    assert found.seconds == pytest.approx((4 + 6 * 2) / 8)
     assert found.questions == 8 and found.macro_f1 is None  # one label names no single route
-
-
-def test_seconds_are_those_measured_and_those_of_the_calls_and_searches_to_come() -> None:
-    judge = EvaluatorCard("llm", "Language model", "0 to 1", 0.3, 0.7, 0.5, True, "one call a chunk")
-    asked = case(1, Expected.CORRECT, 0.9, 0.1, seconds=4.0)
-    asked = replace(asked, scored=replace(asked.scored, usage=Usage(calls=2)))
-    seen = Board(policy("paper"), [asked], judge, writer=True)
-    prices = Prices(call_seconds=5, web_seconds=2)
-    # CORRECT: two calls have graded, one answers. INCORRECT: the query, five grades and the answer, and the search.
-    assert seconds(seen, np.array([CORRECT]), prices).tolist() == [4 + 5]
-    assert seconds(seen, np.array([INCORRECT]), prices).tolist() == [4 + 7 * 5 + 2]
-
-
-def test_the_time_of_grades_from_a_cache_is_not_taken_for_that_of_grading() -> None:
-    graded, cached = case(1, Expected.CORRECT, 0.9, seconds=1.3), case(2, Expected.CORRECT, 0.9, seconds=0.05)
-    grades = tuple(replace(one, from_cache=True) for one in cached.scored.grades or ())
-    cached = replace(cached, scored=replace(cached.scored, grades=grades))
-    for cases, taken, timed in (((graded, cached), 1.3, 1), ((cached,), 0.05, 0)):
-        found = rate(board(*cases), np.zeros(len(cases), dtype=int))
-        assert (found.seconds, found.timed) == (pytest.approx(taken), timed)
-    told = describe_effort(rate(board(graded, cached), np.array([CORRECT, CORRECT])), Prices())
-    assert "take 1.3 s" in told and "the 1 of 2 questions without a grade from the cache" in told
-    assert "grades from the cache, which take no time" in describe_effort(found, Prices())
 
 
 def test_what_cannot_be_measured_is_none() -> None:
@@ -104,15 +71,15 @@ def test_either_route_is_right_for_an_unanswerable_question() -> None:
 
 
 def test_costs_add_up() -> None:
-    costs = Costs(wrong=10, missed=3, mixed_up=0.5, web=1, call=0, second=0.25)
-    loss = losses(SEEN, Objective(costs), Prices(web_seconds=2))
+    costs = Costs(wrong=10, missed=3, mixed_up=0.5, web=1, call=0)
+    loss = losses(SEEN, Objective(costs))
     taken = loss[np.arange(8), SEEN.actions(0.3, 0.8)]
-    assert taken.tolist() == [0, 1.5, 4.5, 10, 1.5, 1.5, 2.0, 1.5 + 1.0]
+    assert taken.tolist() == [0, 1, 4, 10, 1, 1, 1.5, 1]
 
 
 def test_the_surface_is_the_mean_cost_at_every_cell() -> None:
     axis = np.array([0.0, 0.3, 0.8, 1.0])
-    loss = losses(SEEN, Objective(), Prices())
+    loss = losses(SEEN, Objective())
     found, wrong = surface(SEEN, loss, axis, axis), wrong_surface(SEEN, axis, axis)
     for i, lower in enumerate(axis):
         for j, upper in enumerate(axis):
@@ -126,7 +93,7 @@ def test_the_surface_is_the_mean_cost_at_every_cell() -> None:
 
 
 def test_with_a_limit_one_search_outweighs_all_else() -> None:
-    loss = losses(SEEN, Objective(most_wrong=0.1), Prices())
+    loss = losses(SEEN, Objective(most_wrong=0.1))
     assert (loss[:, INCORRECT] >= FEWEST_WEB).all() and (loss[:, CORRECT] < FEWEST_WEB).all()
 
 

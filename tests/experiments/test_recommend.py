@@ -13,7 +13,7 @@ from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.guarantee import Pair
 from crag_core.experiments.thresholds.objective import Costs, Objective, find_plateau, losses, surface
 from crag_core.experiments.thresholds.recommend import Recommendation, card, halves, recommend, shrink
-from crag_core.experiments.thresholds.threshold_board import Prices, grid, rate
+from crag_core.experiments.thresholds.threshold_board import grid, rate
 from tests.builders import policy
 from tests.experiments.made_up_sets import board, case, drawn, with_expected
 
@@ -23,7 +23,7 @@ AXIS = grid(21)
 
 
 def test_the_best_cell_is_the_least_of_the_surface_and_on_the_plateau() -> None:
-    loss = losses(SEEN, OBJECTIVE, Prices())
+    loss = losses(SEEN, OBJECTIVE)
     costs = surface(SEEN, loss, AXIS, AXIS)
     found = find_plateau(SEEN, loss, AXIS, AXIS, np.full(costs.shape, True))
     assert found is not None
@@ -35,7 +35,7 @@ def test_the_best_cell_is_the_least_of_the_surface_and_on_the_plateau() -> None:
 
 
 def test_the_plateau_is_in_one_piece_and_no_worse_than_one_standard_error() -> None:
-    loss = losses(SEEN, OBJECTIVE, Prices())
+    loss = losses(SEEN, OBJECTIVE)
     found = find_plateau(SEEN, loss, AXIS, AXIS, np.full((21, 21), True))
     assert found is not None
     at_best = loss[np.arange(400), SEEN.actions(AXIS[found.best[0]], AXIS[found.best[1]])]
@@ -53,7 +53,7 @@ def test_thresholds_beyond_worse_ones_are_no_part_of_the_plateau() -> None:
     up to 0.3, twice as dear between."""
     kinds = ((Expected.CORRECT, 0.9), (Expected.AMBIGUOUS, 0.5), (Expected.CORRECT, 0.3))
     seen = board(*(case(n, *kinds[n % 3]) for n in range(30)))
-    loss = losses(seen, Objective(Costs(wrong=2, missed=0, mixed_up=0, web=1, call=0)), Prices())
+    loss = losses(seen, Objective(Costs(wrong=2, missed=0, mixed_up=0, web=1, call=0)))
     costs = surface(seen, loss, AXIS, AXIS)
     assert costs[0, 4] == costs[0, 14] < costs[0, 8]
     found = find_plateau(seen, loss, AXIS, AXIS, np.full((21, 21), True))
@@ -68,8 +68,8 @@ def test_thresholds_of_two_scores_may_be_recommended_the_other_way_round() -> No
     found = recommend(seen, replace(OBJECTIVE, most_wrong=0.2), confidence=0.8, steps=21)
     assert found.lower > found.upper and found.guaranteed and found.plateau
     assert (seen.actions(found.lower, found.upper) == np.array([0, 1, 2] * 20)).all()
-    assert not np.isnan(surface(seen, losses(seen, OBJECTIVE, Prices()), AXIS, AXIS)).any()
-    assert np.isnan(surface(SEEN, losses(SEEN, OBJECTIVE, Prices()), AXIS, AXIS)[1, 0])
+    assert not np.isnan(surface(seen, losses(seen, OBJECTIVE), AXIS, AXIS)).any()
+    assert np.isnan(surface(SEEN, losses(SEEN, OBJECTIVE), AXIS, AXIS)[1, 0])
 
 
 def test_the_middle_keeps_its_distance_from_what_is_worse() -> None:
@@ -88,7 +88,7 @@ def test_what_is_recommended_is_judged_on_questions_that_had_no_part_in_it() -> 
     assert not found.keep and yours.saved and yours.saved.low > 0
     assert (found.chosen_on, found.judged_on) == (200, 200)
     assert own.rates == rate(judged, judged.actions(found.lower, found.upper))
-    each = losses(judged, OBJECTIVE, Prices())[np.arange(200), judged.actions(0.3, 0.7)]
+    each = losses(judged, OBJECTIVE)[np.arange(200), judged.actions(0.3, 0.7)]
     assert current.cost == pytest.approx(each.mean())
     assert current.saved and current.saved.value == pytest.approx(current.cost - own.cost)
     assert current.saved.low < current.saved.value < current.saved.high
@@ -103,7 +103,7 @@ def test_labels_of_the_other_half_have_no_part_in_choosing() -> None:
     other = board(*turned)
     # The same half, since each expected route is halved by itself: compare what that half alone chooses.
     chosen = other.part(first)
-    loss = losses(chosen, OBJECTIVE, Prices())
+    loss = losses(chosen, OBJECTIVE)
     found = find_plateau(chosen, loss, AXIS, AXIS, np.full((21, 21), True))
     wanted = recommend(SEEN, OBJECTIVE, steps=21).plateau
     assert found is not None and wanted is not None and found.middle == wanted.middle
@@ -261,7 +261,7 @@ def test_what_is_recommended_costs_no_more_than_yours_on_questions_never_seen(
     count: int, own: tuple[float, float]
 ) -> None:
     fresh = drawn(4000, seed=77)
-    loss = losses(fresh, OBJECTIVE, Prices())
+    loss = losses(fresh, OBJECTIVE)
 
     def cost(lower: float, upper: float) -> float:
         return float(loss[np.arange(len(fresh)), fresh.actions(lower, upper)].mean())

@@ -10,7 +10,6 @@ import streamlit as st
 
 from crag_core.base.concurrency import shared
 from tests.ui.conftest import new_process
-from ui.compare import compare_state
 from ui.session import access, app_state, background, run_job
 
 
@@ -25,7 +24,7 @@ def _process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     "get",
     [
-        access._ended, run_job.live_jobs, background.live, compare_state.warmth, app_state.shared_rebuild,
+        access._ended, run_job.live_jobs, background.live, app_state.shared_rebuild,
         app_state._index_jobs, app_state.shared_workbench,
     ],
 )  # fmt: skip

@@ -9,7 +9,7 @@ from crag_core.experiments.statistics import curves
 from crag_core.experiments.statistics.calibration import reliability
 from crag_core.experiments.thresholds.objective import Objective, allowed, losses, surface
 from crag_core.experiments.thresholds.recommend import recommend
-from crag_core.experiments.thresholds.threshold_board import Prices, grid
+from crag_core.experiments.thresholds.threshold_board import grid
 from tests.experiments.made_up_sets import drawn
 from ui.tune import charts
 from ui.tune.charts import Point
@@ -28,7 +28,7 @@ def test_both_kinds_stand_on_either_side_of_the_axis() -> None:
 
 def test_a_click_on_the_map_names_its_thresholds_and_none_lies_where_lower_exceeds_upper() -> None:
     axis, objective = grid(11), Objective()
-    costs = surface(SEEN, losses(SEEN, objective, Prices()), axis, axis)
+    costs = surface(SEEN, losses(SEEN, objective), axis, axis)
     found = recommend(SEEN, objective, steps=11)
     assert found.plateau is not None
     now = Point("now", 0.3, 0.745, "circle", "#000000")

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from crag_core.app.background_jobs import Job
 from crag_core.app.choice import Configuration, Request, choose, plain_choice
 from crag_core.app.workbench import Choice
-from crag_core.base.concurrency.shared import shared
 from crag_core.base.text.display import limit_text, readable
 from crag_core.evaluators.policies import PLAIN, default_evaluator, known_card
 from crag_core.experiments.batch import SetProgress
-from crag_core.experiments.comparison.run_configurations import Contender, WarmUp, run_each, run_set
+from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set, warm_up
 from crag_core.experiments.labelled.questions import LabelledSet
-from crag_core.pipeline.run import Listener, Run, WebMode
+from crag_core.pipeline.run import Listener, Run, WebMode, now
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, background, run_job, tune_state
@@ -113,12 +111,6 @@ def name_of(choice: Choice) -> str:
     return ", ".join(message)
 
 
-@shared
-def warmth() -> WarmUp:
-    """Shared by all sessions."""
-    return WarmUp()
-
-
 # One question
 
 
@@ -153,12 +145,11 @@ def start_question(question: str) -> None:
     chosen, workbench = configurations(), app_state.workbench()
     pipelines = [workbench.engine(one.choice, observed=False) for one in chosen]
     uncached = [workbench.engine(one.choice, observed=False, cached=False) for one in chosen]
-    warm = warmth()
 
     def work(job: RunsJob) -> Compared:
         run = Run(job.progress, job.cancel)
         run.listener.started("loading the models")
-        warm(uncached, run.cancel)
+        warm_up(uncached, run.cancel)
         return tuple(zip(chosen, run_each(question, pipelines, run), strict=False))
 
     background.start(_QUESTION, work, RunsProgress(), ticket=run_job.in_line())
@@ -198,7 +189,7 @@ def start_set(labelled: LabelledSet) -> None:
         return
     chosen, workbench = configurations(), app_state.workbench()
     pipelines = [workbench.engine(one.choice, observed=False, cached=False) for one in chosen]
-    created, warm, turns = datetime.now(UTC).isoformat(timespec="seconds"), warmth(), run_job.turns()
+    created, turns = now(), run_job.turns()
 
     def work(job: SetJob) -> SetProgress:
         corpus = workbench.corpus_of(labelled.questions, chosen[0].choice.collection)  # all search where the first does
@@ -209,7 +200,7 @@ def start_set(labelled: LabelledSet) -> None:
         ]
         job.progress = run_set(
             labelled.questions, contenders, time.perf_counter, controls=job.controls, on_progress=job.tell,
-            prepare=lambda: warm(pipelines, job.cancel), take_turn=turns,
+            prepare=lambda: warm_up(pipelines, job.cancel), take_turn=turns,
             recorded=workbench.recorded(labelled.questions),
         )  # fmt: skip
         return job.progress

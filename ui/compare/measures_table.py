@@ -204,8 +204,8 @@ def _draw_paths(table: Table) -> None:
             "configuration": f"{letter} · {clean(name)}",
             "route": clean(path.label),
             "questions": path.count,
-            "p50, s": path.p50.value if path.p50 else None,
-            "p95, s": path.p95.value if path.p95 else None,
+            "p50, s": path.p50,
+            "p95, s": path.p95,
             "LLM calls": path.calls,
         }
         for letter, name in zip(LETTERS, table.names, strict=False)

@@ -34,7 +34,7 @@ from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
 from ui.session import access
-from ui.session.keys import hand, handed, kept, take
+from ui.session.keys import forget, hand, handed, kept, remembered, take
 
 PLAIN = "ask_plain"
 """Key of the switch by which a question is asked as plain RAG."""
@@ -238,11 +238,18 @@ def _in_address(key: str, start: Any) -> Any:
     return numbers if key == THRESHOLDS else numbers[0]
 
 
+def begin_page() -> None:
+    """At the start of a full run of the script, before anything is drawn."""
+    forget("evaluators")
+    st.session_state["moving"] = None  # a mark that was never let go: the thresholds of the sidebar hold
+    hold_choices()
+
+
 def hold_choices() -> None:
-    """Before anything is drawn: after a connection that was made anew, tell the sidebar's widgets what they hold.
+    """After a connection that was made anew, tell the sidebar's widgets what they hold.
 
     What the browser held itself it may have forgotten with a page that was cut off in the middle (docs/faults.md).
-    `is_drawn` ends it.
+    `end_page` ends it.
     """
     if st.session_state.get("connection", "") != _connection():
         for key in ("policy", "evaluator", "model", "collection", "web", *_SLIDERS):
@@ -250,7 +257,7 @@ def hold_choices() -> None:
                 st.session_state[key] = st.session_state[key]
 
 
-def is_drawn() -> None:
+def end_page() -> None:
     """At the end of a full run of the script."""
     st.session_state["connection"] = _connection()
 
@@ -325,9 +332,13 @@ def suited(name: str, evaluator: str) -> Policy:
 
 
 def evaluators() -> dict[str, EvaluatorCard]:
-    """Those that this session can choose, by name: also the ones of others that it added."""
-    known = workbench()
-    return known.cards() | {name: known.card(name) for name in kept(NamedEvaluators).added}
+    """Those that this session can choose, by name: also the ones of others that it added; read once a full run."""
+    known, added = workbench(), kept(NamedEvaluators).added
+
+    def read() -> dict[str, EvaluatorCard]:
+        return known.cards() | {name: known.card(name) for name in added}
+
+    return remembered("evaluators", (known.config, added), read)
 
 
 def evaluator() -> str:

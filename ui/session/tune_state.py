@@ -26,7 +26,7 @@ from crag_core.experiments.statistics.calibration import Calibration, calibrated
 from crag_core.experiments.store import set_name_of
 from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.recommend import Recommendation, accept, choose
-from crag_core.experiments.thresholds.threshold_board import Board, Prices
+from crag_core.experiments.thresholds.threshold_board import Board
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import access, app_state, background, current_run
 from ui.session.background import SetJob
@@ -245,10 +245,6 @@ def board(of: Seen, policy: str = "") -> Board:
     return remembered(f"tune_board_{name}", key, work_out)
 
 
-def prices() -> Prices:
-    return Prices(st.session_state.get("tune_call_seconds", 5.0), st.session_state.get("tune_web_seconds", 1.5))
-
-
 def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommendation:
     """Chosen once for a set, a policy and an objective; held against the thresholds of the sidebar each time."""
     now, own = board(of), app_state.policy()
@@ -256,10 +252,10 @@ def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommen
     others += [(preset.name, preset.lower, preset.upper) for preset in now.policy.presets]
     chosen = remembered(
         "tune_advice",
-        (now, objective, confidence, prices()),
-        lambda: choose(now, objective, prices=prices(), confidence=confidence),
+        (now, objective, confidence),
+        lambda: choose(now, objective, confidence=confidence),
     )
-    return accept(chosen, objective, prices(), (own.lower, own.upper), tuple(others))
+    return accept(chosen, objective, (own.lower, own.upper), tuple(others))
 
 
 def calibration(of: Seen) -> tuple[Calibration | None, str]:

@@ -114,7 +114,7 @@ def draw_figures(seen: Seen) -> None:
     """Everything here is computed from the recorded grades; no model is called."""
     board, policy = tune_state.board(seen), app_state.policy()
     actions = board.actions(policy.lower, policy.upper)
-    rates = rate(board, actions, tune_state.prices())
+    rates = rate(board, actions)
     _draw_separation(board)
     _draw_rates(board, actions, rates)
     views = {
@@ -164,9 +164,7 @@ def _draw_rates(board: Board, actions: Array, rates: Rates) -> None:
         for one in rate_figures(board, rates):
             if one.name != "Ungraded" or board.ungraded.any():
                 _draw_metric(one.name, one.value or "–", one.interval, one.meaning)
-        effort = describe_effort(rates, tune_state.prices())
-        calls = f"{rates.calls:.1f}".removesuffix(".0") + " LLM calls"
-        _draw_metric("Time", f"{rates.seconds:.1f} s", calls if rates.timed else f"{calls}; grades cached", effort)
+        _draw_metric("LLM calls", f"{rates.calls:.1f}", "a question", describe_effort(rates))
     counts = rates.among("answered"), rates.among("confidently_wrong")
     shares = zip(answer_rates(board, actions), counts, strict=True)
     answered, wrong = ("–" if one is None else f"{one.value:.1%} of {count}" for one, count in shares)
@@ -207,7 +205,7 @@ def _draw_curves(board: Board) -> None:
         )  # fmt: skip
         _chart(charts.add_diagonal(figure), "tune_roc")
     with right:
-        st.markdown(f"**Precision and recall**, average precision {curves.average_precision(scores, yes)}")
+        st.markdown(f"**Precision and recall**, average precision {curves.average_precision(scores, yes):.3f}")
         hover = "%{y:.1%} of those taken are answerable,<br>%{x:.1%} of the answerable are taken"
         figure = charts.curve(both[1], both[0], ("recall", "precision"), hover)
         _chart(charts.add_level(figure, float(yes.mean())), "tune_pr")
@@ -264,14 +262,12 @@ def _draw_sentences(seen: Seen) -> None:
 
 def _draw_policies(seen: Seen, now: Rates) -> None:
     """Every policy at its starting thresholds, this one at the sidebar's, and each action taken always."""
-    own, prices, board = app_state.policy(), tune_state.prices(), tune_state.board(seen)
+    own, board = app_state.policy(), tune_state.board(seen)
     found: list[tuple[str, Rates]] = []
     for name, policy in app_state.policies().items():
         start = tune_state.board(seen, name)
-        found.append((policy.title, now if name == own.name else rate(start, start.actions(), prices)))
-    found += [
-        (f"always {name}", rate(board, np.full(len(board), action), prices)) for action, name in enumerate(ACTIONS)
-    ]
+        found.append((policy.title, now if name == own.name else rate(start, start.actions())))
+    found += [(f"always {name}", rate(board, np.full(len(board), action))) for action, name in enumerate(ACTIONS)]
     rows = [
         {
             "policy": title,

@@ -21,7 +21,7 @@ from crag_core.report.thresholds.view import (
     limit_lines,
     recommendation_lines,
 )
-from ui.session import app_state, current_run, tune_state
+from ui.session import app_state, tune_state
 from ui.session.tune_state import Seen
 from ui.shell.text import plain
 from ui.tune import charts
@@ -35,13 +35,7 @@ def draw_objective(seen: Seen) -> tuple[Objective, float | None]:
     if way == BY_LIMIT:
         return _draw_limit(held_out([case.asked for case in seen.graded]))
     with st.expander("Costs", icon=":material/payments:"), st.container(horizontal=True, vertical_alignment="bottom"):
-        objective = Objective(_draw_costs())
-        for what, value in (("call", 5.0), ("web", 1.5)):
-            st.number_input(
-                "Seconds an LLM call" if what == "call" else "Seconds a web search", 0.0, 600.0, value, 0.5,
-                key=f"tune_{what}_seconds", width=165, on_change=current_run.redraw,
-            )  # fmt: skip
-    return objective, None
+        return Objective(_draw_costs()), None
 
 
 def _draw_limit(held: int) -> tuple[Objective, float | None]:
@@ -152,7 +146,7 @@ def _values(board: Board, objective: Objective) -> tuple[Array, str, str]:
     """(values of the heat map, their name, what they are in a sentence)"""
     axis = grid(STEPS)
     if objective.most_wrong is None:
-        costs = surface(board, losses(board, objective, tune_state.prices()), axis, axis)
+        costs = surface(board, losses(board, objective), axis, axis)
         return costs, "cost a question", "The mean cost of a question"
     keeps = wrong_surface(board, axis, axis) <= objective.most_wrong
     rates = surface(board, board.web.astype(float), axis, axis)

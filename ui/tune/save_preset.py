@@ -88,7 +88,7 @@ def _keep(make: Callable[[str, Pair], TunedPreset], name: str, pair: Pair) -> No
 def _draw_export(preset: TunedPreset, seen: Seen, objective: Objective, found: Recommendation) -> None:
     with st.popover("Export", icon=":material/download:", type="tertiary"):
         st.download_button(
-            "Report", partial(render_thresholds, preset, tune_state.board(seen), found, objective, tune_state.prices()),
+            "Report", partial(render_thresholds, preset, tune_state.board(seen), found, objective),
             f"{preset.name}.html", "text/html", icon=":material/description:", on_click="ignore", key="tune_report",
             help="One HTML page for whoever has to agree to these thresholds.",
         )  # fmt: skip

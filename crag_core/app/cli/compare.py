@@ -20,7 +20,7 @@ from crag_core.base.errors import CragError
 from crag_core.evaluators.policies import DEFAULT, PLAIN
 from crag_core.experiments.batch import Controls, Keeper
 from crag_core.experiments.comparison.outcome import Outcome
-from crag_core.experiments.comparison.run_configurations import Contender, WarmUp, run_set
+from crag_core.experiments.comparison.run_configurations import Contender, run_set, warm_up
 from crag_core.experiments.comparison.table import Table, to_csv, to_data, to_text
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from crag_core.pipeline.run import now
@@ -56,7 +56,7 @@ def compare(options: argparse.Namespace) -> int:
         Contender(workbench.engine(one.choice, observed=False, cached=False), outcome_log(one, workbench, questions))
         for one in wanted
     ]
-    controls, warm_up = Controls(), WarmUp()
+    controls = Controls()
     with interruptible(controls, "was run"):
         done = run_set(
             questions,

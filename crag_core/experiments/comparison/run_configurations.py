@@ -6,8 +6,8 @@ really cost: what an earlier run has read is forgotten before. Models are loaded
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from crag_core.base.concurrency import remembered
@@ -116,38 +116,21 @@ def _without_pause(engine: QuestionRunner) -> QuestionRunner:
 # --- warming up -------------------------------------------------------------------------------------------------------
 
 
-class WarmUp:
-    """Remembers what is warm; one for all who measure in a process. Who comes while another warms up waits for him."""
+def warm_up(engines: Iterable[QuestionRunner], cancel: Cancel) -> None:
+    """Let each part do a little work, so that its model is loaded; neither a language model nor the web is asked.
 
-    def __init__(self) -> None:
-        self._warm: set[Hashable] = set()
-        self._lock = threading.Lock()
-
-    def __call__(self, engines: Iterable[QuestionRunner], cancel: Cancel) -> None:
-        """Let each part that is cold do a little work; neither a language model nor the web is asked.
-
-        Never raises a `CragError`: the run that meets a fault tells it.
-        """
-        with self._lock:
-            for engine in engines:
-                made = engine.settings
-                parts = (made.embedding, made_by(made.evaluator), made_by(made.strip_evaluator))
-                if parts in self._warm or cancel.is_set():
-                    continue
-                try:
-                    is_warm = _use(engine, cancel)
-                except CragError:
-                    continue
-                if is_warm:
-                    self._warm.add(parts)
-
-
-def _use(engine: QuestionRunner, cancel: Cancel) -> bool:
-    """False where nothing is indexed that could be graded."""
-    parts = engine.parts
-    passages = parts.retriever.retrieve(QUESTION, 1).passages if parts.retriever else ()
-    if passages and not parts.evaluator.card.calls_model:
-        parts.evaluator.grade(QUESTION, passages, cancel)
-    if passages:
-        parts.strip_evaluator.grade(QUESTION, passages, cancel)
-    return bool(passages)
+    Never raises a `CragError`: the run that meets a fault tells it.
+    """
+    used: set[Hashable] = set()
+    for engine in engines:
+        made, parts = engine.settings, engine.parts
+        key = (made.embedding, made_by(made.evaluator), made_by(made.strip_evaluator))
+        if key in used or cancel.is_set():
+            continue
+        used.add(key)
+        with suppress(CragError):
+            passages = parts.retriever.retrieve(QUESTION, 1).passages if parts.retriever else ()
+            if passages and not parts.evaluator.card.calls_model:
+                parts.evaluator.grade(QUESTION, passages, cancel)
+            if passages:
+                parts.strip_evaluator.grade(QUESTION, passages, cancel)

@@ -19,7 +19,7 @@ from crag_core.base.types.decisions import Action
 from crag_core.experiments.comparison.metrics import MEASURES, Measure, Unit
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.statistics.intervals import Estimate, Ratio, Resamples, quantile
+from crag_core.experiments.statistics.intervals import Estimate, Ratio, Resamples
 
 Outcomes = Mapping[str, Outcome]
 """By the key of the question."""
@@ -27,7 +27,7 @@ FEWEST_P95 = 20
 """Questions from which on a 95th percentile says more than the slowest one."""
 CSV_COLUMNS = (
     *("group", "measure", "title", "unit", "better", "configuration", "value", "low", "high", "questions"),
-    *("gain", "gain_low", "gain_high", "change", "change_low", "change_high"),
+    *("gain", "gain_low", "gain_high"),
 )
 
 
@@ -35,14 +35,12 @@ CSV_COLUMNS = (
 class Cell:
     """A measure of one configuration; `gain` is over the first one, None for itself.
 
-    `counted` questions have a part in it. `change` is the gain in relation to what the first one has: -0.2 is a fifth
-    less. `is_same`: every question says the same under both.
+    `counted` questions have a part in it. `is_same`: every question says the same under both.
     """
 
     found: Estimate | None
     counted: int
     gain: Estimate | None = None
-    change: Estimate | None = None
     is_same: bool = False
 
     @property
@@ -68,8 +66,8 @@ class Path:
 
     label: str
     count: int
-    p50: Estimate | None
-    p95: Estimate | None
+    p50: float
+    p95: float | None
     calls: float
 
 
@@ -126,15 +124,14 @@ class Table:
     def _row(self, measure: Measure) -> Row:
         ratios = [self._ratio(measure, name) for name in self.names]
         first = ratios[0]
-        return Row(measure, tuple(self._cell(ratio, None if ratio is first else first, measure) for ratio in ratios))
+        return Row(measure, tuple(self._cell(ratio, None if ratio is first else first) for ratio in ratios))
 
-    def _cell(self, ratio: Ratio, first: Ratio | None, measure: Measure) -> Cell:
+    def _cell(self, ratio: Ratio, first: Ratio | None) -> Cell:
         found = self._resamples.estimate(ratio)
         if first is None:
             return Cell(found, ratio.counted)
-        change = self._resamples.change(ratio, first) if measure.unit is not Unit.SCORE else None
         is_same = bool((ratio.parts == first.parts).all() and (ratio.wholes == first.wholes).all())
-        return Cell(found, ratio.counted, self._resamples.difference(ratio, first), change, is_same)
+        return Cell(found, ratio.counted, self._resamples.difference(ratio, first), is_same)
 
     def _ratio(self, measure: Measure, name: str) -> Ratio:
         pairs = zip(self.questions, self._found[name], strict=True)
@@ -142,11 +139,10 @@ class Table:
         return Ratio(counts[:, 0], counts[:, 1], *measure.bounds)
 
     def _path(self, label: str, found: Sequence[Outcome], chosen: Sequence[bool]) -> Path:
-        times = [outcome.seconds if one else np.nan for outcome, one in zip(found, chosen, strict=True)]
-        calls = [outcome.usage.calls for outcome, one in zip(found, chosen, strict=True) if one]
-        seconds = np.array(times)
-        p50, p95 = (quantile(seconds, share) for share in (0.5, 0.95))
-        return Path(label, len(calls), p50, p95 if len(calls) >= FEWEST_P95 else None, sum(calls) / len(calls))
+        own = [outcome for outcome, one in zip(found, chosen, strict=True) if one]
+        p50, p95 = np.quantile([outcome.seconds for outcome in own], (0.5, 0.95), method="inverted_cdf").tolist()
+        calls = sum(outcome.usage.calls for outcome in own) / len(own)
+        return Path(label, len(own), p50, p95 if len(own) >= FEWEST_P95 else None, calls)
 
 
 def _is_done(found: Outcomes, asked: LabelledQuestion) -> bool:
@@ -163,7 +159,7 @@ def to_csv(table: Table) -> str:
         for name, cell in zip(table.names, row.cells, strict=True):
             measure = row.measure
             head = (measure.group.value, measure.name, measure.title, measure.unit.value, measure.better, name)
-            rows.append((*head, *_ends(cell.found), cell.counted, *_ends(cell.gain), *_ends(cell.change)))
+            rows.append((*head, *_ends(cell.found), cell.counted, *_ends(cell.gain)))
     return written(rows)
 
 
@@ -232,7 +228,7 @@ def _gained(row: Row, cell: Cell) -> str:
 
 
 def _path(path: Path) -> str:
-    times = " and ".join(f"{found.value:.2f}" for found in (path.p50, path.p95) if found)
+    times = " and ".join(f"{found:.2f}" for found in (path.p50, path.p95) if found is not None)
     return f"{path.label} {path.count}: {times} s, {path.calls:.1f} calls"
 
 

@@ -1,29 +1,23 @@
 """Reliability of probabilities (bins and ECE), and calibration of scores to probabilities.
 
-A calibration is a curve fitted to questions with known outcome: Platt's logistic curve (1999, "Probabilistic outputs
-for support vector machines"), or isotonic regression: of the curves that never fall the one with the least squared
-error, straight between its knots and level outside. NaN is left out.
+A calibration is Platt's logistic curve (1999, "Probabilistic outputs for support vector machines"), fitted to questions
+with known outcome. NaN is left out.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from crag_core.base.text.display import readable
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.statistics.curves import Array, Graded, Labels, Values, graded
 from crag_core.experiments.statistics.intervals import Estimate, proportion
 
 FEWEST = 10
 """Questions of either kind, below which nothing is fitted."""
-FEWEST_ISOTONIC = 50
-"""Questions of the rarer kind, below which isotonic regression follows the sample rather than the truth."""
-FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -74,53 +68,44 @@ def _outside(found: Graded) -> str:
 # --- calibration ------------------------------------------------------------------------------------------------------
 
 
-Coefficients = tuple[float, ...]
+Coefficients = tuple[float, float]
 """Slope and offset of the logistic curve."""
-Knots = tuple[tuple[float, float], ...]
-"""Score and probability of each knot, by rising score."""
-
-
-class Kind(StrEnum):
-    PLATT = "platt"
-    ISOTONIC = "isotonic"
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """A curve, and what it was fitted on: `coefficients` for Platt's, `points` for isotonic regression.
+    """A curve, and what it was fitted on.
 
     `corpus` is the fingerprint of the documents, `questions` how many were used, `created` a date.
     """
 
-    kind: Kind
     evaluator: str
     evaluator_version: str
     corpus: str
     questions: int
     created: str
-    coefficients: Coefficients = ()
-    points: Knots = ()
+    coefficients: Coefficients
 
     def __post_init__(self) -> None:
-        is_platt = self.kind == Kind.PLATT
-        if len(self.coefficients) != (2 if is_platt else 0) or bool(self.points) == is_platt:
-            raise ValueError("expected a slope and an offset for platt, or points for isotonic, and not both")
-        if is_platt and self.coefficients[0] < 0:
+        if not self.coefficients[0] >= 0:
             raise ValueError(f"expected a slope that is not negative, found {self.coefficients[0]}")
-        if any(before[0] >= after[0] or before[1] > after[1] for before, after in pairwise(self.points)):
-            raise ValueError("expected points of rising scores and of probabilities that never fall")
-        if any(not 0 <= probability <= 1 for _, probability in self.points):
-            raise ValueError("expected points with probabilities in 0..1")
 
     def probability(self, score: float) -> float:
         """In 0..1, and never less for a higher score. ValueError: NaN, which no question was graded by."""
         if math.isnan(score):
             raise ValueError("expected a score, found NaN")
-        return float(_follow(self.coefficients, self.points, np.array([score]))[0])
+        slope, offset = self.coefficients
+        return 0.5 * (1.0 + math.tanh((slope * score + offset) / 2))  # which no exponent can overflow
+
+
+def in_present_form(plain: dict[str, Any]) -> dict[str, Any] | None:
+    """A calibration of an earlier version; None for one by isotonic regression, which is gone."""
+    is_isotonic = plain.get("kind") == "isotonic"
+    return None if is_isotonic else {key: value for key, value in plain.items() if key not in ("kind", "points")}
 
 
 def calibrated(scores: Values, outcomes: Labels, made: Conditions, created: str) -> tuple[Calibration | None, str]:
-    """The curve of the kind that fits better, for what was graded under `made`, and in words how it was fitted.
+    """The curve for what was graded under `made`, and in words how it was fitted.
 
     None, and why, where the questions do not allow one.
     """
@@ -137,44 +122,18 @@ def calibrated(scores: Values, outcomes: Labels, made: Conditions, created: str)
         )
     if problem:
         return None, f"No calibration goes with it: {problem}"
-    kind, reason = choose(found)
-    curve = fit(kind, found.scores, found.labels)
-    fitted = Calibration(kind, made.evaluator, made.evaluator_version, made.corpus, len(found.scores), created, *curve)
-    return fitted, f"A calibration of the score goes with it, by {kind.value}: {reason}."
-
-
-def choose(found: Graded) -> tuple[Kind, str]:
-    """The kind whose cross-validated Brier score is lower, Platt's on ties and with few questions; and the reason."""
-    rarer = int(min(found.labels.sum(), (~found.labels).sum()))
-    if rarer < FEWEST_ISOTONIC:
-        return Kind.PLATT, f"{rarer} questions of the rarer kind; isotonic regression needs {FEWEST_ISOTONIC}"
-    platt, isotonic = (brier(cross_validated(found, kind), found.labels) for kind in Kind)
-    steps, curve = readable(isotonic, platt)
-    kind, compared = (Kind.ISOTONIC, "below") if isotonic < platt else (Kind.PLATT, "not below")
-    return kind, f"cross-validated Brier score {steps} of isotonic regression is {compared} {curve} of Platt's curve"
-
-
-def cross_validated(found: Graded, kind: Kind) -> Array:
-    """Of every question the probability by a curve fitted without its fold; folds hold equal shares of both labels."""
-    from sklearn.model_selection import StratifiedKFold  # slow to import, and needed only where a curve is fitted
-
-    probabilities = np.empty(len(found.labels))
-    for others, held in StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(found.scores, found.labels):
-        probabilities[held] = _follow(*fit(kind, found.scores[others], found.labels[others]), found.scores[held])
-    return probabilities
-
-
-def fit(kind: Kind, scores: Array, labels: Array) -> tuple[Coefficients, Knots]:
-    """`scores` of any scale, none of them NaN, and whether each came true; one question or more."""
-    return (fit_platt(scores, labels), ()) if kind == Kind.PLATT else ((), fit_isotonic(scores, labels))
+    curve, count = fit_platt(found.scores, found.labels), len(found.scores)
+    fitted = Calibration(made.evaluator, made.evaluator_version, made.corpus, count, created, curve)
+    return fitted, f"A calibration of the score goes with it, of {count} questions."
 
 
 def fit_platt(scores: Array, labels: Array) -> Coefficients:
     """Slope and offset of the logistic curve with the least log loss against smoothed outcomes.
 
-    Where a higher score would make an outcome less likely, the slope is 0.
+    `scores` of any scale, none of them NaN, and whether each came true; one question or more. Where a higher score
+    would make an outcome less likely, the slope is 0.
     """
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression  # slow to import, and needed only where a curve is fitted
 
     right = int(labels.sum())
     wrong = len(labels) - right
@@ -188,18 +147,3 @@ def fit_platt(scores: Array, labels: Array) -> Coefficients:
     model.fit(places, np.repeat([True, False], len(scores)), np.concatenate([targets, 1 - targets]))
     slope, offset = float(model.coef_[0, 0]), float(model.intercept_[0])
     return (slope / width, offset - slope * centre / width) if slope > 0 else (0.0, level)
-
-
-def fit_isotonic(scores: Array, labels: Array) -> Knots:
-    from sklearn.isotonic import IsotonicRegression
-
-    model = IsotonicRegression(y_min=0.0, y_max=1.0).fit(scores, labels)
-    return tuple(zip(model.X_thresholds_.tolist(), model.y_thresholds_.tolist(), strict=True))
-
-
-def _follow(coefficients: Coefficients, points: Knots, scores: Array) -> Array:
-    if coefficients:
-        slope, offset = coefficients
-        return np.asarray(0.5 * (1.0 + np.tanh((slope * scores + offset) / 2)))  # which no exponent can overflow
-    places, levels = np.array(points).T
-    return np.asarray(np.minimum(np.interp(scores, places, levels), levels[-1]))  # which rounding may exceed

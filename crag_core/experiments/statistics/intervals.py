@@ -79,24 +79,6 @@ def least_certified(count: int, confidence: float) -> float:
     return 1.0 - (1.0 - confidence) ** (1.0 / count) if count else 1.0
 
 
-def quantile(values: Array, share: float) -> Estimate | None:
-    """Of the numbers that are not NaN, the smallest that `share` of them do not exceed; None of nothing.
-
-    The 95 % interval lies between two of them, by the binomial distribution (David & Nagaraja 2003, Order Statistics);
-    infinite of so few that it lies between none.
-    """
-    from scipy.stats import binom
-
-    order = np.sort(values[~np.isnan(values)])
-    if not len(order):
-        return None
-    value = float(order[max(math.ceil(share * len(order)), 1) - 1])
-    low, high = (int(end) for end in binom.ppf((0.025, 0.975), len(order), share))
-    if low < 1 or high >= len(order):
-        return Estimate(value, -math.inf, math.inf)
-    return Estimate(value, float(order[low - 1]), float(order[high]))
-
-
 def _check(hits: float, count: int) -> None:
     if not 0 <= hits <= count:
         raise ValueError(f"expected hits from 0 to the count of {count}, found {hits}")
@@ -184,18 +166,6 @@ class Resamples:
             return found and first and Estimate(value, found.low - first.high, found.high - first.low)
         is_exact = is_paired and one.is_count and other.is_count
         return _no_narrower(_around(value, drawn), one, other) if is_exact else _around(value, drawn)
-
-    def change(self, one: Ratio, other: Ratio) -> Estimate | None:
-        """`one` over `other`, less 1: -0.2 is a fifth less; None where one is of nothing, or `other` is 0."""
-        gain, first = self.difference(one, other), other.value
-        if gain is None or not first:
-            return None
-        with np.errstate(divide="ignore", invalid="ignore"):
-            drawn = self._drawn(one) / self._drawn(other) - 1
-        if _tell_nothing(drawn, one, other):
-            low = gain.low / first
-            return Estimate(gain.value / first, max(low, -1.0) if one.least >= 0 else low, gain.high / first)
-        return _around((gain.value + first) / first - 1, drawn)
 
     def _drawn(self, ratio: Ratio) -> Array:
         """The ratio of every draw, worked out once."""

@@ -8,15 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from crag_core.experiments.labelled.questions import Expected
-from crag_core.experiments.thresholds.threshold_board import (
-    AMBIGUOUS,
-    CORRECT,
-    INCORRECT,
-    Array,
-    Board,
-    Prices,
-    seconds,
-)
+from crag_core.experiments.thresholds.threshold_board import AMBIGUOUS, CORRECT, INCORRECT, Array, Board
 
 FEWEST_WEB = 1000.0
 """With a limit, one web search weighs as much as a thousand units of everything else: the fewest searches win."""
@@ -28,8 +20,7 @@ class Costs:
 
     `wrong`: a question that the documents do not answer is CORRECT, so that it is answered from them. `missed`: one
     that they do answer is INCORRECT, so that the answer is thrown away. `mixed_up`: AMBIGUOUS for something else than
-    the documents are about, or INCORRECT for what they nearly answer. `web`, `call` and `second`: each web search,
-    model call, and second.
+    the documents are about, or INCORRECT for what they nearly answer. `web`, `call`: each web search and model call.
     """
 
     wrong: float = 5.0
@@ -37,7 +28,6 @@ class Costs:
     mixed_up: float = 0.5
     web: float = 1.0
     call: float = 0.1
-    second: float = 0.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -73,7 +63,7 @@ class Objective:
         )
 
 
-def losses(board: Board, objective: Objective, prices: Prices) -> Array:
+def losses(board: Board, objective: Objective) -> Array:
     """(n, actions) what each action costs each question."""
     costs = objective.costs
     loss = costs.wrong * _table(CORRECT, ~_is(Expected.CORRECT))[board.expected]
@@ -81,9 +71,6 @@ def losses(board: Board, objective: Objective, prices: Prices) -> Array:
     loss += costs.mixed_up * _table(AMBIGUOUS, _is(Expected.INCORRECT))[board.expected]
     loss += costs.mixed_up * _table(INCORRECT, _is(Expected.AMBIGUOUS))[board.expected]
     loss += costs.web * board.web + costs.call * board.calls
-    if costs.second:
-        taken = [seconds(board, np.full(len(board), action), prices) for action in (CORRECT, AMBIGUOUS, INCORRECT)]
-        loss += costs.second * np.stack(taken, axis=1)
     return np.asarray(loss + FEWEST_WEB * board.web if objective.most_wrong is not None else loss)
 
 

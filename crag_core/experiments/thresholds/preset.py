@@ -12,7 +12,7 @@ from crag_core.base.serialization import from_plain, to_plain
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import LabelledSet
-from crag_core.experiments.statistics.calibration import Calibration
+from crag_core.experiments.statistics.calibration import Calibration, in_present_form
 
 _GONE = {"promise", "scores"}
 """Keys of presets kept by earlier versions, which nothing reads any more."""
@@ -120,6 +120,8 @@ def parse_preset(text: str, name: str) -> TunedPreset:
     if "name" in data:
         raise BadRecord(f"preset {name}.name: unknown key.", hint="A preset has the name of its file.")
     known = {key: value for key, value in data.items() if key not in _GONE}
+    if isinstance(curve := known.get("calibration"), dict):
+        known["calibration"] = in_present_form(curve)
     return from_plain(TunedPreset, known | {"name": name}, f"preset {name}")
 
 

@@ -28,7 +28,7 @@ from crag_core.experiments.thresholds.objective import (
     surface,
     wrong_surface,
 )
-from crag_core.experiments.thresholds.threshold_board import Array, Board, Prices, Rates, grid, rate
+from crag_core.experiments.thresholds.threshold_board import Array, Board, Rates, grid, rate
 
 STEPS = 51
 """So that every threshold that can be chosen has two decimals, as on the screen."""
@@ -105,7 +105,6 @@ def recommend(
     board: Board,
     objective: Objective,
     *,
-    prices: Prices | None = None,
     own: Pair | None = None,
     shipped: Pair | None = None,
     others: tuple[tuple[str, float, float], ...] = (),
@@ -119,9 +118,8 @@ def recommend(
     unless given; `others` are (name, lower, upper) to compare with. `confidence`: keep the limits of the objective with
     that confidence (`guarantee`), not only on what was seen. The same arguments always give the same.
     """
-    prices = prices or Prices()
-    chosen = choose(board, objective, prices=prices, shipped=shipped, confidence=confidence, steps=steps, seed=seed)
-    return accept(chosen, objective, prices, own or board.policy.thresholds[:2], others)
+    chosen = choose(board, objective, shipped=shipped, confidence=confidence, steps=steps, seed=seed)
+    return accept(chosen, objective, own or board.policy.thresholds[:2], others)
 
 
 @dataclass(frozen=True)
@@ -137,7 +135,6 @@ def choose(
     board: Board,
     objective: Objective,
     *,
-    prices: Prices,
     shipped: Pair | None = None,
     confidence: float | None = None,
     steps: int = STEPS,
@@ -151,7 +148,7 @@ def choose(
         return Chosen(Recommendation(*start, 0, 0, axis, why_not=refusal))
     chosen_by, judged_by = board.part(first), board.part(~first)
     made = Recommendation(*start, len(chosen_by), len(judged_by), axis)
-    loss, excess = losses(chosen_by, objective, prices), _excess_surface(chosen_by, objective, axis)
+    loss, excess = losses(chosen_by, objective), _excess_surface(chosen_by, objective, axis)
     may = excess <= (np.nanmin(excess) if confidence is None else 0.0)
     plateau = find_plateau(chosen_by, loss, axis, axis, may)
     if plateau is None:
@@ -175,7 +172,6 @@ def choose(
 def accept(
     chosen: Chosen,
     objective: Objective,
-    prices: Prices,
     own: Pair,
     others: tuple[tuple[str, float, float], ...] = (),
 ) -> Recommendation:
@@ -183,10 +179,10 @@ def accept(
     if chosen.pair is None or chosen.judged_by is None:
         return replace(chosen.found, lower=own[0], upper=own[1])
     board = chosen.judged_by
-    mine, other = compare(board, objective, prices, (("yours", *own), ("recommended", *chosen.pair)))
+    mine, other = compare(board, objective, (("yours", *own), ("recommended", *chosen.pair)))
     broken, misses = (_breaks(one.rates, objective) for one in (mine, other))
     promised, is_nearer = chosen.found.guaranteed, _excess(other.rates, objective) < _excess(mine.rates, objective)
-    keep = "" if promised or is_nearer else _why_keep(board, objective, prices, own, chosen.pair, broken, misses)
+    keep = "" if promised or is_nearer else _why_keep(board, objective, own, chosen.pair, broken, misses)
     if np.allclose(own, chosen.pair, rtol=0, atol=1e-6):  # but for the rounding of a file
         keep = "The best pair that was found is yours."
     elif not (keep or is_better_somewhere(other, mine, objective)):
@@ -204,7 +200,7 @@ def accept(
         keep=keep,
         broken=broken,
         misses="" if keep else misses,
-        compared=compare(board, objective, prices, (*named, *others)),
+        compared=compare(board, objective, (*named, *others)),
     )
 
 
@@ -243,15 +239,13 @@ def shrink(chosen: Pair, shipped: Pair, weight: float) -> Pair:
     return lower, upper
 
 
-def _why_keep(
-    board: Board, objective: Objective, prices: Prices, own: Pair, chosen: Pair, broken: str, misses: str
-) -> str:
+def _why_keep(board: Board, objective: Objective, own: Pair, chosen: Pair, broken: str, misses: str) -> str:
     """In words and figures; "" where `chosen` is better on these questions by more than chance, and breaks no limit."""
     lower, upper = readable(*chosen)
     other = f"On {len(board)} held-out questions the best other pair (lower {lower}, upper {upper})"
     if broken or misses:
         return f"{other} comes no nearer to the limit: {misses}." if broken else f"{other} breaks the limit: {misses}."
-    loss = losses(board, replace(objective, most_wrong=None, most_web=None), prices)
+    loss = losses(board, replace(objective, most_wrong=None, most_web=None))
     if objective.most_wrong is not None:
         loss = board.web.astype(float)
     at, places = [board.actions(*pair) for pair in (own, chosen)], np.arange(len(board))
@@ -300,11 +294,9 @@ def halves(board: Board, seed: int = 0) -> Array:
     return first
 
 
-def compare(
-    board: Board, objective: Objective, prices: Prices, named: tuple[tuple[str, float, float], ...]
-) -> tuple[Compared, ...]:
+def compare(board: Board, objective: Objective, named: tuple[tuple[str, float, float], ...]) -> tuple[Compared, ...]:
     """Each of `named` (name, lower, upper) over the questions of `board`, the differences to the first."""
-    loss = losses(board, replace(objective, most_wrong=None, most_web=None), prices)
+    loss = losses(board, replace(objective, most_wrong=None, most_web=None))
     found: list[Compared] = []
     own: Array | None = None
     for name, lower, upper in named:
@@ -312,7 +304,7 @@ def compare(
         each = loss[np.arange(len(board)), actions]
         saved = None if own is None else _paired(each - own)
         own = each if own is None else own
-        found.append(Compared(name, lower, upper, rate(board, actions, prices), float(each.mean()), saved))
+        found.append(Compared(name, lower, upper, rate(board, actions), float(each.mean()), saved))
     return tuple(found)
 
 

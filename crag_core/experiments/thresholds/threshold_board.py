@@ -171,11 +171,6 @@ class Board:
         return np.asarray(least.reshape(-1, len(ACTIONS)) + search * (self.web.astype(float) - counted))
 
     @cached_property
-    def from_cache(self) -> Array:
-        """(n,) whether a grade of it was paid for by an earlier run, so that its time says nothing."""
-        return np.array([any(one.from_cache for one in case.scored.grades or ()) for case in self.cases], dtype=bool)
-
-    @cached_property
     def ungraded(self) -> Array:
         """(n,) whether a passage that counts has no grade; of a whole context, whether nobody has judged it."""
         if self.policy.judges_together:
@@ -196,14 +191,6 @@ def grid(steps: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Prices:
-    """Seconds of what was not measured while grading: one model call, one web search."""
-
-    call_seconds: float = 5.0
-    web_seconds: float = 1.5
-
-
-@dataclass(frozen=True)
 class Rates:
     """Shares with exact 95 % intervals, None where no question could have it.
 
@@ -211,8 +198,7 @@ class Rates:
     they do not answer, those that are CORRECT. `missed_web`: of the same, those for which the web is not searched.
     `needless_web`: of the answerable ones, those for which it is. `discarded`: of the answerable ones, those that are
     INCORRECT. `ungraded`: of all, those with a passage that counts and has no grade. `right`: of all, those that took
-    an expected route. `web`: of all, those that search the web. `calls` and `seconds` are means of a question.
-    `timed` of the questions were graded without a cache, `answerable` are answerable.
+    an expected route. `web`: of all, those that search the web. `calls` is the mean of a question, `answerable` counts.
     """
 
     questions: int
@@ -225,9 +211,7 @@ class Rates:
     right: Estimate | None
     web: Estimate | None
     calls: float
-    seconds: float
     macro_f1: float | None
-    timed: int = 0
     answerable: int = 0
 
     def among(self, name: str) -> int:
@@ -237,7 +221,7 @@ class Rates:
         return self.questions - self.answerable if name in ("confidently_wrong", "missed_web") else self.questions
 
 
-def rate(board: Board, actions: Array, prices: Prices = Prices()) -> Rates:
+def rate(board: Board, actions: Array) -> Rates:
     """Of all questions of `board` when they take `actions`, (n,) places in `ACTIONS`."""
     n = len(board)
     accepted = np.array([[action in expected.actions for action in ACTIONS] for expected in Expected])
@@ -254,9 +238,7 @@ def rate(board: Board, actions: Array, prices: Prices = Prices()) -> Rates:
         right=_share(accepted[board.expected, actions], np.ones(n, dtype=bool)),
         web=_share(web, np.ones(n, dtype=bool)),
         calls=float(calls.mean()) if n else 0.0,
-        seconds=float(seconds(board, actions, prices).mean()) if n else 0.0,
         macro_f1=macro_f1(confusion(board, actions)),
-        timed=int((~board.from_cache).sum()),
         answerable=int(answered.sum()),
     )
 
@@ -264,19 +246,6 @@ def rate(board: Board, actions: Array, prices: Prices = Prices()) -> Rates:
 def answer_rates(board: Board, actions: Array) -> tuple[Estimate | None, Estimate | None]:
     """(answerable, unanswerable) shares that get an answer without the web where AMBIGUOUS counts as one."""
     return _share(actions != INCORRECT, board.answerable), _share(actions != INCORRECT, ~board.answerable)
-
-
-def seconds(board: Board, actions: Array, prices: Prices) -> Array:
-    """(n,) what a question takes: retrieval and grading as measured, the rest by `prices`.
-
-    Where a grade came from a cache, that is the mean of the questions without one, if there are any.
-    """
-    graded, cached = np.array([case.scored.seconds for case in board.cases]), board.from_cache
-    if cached.any() and not cached.all():
-        graded[cached] = graded[~cached].mean()
-    asked = np.array([case.scored.usage.calls for case in board.cases])
-    later = np.maximum(_at(board.calls, actions) - asked, 0)  # the calls for grading are in what was measured
-    return np.asarray(graded + later * prices.call_seconds + _at(board.web, actions) * prices.web_seconds)
 
 
 def confusion(board: Board, actions: Array) -> Array:

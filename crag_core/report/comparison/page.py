@@ -137,9 +137,10 @@ def _seconds(table: Table) -> Grid:
     for name in table.names:
         rows.append((Cell(name),))
         for path in table.paths(name):
-            times = (describe_found(time, Unit.SECONDS) for time in (path.p50, path.p95))
-            cells = (Cell(shown.value, shown.interval) for shown in times)
-            rows.append((Cell(path.label), Cell(str(path.count)), *cells, Cell(figure(path.calls, Unit.COUNT))))
+            times = ("–" if one is None else figure(one, Unit.SECONDS) for one in (path.p50, path.p95))
+            rows.append(
+                (Cell(path.label), Cell(str(path.count)), *map(Cell, times), Cell(figure(path.calls, Unit.COUNT)))
+            )
     head = ("Route", "Questions", "Half of them within, s", "95 of 100 within, s", "Calls a question")
     return Grid("Seconds from question to answer, and calls of a language model", head, tuple(rows))
 

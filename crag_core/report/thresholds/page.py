@@ -10,7 +10,7 @@ from crag_core.experiments.labelled.questions import LABELS, Expected, Origin
 from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.experiments.thresholds.recommend import Recommendation
-from crag_core.experiments.thresholds.threshold_board import ACTIONS, Array, Board, Prices, confusion, rate
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, Array, Board, confusion, rate
 from crag_core.report import tables
 from crag_core.report.tables import Cell, Grid, Section, share_of
 from crag_core.report.thresholds import view
@@ -31,16 +31,14 @@ _ORIGINS = {
 }
 
 
-def render_thresholds(
-    preset: TunedPreset, board: Board, found: Recommendation, objective: Objective, prices: Prices
-) -> str:
+def render_thresholds(preset: TunedPreset, board: Board, found: Recommendation, objective: Objective) -> str:
     """The page as HTML: `preset` on the questions of `board`, beside what is recommended for them under `objective`.
 
     `BadRecord`: `preset` is for another policy.
     """
     preset.applied_to(board.policy)
     actions = board.actions(preset.lower, preset.upper)
-    rates = rate(board, actions, prices)
+    rates = rate(board, actions)
     rows = tuple(
         (Cell(one.name, one.meaning), Cell(one.value or "not measured", one.interval))
         for one in view.rate_figures(board, rates)
@@ -50,7 +48,7 @@ def render_thresholds(
         Section("Routes of the questions", grids=[_routes(board, actions)]),
         Section(
             "How often it goes wrong",
-            [view.describe_effort(rates, prices)] if rates.questions else ["There is no question to count."],
+            [view.describe_effort(rates)] if rates.questions else ["There is no question to count."],
             grids=[Grid("Rates with exact intervals of 95%", ("Rate", "Share"), rows)],
         ),
         Section("How sure this is", tuple(_trust(preset, found, objective)), grids=_compared(preset, found)),

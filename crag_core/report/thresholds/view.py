@@ -9,7 +9,7 @@ from crag_core.base.text.display import counted, readable
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Plateau
 from crag_core.experiments.thresholds.recommend import Recommendation
-from crag_core.experiments.thresholds.threshold_board import Array, Board, Prices, Rates
+from crag_core.experiments.thresholds.threshold_board import Array, Board, Rates
 
 Marks = tuple[tuple[str, float], ...]
 """Thresholds by name."""
@@ -38,7 +38,6 @@ COSTS = (
     ),
     ("web", "Web search", "The unit of all costs, unless they are changed."),
     ("call", "Model call", "Grading, queries and the answer."),
-    ("second", "Second", "Of waiting."),
 )
 """(field of `Costs`, title, meaning)"""
 COMPARED = (
@@ -75,17 +74,8 @@ def _rate(name: str, meaning: str, share: Estimate | None, among: int) -> RateFi
     return RateFigure(f"{share.value:.1%}", name, f"{hits}; 95%: {_interval(share)}", meaning)
 
 
-def describe_effort(rates: Rates, prices: Prices) -> str:
-    measured = "as measured"
-    if rates.timed < rates.questions:
-        measured = f"as measured on the {rates.timed} of {rates.questions} questions without a grade from the cache"
-    if not rates.timed:
-        measured = "with grades from the cache, which take no time"
-    return (
-        f"A question is expected to take {rates.seconds:.1f} s and {rates.calls:.1f} model calls: retrieval and "
-        f"grading {measured}, {prices.call_seconds:g} s assumed for every later call and {prices.web_seconds:g} s "
-        "for a web search."
-    )
+def describe_effort(rates: Rates) -> str:
+    return f"A question is expected to take {rates.calls:.1f} model calls: grading, queries and the answer."
 
 
 # --- trust ------------------------------------------------------------------------------------------------------------
