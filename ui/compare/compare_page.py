@@ -41,7 +41,8 @@ def draw_configurations(busy: bool) -> None:
             "Keep sidebar settings", on_click=compare_state.keep, disabled=busy or stays,
             icon=":material/push_pin:", key="versus_keep",
         )  # fmt: skip
-        with st.popover("Add a policy", icon=":material/add:", disabled=busy or full, type="tertiary"):
+        policies = st.popover("Add a policy", icon=":material/add:", disabled=busy or full, type="tertiary")
+        with policies, st.container(key="choose_policy"):
             for name in compare_state.can_add():
                 title = "Plain RAG" if name == PLAIN else app_state.policies()[name].title
                 st.button(
@@ -68,8 +69,9 @@ def _draw_card(place: int, one: Configuration, busy: bool) -> None:
 def _describe(one: Configuration) -> tuple[str, ...]:
     """Thresholds; who grades and what is retrieved; who writes."""
     choice = one.choice
+    where = f" in {choice.collection}" if choice.collection else ""
     if choice.policy.name == PLAIN:
-        return "No grading, no correction", counted(choice.top_k, "chunk"), _writer(choice.model)
+        return "No grading, no correction", counted(choice.top_k, "chunk") + where, _writer(choice.model)
     lower, upper, cutoff = choice.policy.thresholds
     judge = known_card(choice.evaluator).title
     web = "no web" if choice.web is WebMode.OFF else "web search"

@@ -220,7 +220,7 @@ class Picture {
     rows.forEach((row, at) => {
       const named = make("li", `row-name ${row.edit}`, parts.gutter);
       make("span", "number", named, row.number);
-      make("span", "file", named, row.name).dir = "auto";
+      fillName(make("span", "file", named), row.name);
       const point = this.makePoint(row, line.points[at], parts.points, at);
       named.onpointerenter = () => this.showTip(point, row);
       named.onpointerleave = () => this.hideTip();
@@ -445,6 +445,14 @@ function make(tag, name, parent, text) {
   if (text !== undefined) element.textContent = text;
   parent?.append(element);
   return element;
+}
+
+// Cut in the middle where it is too long: its end tells the page and one file from another.
+function fillName(box, name) {
+  box.dir = "auto";
+  const at = Math.max(name.length - 18, Math.ceil(name.length / 2));
+  make("span", "name-start", box, name.slice(0, at));
+  make("span", "", box, name.slice(at));
 }
 
 const edge = (name) => (name in ENDS ? ENDS[name] : `var(--${name})`);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -24,7 +24,6 @@ from ui.shell import evaluator_choice, presets, sign_in
 from ui.shell.text import plain
 
 _MOVED = "Recomputed at once from the record: 0 LLM calls."
-_WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}
 
 
 def draw(has_who: bool = True) -> None:
@@ -34,12 +33,14 @@ def draw(has_who: bool = True) -> None:
     with st.sidebar:
         if has_who:
             sign_in.draw_who()
-        _draw_policy()
-        _draw_thresholds()
+        with st.container(key="route"):
+            _draw_policy()
+            _draw_thresholds()
         _draw_collection()
         _draw_writer(models)
-        _draw_web_mode()
-        _draw_doubtful()
+        with st.container(key="web_mode"):
+            _draw_web_mode()
+            _draw_doubtful()
         draw_health(models)
 
 
@@ -127,7 +128,7 @@ def _set_thresholds(at: Policy) -> None:
 
 
 def _draw_presets(policy: Policy, described: tuple[Preset, ...], tuned: tuple[TunedPreset, ...]) -> None:
-    with st.popover("Presets", icon=":material/bookmarks:", type="tertiary"):
+    with st.popover("Presets", icon=":material/bookmarks:", type="tertiary"), st.container(key="choose_preset"):
         for mine in tuned:
             st.button(
                 f"{plain(mine.name)}: {' and '.join(readable(mine.lower, mine.upper))}", key=f"tuned_{mine.name}",
@@ -198,14 +199,12 @@ def _draw_writer(models: Models) -> None:
     elif not app_state.workbench().servers.chats(chosen):
         name = plain(app_state.called(chosen))
         st.caption(f":orange[:material/warning: {name} has no chat template: it may not answer, and not stop.]")
-    elif chosen == EXTRACTIVE != models.choices[0] and not wanted and "began_without" in st.session_state:
-        st.caption(f":material/info: This session began without Ollama. {plain(models.choices[0])} is there now.")
 
 
 def _draw_web_mode() -> None:
     st.segmented_control(
-        "Web search", list(_WEB_MODES), format_func=lambda mode: _WEB_MODES[WebMode(mode)],
-        default=WebMode(app_state.settings().web), required=True, key="web", persist_state="session",
+        "Web search", list(app_state.WEB_TITLES), format_func=lambda mode: app_state.WEB_TITLES[WebMode(mode)],
+        default=WebMode(app_state.settings().web), required=True, key="web", bind="query-params",
         help="Auto searches when the policy asks for it. Ask first shows the exact query before it is sent.",
     )  # fmt: skip
 
@@ -248,8 +247,27 @@ def draw_health(models: Models) -> None:
             _await_server(models, time.monotonic())
         else:
             _draw(_model(models))
+        _draw_writer_offer(models)
         for health in (_embedding(), _web(), _store(), *_troubles()):
             _draw(health)
+
+
+def _draw_writer_offer(models: Models) -> None:
+    """Where a local model is there and none writes: one click takes it, and what a run then costs."""
+    best = models.choices[0]
+    if app_state.model() != EXTRACTIVE or best == EXTRACTIVE:
+        return
+    st.button(
+        f"Let {plain(app_state.called(best))} write", "writer_best", on_click=_take_writer, args=(best,),
+        icon=":material/edit:", type="tertiary",
+    )  # fmt: skip
+    calls = replace(app_state.asked_choice(), model=best).calls_by_action(condenses=app_state.trace() is not None)
+    costs = " · ".join(f"{action} {str(cost).replace(' to ', '–')}" for action, cost in calls.items())
+    st.caption(f"LLM calls of a run then: {costs}")
+
+
+def _take_writer(choice: str) -> None:
+    st.session_state["model"] = choice
 
 
 @ticking(_LOOK_EVERY)
