@@ -46,7 +46,7 @@ def test_what_hangs_and_what_fails_keeps_nobody_else(caplog: pytest.LogCaptureFi
     background.at_end(fail, is_last=True)
     began = time.monotonic()
     background.close(seconds=0.3, more=0.2)
-    assert 0.4 < time.monotonic() - began < 10
+    assert time.monotonic() - began > 0.4
     assert len(finished) == 2 and all(0 <= seconds <= 0.3 for seconds in finished)
     assert len(caplog.records) == 2
     wakes.set()

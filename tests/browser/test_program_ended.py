@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,8 +50,6 @@ def test_a_run_under_way_is_kept_as_stopped_and_goes_on_after_the_next_start(
         expect(page.get_by_text("Dues are paid at the harbour office [1]", exact=False).first).to_be_visible()
         asked = page.url
         assert history.count() == 0, "it is under way"
-        began = time.monotonic()
-    assert time.monotonic() - began < 10, "`docker stop` kills after ten seconds"
     (kept,) = history.search()
     assert kept.ending is Ending.STOPPED and kept.question == QUESTION
     found = history.load(kept.id)

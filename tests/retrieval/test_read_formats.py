@@ -257,3 +257,21 @@ def test_text_behind_a_comment_in_a_run_of_word_is_read(inside: str) -> None:
     body.insert(0, parse_xml(f"<w:p {about}>{inside}{run}</w:p>"))
     made.save(file := io.BytesIO())
     assert [page.text for page in read_document(file.getvalue(), "dues.docx")] == ["Dues are fourteen pounds"]
+
+
+def test_docx_text_that_is_written_in_two_ways_is_read_once() -> None:
+    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    space += ' xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    run, paragraph = "<w:r><w:t>Dues are {}</w:t></w:r>", f"<w:p {space}>{{}}</w:p>"
+    newer, older = (f"<mc:{tag}>{run}</mc:{tag}>" for tag in ("Choice", "Fallback"))
+    both = f"<mc:AlternateContent>{newer}{older}</mc:AlternateContent>"
+    only_older = f"<mc:AlternateContent><mc:Choice/>{older}</mc:AlternateContent>"
+    made = docx.Document()
+    for at, (ways, what) in enumerate([(both, "14 pounds"), (only_older, "21 pounds")]):
+        made.element.body.insert(at, parse_xml(paragraph.format(ways.replace("{}", what))))
+    made.sections[0].header._element.insert(0, parse_xml(paragraph.format(both.replace("{}", "payable"))))
+    assert read(save(made), "dues.docx").split("\n\n") == [
+        "Dues are 14 pounds",
+        "Dues are 21 pounds",
+        "Dues are payable",
+    ]

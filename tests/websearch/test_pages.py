@@ -62,7 +62,7 @@ def test_a_page_comes_in_chunks_of_its_main_text(reader: WebPages) -> None:
     ((text, section),) = found.chunks
     assert (found.why, section) == ("", "Ferries") and "leaves at nine" in text
     assert not any(word in text for word in ("alert", "Home", "Ignore"))
-    assert found.characters == len(text) and 0 < found.seconds < 3
+    assert found.characters == len(text) and found.seconds > 0
     assert server.headers[1]["user-agent"] == "CRAG-Explorer" and "cookie" not in server.headers[1]
 
 
@@ -141,11 +141,11 @@ def test_a_charset_is_that_of_the_header_before_that_of_the_page(reader: WebPage
 
 
 def test_a_stop_ends_reading_at_once(reader: WebPages) -> None:
-    asked = Asked("")
+    asked, let_go = Asked(""), threading.Event()
 
     def hang(path: str) -> Said:
         asked.paths.append(path)
-        time.sleep(0.8)
+        let_go.wait(30)
         return NO_ROBOTS
 
     with answering(hang) as server:
@@ -153,7 +153,8 @@ def test_a_stop_ends_reading_at_once(reader: WebPages) -> None:
         start = time.monotonic()
         with pytest.raises(Stopped):
             read(reader, f"{server.url}/a", cancel=stop)
-        assert time.monotonic() - start < 0.7
+        assert time.monotonic() - start < 2.5, "the reader gives up after three"
+        let_go.set()
 
 
 # --- addresses ------------------------------------------------------------------------------------------------------

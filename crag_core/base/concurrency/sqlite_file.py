@@ -3,6 +3,7 @@
 import errno
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -17,7 +18,10 @@ FORMAT = 1  # of the file; a later one is refused
 BUSY_S = 60.0  # so long a writer waits for another; a transaction takes seconds at most
 _MOST_IDLE = 4
 _AGAIN = "; what was kept before is safe."
-_BACK = "put a backup back, or move it away with the -wal, -shm and .made beside it to begin with an empty one."
+_BACK = (
+    "put a backup back; or, to begin with an empty one, move it away with the -wal, -shm and .made beside it, "
+    "and start this program again."
+)
 _FULL = f"Free some disk space and try again{_AGAIN}"
 _HINTS = {
     sqlite3.SQLITE_BUSY: "Another process is writing to it: wait for it to finish, or stop it, and try again.",
@@ -30,6 +34,10 @@ _HINTS = {
 _UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
+SEEN: set[Path] = set()
+"""Files that were there since this program was started."""
+
+
 class Gone(FileNotFoundError):
     """A file was there and is not any more: an empty one is never begun in its place."""
 
@@ -39,10 +47,14 @@ class Later(OSError):
 
 
 def is_there(path: Path) -> bool:
-    """Raises `Gone`."""
-    was_made = made(path).exists()  # before the file is looked for: it is named after the file is there
+    """Raises `Gone`, also where its folder went with all that told of it while this program runs."""
+    # Before the file is looked for: it is named after the file is there.
+    was_made = path in SEEN or made(path).exists()
     with suppress(FileNotFoundError):
-        if path.stat().st_size:
+        status = path.stat()
+        if status.st_size:
+            if stat.S_ISREG(status.st_mode):
+                SEEN.add(path)
             return True
     if was_made:
         raise Gone(errno.ENOENT, "it was here and is not any more")
@@ -110,7 +122,10 @@ def copy(path: Path, target: Path) -> None:
 def explain(error: BaseException, path: Path) -> tuple[str, str]:
     detail = str(getattr(error, "strerror", None) or error or type(error).__name__)
     if isinstance(error, Gone):
-        return detail, f"Put a backup of it back; or delete {made(path)} too, to begin with an empty one."
+        return detail, (
+            "Put it or a backup of it back: its folder may have moved, or its disk be unmounted. "
+            f"To begin with an empty one, delete {made(path)} too, and start this program again."
+        )
     if isinstance(error, Later):
         return detail, "Start that version, or set CRAG_HOME to another place."
     if getattr(error, "errno", None) == errno.ENOSPC:

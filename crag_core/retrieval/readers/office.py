@@ -34,6 +34,7 @@ def _text(element: Any) -> str:
 
 def prepare_word(package: Package) -> Prepared:
     root = package.parse("word/document.xml")
+    _keep_one_way(root)
     for mark in [*root.iter(f"{W}vanish")]:
         run = mark.getparent().getparent()
         if local(run) == "r" and mark.get(f"{W}val", "true") not in ("0", "false"):
@@ -48,6 +49,15 @@ def prepare_word(package: Package) -> Prepared:
         _append_margins(package, root, body)
     charts = sum(1 for _ in root.iter("{*}chart")) + sum(1 for _ in root.iter("{*}relIds"))
     return {"word/document.xml": root}, [f"{charts} chart{'s' * (charts > 1)} or diagrams"] if charts else []
+
+
+def _keep_one_way(root: Any) -> None:
+    """Where the same is written for newer and older programs, the first with text stays, in the place of all."""
+    for ways in [*root.iter("{*}AlternateContent")]:
+        with_text = [one for one in ways if _text(one)]
+        for child in [child for one in (with_text or [*ways])[:1] for child in one]:
+            ways.addprevious(child)
+        _remove(ways)
 
 
 def _fill_word_table(table: Any) -> None:
@@ -81,8 +91,9 @@ def _append_margins(package: Package, root: Any, body: Any) -> None:
     used = dict.fromkeys(
         related.get(attribute(one, "id"), "") for one in root.iter(f"{W}headerReference", f"{W}footerReference")
     )
-    for part in used:
-        for paragraph in package.parse(part).iter(f"{W}p") if part in package.names else ():
+    for margin in [package.parse(part) for part in used if part in package.names]:
+        _keep_one_way(margin)
+        for paragraph in margin.iter(f"{W}p"):
             shown = _text(paragraph)
             if (
                 re.search(r"[^\W\d_]{2}", shown)
