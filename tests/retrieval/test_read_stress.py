@@ -79,6 +79,7 @@ STRESS = {
     "nested and hidden.html": b"<i hidden>x" * ITEMS,
     "cells of a row.html": b"<table><tr>" + b"<td>x" * ITEMS,
     "rows.html": b"<table>" + b"<tr><td>x<td>y" * ITEMS,
+    "attributes.html": f"<p {' '.join(f'a{at}=1' for at in range(MANY))}>x".encode(),
     "groups.rtf": b"{\\rtf1 " + b"{" * MANY,
     "groups in a row.rtf": b"{\\rtf1 " + b"{x}" * ITEMS,
     "cells.rtf": b"{\\rtf1 \\trowd" + b"\\cellx1" * ITEMS + b"\\intbl x\\cell" * ITEMS + b"\\row}",
