@@ -7,6 +7,7 @@ from typing import Any
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
+from crag_core.retrieval.readers.packages import MANY_ATTRIBUTES
 
 _DROPPED = re.findall(
     r"\S+",
@@ -20,11 +21,6 @@ _UNWRAPPED = re.findall(
     "sup time tt u var",
 )
 _CHARSET = re.compile(rb"""(?:<meta[^>]+charset|<\?xml[^>]+encoding)\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
-# Parsers compare each attribute of an element with all before it.
-_MANY_ATTRIBUTES = re.compile(
-    r"""<([a-z][^\s"'<>=/]*)(?:[\s/]*+[^\s"'<>=/]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'<>]++))?+){1000,}+""",
-    re.IGNORECASE,
-)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _SHOWN_LATER = ("tabpanel", "region")
 # No real page is nested deeper.
@@ -41,7 +37,7 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
     text = decode_text(content, declared or (found[1].decode("ascii") if found else ""))
     # A string that is already decoded may not declare an encoding.
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)
-    text = _MANY_ATTRIBUTES.sub(r"<\1", text)
+    text = re.sub(MANY_ATTRIBUTES, r"<\1", text)
     if not text.strip():
         return "", html.Element("html")
     parser = html.HTMLParser(remove_comments=True, remove_pis=True, no_network=True, huge_tree=True)

@@ -42,8 +42,10 @@ def prepare_word(package: Package) -> Prepared:
     # Bold letters inside a word would cut it.
     for looks in [*root.iter(f"{W}rPr")]:
         _remove(looks)
+    copied = 0
     for table in root.iter(f"{W}tbl"):
-        _fill_word_table(table)
+        copied += _fill_word_table(table)
+        check_count(package.name, copied, MAX_CELLS, "elements in spanned cells")
     body = root.find(f"{W}body")
     if body is not None:
         _append_margins(package, root, body)
@@ -60,7 +62,9 @@ def _keep_one_way(root: Any) -> None:
         _remove(ways)
 
 
-def _fill_word_table(table: Any) -> None:
+def _fill_word_table(table: Any) -> int:
+    """How many elements were copied: tables in spanned cells of others may multiply without end."""
+    copied = 0
     above: list[Any] = []
     for row in table.iterchildren(f"{W}tr"):
         places: list[Any] = []
@@ -68,18 +72,21 @@ def _fill_word_table(table: Any) -> None:
             merge, span = cell.find(f"{W}tcPr/{W}vMerge"), cell.find(f"{W}tcPr/{W}gridSpan")
             wide = int(span.get(f"{W}val", "1")) if span is not None else 1
             if merge is not None and merge.get(f"{W}val") != "restart" and len(places) < len(above):
-                origin = above[len(places)]
+                origin = [child for child in above[len(places)] if local(child) != "tcPr"]
                 for child in [*cell]:
                     cell.remove(child)
-                cell.extend(deepcopy(child) for child in origin if local(child) != "tcPr")
+                cell.extend(deepcopy(child) for child in origin)
+                copied += sum(1 for child in origin for _ in child.iter())
             for mark in (merge, span):
                 if mark is not None:
                     _remove(mark)
             copies = [deepcopy(cell) for _ in range(min(wide, 100) - 1)]
+            copied += len(copies) * sum(1 for _ in cell.iter())
             for copy in reversed(copies):
                 cell.addnext(copy)
             places += [cell, *copies]
         above = places
+    return copied
 
 
 def _append_margins(package: Package, root: Any, body: Any) -> None:
