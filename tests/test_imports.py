@@ -67,7 +67,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "view": (),
     "pipeline": (),
     "observability": ("prometheus_client", "opentelemetry", "llama_index_instrumentation", "pydantic"),
-    "experiments": ("numpy", "scipy", "sklearn", "pyarrow"),
+    "experiments": ("numpy", "scipy", "sklearn"),
     "report": ("jinja2", "markupsafe"),
     "llamaindex": ("llama_index", "llama_index_instrumentation"),
     "app": ("dotenv",),

@@ -231,9 +231,6 @@ class ExperimentStore:
         """In place of an earlier calibration of that name."""
         self._save(EVALUATORS, _title(kept.name), json.dumps(to_plain(kept), indent=1))
 
-    def forget_evaluator(self, name: str) -> bool:
-        return self._delete(EVALUATORS, _title(name))
-
     def scores(self, conditions: Conditions) -> OutcomeLog[ScoredQuestion]:
         """The questions graded under `conditions`."""
         return OutcomeLog(self.tables, SCORES, conditions, ScoredQuestion)

@@ -122,9 +122,13 @@ def test_a_question_has_the_highest_grades_of_the_files_that_were_judged_for_it(
 # --- files that are not what they should be -------------------------------------------------------------------------
 
 BAD = {
-    "not JSON": (b'{"query_id": "q"\n', b"", b"", "queries.jsonl, line 1: not valid JSON."),
-    "a list": (lines(ask(answerable=True)) + b"\n[]", b"", b"", "queries.jsonl, line 3: expected an object."),
-    "not UTF-8": (b"", lines(document("a")) + b"\xff", b"", "corpus.jsonl, line 2: not UTF-8 text."),
+    "not JSON": (
+        b'{"query_id": "q"\n',
+        b"",
+        b"",
+        "queries.jsonl, line 1: This is not valid JSON: Expecting ',' delimiter",
+    ),
+    "a list": (lines(ask(answerable=True)) + b"\n[]", b"", b"", "queries.jsonl, line 3: Expected an object"),
     "a number as text": (b"", lines(document("a", 7)), b"", "corpus.jsonl, line 1: expected text as 'text'."),
     "a new route": (lines(ask(route="web")), b"", b"", "queries.jsonl, line 1: expected a route, found 'web'."),
     "one text as answers": (lines(ask(answerable=True, answers="x")), b"", b"", "expected a list of texts as"),

@@ -297,12 +297,6 @@ def rows_of(*labels: str) -> str:
     return HEADER + "".join(f"Question {number}?,{label}\n" for number, label in enumerate(labels))
 
 
-def test_what_cannot_be_measured_is_said() -> None:
-    assert read(rows_of("CORRECT", "AMBIGUOUS")).remarks == ()
-    assert "Every question is labelled CORRECT" in read(rows_of(*["CORRECT"] * 20)).remarks[0]
-    assert "No question is labelled CORRECT" in read(rows_of(*["AMBIGUOUS", "INCORRECT"] * 10)).remarks[0]
-
-
 def test_rows_beyond_the_limit_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_ROWS", 4)
     found = read(rows_of("CORRECT", "x", "CORRECT", "INCORRECT", "CORRECT", "CORRECT"))

@@ -67,7 +67,8 @@ def test_it_is_refused_calibrated_and_then_grades(start: Start, own: Path, name:
 
     # Where it is not to be had any more, the record is still shown.
     shutil.rmtree(name.removeprefix("hf:"))
-    Workbench(Config(home=own)).experiments.forget_evaluator(name)
+    with Workbench(Config(home=own)).experiments.tables.writing() as database:
+        database.execute("DELETE FROM crag_texts WHERE kind = 'evaluators'")
     new_process()
     other = start(CRAG_HOME=str(own), CRAG_EVALUATORS="", address={"run": run.id})
     assert not other.exception and f"'{name}'" in shown(other) and "not to be had here now" in shown(other)

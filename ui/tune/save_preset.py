@@ -1,4 +1,4 @@
-"""Saves thresholds as a preset, and exports them: TOML, Python, HTML."""
+"""Saves thresholds as a preset, and exports them: TOML, HTML."""
 
 from __future__ import annotations
 
@@ -96,8 +96,6 @@ def _draw_export(preset: TunedPreset, seen: Seen, objective: Objective, found: R
             "TOML", preset.to_toml(), f"{preset.name}.toml", "application/toml", icon=":material/download:",
             on_click="ignore", key="tune_toml",
         )  # fmt: skip
-        st.caption("In Python, once it is kept:")
-        st.code(preset.to_python(preset.name), language="python", wrap_lines=True)
         st.caption(plain(tune_state.calibration(seen)[1]))
 
 

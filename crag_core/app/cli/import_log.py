@@ -31,7 +31,7 @@ _SHOWN = 20
 def add_commands(commands: Any) -> None:
     """The subcommand, with its options."""
     parser = commands.add_parser("import-log", help="take the log of another RAG system, and find its faults by stage")
-    parser.add_argument("file", metavar="FILE", help=f'JSONL, JSON, CSV or Parquet; "{STREAM}": standard input')
+    parser.add_argument("file", metavar="FILE", help=f'JSONL, JSON or CSV; "{STREAM}": standard input')
     parser.add_argument("--shape", choices=tuple(SHAPES), help="default: what the file looks like")
     parser.add_argument(
         "--map", action="append", default=[], metavar="FIELD=COLUMN",
@@ -52,7 +52,7 @@ def import_log(options: argparse.Namespace) -> int:
     for option in ("csv", "html"):
         if getattr(options, option) and not options.stages:
             raise WrongUse(f"--{option} goes with --stages.")
-    read = read_log(_content(options.file), options.shape or "", _mapping(options.map), parquet=True)
+    read = read_log(_content(options.file), options.shape or "", _mapping(options.map))
     print(f"{SHAPES[read.shape].title if read.shape else 'not read'}: {described(read)}")
     if options.preview:
         print(preview(read))

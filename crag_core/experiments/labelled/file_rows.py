@@ -86,11 +86,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`values` stand beside the `names` of their columns. They are text, or in JSON whatever JSON has."""
+    """`number` as `Problem.row`; `values` by the names of their columns are text, or in JSON whatever JSON has."""
 
     number: int
-    names: tuple[str, ...]
-    values: tuple[Any, ...]
+    values: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -113,25 +112,26 @@ def table_of(text: str) -> Table:
     first = next(number for number, line in enumerate(lines) if line.strip(_BLANK))
     delimiter = max(_DELIMITERS, key=lines[first].count)
     rows = _csv_rows(lines, first, delimiter)
-    header = next(rows, Row(first + 1, (), ()))
-    if isinstance(header, Problem):
+    line, names = next(rows, (first + 1, []))
+    if isinstance(names, Problem):
         raise BadRecord("The first line cannot be read as a header.", hint="Write: question,label")
-    names = header.values
-    return Table(names, header.number, (_under(names, row, delimiter) for row in rows))
+    return Table(tuple(names), line, (_under(names, number, cells, delimiter) for number, cells in rows))
 
 
-def _under(names: tuple[str, ...], row: Row | Problem, delimiter: str) -> Row | Problem:
-    """A row under its header."""
-    if isinstance(row, Problem):
-        return row
-    wide, found = len(names), len(row.values)
-    if any(cell.strip() for cell in row.values[wide:]):
+def _under(names: list[str], number: int, cells: list[str] | Problem, delimiter: str) -> Row | Problem:
+    """A row under its header; of columns with one name the first counts."""
+    if isinstance(cells, Problem):
+        return cells
+    if any(cell.strip() for cell in cells[len(names) :]):
         hint = f"Put a text that holds {_DELIMITERS[delimiter]} into quotation marks."
-        return Problem(row.number, f"Expected {wide} cells as in the header, found {found}. {hint}")
-    return Row(row.number, names, tuple(map(as_it_was, row.values[:wide])) + ("",) * (wide - found))
+        return Problem(number, f"Expected {len(names)} cells as in the header, found {len(cells)}. {hint}")
+    values = dict.fromkeys(names, "")
+    for name, cell in zip(reversed(names[: len(cells)]), reversed(cells[: len(names)]), strict=True):
+        values[name] = as_it_was(cell)
+    return Row(number, values)
 
 
-def _csv_rows(lines: list[str], start: int, delimiter: str) -> Iterator[Row | Problem]:
+def _csv_rows(lines: list[str], start: int, delimiter: str) -> Iterator[tuple[int, list[str] | Problem]]:
     """After a broken row it goes on with the line below, so that a stray quotation mark swallows no other rows."""
     while start < len(lines):
         rest = (lines[at] for at in range(start, len(lines)))
@@ -140,12 +140,12 @@ def _csv_rows(lines: list[str], start: int, delimiter: str) -> Iterator[Row | Pr
         try:
             for cells in reader:
                 if any(cell.strip() for cell in cells):
-                    yield Row(begun + 1, (), tuple(cells))
+                    yield begun + 1, cells
                 begun = start + reader.line_num
             return
         except csv.Error as error:
             hint = f"Put texts that hold {_DELIMITERS[delimiter]} into quotation marks, and close them."
-            yield Problem(begun + 1, f"This row cannot be read ({error}). {hint}")
+            yield begun + 1, Problem(begun + 1, f"This row cannot be read ({error}). {hint}")
             start = begun + 1
 
 
@@ -185,7 +185,7 @@ def _gap_end(text: str, at: int) -> int:
 
 def row_of(number: int, value: Any) -> Row | Problem:
     if isinstance(value, dict):
-        return Row(number, tuple(value), tuple(value.values()))
+        return Row(number, value)
     return Problem(number, 'Expected an object such as {"question": "…"}, found another value.')
 
 

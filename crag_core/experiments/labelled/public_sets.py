@@ -5,7 +5,6 @@ No such set carries routes: what its labels are taken for is said here, and nowh
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -14,7 +13,7 @@ from itertools import chain, count
 from typing import Any
 
 from crag_core.base.errors import BadRecord
-from crag_core.experiments.labelled.file_rows import cleaned
+from crag_core.experiments.labelled.file_rows import Problem, Row, cleaned, decoded, table_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, settle
 from crag_core.experiments.labelled.read import expected_named
 
@@ -47,15 +46,16 @@ def read_set(queries: bytes, corpus: bytes = b"", qrels: bytes = b"") -> Evaluat
     graded: dict[str, dict[str, int]] = {}
     turns = 0
     for row in _objects("queries.jsonl", queries):
-        question, grades = row.text("query"), judged.get(row.text("query_id"), {})
+        question, id_ = (_text("queries.jsonl", row, key) for key in ("query", "query_id"))
+        grades = judged.get(id_, {})
         expected = _expected(row, grades)
         if expected is None or not question:
             unlabelled[_why_left(row.values) if question else "no question"] += 1
             continue
         files = {names[doc]: grade for doc, grade in grades.items() if doc in names}
         document = next((name for name, grade in files.items() if grade == _ANSWERS), "")
-        asked = LabelledQuestion(question, expected, _answers(row), document, note=row.text("query_id"))
-        found.append((row.line, asked))
+        asked = LabelledQuestion(question, expected, _answers(row), document, note=id_)
+        found.append((row.number, asked))
         merged = graded.setdefault(asked.key, {})
         merged |= {name: max(grade, merged.get(name, 0)) for name, grade in files.items()}
         turns += bool(row.values.get("history"))
@@ -76,26 +76,20 @@ def read_set(queries: bytes, corpus: bytes = b"", qrels: bytes = b"") -> Evaluat
     )
 
 
-@dataclass(frozen=True)
-class _Row:
-    file: str
-    line: int
-    values: Mapping[str, Any]
-
-    def text(self, key: str) -> str:
-        value = self.values.get(key)
-        if value is not None and not isinstance(value, str):
-            raise _bad(self.file, self.line, f"expected text as {key!r}")
-        return cleaned(value or "")
+def _text(file: str, row: Row, key: str) -> str:
+    value = row.values.get(key)
+    if value is not None and not isinstance(value, str):
+        raise _bad(file, row.number, f"expected text as {key!r}")
+    return cleaned(value or "")
 
 
-def _expected(row: _Row, grades: Mapping[str, int]) -> Expected | None:
+def _expected(row: Row, grades: Mapping[str, int]) -> Expected | None:
     """None where the set does not say, or says that it is neither."""
-    if route := row.text("route"):
+    if route := _text("queries.jsonl", row, "route"):
         if (expected := expected_named(route)) is None:
-            raise _bad(row.file, row.line, f"expected a route, found {route[:60]!r}")
+            raise _bad("queries.jsonl", row.number, f"expected a route, found {route[:60]!r}")
         return expected
-    if mode := row.text("expected_mode"):
+    if mode := _text("queries.jsonl", row, "expected_mode"):
         return _MODES.get(mode)
     answerable = row.values.get("answerable")
     if isinstance(answerable, bool):
@@ -112,19 +106,19 @@ def _why_left(values: Mapping[str, Any]) -> str:
     )
 
 
-def _answers(row: _Row) -> tuple[str, ...]:
+def _answers(row: Row) -> tuple[str, ...]:
     answers = row.values.get("answers") or []
     if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
-        raise _bad(row.file, row.line, "expected a list of texts as 'answers'")
+        raise _bad("queries.jsonl", row.number, "expected a list of texts as 'answers'")
     return tuple(filter(None, map(cleaned, answers)))
 
 
 def _judged(qrels: bytes) -> dict[str, dict[str, int]]:
     """By question, the grades of its documents."""
     judged: dict[str, dict[str, int]] = defaultdict(dict)
-    for line, text in _lines("qrels.tsv", qrels):
+    for line, text in enumerate(qrels.decode("utf-8-sig", "replace").split("\n"), start=1):
         cells = text.split("\t")
-        if line == 1 and cells[0] == "query_id":
+        if not text.strip() or (line == 1 and cells[0] == "query_id"):
             continue
         if len(cells) != 3 or not cells[2].strip().isdecimal():
             raise _bad("qrels.tsv", line, f"expected query_id, doc_id and grade with tabs between, found {text[:60]!r}")
@@ -139,7 +133,8 @@ def _documents(corpus: bytes) -> tuple[dict[str, str], tuple[tuple[str, str], ..
     documents = []
     left: Counter[str] = Counter()
     for row in _objects("corpus.jsonl", corpus):
-        id_, heading, text = row.text("doc_id"), " ".join(row.text("title").split()), row.text("text")
+        id_, title, text = (_text("corpus.jsonl", row, key) for key in ("doc_id", "title", "text"))
+        heading = " ".join(title.split())
         if not text or id_ in names:
             left["id of another one" if id_ in names else "no text"] += 1
             continue
@@ -157,26 +152,11 @@ def _file_name(id_: str, taken: set[str]) -> str:
     return f"{name}.md"
 
 
-def _objects(file: str, content: bytes) -> Iterator[_Row]:
-    for line, text in _lines(file, content):
-        try:
-            row = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise _bad(file, line, "not valid JSON") from error
-        if not isinstance(row, dict):
-            raise _bad(file, line, "expected an object")
-        yield _Row(file, line, row)
-
-
-def _lines(file: str, content: bytes) -> Iterator[tuple[int, str]]:
-    """Those that are not blank, with their numbers from 1."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _bad(file, content.count(b"\n", 0, error.start) + 1, "not UTF-8 text") from error
-    for line, found in enumerate(text.split("\n"), start=1):
-        if found.strip():
-            yield line, found
+def _objects(file: str, content: bytes) -> Iterator[Row]:
+    for row in table_of(decoded(content)[0]).rows if content.strip() else ():
+        if isinstance(row, Problem):
+            raise _bad(file, row.row, row.message.rstrip("."))
+        yield row
 
 
 def _bad(file: str, line: int, message: str) -> BadRecord:

@@ -63,7 +63,7 @@ class Read:
 
     `unlabelled` are the questions of a file that has no labels, each once: then there are no other questions.
 
-    `problems` are in the order of their rows. `remarks` tell what was guessed, left aside, or cannot be measured.
+    `problems` are in the order of their rows. `remarks` tell what was guessed or left aside.
     """
 
     questions: tuple[LabelledQuestion, ...]
@@ -117,7 +117,7 @@ def label_named(name: str) -> Expected | None:
 
 def _read_table(table: Table, remarks: tuple[str, ...]) -> Read:
     rows, problems = first_rows(table.rows, MOST_ROWS)
-    headers = dict.fromkeys(row.names for row in rows)
+    headers = dict.fromkeys(tuple(row.values) for row in rows)
     unused = dict.fromkeys(name for header in headers for name in _unused(header))
     known = [_columns(names) for names in headers]
     has_labels = bool(unused) or any("expected" in one for one in known)
@@ -143,7 +143,7 @@ def _read_table(table: Table, remarks: tuple[str, ...]) -> Read:
         first = ", ".join(map(str, settled.repeated[:_MOST_ROWS_NAMED]))
         more = " …" if len(settled.repeated) > _MOST_ROWS_NAMED else ""
         remarks += (f"{len(settled.repeated):,} repeated with the same label, in rows {first}{more}.",)
-    return Read(settled.questions, _in_order(problems), (*remarks, *_limits(settled.questions)))
+    return Read(settled.questions, _in_order(problems), remarks)
 
 
 def _read_unlabelled(rows: Sequence[Row], problems: list[Problem]) -> Read:
@@ -167,14 +167,14 @@ def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 @lru_cache
-def _columns(names: tuple[str, ...]) -> dict[str, int]:
-    """By what it means, the place of the column that is read; the best name counts, of equal ones the first."""
-    found: dict[str, tuple[int, int]] = {}
-    for place, name in enumerate(names):
+def _columns(names: tuple[str, ...]) -> dict[str, str]:
+    """By what it means, the name of the column that is read; the best name counts, of equal ones the first."""
+    found: dict[str, tuple[int, str]] = {}
+    for name in names:
         meaning, rank = _MEANING.get(_squeezed(name), ("", 0))
-        if meaning:
-            found[meaning] = min(found.get(meaning, (rank, place)), (rank, place))
-    return {meaning: place for meaning, (_, place) in found.items()}
+        if meaning and (meaning not in found or rank < found[meaning][0]):
+            found[meaning] = rank, name
+    return {meaning: name for meaning, (_, name) in found.items()}
 
 
 def _missing(names: tuple[str, ...], header: str) -> str:
@@ -187,11 +187,11 @@ def _missing(names: tuple[str, ...], header: str) -> str:
 
 def _unused(names: tuple[str, ...]) -> list[str]:
     used = set(_columns(names).values())
-    return [name for place, name in enumerate(names) if place not in used and cleaned(name)]
+    return [name for name in names if name not in used and cleaned(name)]
 
 
 def _by_meaning(row: Row) -> dict[str, Any]:
-    return {meaning: row.values[place] for meaning, place in _columns(row.names).items()}
+    return {meaning: row.values[name] for meaning, name in _columns(tuple(row.values)).items()}
 
 
 # --- one row --------------------------------------------------------------------------------------------------------
@@ -274,20 +274,6 @@ def _listed(names: Sequence[Any]) -> str:
     """The first of them, in quotation marks, and how many more there are."""
     shown = ", ".join(map(_shown, names[:_MOST_NAMED]))
     return f"{shown} and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else shown or "none"
-
-
-def _limits(questions: Sequence[LabelledQuestion]) -> list[str]:
-    """What cannot be measured where all questions are of one kind."""
-    kinds = {question.expected.is_answerable for question in questions}
-    if len(kinds) != 1:
-        return []
-    some, measured = (
-        ("Every", "do not answer is taken for answered") if True in kinds else ("No", "answer is recognised")
-    )
-    return [
-        f"{some} question is labelled {Expected.CORRECT}. How often a question that the documents {measured} cannot be "
-        "measured: add some of those."
-    ]
 
 
 def _contradicted(labels: Mapping[int, Expected]) -> Problem:

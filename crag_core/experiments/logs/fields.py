@@ -16,26 +16,16 @@ from crag_core.experiments.logs.values import LONGEST_TEXT, chunks_of, number_of
 
 NEEDED = ("question", "contexts")
 _SEPARATORS = re.compile(r"[\W_]+")
-_A_CHUNK = "(?:context|document|doc|passage|chunk)s?"
-_NUMBERED = {
-    "contexts": re.compile(f"{_A_CHUNK}(?:text|content)?"),
-    "scores": re.compile(f"(?:{_A_CHUNK})?(?:score|similarity)"),
-    "ids": re.compile(f"(?:{_A_CHUNK})?id"),
-}
-"""Columns with a number, such as context_1 or context_1_score, each of which holds one chunk or what belongs to it."""
 _WITHIN = ("question", "contexts", "answer", "ground_truth")
 """Fields that are looked for inside objects, too."""
 
-Mapped = Mapping[str, tuple[str, ...]]
-"""By field, the columns, or paths with dots, that it is read from: several where each holds one chunk."""
 
-
-def mapped(columns: Sequence[str], chosen: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def mapped(columns: Sequence[str], chosen: Mapping[str, str]) -> dict[str, str]:
     """What each field is read from: the column that was `chosen` ("": none), else that with the best known name.
 
-    Where none has it, columns with numbers, and paths with dots by their last part.
+    Where none has it, paths with dots by their last part.
     """
-    found: dict[str, tuple[str, ...]] = {field: (column,) for field, column in chosen.items() if column}
+    found = {field: column for field, column in chosen.items() if column}
     taken = set(chosen.values())
 
     def take(fields: Sequence[str], named: Mapping[str, str]) -> None:
@@ -43,29 +33,14 @@ def mapped(columns: Sequence[str], chosen: Mapping[str, str]) -> dict[str, tuple
             left = {_squeezed(name): column for column, name in named.items() if column not in taken}
             known = (left[name] for name in map(_squeezed, FIELDS[field]) if name in left)
             if field not in found and field not in chosen and (column := next(known, "")):
-                found[field] = (column,)
+                found[field] = column
                 taken.add(column)
 
     take(tuple(FIELDS), {column: column for column in reversed(columns)})
-    for field in _NUMBERED:
-        numbered = _numbered(columns, field)
-        if field in found or field in chosen or not numbered:
-            continue
-        if field == "contexts" or len(numbered) == len(found.get("contexts", ())):
-            found[field] = numbered
-    right = tuple(f"{column}." for column in found.get("ground_truth", ()))  # not to be read as something else
+    right = f"{found.get('ground_truth')}."  # not to be read as something else
     paths = [column for column in reversed(columns) if "." in column and not column.startswith(right)]
     take(_WITHIN, {column: column.rpartition(".")[2] for column in paths})
     return {field: found[field] for field in FIELDS if field in found}
-
-
-def _numbered(columns: Sequence[str], field: str) -> tuple[str, ...]:
-    found = []
-    for column in columns:
-        digits = re.findall(r"\d+", column)
-        if len(digits) == 1 and _NUMBERED[field].fullmatch(_squeezed(column).replace(digits[0], "")):
-            found.append((int(digits[0]), column))
-    return tuple(column for _, column in sorted(found))
 
 
 def value_at(row: Mapping[str, Any], path: str) -> Any:

@@ -8,15 +8,15 @@ from types import ModuleType
 
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.text.display import counted
-from crag_core.experiments.labelled.file_rows import Problem
+from crag_core.experiments.labelled.file_rows import Problem, Row
 from crag_core.experiments.logs.fields import mapped
 from crag_core.experiments.logs.names import COLUMNS, FIELDS, MEANINGS
 from crag_core.experiments.logs.record import LogRecord
-from crag_core.experiments.logs.rows import LogRow, rows_of
+from crag_core.experiments.logs.rows import rows_of
 from crag_core.experiments.logs.shapes import langfuse, langsmith, openinference, table
 from crag_core.experiments.logs.shapes.spans import Joined, joined
 
-_Read = Callable[[Sequence[LogRow], Mapping[str, str]], Joined]
+_Read = Callable[[Sequence[Row], Mapping[str, str]], Joined]
 _SAMPLED = 200
 
 
@@ -26,7 +26,7 @@ class Shape:
     empty for a table, of which some columns may have a meaning of their own in `fields`."""
 
     title: str
-    fits: Callable[[Sequence[LogRow]], bool]
+    fits: Callable[[Sequence[Row]], bool]
     read: _Read
     read_from: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -70,9 +70,7 @@ class ReadLog:
     failure: str = ""
 
 
-def read_log(
-    content: bytes, shape: str = "", chosen: Mapping[str, str] | None = None, *, parquet: bool = False
-) -> ReadLog:
+def read_log(content: bytes, shape: str = "", chosen: Mapping[str, str] | None = None) -> ReadLog:
     """`shape` "": what the content looks like. `chosen` names by field the column, or the path with dots, to read.
 
     Never raises for the content: `failure` tells. Raises `UnknownName` for a shape or a field that there is not.
@@ -83,22 +81,22 @@ def read_log(
     if unknown := next((field for field in chosen if field not in FIELDS), ""):
         raise UnknownName.among("field", unknown, tuple(FIELDS))
     try:
-        rows, problems, remarks = rows_of(content, parquet=parquet)
+        rows, problems, remarks = rows_of(content)
     except BadRecord as error:
         return ReadLog(shape, (), (), (), (), (), str(error))
     if not rows:
         first = problems[0].message if problems else "This file has no rows."
-        return ReadLog(shape, (), (), (), problems, remarks, f"No row can be read. {first}")
+        return ReadLog(shape, (), (), (), tuple(problems), remarks, f"No row can be read. {first}")
     name = shape or next(name for name, one in SHAPES.items() if one.fits(rows[:_SAMPLED]))
     columns, read_from = table.columns_of(rows), SHAPES[name].read_from
     chosen = {field: one for field, one in SHAPES[name].fields.items() if one in ("", *columns)} | chosen
-    sources = read_from or {field: ", ".join(paths) for field, paths in mapped(columns, chosen).items()}
+    sources = read_from or mapped(columns, chosen)
     told = {**sources, **{field: path for field, path in chosen.items() if path}}
     mapping = tuple((field, told[field]) for field in MEANINGS if field in told)
     try:
         found = SHAPES[name].read(rows, chosen)
     except BadRecord as error:
-        return ReadLog(name, mapping, columns, (), problems, remarks, str(error))
+        return ReadLog(name, mapping, columns, (), tuple(problems), remarks, str(error))
     everything = tuple(sorted((*problems, *found.problems), key=lambda one: one.row))
     failure = "" if found.records else f"No record can be read. Row {everything[0].row}: {everything[0].message}"
     records = _with_own_ids(found.records)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import io
 import json
 import math
 import re
-import tokenize
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -18,13 +16,11 @@ from crag_core.experiments.logs.record import Context
 
 MOST_CHUNKS = 100
 LONGEST_TEXT = 100_000  # characters of a chunk, an answer, or what is known to be right
-_NAMES = {"nan": None, "inf": None, "null": None, "true": True, "false": False}
-"""Words that stand in printed values, and in JSON, and are none of Python's."""
 _LONGEST_ID = 200
 _LONGEST_LITERAL = 2_000_000
 _DEEPEST = 12
-_BEGINS = ("[", "{", "(", "array(", "Document(")
-"""Of a cell that may hold more than a text."""
+_PRINTED_ARRAY = re.compile(r"""['"\]})]\s+['"\[{(]""")
+"""Values without a comma between them: Python would join texts."""
 _MISSING = ("nan", "NaN", "<NA>")
 """How a table writes that there is nothing."""
 
@@ -100,8 +96,6 @@ def number_of(value: Any) -> float | None:
 
 def opened(value: Any) -> Any:
     """A cell that holds a list or an object in JSON or in Python's notation, as that; anything else as it is."""
-    if hasattr(value, "tolist"):  # an array, as a table in Parquet has it
-        value = value.tolist()
     if isinstance(value, float) and math.isnan(value):
         return None
     if not isinstance(value, str):
@@ -109,58 +103,15 @@ def opened(value: Any) -> Any:
     bare = value.strip()
     if bare in _MISSING:
         return None
-    if not bare.startswith(_BEGINS) or len(bare) > _LONGEST_LITERAL:
+    if not bare.startswith(("[", "{")) or len(bare) > _LONGEST_LITERAL:
         return value
-    try:
-        return json.loads(bare)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        found = _literal(ast.parse(_separated(bare), mode="eval").body, 0)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
-        return value
-    return value if found is None else found
-
-
-def _separated(text: str) -> str:
-    """With a comma between values beside each other: an array is printed without, and Python would join texts."""
-    found: list[tuple[int, str]] = []
-    for kind, said, *_ in tokenize.generate_tokens(io.StringIO(text).readline):
-        before = found[-1] if found else (tokenize.OP, "[")
-        is_over = before[0] == tokenize.STRING or before[1] in ("}", "]", ")")
-        if is_over and (kind == tokenize.STRING or said in ("{", "[")):
-            found.append((tokenize.OP, ","))
-        if kind not in (tokenize.NL, tokenize.NEWLINE):
-            found.append((kind, said))
-    return tokenize.untokenize(found)
-
-
-def _literal(node: ast.expr, depth: int) -> Any:
-    """What a list, an object, or a record such as Document(page_content='…') says; nothing is run.
-
-    Raises `ValueError` for anything else.
-    """
-    if depth > _DEEPEST:
-        raise ValueError("too deep")
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str | int | float | bool | None) else str(node.value)
-    if isinstance(node, ast.Name) and node.id in _NAMES:
-        return _NAMES[node.id]
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -(_literal(node.operand, depth + 1) or 0)
-    if isinstance(node, ast.List | ast.Tuple):
-        return [_literal(one, depth + 1) for one in node.elts]
-    if isinstance(node, ast.Dict):
-        pairs = zip(node.keys, node.values, strict=True)
-        return {str(_literal(key, depth + 1)): _literal(one, depth + 1) for key, one in pairs if key is not None}
-    if isinstance(node, ast.Call):
-        if getattr(node.func, "id", getattr(node.func, "attr", "")) == "array" and node.args:
-            return _literal(node.args[0], depth + 1)
-        if named := {one.arg: _literal(one.value, depth + 1) for one in node.keywords if one.arg}:
-            return named
-        if depth and isinstance(getattr(node.func, "value", node.func), ast.Name):  # UUID('…'), among other values
-            return ", ".join(str(_literal(one, depth + 1)) for one in node.args)
-    raise ValueError("not a value")
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(bare)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            if _PRINTED_ARRAY.search(bare):
+                return value
+    return value
 
 
 # --- chunks ---------------------------------------------------------------------------------------------------------

@@ -81,18 +81,6 @@ class TunedPreset:
                 parts += ["", f"[{table}]", *rows]
         return "\n".join([*parts, ""])
 
-    def to_python(self, where: str) -> str:
-        """Five lines that use it; `where` is the name of the preset, or the path of its file."""
-        return "\n".join(
-            [
-                "from crag_core.app.workbench import build_pipeline",
-                "",
-                f"pipeline = build_pipeline(preset={json.dumps(where)})",
-                'trace = pipeline.run("…")',
-                "print(trace.decision.label, trace.decision.reason)",
-            ]
-        )
-
 
 def preset_of(
     name: str,

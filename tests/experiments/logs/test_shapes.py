@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from typing import Any
 
@@ -53,11 +52,6 @@ CHUNKS: dict[str, Any] = {
     "a frame": {"documents": [{"content": "At ten.", "score": 0.5}]},
     "a cell of JSON": '[{"text": "At ten.", "score": 0.5}]',
     "a cell of Python": "['At ten.']",
-    "an array as it is printed": "['At ten.'\n 'At six.']",
-    "an array by its name": "array(['At ten.'], dtype=object)",
-    "documents as they are printed": "[Document(id='c1', metadata={'source': 'f.md'}, page_content='At ten.')]",
-    "objects as an array is printed": "[{'text': 'At ten.', 'score': 0.5}\n {'text': 'At six.', 'score': nan}]",
-    "values of other types beside": "[{'text': 'At ten.', 'run': UUID('7'), 'at': datetime.datetime(2026, 1, 2)}]",
     "texts by their ids": {"c1": "At ten.", "c2": "At six."},
     "Dify": [{"content": "At ten.", "score": 0.5, "segment_id": "c1", "document_name": "f.md"}],
     "MLflow": [{"content": "At ten.", "doc_uri": "c1"}],
@@ -80,21 +74,13 @@ def test_scores_ids_and_sources_may_have_columns_of_their_own() -> None:
     assert problem.row == 2 and "Expected 2 scores, one a chunk, found 1" in problem.message
 
 
-def test_a_csv_of_a_spreadsheet_with_numbered_columns() -> None:
-    text = 'Question;Context 1;Context 2;Answer\nWhen?;At ten.;;"Ten; sharp"\n'
-    record = one(read(text))
-    assert [chunk.text for chunk in record.contexts] == ["At ten."] and record.answer == "Ten; sharp"
-
-
 JSON = {
-    "pandas by columns": '{"question": {"0": "When?", "1": "Where?"}, "contexts": {"0": ["a"], "1": ["b"]}}',
     "datasets by columns": '{"question": ["When?", "Where?"], "contexts": [["a"], ["b"]]}',
     "a frame": '{"data": [{"question": "When?", "contexts": ["a"]}, {"question": "Where?", "contexts": ["b"]}]}',
     "one record over several lines": '{\n "question": "When?",\n "contexts": ["a"]\n}',
     "several over several lines": '{"question": "When?",\n"contexts": ["a"]}\n{"question": "W?", "contexts": ["b"]}',
     "commas between lines": '{"question": "When?", "contexts": ["a"]},\n{"question": "Where?", "contexts": ["b"]},\n',
     "bars between cells": "question|contexts\nWhen?|a\n",
-    "pandas by rows": '{"columns": ["question", "contexts"], "index": [0], "data": [["When?", ["a"]]]}',
 }
 
 
@@ -105,16 +91,10 @@ def test_json_is_read_in_every_orientation(content: str) -> None:
     assert len(found.records) == 1 + ("W" in content.partition("When?")[2])
 
 
-def test_parquet_is_read_where_it_may_be() -> None:
-    import pyarrow
-    from pyarrow import parquet
-
-    file = io.BytesIO()
-    parquet.write_table(pyarrow.table({"question": ["When?"], "contexts": [["a", "b"]], "score": [0.5]}), file)
-    record = one(read(file.getvalue(), parquet=True, chosen={"scores": ""}))
-    assert [chunk.text for chunk in record.contexts] == ["a", "b"]
-    assert "import-log" in read(file.getvalue()).failure
-    assert "cannot be read" in read(b"PAR1 and nothing of it", parquet=True).failure
+def test_what_cannot_be_read_is_told_and_printed_arrays_are_not_joined() -> None:
+    assert "frame.to_json" in read(b"PAR1 and more").failure
+    printed = one(read(lines({"question": "When?", "contexts": "['At ten.'\n 'At six.']"})))
+    assert [chunk.text for chunk in printed.contexts] == ["['At ten.'\n 'At six.']"]
 
 
 def test_other_columns_can_be_chosen_and_paths_into_them() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crag_core.base.errors import BadRecord
-from crag_core.experiments.logs.rows import LogRow
+from crag_core.experiments.labelled.file_rows import Row
 from crag_core.experiments.logs.shapes.spans import Kind, Span, text_at
 from crag_core.experiments.logs.values import chunks_of, opened
 
@@ -20,7 +20,7 @@ _UNTOLD = ("SPAN", "TOOL", "EVENT", "")
 _NAMED = ("retriev", "search", "vector", "lookup")
 
 
-def fits(rows: Sequence[LogRow]) -> bool:
+def fits(rows: Sequence[Row]) -> bool:
     return any(_observations(row.values) is not None or _is_observation(row.values) for row in rows)
 
 
@@ -34,7 +34,7 @@ def _is_observation(values: Mapping[str, Any]) -> bool:
     return text_at(values, "type").upper() in _TYPES and bool(text_at(values, "traceId", "trace_id"))
 
 
-def spans_of(row: LogRow) -> Iterator[Span]:
+def spans_of(row: Row) -> Iterator[Span]:
     values = row.values
     if (observations := _observations(values)) is not None:
         inner = opened(values.get("trace"))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crag_core.base.errors import BadRecord
-from crag_core.experiments.logs.rows import LogRow
+from crag_core.experiments.labelled.file_rows import Row
 from crag_core.experiments.logs.shapes.spans import Kind, Span, text_at
 from crag_core.experiments.logs.values import opened
 
@@ -21,7 +21,7 @@ _KINDS = {"retriever": Kind.RETRIEVER, "llm": Kind.MODEL}
 _MOST_DEEP = 40
 
 
-def fits(rows: Sequence[LogRow]) -> bool:
+def fits(rows: Sequence[Row]) -> bool:
     return any(_type_of(row.values) in _TYPES or _is_example(row.values) for row in rows)
 
 
@@ -33,7 +33,7 @@ def _is_example(values: Mapping[str, Any]) -> bool:
     return "run_type" not in values and all(isinstance(_held(values, name), Mapping) for name in ("inputs", "outputs"))
 
 
-def spans_of(row: LogRow) -> Iterator[Span]:
+def spans_of(row: Row) -> Iterator[Span]:
     if _is_example(row.values):
         yield _example(row)
         return
@@ -46,7 +46,7 @@ def spans_of(row: LogRow) -> Iterator[Span]:
     yield from _runs(row.number, trace or str(row.values["id"]), row.values, "", 0)
 
 
-def _example(row: LogRow) -> Span:
+def _example(row: Row) -> Span:
     """Its outputs are the right ones, unless those stand beside them."""
     inputs, outputs = _held(row.values, "inputs"), _held(row.values, "outputs")
     right = _held(row.values, "reference_outputs") or _held(row.values, "reference")

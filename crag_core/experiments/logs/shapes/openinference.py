@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crag_core.base.errors import BadRecord
+from crag_core.experiments.labelled.file_rows import Row
 from crag_core.experiments.logs.fields import value_at
-from crag_core.experiments.logs.rows import LogRow
 from crag_core.experiments.logs.shapes.spans import Kind, Span, text_at
 from crag_core.experiments.logs.values import opened
 
@@ -23,12 +23,12 @@ _LISTED = re.compile(r"(retrieval\.documents|reranker\.output_documents|llm\.(?:
 _MOST_LISTED = 1000
 
 
-def fits(rows: Sequence[LogRow]) -> bool:
+def fits(rows: Sequence[Row]) -> bool:
     has_trace = any(text_at(row.values, *_TRACE) for row in rows)
     return has_trace and any(_kind_of(_attributes(row.values), row.values) in _KINDS for row in rows)
 
 
-def spans_of(row: LogRow) -> Iterator[Span]:
+def spans_of(row: Row) -> Iterator[Span]:
     values, attributes = row.values, _attributes(row.values)
     trace = text_at(values, *_TRACE)
     if not trace:

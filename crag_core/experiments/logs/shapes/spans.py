@@ -8,11 +8,10 @@ from enum import StrEnum
 from typing import Any
 
 from crag_core.base.errors import BadRecord
-from crag_core.experiments.labelled.file_rows import Problem
+from crag_core.experiments.labelled.file_rows import Problem, Row
 from crag_core.experiments.logs.fields import record_from, value_at
 from crag_core.experiments.logs.names import FIELDS, TRACE
 from crag_core.experiments.logs.record import Context, LogRecord
-from crag_core.experiments.logs.rows import LogRow
 from crag_core.experiments.logs.values import MOST_CHUNKS, chunks_of, opened, text_of
 
 
@@ -53,7 +52,7 @@ class Joined:
     remarks: tuple[str, ...] = ()
 
 
-def joined(rows: Sequence[LogRow], spans_of: Callable[[LogRow], Iterable[Span]], chosen: Mapping[str, str]) -> Joined:
+def joined(rows: Sequence[Row], spans_of: Callable[[Row], Iterable[Span]], chosen: Mapping[str, str]) -> Joined:
     """A record a trace, at the row of its first span; `chosen` names paths in the span that holds the others."""
     traces: dict[str, list[Span]] = {}
     problems: list[Problem] = []

@@ -1,4 +1,4 @@
-"""A record a row: JSONL, JSON, CSV or Parquet with a question, the chunks that were retrieved, and what there is.
+"""A record a row: JSONL, JSON or CSV with a question, the chunks that were retrieved, and what there is.
 
 Two tables have columns of their own: datasets of ragas (https://docs.ragas.io/en/v0.2.3/concepts/components/eval_sample/),
 and the data frames that Phoenix makes for evaluation, get_retrieved_documents and get_qa_with_reference, in which the
@@ -13,10 +13,9 @@ from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.text.display import counted
-from crag_core.experiments.labelled.file_rows import Problem
-from crag_core.experiments.logs.fields import NEEDED, Mapped, mapped, record_from, value_at
+from crag_core.experiments.labelled.file_rows import Problem, Row
+from crag_core.experiments.logs.fields import NEEDED, mapped, record_from, value_at
 from crag_core.experiments.logs.names import MEANINGS
-from crag_core.experiments.logs.rows import LogRow
 from crag_core.experiments.logs.shapes.spans import Joined
 from crag_core.experiments.logs.values import number_of, opened
 
@@ -33,7 +32,7 @@ def is_phoenix(columns: Sequence[str]) -> bool:
     return {"context.span_id", "input", "reference"} <= set(columns)
 
 
-def columns_of(rows: Sequence[LogRow]) -> tuple[str, ...]:
+def columns_of(rows: Sequence[Row]) -> tuple[str, ...]:
     """Of the first rows, in their order; then the paths into those that hold objects."""
     sample = rows[:_SAMPLED]
     own = dict.fromkeys(name for row in sample for name in row.values)
@@ -46,7 +45,7 @@ def _paths(name: str, value: Any) -> list[str]:
     return [f"{name}.{key}" for key in held] if isinstance(held, Mapping) and len(held) <= _MOST_INNER else []
 
 
-def read_ragas(rows: Sequence[LogRow], chosen: Mapping[str, str]) -> Joined:
+def read_ragas(rows: Sequence[Row], chosen: Mapping[str, str]) -> Joined:
     """Single turns; in CSV the lists are written in Python's notation."""
     if "contexts" not in chosen:
         raise BadRecord(
@@ -59,7 +58,7 @@ def read_ragas(rows: Sequence[LogRow], chosen: Mapping[str, str]) -> Joined:
     return Joined(found.records, (*found.problems, *several), found.remarks)
 
 
-def read(rows: Sequence[LogRow], chosen: Mapping[str, str]) -> Joined:
+def read(rows: Sequence[Row], chosen: Mapping[str, str]) -> Joined:
     """Raises `BadRecord` where no column holds the questions, or none the chunks."""
     columns = columns_of(rows)
     places = mapped(columns, chosen)
@@ -93,7 +92,7 @@ def read(rows: Sequence[LogRow], chosen: Mapping[str, str]) -> Joined:
 class _Row:
     """A row with its values by field."""
 
-    row: LogRow
+    row: Row
     values: Mapping[str, Any]
 
     @property
@@ -107,15 +106,11 @@ class _Row:
         return next((rank for name in _RANKS if (rank := number_of(self.row.values.get(name))) is not None), 0.0)
 
 
-def _values(row: LogRow, places: Mapped, chosen: Mapping[str, str]) -> dict[str, Any]:
-    """By field; a row that has none of the columns is read by its own. Several columns are a list of what is there."""
-    if not any(value_at(row.values, path) for field in NEEDED for path in places[field]):
+def _values(row: Row, places: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, Any]:
+    """By field; a row that has none of the columns is read by its own."""
+    if not any(value_at(row.values, places[field]) for field in NEEDED):
         places = mapped(columns_of([row]), chosen)
-    found: dict[str, Any] = {}
-    for field, paths in places.items():
-        values = [value_at(row.values, path) for path in paths]
-        found[field] = values[0] if len(paths) == 1 else [one for one in values if one not in (None, "")]
-    return found
+    return {field: value_at(row.values, path) for field, path in places.items()}
 
 
 def _joined_rows(rows: Sequence[_Row]) -> tuple[list[_Row], int]:
