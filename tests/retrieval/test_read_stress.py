@@ -27,6 +27,7 @@ RUNS = {
 HEAD = "From: a@b.c\nSubject: x\n"
 RESTART = ' w:val="restart"'
 ATTRIBUTES = " ".join(f'a{at}="1"' for at in range(MANY))
+CELLS = '<td colspan="1000" rowspan="1000">x' * 50
 PARAGRAPH = "<w:p><w:r><w:t>x</w:t></w:r></w:p>"
 
 
@@ -86,6 +87,7 @@ STRESS = {
     "nested and closed.html": b"<ul><li>x" * ITEMS + b"</li></ul>" * ITEMS,
     "nested and hidden.html": b"<i hidden>x" * ITEMS,
     "cells of a row.html": b"<table><tr>" + b"<td>x" * ITEMS,
+    "spans.html": f"<table>{f'<tr>{CELLS}' * 300}</table>".encode(),
     "rows.html": b"<table>" + b"<tr><td>x<td>y" * ITEMS,
     "attributes.html": f"<p {ATTRIBUTES}>x".encode(),
     "attributes.epub": rezip(one_of_each()[".epub"], {"OEBPS/a.xhtml": f"<html><p {ATTRIBUTES}>x</p></html>"}),

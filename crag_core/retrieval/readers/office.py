@@ -10,7 +10,7 @@ from typing import Any
 
 from crag_core.retrieval.readers.html import fill_spans
 from crag_core.retrieval.readers.packages import Package, attribute, local, relations
-from crag_core.retrieval.readers.page import MAX_CELLS, MAX_PARTS, check_count
+from crag_core.retrieval.readers.page import MAX_CELLS, MAX_PARTS, SPANNED, check_count
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -45,7 +45,7 @@ def prepare_word(package: Package) -> Prepared:
     copied = 0
     for table in root.iter(f"{W}tbl"):
         copied += _fill_word_table(table)
-        check_count(package.name, copied, MAX_CELLS, "elements in spanned cells")
+        check_count(package.name, copied, MAX_CELLS, SPANNED)
     body = root.find(f"{W}body")
     if body is not None:
         _append_margins(package, root, body)
@@ -139,7 +139,7 @@ def prepare_slides(package: Package) -> Prepared:
         for table in root.iter(f"{A}tbl"):
             for cell in [one for one in table.iter(f"{A}tc") if one.get("hMerge") or one.get("vMerge")]:
                 _remove(cell)
-            fill_spans([*table.iterchildren(f"{A}tr")], (f"{A}tc",), "gridSpan", "rowSpan")
+            fill_spans(package.name, [*table.iterchildren(f"{A}tr")], (f"{A}tc",), "gridSpan", "rowSpan")
         related = relations(package, part)
         for drawing in [*root.iter("{*}chart", "{*}relIds")]:
             target = related.get(attribute(drawing, "dm") or attribute(drawing, "id"), "")
@@ -226,7 +226,9 @@ def prepare_open(package: Package) -> Prepared:
         for row in rows:
             cells += _show_open_row(row, space) * int("0" + attribute(row, "number-rows-repeated", "1"))
             check_count(package.name, cells, MAX_CELLS, "cells")
-        fill_spans(rows, (f"{space}table-cell",), f"{space}number-columns-spanned", f"{space}number-rows-spanned")
+        fill_spans(
+            package.name, rows, (f"{space}table-cell",), f"{space}number-columns-spanned", f"{space}number-rows-spanned"
+        )
     for page in root.iter("{*}page"):
         titles = [one for one in page.iter("{*}frame") if attribute(one, "class") == "title"][:1]
         page.set(
