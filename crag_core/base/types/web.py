@@ -23,8 +23,8 @@ class WebOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class WebWords:
-    """How an outcome is told: at a glance (`{}`: the provider), as a reason within a sentence, as advice ("": none), and
-    as a sentence where its name does not say enough.
+    """How an outcome is told: at a glance (`{}`: the provider), as a reason within a sentence, as advice ("": none),
+    and as a sentence where its name does not say enough.
     """
 
     short: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from crag_core.base.text.display import against, counted, duration
-from crag_core.base.types.decisions import Action, CorrectionKind, Handling
+from crag_core.base.types.decisions import HANDLING_WORDS, Action, CorrectionKind, Handling
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import StripVerdict
 from crag_core.base.types.passages import Passage
@@ -62,12 +62,6 @@ class Stage:
         return f"{counted(self.calls, 'call')} · {time}" if self.calls else time
 
 
-_HANDLINGS = {
-    Handling.KEEP: "Use whole",
-    Handling.DOCUMENTS: "Read whole",
-    Handling.EXTRACT: "Extract",
-    Handling.DISCARD: "Discard",
-}
 _ROUNDS = {
     EXPAND: "the question expanded",
     DOCUMENTS: "whole documents",
@@ -220,7 +214,7 @@ def refine(trace: Trace, routed: Reroute) -> Stage:
     decision_path, handling, knowledge = routed.decision_path, routed.decision.handling, routed.knowledge
     message = replace(
         stage("refine", StageState.TAKEN, detail=_set_aside(routed)),
-        title=_HANDLINGS.get(handling, "Refine"),
+        title=HANDLING_WORDS[handling][0],
         handling=handling,
         leads_on=bool(knowledge.internal),
     )
