@@ -230,7 +230,7 @@ def start_choices(models: Models) -> None:
 def _in_address(key: str, start: Any) -> Any:
     """What the address sets a slider or the choice `DOUBTFUL` to; `start` where it sets nothing that it can hold."""
     said = st.query_params.get_all(key)
-    named = {DOUBTFUL: DOUBTFUL_TITLES, "web": WEB_TITLES}.get(key, {})
+    named: dict[Any, str] = {**DOUBTFUL_TITLES} if key == DOUBTFUL else {**WEB_TITLES} if key == "web" else {}
     titles: dict[str, Any] = {title: one for one, title in named.items()}
     if key == SENTENCES:
         titles = {limit_title(most): most for most in (*LIMITS, NO_LIMIT)}
