@@ -1,5 +1,6 @@
 """The reason of a decision in numbers, and its plan step by step, in words. Pure."""
 
+from dataclasses import dataclass
 from statistics import pvariance
 
 from crag_core.base.text.display import against, readable
@@ -16,14 +17,45 @@ _RULES = {
     "few_context": "{chunks} chunks, at most {argument} need no grading",
     "high_vector_score": "every chunk has a cosine of at least {argument}",
 }
-_SCORES = {
-    "best": "best chunk",
-    "worst": "worst chunk",
-    "two_signals": "best chunk",
-    "rank_weighted": "rank-weighted mean",
-    "mean_of_kept": "mean of {by} kept chunks",
-    "signals": "weighted sum of signals",
-    "whole_context": "sufficiency",
+
+
+@dataclass(frozen=True)
+class ScoreWords:
+    """How the score of a policy is told: as a term, `{by}` counting its chunks; short; after a colon; with `{}`, its
+    chunks, before a number.
+    """
+
+    term: str
+    short: str
+    means: str
+    sentence: str
+
+
+SCORE_WORDS = {
+    "best": ScoreWords("best chunk", "best chunk", "the best", "The best of {} scores"),
+    "worst": ScoreWords("worst chunk", "worst chunk", "the worst", "The worst of {} scores"),
+    "two_signals": ScoreWords("best chunk", "best chunk", "the best", "The best of {} scores"),
+    "rank_weighted": ScoreWords(
+        "rank-weighted mean", "weighted mean", "a mean by rank", "{} together, the first counting most, score"
+    ),
+    "mean_of_kept": ScoreWords(
+        "mean of {by} kept chunks",
+        "kept mean",
+        "the mean of what is kept",
+        "The chunks that are kept score on average",
+    ),
+    "signals": ScoreWords(
+        "weighted sum of signals",
+        "signals",
+        "measures of the whole set",
+        "What the search found scores as a whole",
+    ),
+    "whole_context": ScoreWords(
+        "sufficiency",
+        "sufficiency",
+        "a judgement of all chunks together",
+        "A language model reads {} together. Whether they are enough scores",
+    ),
 }
 _WAYS = {
     DOCUMENTS: (CorrectionKind.READ, "read the documents of these chunks whole"),
@@ -83,7 +115,7 @@ def reason(policy: Policy, seen: Evidence, action: Action, found: Scored, *, is_
 
 
 def _name(policy: Policy, found: Scored) -> str:
-    return "best answering" if found.topical is not None else _SCORES[policy.score].format(by=len(found.by))
+    return "best answering" if found.topical is not None else SCORE_WORDS[policy.score].term.format(by=len(found.by))
 
 
 def _reaches(policy: Policy, name: str, score: float) -> bool:

@@ -10,21 +10,12 @@ from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Origin
 from crag_core.decision.policy import Policy
+from crag_core.decision.reasons import SCORE_WORDS
 from crag_core.trace.trace import Trace
 from crag_core.view import score_words
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
 from crag_core.view.run_view import RunView
 from crag_core.view.score_words import NOT_COMPARED, NOT_GRADED, Mark, evaluators, marks_of, sentences
-
-_HOW = {
-    "best": "the best",
-    "worst": "the worst",
-    "rank_weighted": "a mean by rank",
-    "signals": "measures of the whole set",
-    "whole_context": "a judgement of all chunks together",
-    "mean_of_kept": "the mean of what is kept",
-    "two_signals": "the best",
-}
 
 
 @dataclass(frozen=True)
@@ -159,7 +150,7 @@ def _lines(view: RunView, cards: Sequence[ChunkCard]) -> tuple[Line, ...]:
     correct = _band(policy, Action.CORRECT, "upper", "one")
     if decision.score is None or decision.topical is None:
         compared = None if decision.rule else decision.score
-        how = "" if compared is None else f"overall {_describe(policy, compared)}, {_HOW[policy.score]}"
+        how = "" if compared is None else f"overall {_describe(policy, compared)}, {SCORE_WORDS[policy.score].means}"
         bands: tuple[Band, ...] = (incorrect, ambiguous, correct)
         if policy.lower > policy.upper:  # which decides nothing with one score
             bands = (replace(incorrect, high="upper"), correct)

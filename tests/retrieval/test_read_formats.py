@@ -82,6 +82,10 @@ def test_text_in_any_encoding(encoding: str) -> None:
     )
 
 
+def test_a_mark_of_utf16_before_plain_letters_is_no_mark() -> None:
+    assert read(b"\xff\xfeThe ferry leaves at nine.\n", "a.txt") == "The ferry leaves at nine."
+
+
 @pytest.mark.parametrize(
     ("encoding", "text"),
     [

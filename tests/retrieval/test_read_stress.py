@@ -10,7 +10,7 @@ import pytest
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers import read_document
-from tests.retrieval.made_files import fill, make_workbook, rezip
+from tests.retrieval.made_files import fill, make_workbook, one_of_each, rezip
 
 MANY = 400_000
 ITEMS = 20_000
@@ -26,6 +26,8 @@ RUNS = {
 }
 HEAD = "From: a@b.c\nSubject: x\n"
 RESTART = ' w:val="restart"'
+ATTRIBUTES = " ".join(f'a{at}="1"' for at in range(MANY))
+CELLS = '<td colspan="1000" rowspan="1000">x' * 50
 PARAGRAPH = "<w:p><w:r><w:t>x</w:t></w:r></w:p>"
 
 
@@ -60,6 +62,13 @@ def merged(count: int) -> str:
     return f"<w:tbl>{begun}{going_on * count}</w:tbl>"
 
 
+def spanned(depth: int) -> str:
+    inside = PARAGRAPH
+    for _ in range(depth):
+        inside = f'<w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val="9"/></w:tcPr>{inside}<w:p/></w:tc></w:tr></w:tbl>'
+    return inside
+
+
 def runs(name: str) -> dict[str, bytes]:
     unit = RUNS[name] * (MANY // len(RUNS[name]))
     return {
@@ -78,7 +87,10 @@ STRESS = {
     "nested and closed.html": b"<ul><li>x" * ITEMS + b"</li></ul>" * ITEMS,
     "nested and hidden.html": b"<i hidden>x" * ITEMS,
     "cells of a row.html": b"<table><tr>" + b"<td>x" * ITEMS,
+    "spans.html": f"<table>{f'<tr>{CELLS}' * 300}</table>".encode(),
     "rows.html": b"<table>" + b"<tr><td>x<td>y" * ITEMS,
+    "attributes.html": f"<p {ATTRIBUTES}>x".encode(),
+    "attributes.epub": rezip(one_of_each()[".epub"], {"OEBPS/a.xhtml": f"<html><p {ATTRIBUTES}>x</p></html>"}),
     "groups.rtf": b"{\\rtf1 " + b"{" * MANY,
     "groups in a row.rtf": b"{\\rtf1 " + b"{x}" * ITEMS,
     "cells.rtf": b"{\\rtf1 \\trowd" + b"\\cellx1" * ITEMS + b"\\intbl x\\cell" * ITEMS + b"\\row}",
@@ -88,6 +100,7 @@ STRESS = {
     "paragraphs.docx": word(PARAGRAPH * 8_000),
     "cells of a row.docx": word(f"<w:tbl><w:tr>{f'<w:tc>{PARAGRAPH}</w:tc>' * 2_000}</w:tr></w:tbl>"),
     "merged cells.docx": word(merged(4_000)),
+    "tables in spanned cells.docx": word(spanned(20)),
     "hidden rows.xlsx": half_hidden(60_000),
 }
 

@@ -10,21 +10,11 @@ from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Scores
 from crag_core.decision.decide import decide
 from crag_core.decision.policy import Policy
+from crag_core.decision.reasons import SCORE_WORDS
 from crag_core.evaluators.policies import known_card, suit
 from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
-
-NAMES = {
-    "best": "best chunk",
-    "worst": "worst chunk",
-    "rank_weighted": "weighted mean",
-    "signals": "signals",
-    "mean_of_kept": "kept mean",
-    "two_signals": "best chunk",
-    "whole_context": "sufficiency",
-}
-"""The score that a policy compares with its thresholds, where it compares one."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +63,7 @@ def scales(verdict: Verdict) -> tuple[Scale, ...]:
     read = () if policy.scores_the_set else tuple(one.score for one in verdict.grades)
     chunks = tuple(score for score in read if score is not None)
     lower = policy.lower if policy.lower <= policy.upper else None  # above upper it decides nothing
-    return (Scale(NAMES[policy.score], decision.score, lower, policy.upper, chunks),)
+    return (Scale(SCORE_WORDS[policy.score].short, decision.score, lower, policy.upper, chunks),)
 
 
 def judge_run(trace: Trace, policies: Iterable[Policy]) -> list[Verdict]:

@@ -22,6 +22,16 @@ class Handling(StrEnum):
     DOCUMENTS = "documents"
 
 
+HANDLING_WORDS = {
+    Handling.KEEP: ("Use whole", "use the chunks as they are"),
+    Handling.REFINE: ("Refine", "keep the best sentences"),
+    Handling.EXTRACT: ("Extract", "keep the best sentences"),
+    Handling.DISCARD: ("Discard", "set the chunks aside"),
+    Handling.DOCUMENTS: ("Read whole", "read their documents whole"),
+}
+"""As a title, and within a sentence."""
+
+
 class CorrectionKind(StrEnum):
     KEEP = "keep"
     DISCARD = "discard"

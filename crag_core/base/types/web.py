@@ -22,6 +22,57 @@ class WebOutcome(StrEnum):
 
 
 @dataclass(frozen=True)
+class WebWords:
+    """How an outcome is told: at a glance (`{}`: the provider), as a reason within a sentence, as advice ("": none),
+    and as a sentence where its name does not say enough.
+    """
+
+    short: str
+    reason: str
+    advice: str = ""
+    sentence: str = ""
+
+
+_WAITS = "The web search was not made yet: it waits for approval, and nothing left this machine."
+WEB_WORDS = {
+    WebOutcome.USED: WebWords("", "no web result was kept"),
+    WebOutcome.EMPTY: WebWords(
+        "nothing found by {}", "the web search found nothing", "Ask in other words: the web search found nothing."
+    ),
+    WebOutcome.FAILED: WebWords("failed", "the web search failed", "Ask again: the web search may work then."),
+    WebOutcome.RATE_LIMITED: WebWords(
+        "rate-limited",
+        "the web search was rate-limited",
+        "Ask again later, or choose another web provider in the settings.",
+    ),
+    WebOutcome.TIMED_OUT: WebWords(
+        "timed out", "the web search timed out", "Ask again, or choose another web provider in the settings."
+    ),
+    WebOutcome.OFF: WebWords(
+        "web search is off",
+        "web search is off",
+        "Switch the web on in the sidebar, and ask again.",
+        "This route asks for a web search, and web search is off.",
+    ),
+    WebOutcome.COOLING: WebWords(
+        "too soon after the last",
+        "the web was not searched, since the last search was just made",
+        "Ask again in a moment: the web may be searched then.",
+    ),
+    WebOutcome.PENDING: WebWords(
+        "waits for your approval", "the web search waits for your approval", "Approve the web search.", _WAITS
+    ),
+    WebOutcome.APPROVED: WebWords("", "the web was not searched yet", sentence=_WAITS),
+    WebOutcome.REFUSED: WebWords(
+        "refused by you",
+        "you refused the web search",
+        "Ask again, and approve the web search that you refused.",
+        "You refused this search; nothing left this machine.",
+    ),
+}
+
+
+@dataclass(frozen=True)
 class WebAttempt:
     provider: str
     outcome: WebOutcome

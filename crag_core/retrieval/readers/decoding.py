@@ -33,7 +33,11 @@ def decode_text(content: bytes, declared: str = "") -> str:
     """Never fails: byte-order mark, UTF-8, UTF-16 without a mark, `declared`, a statistical guess, then cp1252."""
     for mark, encoding in _BOMS:
         if content.startswith(mark):
-            return content.decode(encoding, errors="replace")
+            rest = content[len(mark) :]
+            is_wrong = (
+                rest.isascii() and b"\n" in rest and not _UNUSUAL.search(rest)
+            )  # a line in UTF-16 ends with a zero
+            return rest.decode() if is_wrong else content.decode(encoding, errors="replace")
     guessed = _guess_utf16(content)
     if guessed:
         return content.decode(guessed, errors="replace")

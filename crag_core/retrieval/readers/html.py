@@ -7,6 +7,8 @@ from typing import Any
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
+from crag_core.retrieval.readers.packages import MANY_ATTRIBUTES
+from crag_core.retrieval.readers.page import MAX_CELLS, SPANNED, check_count
 
 _DROPPED = re.findall(
     r"\S+",
@@ -36,6 +38,7 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
     text = decode_text(content, declared or (found[1].decode("ascii") if found else ""))
     # A string that is already decoded may not declare an encoding.
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)
+    text = re.sub(MANY_ATTRIBUTES, r"<\1", text)
     if not text.strip():
         return "", html.Element("html")
     parser = html.HTMLParser(remove_comments=True, remove_pis=True, no_network=True, huge_tree=True)
@@ -52,7 +55,7 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
         picture.tail = f"{alt if len(alt.split()) > 2 else ''} {picture.tail or ''}"
         picture.drop_tree()
     for table in reversed([*root.iter("table")]):
-        _prepare_table(table)
+        _prepare_table(table, name)
     etree.strip_tags(root, *_UNWRAPPED)
     for element in root.iter():
         for name in ("hidden", "role", "style", "class"):
@@ -80,24 +83,25 @@ def _is_hidden(element: Any) -> bool:
     return "hidden" in element.attrib or bool(_HIDDEN.search(element.get("style", "")))
 
 
-def _prepare_table(table: Any) -> None:
+def _prepare_table(table: Any, name: str) -> None:
     """A table of data gets a cell in every place; one that only arranges others becomes blocks."""
     rows = [*table.iter("tr")]
     has_blocks = any(True for _ in table.iter("h1", "h2", "h3", "pre", _WAS_TABLE))
     if any(sum(cell.tag in ("td", "th") for cell in row) > 1 for row in rows) and not has_blocks:
-        fill_spans(rows, ("td", "th"), "colspan", "rowspan")
+        fill_spans(name, rows, ("td", "th"), "colspan", "rowspan")
         return
     for element in [*table.iter("thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup")]:
         element.tag = "div"
     table.tag = _WAS_TABLE
 
 
-def fill_spans(rows: list[Any], tags: tuple[str, ...], across: str, down: str) -> None:
-    """Repeats every spanned cell in each of its places, and takes its span away."""
+def fill_spans(name: str, rows: list[Any], tags: tuple[str, ...], across: str, down: str) -> None:
+    """Repeats every spanned cell in each of its places, and takes its span away. Refuses millions of copies."""
     from copy import deepcopy
 
+    copied = 0
     waiting: dict[int, tuple[Any, int]] = {}
-    for row in rows:
+    for left_rows, row in zip(range(len(rows), 0, -1), rows, strict=True):
         cells = [cell for cell in row if cell.tag in tags]
         placed: list[Any] = []
         while cells or len(placed) in waiting:
@@ -109,7 +113,9 @@ def fill_spans(rows: list[Any], tags: tuple[str, ...], across: str, down: str) -
                     waiting[at] = (cell, left - 1)
                 continue
             cell = cells.pop(0)
-            wide, high = (_span(cell.attrib.pop(name, "1")) for name in (across, down))
+            wide, high = (_span(cell.attrib.pop(way, "1")) for way in (across, down))
+            copied += (wide * min(high, left_rows) - 1) * sum(1 for _ in cell.iter())
+            check_count(name, copied, MAX_CELLS, SPANNED)
             for place in range(at, at + wide):
                 placed.append(deepcopy(cell) if place > at else cell)
                 if high > 1:

@@ -10,7 +10,7 @@ from typing import Any
 
 from crag_core.retrieval.readers.html import fill_spans
 from crag_core.retrieval.readers.packages import Package, attribute, local, relations
-from crag_core.retrieval.readers.page import MAX_CELLS, MAX_PARTS, check_count
+from crag_core.retrieval.readers.page import MAX_CELLS, MAX_PARTS, SPANNED, check_count
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -42,8 +42,10 @@ def prepare_word(package: Package) -> Prepared:
     # Bold letters inside a word would cut it.
     for looks in [*root.iter(f"{W}rPr")]:
         _remove(looks)
+    copied = 0
     for table in root.iter(f"{W}tbl"):
-        _fill_word_table(table)
+        copied += _fill_word_table(table)
+        check_count(package.name, copied, MAX_CELLS, SPANNED)
     body = root.find(f"{W}body")
     if body is not None:
         _append_margins(package, root, body)
@@ -60,7 +62,9 @@ def _keep_one_way(root: Any) -> None:
         _remove(ways)
 
 
-def _fill_word_table(table: Any) -> None:
+def _fill_word_table(table: Any) -> int:
+    """How many elements were copied: tables in spanned cells of others may multiply without end."""
+    copied = 0
     above: list[Any] = []
     for row in table.iterchildren(f"{W}tr"):
         places: list[Any] = []
@@ -68,18 +72,21 @@ def _fill_word_table(table: Any) -> None:
             merge, span = cell.find(f"{W}tcPr/{W}vMerge"), cell.find(f"{W}tcPr/{W}gridSpan")
             wide = int(span.get(f"{W}val", "1")) if span is not None else 1
             if merge is not None and merge.get(f"{W}val") != "restart" and len(places) < len(above):
-                origin = above[len(places)]
+                origin = [child for child in above[len(places)] if local(child) != "tcPr"]
                 for child in [*cell]:
                     cell.remove(child)
-                cell.extend(deepcopy(child) for child in origin if local(child) != "tcPr")
+                cell.extend(deepcopy(child) for child in origin)
+                copied += sum(1 for child in origin for _ in child.iter())
             for mark in (merge, span):
                 if mark is not None:
                     _remove(mark)
             copies = [deepcopy(cell) for _ in range(min(wide, 100) - 1)]
+            copied += len(copies) * sum(1 for _ in cell.iter())
             for copy in reversed(copies):
                 cell.addnext(copy)
             places += [cell, *copies]
         above = places
+    return copied
 
 
 def _append_margins(package: Package, root: Any, body: Any) -> None:
@@ -132,7 +139,7 @@ def prepare_slides(package: Package) -> Prepared:
         for table in root.iter(f"{A}tbl"):
             for cell in [one for one in table.iter(f"{A}tc") if one.get("hMerge") or one.get("vMerge")]:
                 _remove(cell)
-            fill_spans([*table.iterchildren(f"{A}tr")], (f"{A}tc",), "gridSpan", "rowSpan")
+            fill_spans(package.name, [*table.iterchildren(f"{A}tr")], (f"{A}tc",), "gridSpan", "rowSpan")
         related = relations(package, part)
         for drawing in [*root.iter("{*}chart", "{*}relIds")]:
             target = related.get(attribute(drawing, "dm") or attribute(drawing, "id"), "")
@@ -219,7 +226,9 @@ def prepare_open(package: Package) -> Prepared:
         for row in rows:
             cells += _show_open_row(row, space) * int("0" + attribute(row, "number-rows-repeated", "1"))
             check_count(package.name, cells, MAX_CELLS, "cells")
-        fill_spans(rows, (f"{space}table-cell",), f"{space}number-columns-spanned", f"{space}number-rows-spanned")
+        fill_spans(
+            package.name, rows, (f"{space}table-cell",), f"{space}number-columns-spanned", f"{space}number-rows-spanned"
+        )
     for page in root.iter("{*}page"):
         titles = [one for one in page.iter("{*}frame") if attribute(one, "class") == "title"][:1]
         page.set(

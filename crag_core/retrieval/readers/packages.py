@@ -23,6 +23,10 @@ _ENCRYPTED = 0x1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _XML = (".xml", ".rels", ".vml", ".opf", ".ncx", ".xhtml", ".html", ".htm")
 _READ_AT_ONCE = MEGABYTE
+# Some parsers compare each attribute of an element with all before it.
+MANY_ATTRIBUTES = (
+    r"""<([A-Za-z][^\s"'<>=/]*)(?:[\s/]*+[^\s"'<>=/]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'<>]++))?+){1000,}+"""
+)
 # What zipfile and zlib raise for damaged archives; RuntimeError for passwords and for features that zipfile lacks.
 BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, struct.error)
 
@@ -88,7 +92,10 @@ class Package:
         """Read every XML file once, before a library that trusts them does."""
         for member in self._members:
             if member.lower().endswith(_XML):
-                check_entities(self.read(member), self.name)
+                content = self.read(member)
+                check_entities(content, self.name)
+                if re.search(MANY_ATTRIBUTES.encode(), content):
+                    raise self.damaged(f"{member} has an element with more than 1,000 attributes")
 
     def replaced(self, changed: Mapping[str, Any]) -> bytes:
         from lxml import etree

@@ -19,6 +19,7 @@ MAX_PAGES = 5_000
 MAX_PARTS = 2_000
 # Cells of all tables of one document.
 MAX_CELLS = 1_000_000
+SPANNED = "elements in spanned cells"
 # Attachments of one e-mail that are read; the others are only named.
 MAX_ATTACHMENTS = 50
 # An e-mail attached to an e-mail attached to ...

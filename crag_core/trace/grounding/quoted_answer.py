@@ -10,7 +10,7 @@ from crag_core.base.types.decisions import Action, Decision
 from crag_core.base.types.knowledge import Knowledge, Strip
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import NO_END, Usage
-from crag_core.base.types.web import WebOutcome, WebSearch
+from crag_core.base.types.web import WEB_WORDS, WebSearch
 
 EXTRACTIVE = "extractive"
 
@@ -19,19 +19,6 @@ _CITED = re.compile(rf"```[\s\S]*?(?:```|\Z)|`[^`\n]*`|(?P<cited>{CITATION.patte
 
 _QUOTES = 3
 _CLOSE = 0.05  # how far below the best score a sentence may be that is quoted beside it in an answer
-_SEARCHES = {
-    None: "the web was not searched",
-    WebOutcome.OFF: "web search is off",
-    WebOutcome.COOLING: "the web was not searched, since the last search was just made",
-    WebOutcome.APPROVED: "the web was not searched yet",
-    WebOutcome.PENDING: "the web search waits for your approval",
-    WebOutcome.REFUSED: "you refused the web search",
-    WebOutcome.EMPTY: "the web search found nothing",
-    WebOutcome.FAILED: "the web search failed",
-    WebOutcome.RATE_LIMITED: "the web search was rate-limited",
-    WebOutcome.TIMED_OUT: "the web search timed out",
-    WebOutcome.USED: "no web result was kept",
-}
 _TAG_BEGUN = re.compile(r"</?(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?\Z", re.IGNORECASE)
 
 
@@ -128,13 +115,17 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
     else:
         corpus = "no sentence of the retrieved chunks was kept"
     tail = f" {' '.join(knowledge.notes)}" if knowledge.notes else ""
-    return f"This cannot be answered from the evidence: {corpus}, and {_SEARCHES[web.outcome if web else None]}.{tail}"
+    return f"This cannot be answered from the evidence: {corpus}, and {_searched(web)}.{tail}"
+
+
+def _searched(web: WebSearch | None) -> str:
+    return WEB_WORDS[web.outcome].reason if web else "the web was not searched"
 
 
 def why_doubtful(decision: Decision, web: WebSearch | None) -> str:
     is_irrelevant = decision.verdict is Action.INCORRECT
     why = "These chunks were judged irrelevant" if is_irrelevant else "Not certain enough for an answer"
-    return f"{why}: {decision.reason}, and {_SEARCHES[web.outcome if web else None]}."
+    return f"{why}: {decision.reason}, and {_searched(web)}."
 
 
 def doubtful_title(writer: str) -> str:

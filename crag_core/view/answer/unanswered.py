@@ -10,7 +10,7 @@ from crag_core.base.text.display import counted, readable
 from crag_core.base.types.decisions import CorrectionKind
 from crag_core.base.types.knowledge import Knowledge
 from crag_core.base.types.passages import Passage
-from crag_core.base.types.web import WebOutcome
+from crag_core.base.types.web import WEB_WORDS
 from crag_core.decision.stability import flips
 from crag_core.trace.grounding.quoted_answer import with_headers
 from crag_core.trace.reroute import reroute
@@ -18,17 +18,7 @@ from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView
 
 _MOST_NEAREST = 3
-_WEB_WAYS = {
-    None: "Let this route search the web: carry it out with the web switched on.",
-    WebOutcome.OFF: "Switch the web on in the sidebar, and ask again.",
-    WebOutcome.COOLING: "Ask again in a moment: the web may be searched then.",
-    WebOutcome.PENDING: "Approve the web search.",
-    WebOutcome.REFUSED: "Ask again, and approve the web search that you refused.",
-    WebOutcome.EMPTY: "Ask in other words: the web search found nothing.",
-    WebOutcome.FAILED: "Ask again: the web search may work then.",
-    WebOutcome.RATE_LIMITED: "Ask again later, or choose another web provider in the settings.",
-    WebOutcome.TIMED_OUT: "Ask again, or choose another web provider in the settings.",
-}
+_SEARCH = "Let this route search the web: carry it out with the web switched on."
 
 
 @dataclass(frozen=True)
@@ -122,9 +112,9 @@ def _ways(view: RunView) -> Iterator[str]:
         yield moved
     elif more := _by_cutoff(view):
         yield more
-    outcome = trace.web.outcome if trace.web else None
-    if routed.decision.wants(CorrectionKind.WEB_SEARCH) and outcome in _WEB_WAYS:
-        yield _WEB_WAYS[outcome]
+    advice = WEB_WORDS[trace.web.outcome].advice if trace.web else _SEARCH
+    if routed.decision.wants(CorrectionKind.WEB_SEARCH) and advice:
+        yield advice
     yield "Add documents that hold the answer, on the Documents page."
     if view.abstains:
         yield "Choose “Show nearest” in the sidebar to see the nearest sentences."

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from crag_core.base.text.display import against, counted, duration
-from crag_core.base.types.decisions import Action, CorrectionKind, Handling
+from crag_core.base.types.decisions import HANDLING_WORDS, Action, CorrectionKind, Handling
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import StripVerdict
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import Step, StepName, StepState
-from crag_core.base.types.web import PageOutcome, WebOutcome, WebPage, WebSearch
+from crag_core.base.types.web import WEB_WORDS, PageOutcome, WebOutcome, WebPage, WebSearch
 from crag_core.decision.steps import DOCUMENTS, EXPAND, REFINE, WIDENING
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import Trace
@@ -62,12 +62,6 @@ class Stage:
         return f"{counted(self.calls, 'call')} · {time}" if self.calls else time
 
 
-_HANDLINGS = {
-    Handling.KEEP: "Use whole",
-    Handling.DOCUMENTS: "Read whole",
-    Handling.EXTRACT: "Extract",
-    Handling.DISCARD: "Discard",
-}
 _ROUNDS = {
     EXPAND: "the question expanded",
     DOCUMENTS: "whole documents",
@@ -220,7 +214,7 @@ def refine(trace: Trace, routed: Reroute) -> Stage:
     decision_path, handling, knowledge = routed.decision_path, routed.decision.handling, routed.knowledge
     message = replace(
         stage("refine", StageState.TAKEN, detail=_set_aside(routed)),
-        title=_HANDLINGS.get(handling, "Refine"),
+        title=HANDLING_WORDS[handling][0],
         handling=handling,
         leads_on=bool(knowledge.internal),
     )
@@ -255,24 +249,13 @@ def _set_aside(routed: Reroute) -> str:
 # --- on the web -------------------------------------------------------------------------------------------------------
 
 
-SEARCHES = {
-    WebOutcome.OFF: (StageState.SKIPPED, "web search is off"),
-    WebOutcome.COOLING: (StageState.SKIPPED, "too soon after the last"),
-    WebOutcome.PENDING: (StageState.WAITING, "waits for your approval"),
-    WebOutcome.APPROVED: (StageState.WOULD_BE, ""),
-    WebOutcome.REFUSED: (StageState.SKIPPED, "refused by you"),
-    WebOutcome.EMPTY: (StageState.TAKEN, "nothing found by {}"),
-    WebOutcome.FAILED: (StageState.FAILED, "failed"),
-    WebOutcome.RATE_LIMITED: (StageState.FAILED, "rate-limited"),
-    WebOutcome.TIMED_OUT: (StageState.FAILED, "timed out"),
-}
-"""Of every outcome but `USED` its state and headline, with a place for the provider."""
-_WAITS = "The web search was not made yet: it waits for approval, and nothing left this machine."
-_SAID = {
-    WebOutcome.OFF: "This route asks for a web search, and web search is off.",
-    WebOutcome.REFUSED: "You refused this search; nothing left this machine.",
-    WebOutcome.PENDING: _WAITS,
-    WebOutcome.APPROVED: _WAITS,
+_STATES = {
+    WebOutcome.OFF: StageState.SKIPPED,
+    WebOutcome.COOLING: StageState.SKIPPED,
+    WebOutcome.PENDING: StageState.WAITING,
+    WebOutcome.APPROVED: StageState.WOULD_BE,
+    WebOutcome.REFUSED: StageState.SKIPPED,
+    WebOutcome.EMPTY: StageState.TAKEN,
 }
 FAILED = (WebOutcome.FAILED, WebOutcome.TIMED_OUT, WebOutcome.RATE_LIMITED)
 
@@ -287,7 +270,7 @@ def web_stage(name: str, trace: Trace, routed: Reroute) -> Stage:
     if web is None:
         return stage(name, StageState.WOULD_BE)
     if web.outcome in (WebOutcome.OFF, WebOutcome.COOLING):
-        return stage(name, StageState.SKIPPED, SEARCHES[web.outcome][1], web.message)
+        return stage(name, StageState.SKIPPED, WEB_WORDS[web.outcome].short, web.message)
     if name == "rewrite":
         return stage(name, StageState.TAKEN, f"“{web.query}”", web.query_by)
     return _search(web) if name == "search" else _grade_web(web, routed)
@@ -299,9 +282,9 @@ def _search(web: WebSearch) -> Stage:
         waiting = f"{found}, {counted(len(web.pages_waiting), 'page')} to read"
         return stage("search", StageState.WAITING, waiting, "waits for your approval")
     if web.outcome is not WebOutcome.USED:
-        state, headline = SEARCHES[web.outcome]
+        state = _STATES.get(web.outcome, StageState.FAILED)
         detail = "nothing left this machine" if web.outcome is WebOutcome.REFUSED else web.message
-        return stage("search", state, headline.format(by), detail)
+        return stage("search", state, WEB_WORDS[web.outcome].short.format(by), detail)
     cached = "from memory, the query did not leave this machine" if web.from_cache else ""
     if read := pages_read(web):
         return stage("search", StageState.TAKEN, f"{found}, {read}", ", ".join(filter(None, (f"from {by}", cached))))
@@ -343,7 +326,7 @@ def describe_web(trace: Trace, routed: Reroute) -> str:
         said = f"{'; '.join(filter(None, (found, pages_read(web))))}."
     else:
         nothing = f"The web search brought nothing ({web.outcome}). {web.message}".strip()
-        said = _SAID.get(web.outcome, nothing)
+        said = WEB_WORDS[web.outcome].sentence or nothing
     unused = " Recorded, but not used under the present thresholds." if web.passages and not is_wanted else ""
     return f"{said}{unused}"
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.types.answers import Answer, AnswerState
-from crag_core.base.types.decisions import Action, CorrectionKind, Decision, Handling
+from crag_core.base.types.decisions import HANDLING_WORDS, Action, CorrectionKind, Decision, Handling
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Origin
 from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Policy
+from crag_core.decision.reasons import SCORE_WORDS
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations
 from crag_core.trace.reroute import NO_MODEL, Missing
@@ -22,22 +23,6 @@ _JUDGED = {
     Action.CORRECT: "Good evidence",
     Action.AMBIGUOUS: "Doubtful evidence",
     Action.INCORRECT: "Poor evidence",
-}
-_DONE = {
-    Handling.KEEP: "use the chunks as they are",
-    Handling.DOCUMENTS: "read their documents whole",
-    Handling.REFINE: "keep the best sentences",
-    Handling.EXTRACT: "keep the best sentences",
-    Handling.DISCARD: "set the chunks aside",
-}
-_HOW = {
-    "best": "The best of {} scores",
-    "two_signals": "The best of {} scores",
-    "worst": "The worst of {} scores",
-    "rank_weighted": "{} together, the first counting most, score",
-    "signals": "What the search found scores as a whole",
-    "whole_context": "A language model reads {} together. Whether they are enough scores",
-    "mean_of_kept": "The chunks that are kept score on average",
 }
 
 
@@ -125,7 +110,7 @@ def _by_two(decision: Decision, policy: Policy, graded: int) -> str:
 def _by_one(decision: Decision, policy: Policy, graded: int) -> str:
     score = decision.score or 0.0
     value, lower, upper = against(score, policy.lower, policy.upper)
-    how = capital(_HOW[policy.score].format(many(graded, "chunk")))
+    how = capital(SCORE_WORDS[policy.score].sentence.format(many(graded, "chunk")))
     if decision.action is Action.CORRECT:
         return f"{how} {value}, and the upper bar is at {upper}. That counts as enough to answer from."
     if decision.action is Action.INCORRECT:
@@ -139,7 +124,7 @@ def verdict_of(decision: Decision) -> Verdict:
         return Verdict(clean(decision.label), "The language model answers from memory.", "plain")
     if decision.verdict is None:
         return Verdict(clean(decision.label), "Nothing is checked: use the chunks as they are.", "plain")
-    done = _DONE[decision.handling]
+    done = HANDLING_WORDS[decision.handling][1]
     if decision.next_round and decision.handling is not Handling.DOCUMENTS:
         done = "search again"
     elif decision.wants(CorrectionKind.WEB_SEARCH):
