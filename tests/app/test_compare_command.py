@@ -195,19 +195,6 @@ def test_without_a_word_plain_rag_and_the_default_policy_are_compared(table: Pat
 # --- what is not done twice -----------------------------------------------------------------------------------------
 
 
-def test_the_second_time_nothing_is_run_and_the_figures_are_the_same(
-    indexed_folder: Path, home: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert compare("--set", indexed_folder, "--json", home / "one.json") == 0
-    first = capsys.readouterr()
-    asked = count_retrievals(monkeypatch)
-    assert compare("--set", indexed_folder, "--json", home / "two.json") == 0
-    second = capsys.readouterr()
-    assert asked == [] and "indexing" not in second.err
-    assert (home / "one.json").read_bytes() == (home / "two.json").read_bytes()
-    assert second.out.split("\n", 1)[1] == first.out.split("\n", 1)[1]
-
-
 def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(table: Path, home: Path) -> None:
     with OllamaServer(ScriptedModel(judging())) as server:
         written = f"model=ollama/{MODEL}"

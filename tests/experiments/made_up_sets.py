@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from crag_core.base.types.grades import Grade
@@ -54,7 +52,3 @@ def drawn(count: int, seed: int, apart: float = 1.5, of: Policy = BEST) -> Board
     middle = {Expected.CORRECT: apart, Expected.AMBIGUOUS: 0.0, Expected.INCORRECT: -apart}
     scores = [float(1 / (1 + np.exp(-random.normal(middle[one])))) for one in wanted]
     return board(*(case(n, one, score) for n, (one, score) in enumerate(zip(wanted, scores, strict=True))), of=of)
-
-
-def with_expected(found: Case, expected: Expected) -> Case:
-    return replace(found, asked=replace(found.asked, expected=expected))

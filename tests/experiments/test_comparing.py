@@ -26,7 +26,7 @@ from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import Cooldown, Run
 from crag_core.trace.trace import Trace
 from tests import builders
-from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel, card, changed, passage
+from tests.fakes import ANSWER, QUESTION, Bench, Diary, FakeModel, card, changed
 
 ROOT = Path(__file__).parents[2]
 
@@ -137,15 +137,6 @@ def test_every_question_is_run_under_every_configuration_and_kept() -> None:
             assert facts.contains == 1.0, "the known answer is compared"
 
 
-def test_what_is_run_is_not_run_again_and_a_longer_set_costs_only_what_is_new() -> None:
-    field = Field()
-    field.run(questions(3))
-    field.bench.forget_counts()
-    assert field.run(questions(3)).done == 3 and field.bench.counts == {}
-    field.run(questions(5))
-    assert field.bench.counts["retrieve"] == 4 and len(field.books[1].rows) == 5
-
-
 def test_another_configuration_runs_alone_where_the_others_have_run() -> None:
     field = Field()
     field.run(questions(3))
@@ -221,38 +212,7 @@ def test_an_answer_that_could_not_be_judged_is_not_kept_as_if_it_were_whole() ->
     assert all(facts.grounded == 1 for book in field.books for facts in book.load().values())
 
 
-def test_of_two_failures_the_first_is_told() -> None:
-    field = Field()
-    field.break_for("plain", lambda text: True, ModelUnavailable("The first."))
-    field.break_for("paper", lambda text: True, ModelUnavailable("The second."))
-    with pytest.raises(ModelUnavailable, match="The first"):
-        field.run(questions(1))
-
-
-def test_ctrl_c_does_not_wait_for_the_questions_that_are_queued() -> None:
-    """It reaches the thread that waits, as an exception; the question under way hears of it by the cancel flag."""
-    field, controls = Field(), Controls()
-
-    def interrupt(scoring: SetProgress) -> None:
-        if scoring.done == 1:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        field.run(questions(50), controls, on_progress=interrupt)
-    assert controls.cancel.is_set()
-    assert len(field.bench.retriever.asked) <= 3 and len(field.books[1].rows) <= 2
-
-
 # --- what is run, and what it costs ---------------------------------------------------------------------------------
-
-
-def test_passages_that_hold_the_hidden_text_count_as_not_indexed_for_all() -> None:
-    field = Field(found=(passage(1, f"{USEFUL} And more."), passage(2, "Something else entirely.")))
-    hidden = replace(questions(1)[0], expected=Expected.AMBIGUOUS, answers=(), without=USEFUL)
-    field.run((hidden, questions(1)[0]))
-    for book in field.books:
-        assert [one.id for one in book.rows[hidden.key][1].passages or ()] == ["p2"]
-        assert [one.id for one in book.rows[questions(1)[0].key][1].passages or ()] == ["p1", "p2"]
 
 
 def test_each_configuration_costs_what_it_costs_alone() -> None:
@@ -302,9 +262,3 @@ def test_no_run_waits_for_the_web_search_of_another() -> None:
     run_set(questions(2), [Contender(bench.pipeline, book)], bench.clock)
     assert [facts.web for facts in book.load().values()] == [WebOutcome.USED, WebOutcome.USED]
     assert bench.counts["search"] == 4 and pause.left(30.0) == 0.0, "nor does the user afterwards"
-
-
-# --- on the disk ----------------------------------------------------------------------------------------------------
-
-
-# --- what stops a run -----------------------------------------------------------------------------------------------

@@ -102,11 +102,6 @@ def test_every_word_that_is_shown_is_read(expected: Expected) -> None:
         assert labels(read(f'{HEADER}A?,"{written}"')) == {"A?": expected}, written
 
 
-def test_no_word_means_two_labels() -> None:
-    said = ["".join(filter(str.isalnum, name.casefold())) for label in Expected for name in (label, *WORDS[label])]
-    assert len(said) == len(set(said))
-
-
 @pytest.mark.parametrize(
     ("value", "expected"),
     [

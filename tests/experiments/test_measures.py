@@ -11,7 +11,7 @@ import pytest
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import Usage
 from crag_core.base.types.web import WebOutcome
-from crag_core.experiments.comparison.metrics import MEASURES, Counts, Group, Measure, Unit
+from crag_core.experiments.comparison.metrics import MEASURES, Counts, Measure
 from crag_core.experiments.comparison.outcome import Evidence, Outcome
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from tests.fakes import QUESTION
@@ -110,15 +110,6 @@ def test_what_cannot_be_answered_takes_part_in_few_measures(measure: Measure, ex
         assert found is None
 
 
-def test_names_are_unique_and_every_measure_tells_what_it_is() -> None:
-    assert len(BY_NAME) == len(MEASURES) == len({(measure.group, measure.title) for measure in MEASURES})
-    for measure in MEASURES:
-        assert measure.description and measure.better in (-1, 0, 1)
-        assert isinstance(measure.group, Group) and isinstance(measure.unit, Unit)
-    groups = [measure.group for measure in MEASURES]
-    assert [group for group, before in zip(groups, [None, *groups], strict=False) if group is not before] == list(Group)
-
-
 # --- routing --------------------------------------------------------------------------------------------------------
 
 
@@ -210,6 +201,3 @@ def test_the_web_counts_where_it_answered(outcome: str) -> None:
     assert counts("web", web=outcome) == counts("needless_web", web=outcome) == answered
     assert counts("web", INCORRECT, web=outcome) == answered
     assert counts("needless_web", INCORRECT, web=outcome) is None
-
-
-# --- of a real run --------------------------------------------------------------------------------------------------

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import ModelUnavailable
-from crag_core.base.protocols import Backing, Cancel, Piece, WebReply
+from crag_core.base.protocols import Backing, Cancel, Piece
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.base.types.steps import Usage
-from crag_core.base.types.web import WebOutcome
 from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.pipeline.run import WebMode
@@ -81,11 +80,6 @@ def test_judged_files_have_their_grades() -> None:
     assert found.known == (2, 2, 1)
 
 
-def test_a_document_that_is_not_among_the_known_ones_is_irrelevant_whatever_it_says() -> None:
-    found = outcome_of(run(), label("nine", document="document-7.txt"))
-    assert found.before == Evidence((0, 0, 0), 81, 81) and found.known == (2,)
-
-
 def test_without_a_document_passages_are_ranked_by_their_text() -> None:
     found = outcome_of(run(found=three()), label("nine"))
     assert found.before == Evidence((2, 0, 2), 61, 7, beyond=(2, 2))
@@ -147,18 +141,6 @@ def test_pages_of_the_web_count_by_their_text_beside_the_known_documents() -> No
     assert found.after == Evidence((2, 2), 13 + 13, 0, beyond=(2,))
     assert (found.score_before, found.score_after) == (0.5, 0.7)
     assert found.usage == Usage(2, 50, 12)
-
-
-def test_pages_that_cannot_be_told_are_left_out() -> None:
-    found = outcome_of(run(best=0.1), label(document="document-1.txt"))
-    assert found.action is Action.INCORRECT and found.web == "used"
-    assert found.after == Evidence((), 0, 0)
-
-
-@pytest.mark.parametrize("outcome", [WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED])
-def test_what_came_of_the_web_is_kept(outcome: WebOutcome) -> None:
-    found = outcome_of(run(best=0.1, reply=WebReply(outcome, "Fake search", message="sorry")), ANSWERED)
-    assert (found.web, found.failed, found.score_after) == (outcome.value, "", None)
 
 
 # --- scores ---------------------------------------------------------------------------------------------------------

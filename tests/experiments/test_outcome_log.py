@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -62,11 +61,6 @@ def trace() -> Trace:
 
 def again(book: OutcomeLog[Outcome], setup: Setup = SETUP) -> OutcomeLog[Outcome]:
     return ExperimentStore(book._tables.path.parent).outcomes(setup)
-
-
-def test_looking_makes_no_file(book: OutcomeLog[Outcome], tmp_path: Path) -> None:
-    assert book.keys() == set() and book.load() == {} and book.record("none") is None
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_fact_of_a_run_comes_back_as_it_was(book: OutcomeLog[Outcome], trace: Trace) -> None:
@@ -157,16 +151,6 @@ def test_outcomes_of_before_doubtful_endings_counted_as_unanswered_are_run_again
     bench.forget_counts()
     run_set((ASKED,), [Contender(bench.pipeline, kept)], bench.clock)
     assert not bench.counts, "run once, kept since"
-
-
-def test_a_record_of_another_shape_is_refused_as_such(book: OutcomeLog[Outcome], trace: Trace) -> None:
-    book.add(FULL, trace)
-    for content in (b"{}", b"[]", b"nonsense"):
-        with sqlite3.connect(book._tables.path) as database:
-            database.execute("UPDATE crag_scored SET record = ?", (zlib.compress(content),))
-        with pytest.raises(BadRecord):
-            book.record(FULL.key)
-        assert book.load() == {FULL.key: FULL}, "the facts are read without it"
 
 
 @pytest.mark.parametrize(

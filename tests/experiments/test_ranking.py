@@ -58,34 +58,6 @@ def test_every_measure_is_that_of_trec_eval(length: int) -> None:
 
 # --- by hand --------------------------------------------------------------------------------------------------------
 
-BY_HAND = [  # found, known, hit, precision, recall, reciprocal rank, nDCG
-    ((2,), (2,), 1.0, 1.0, 1.0, 1.0, 1.0),
-    ((0,), (2,), 0.0, 0.0, 0.0, 0.0, 0.0),
-    ((1,), (2,), 0.0, 0.0, 0.0, 0.0, 0.5),
-    ((1,), (1, 2), 0.0, 0.0, 0.0, 0.0, 0.5),
-    ((0, 2), (2,), 1.0, 0.5, 1.0, 0.5, 1 / math.log2(3)),
-    ((2, 2), (2, 2, 2, 2), 1.0, 1.0, 0.5, 1.0, 1.0),
-    ((1, 0, 2, 2), (2, 2, 1), 1.0, 0.5, 1.0, 1 / 3, (1 + 1 + 2 / math.log2(5)) / (2 + 2 / math.log2(3) + 0.5)),
-    ((0, 0, 0), (2, 1), 0.0, 0.0, 0.0, 0.0, 0.0),
-    ((), (2,), 0.0, 0.0, 0.0, 0.0, 0.0),
-]
-
-
-@pytest.mark.parametrize(("found", "known", "hit", "precision", "recall", "rank", "ndcg"), BY_HAND)
-def test_short_lists_by_hand(
-    found: tuple[int, ...],
-    known: tuple[int, ...],
-    hit: float,
-    precision: float,
-    recall: float,
-    rank: float,
-    ndcg: float,
-) -> None:
-    assert (metrics.hit(found), metrics.precision(found)) == (hit, precision)
-    assert metrics.recall(found, known) == recall
-    assert metrics.reciprocal_rank(found) == pytest.approx(rank)
-    assert metrics.ndcg(found, known) == pytest.approx(ndcg)
-
 
 @pytest.mark.parametrize("found", [(), (0,), (2, 1)])
 @pytest.mark.parametrize("known", [(), (0, 0), (1, 0, 1)])

@@ -105,12 +105,6 @@ def test_a_passage_has_the_grade_of_its_document_where_it_holds_the_answer(
     assert of_passage(passage(text, source), ask(*answers), JUDGED) == grade
 
 
-def test_the_document_of_the_labels_serves_where_no_file_was_judged() -> None:
-    asked = ask("nine", document="times.md")
-    found = [of_passage(passage(*one), asked) for one in ((TIMES, "times.md"), (PRICES, "times.md"), (TIMES, "b.md"))]
-    assert found == [2, 1, 0]
-
-
 # --- by the text alone ----------------------------------------------------------------------------------------------
 
 

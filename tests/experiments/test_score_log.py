@@ -47,7 +47,7 @@ def test_grades_of_the_version_before_are_read_without_their_second_readings(boo
 def test_those_who_write_first_at_the_same_moment_are_all_kept(tmp_path: Path) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     scored = [replace(scored_from(trace, asked(1)), key=f"{number}") for number in range(4)]
-    for number in range(40):
+    for number in range(10):
         book = ExperimentStore(tmp_path / f"{number}").scores(CONDITIONS)
         together = threading.Barrier(len(scored))
 

@@ -150,14 +150,6 @@ def failing(at: Callable[[str], bool], error: CragError) -> Bench:
     return bench
 
 
-def test_a_question_that_fails_is_counted_and_the_others_are_graded() -> None:
-    bench, book = failing(lambda question: "3" in question, ModelUnavailable("It is away.")), Book()
-    done = score(questions(6), bench.pipeline, book, bench.clock)
-    assert (done.done, done.failed) == (5, 1) and len(book.rows) == 5
-    bench.retriever.finding = lambda question, engine: bench.found
-    assert score(questions(6), bench.pipeline, book, bench.clock).done == 6
-
-
 def test_where_everything_fails_it_ends_soon_and_says_why() -> None:
     bench, book = failing(lambda question: True, ModelUnavailable("It is away.", hint="Start it.")), Book()
     with pytest.raises(ModelUnavailable, match=r"It is away\. Start it\."):

@@ -179,6 +179,3 @@ def test_times_are_told_by_route() -> None:
     assert (web.label, web.count, web.calls) == ("Web", 10, 2.5)
     assert (correct.p50, correct.p95) == (10.0, 19.0)
     assert (web.p50, web.p95) == (104.0, None), "of ten, the slowest is all there is"
-
-
-# --- of real runs ---------------------------------------------------------------------------------------------------

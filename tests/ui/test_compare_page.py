@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -25,13 +24,9 @@ from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.policies import load_policies
 from crag_core.experiments.comparison.run_configurations import QUESTION as WARMING_UP
-from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
-from tests.judge import judging
-from tests.stand_ins.engines import ScriptedModel
-from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from tests.ui.conftest import DOCUMENTS, Warming, choose, header, job_named, press, put_thresholds, shown, thresholds
+from tests.ui.conftest import choose, header, job_named, press, put_thresholds, shown, thresholds
 from ui.compare import compare_state
 from ui.shell.text import plain
 
@@ -117,25 +112,6 @@ def with_set(start: Start, own: Path, **environment: str) -> AppTest:
 def run_set(app: AppTest, count: int = len(QUESTIONS)) -> AppTest:
     press(app, f"Run {count} question{'s' if count > 1 else ''}")
     return settled(app)
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("ran") / "home"
-
-
-@pytest.fixture
-def ran(start: Start, own: Path, kept: Path) -> AppTest:
-    """The page with the small set after it was run: once, in a home that every test has a copy of."""
-    if kept.exists():
-        shutil.rmtree(own)
-        shutil.copytree(kept, own)
-    app = with_set(start, own)
-    if not kept.exists():
-        run_set(app)
-        shutil.copytree(own, kept)
-    assert "5 questions, 95%" in shown(app)
-    return app
 
 
 def html_of(app: AppTest) -> str:
@@ -276,22 +252,6 @@ def test_equal_names_are_numbered_and_one_of_them_goes_alone(start: Start) -> No
     assert "Follows the sidebar" not in shown(app), "it is the kept one that is left"
 
 
-def test_plain_rag_is_written_by_whoever_the_sidebar_names(start: Start) -> None:
-    with OllamaServer(ScriptedModel(judging())) as server:
-        app = compare(start, OLLAMA_HOST=server.url)
-        written = f"Answer by {MODEL.partition(':')[0]}"
-        choose(app, model="extractive")
-        assert cards(app)["A · Plain RAG"].endswith("Quotations")
-        press(app, "Keep sidebar settings")
-        choose(app, model=f"ollama/{MODEL}")
-        assert names(app) == ["A · Plain RAG", "B · Paper (1)", "C · Paper (2)"]
-        told = cards(app)
-        assert written in told["A · Plain RAG"] and written in told["C · Paper (2)"]
-        assert "Quotations" in told["B · Paper (1)"], "what is kept stays as it was"
-        button(app, "versus_remove_0").click().run()
-        assert names(app) == ["A · Paper (1)", "B · Paper (2)"]
-
-
 # --- one question ---------------------------------------------------------------------------------------------------
 
 
@@ -343,19 +303,6 @@ def test_a_run_that_breaks_off_is_told_in_its_own_column(start: Start, monkeypat
     assert "“A yacht of up to ten metres" in shown(app), "the other one has answered"
 
 
-def test_an_evaluator_that_needs_a_model_is_told_and_nothing_is_begun(start: Start) -> None:
-    app = choose(compare(start), evaluator="llm")
-    ask_all(app)
-    assert not app.exception
-    assert [str(error.value).replace("\\", "") for error in app.error] == [
-        "The evaluator 'llm' needs a language model. Choose a model, or another evaluator."
-    ]
-    assert job_named(app, "compared_question") is None
-    choose(app, evaluator="embedding")
-    ask_all(app)
-    assert not app.error and "Evidence of each answer" in shown(app)
-
-
 def test_a_run_is_opened_on_the_ask_page_with_the_sidebar_where_it_was(start: Start) -> None:
     app = ask_all(move(compare(start), 0.2, 0.9))
     move(app, 0.1, 0.95)
@@ -374,14 +321,6 @@ def test_opening_plain_rag_leaves_the_sidebar_alone(start: Start) -> None:
     assert app.session_state["thresholds"] == (0.2, 0.9) and app.session_state["policy"] == "paper"
     assert app.session_state["trace"].settings.policy.name == "plain"
     assert "Not graded" in header(app) and app.session_state["ask_plain"], "shown as it was asked"
-
-
-def test_a_web_search_that_nobody_has_to_approve_is_compared_too(start: Start) -> None:
-    app = compare(start, CRAG_WEB="auto")
-    assert "web search" in cards(app)["B · Paper, with the web"]
-    button(app, "versus_add_signals").click().run()
-    assert "B · Signals, with the web" in names(app)
-    assert "web" not in cards(app)["A · Plain RAG"]
 
 
 def test_hostile_documents_and_questions_are_shown_as_text(start: Start, own: Path) -> None:
@@ -442,19 +381,6 @@ def test_two_clicks_faster_than_the_page_begin_one_work(name: str, monkeypatch: 
     compare_state.start_question(PRICE)
     compare_state.start_set(LabelledSet("mine", QUESTIONS))
     assert jobs == before
-
-
-def test_a_question_of_the_very_first_start_waits_for_the_documents_that_it_is_about(
-    start: Start, own: Path, warming: Warming
-) -> None:
-    app = compare(start, own)
-    app.text_input(key="versus_question").set_value("Which colour is the pilot boat?")
-    next(one for one in app.button if one.label == "Compare").click()
-    app.run()
-    assert ":shimmer[A: starting … " in shown(app)
-    warming.let_go.set()
-    settled(app)
-    assert not app.exception and shown(app).count("“The pilot boat is painted orange.” [1]") == 2
 
 
 # --- a labelled set -------------------------------------------------------------------------------------------------
@@ -518,24 +444,6 @@ def test_nothing_is_run_twice_and_another_configuration_runs_alone(
     assert "Results by measure" in shown(app) and len(asked) == 5, "what was run before is still there"
 
 
-def test_a_page_that_is_loaded_again_finds_its_set_on_the_way(start: Start, own: Path, gate: Gate) -> None:
-    closed = with_set(start, own)
-    press(closed, "Run 5 questions")
-    gate.reach(closed)
-    app = with_set(start, own)
-    assert ":shimmer[Running] 0 of 5" in _progress(app) and not has_button(app, "Run 5 questions")
-    work = job_named(closed, "compared_set")
-    move(app, 0.1, 0.9)
-    assert has_button(app, "Run 5 questions"), "under other configurations it is other work"
-    press(app, "Back to the defaults")
-    gate.opened.set()
-    work.wait()
-    app.run()
-    assert "Results by measure" in shown(app) and not app.exception
-    closed.run()
-    assert "Results by measure" in shown(closed) and not closed.exception
-
-
 def test_a_set_on_the_way_can_be_paused_and_stopped_and_is_taken_up(start: Start, own: Path, gate: Gate) -> None:
     app = with_set(start, own)
     press(app, "Run 5 questions")
@@ -561,24 +469,6 @@ def _progress(app: AppTest) -> str:
     return " ".join(one.proto.text for one in app.get("progress"))
 
 
-def test_questions_that_fail_are_told_and_left_out(start: Start, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = EmbeddingEvaluator.grade
-
-    def away_for_one(self: EmbeddingEvaluator, question: str, *more: Any) -> object:
-        if question == CHESS:
-            raise EmbeddingUnavailable("The model is away.")
-        return whole(self, question, *more)
-
-    monkeypatch.setattr(EmbeddingEvaluator, "grade", away_for_one)
-    app = choose(with_set(start, own), evaluator="embedding")
-    run_set(app)
-    assert [str(one.value) for one in app.warning] == ["1 question could not be run. Run again to try once more."]
-    assert "4 questions, 95%" in shown(app) and has_button(app, "Run 1 question")
-    monkeypatch.undo()
-    run_set(app, 1)
-    assert "5 questions, 95%" in shown(app) and not app.warning
-
-
 def test_what_breaks_it_off_is_told_wherever_one_looks(
     start: Start, own: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -595,54 +485,3 @@ def test_what_breaks_it_off_is_told_wherever_one_looks(
     assert told == "The *model* is away. Bring it back. What was run is kept; run again to continue."
     app.run()
     assert not app.error, "told once"
-
-
-def test_a_bug_in_a_set_is_raised_wherever_one_looks(start: Start, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    let_go = threading.Event()
-
-    def bug(*anything: object, **more: object) -> None:
-        let_go.wait(60)
-        raise RuntimeError("a bug of ours")
-
-    app = with_set(start, own)
-    monkeypatch.setattr(compare_state, "run_set", bug)
-    press(app, "Run 5 questions")
-    app.segmented_control(key="versus_what").set_value("One question").run()
-    assert not app.exception
-    let_go.set()
-    settled(app)
-    assert len(app.exception) == 1 and job_named(app, "compared_set") is None
-    app.run()
-    assert not app.exception
-
-
-def test_kept_grades_are_not_taken_since_it_is_measured_what_grading_costs(start: Start, own: Path) -> None:
-    Workbench(Config(home=own)).experiments.keep_set(LabelledSet("one", QUESTIONS[:1]))
-    with OllamaServer(ScriptedModel(judging())) as server:
-        app = compare(start, own, policy="worst-chunk", OLLAMA_HOST=server.url, CRAG_CACHE="disk")
-        choose(app, model=f"ollama/{MODEL}", evaluator="llm")
-        ask_all(app)
-        look_at_sets(app).segmented_control(key="tune_source").set_value("Kept sets").run()
-        press(app, "Use 1 question")
-        run_set(app, 1)
-        made: Table = app.session_state["remembered"]["compared_table"][1]
-        assert [made.paths(name)[-1].calls for name in made.names] == [1, 1 + len(DOCUMENTS)]
-
-
-def test_models_are_loaded_before_anything_is_measured(
-    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-    whole = EmbeddingEvaluator.grade
-
-    def noted(self: EmbeddingEvaluator, question: str, *more: Any) -> object:
-        asked.append(question)
-        return whole(self, question, *more)
-
-    monkeypatch.setattr(EmbeddingEvaluator, "grade", noted)
-    app = choose(with_set(start, own), evaluator="embedding")
-    run_set(app)
-    assert asked == [WARMING_UP, *(one.question for one in QUESTIONS)]
-    app.segmented_control(key="versus_what").set_value("One question").run()
-    ask_all(app)
-    assert asked.count(WARMING_UP) == 1, "once in a process"

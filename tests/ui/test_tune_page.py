@@ -357,20 +357,6 @@ def test_the_nearest_to_the_thresholds_are_labelled_in_a_table(start: Start, own
     assert not [one for one in app.dataframe if "label_table" in one.proto.id]
 
 
-def test_too_few_questions_are_told_and_nothing_is_recommended(start: Start, own: Path) -> None:
-    Workbench(Config(home=own)).experiments.keep_set(LabelledSet("few", QUESTIONS[:3]))
-    app = tune(start, own, labelled=False)
-    choose(app, evaluator="embedding")
-    look(app, "tune_source", "Kept sets")
-    press(app, "Use 3 questions")
-    press(app, "Grade 3 questions")
-    job_named(app, "tune_grading").wait()
-    app.run()
-    said = texts(app)
-    assert "cannot be chosen from 3 questions" in said and "All these questions are of one kind" in said
-    assert not any(button.label == "Use these thresholds" for button in app.button)
-
-
 def test_at_the_very_first_start_the_grading_waits_for_the_documents(start: Start, own: Path, warming: Warming) -> None:
     """What is indexed meanwhile is among the conditions, or all would have to be graded again."""
     app = tune(start, own)
