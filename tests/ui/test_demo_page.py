@@ -67,6 +67,11 @@ def test_a_kept_run_opens_from_its_link(start: Start, own: Path) -> None:
     assert stories(app)[0]["story"]["title"] == "For the board"
 
 
+def test_a_name_of_a_story_is_of_no_recorded_one(start: Start) -> None:
+    app = opened(start, run=demos()[0].trace.id)
+    assert "story_name" not in [field.key for field in app.text_input]
+
+
 def test_the_next_one_follows_and_the_last_leads_to_the_first(start: Start) -> None:
     app = opened(start, run=demos()[-1].trace.id)
     press(app, f"Next: {demos()[0].title}")

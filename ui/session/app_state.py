@@ -225,10 +225,8 @@ def start_choices(models: Models) -> None:
     if "web" not in chosen:
         usual = WebMode(wanted.web)
         asked = _in_address("web", usual)
-        if _WEB_ORDER.index(asked) > _WEB_ORDER.index(usual):  # whoever wrote a link consents to nothing here
-            st.query_params.pop("web", None)
-            asked = usual
-        chosen["web"] = asked
+        # Whoever wrote a link consents to nothing here.
+        chosen["web"] = min(asked, usual, key=_WEB_ORDER.index)
 
 
 def _in_address(key: str, start: Any) -> Any:

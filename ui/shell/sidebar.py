@@ -18,6 +18,7 @@ from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.view.run_view import model_name
 from ui.session import app_state, current_run
 from ui.session.fragments import fragment, ticking
 from ui.shell import evaluator_choice, presets, sign_in
@@ -203,11 +204,16 @@ def _draw_writer(models: Models) -> None:
 
 
 def _draw_web_mode() -> None:
-    st.segmented_control(
+    usual = WebMode(app_state.settings().web)
+    mode = st.segmented_control(
         "Web search", list(app_state.WEB_TITLES), format_func=lambda mode: app_state.WEB_TITLES[WebMode(mode)],
-        default=WebMode(app_state.settings().web), required=True, key="web", bind="query-params",
+        default=usual, required=True, key="web", persist_state="session",
         help="Auto searches when the policy asks for it. Ask first shows the exact query before it is sent.",
     )  # fmt: skip
+    if mode is None or mode == usual:
+        st.query_params.pop("web", None)
+    else:  # for a reload; not bound, since a link may not switch it on
+        st.query_params["web"] = app_state.WEB_TITLES[mode]
 
 
 def _draw_doubtful() -> None:
@@ -259,7 +265,7 @@ def _draw_writer_offer(models: Models) -> None:
     if app_state.model() != EXTRACTIVE or best == EXTRACTIVE:
         return
     st.button(
-        f"Let {plain(app_state.called(best))} write", "writer_best", on_click=_take_writer, args=(best,),
+        f"Let {plain(model_name(best))} write the answers", "writer_best", on_click=_take_writer, args=(best,),
         icon=":material/edit:", type="tertiary",
     )  # fmt: skip
     calls = replace(app_state.asked_choice(), model=best).calls_by_action(condenses=app_state.trace() is not None)
