@@ -50,7 +50,7 @@ def draw_outcomes(outcomes: Sequence[Ingested]) -> None:
         if any(one.document_id for one in outcomes) and st.button(
             "Ask about these", on_click=_search_where_added, icon=":material/forum:", type="primary"
         ):
-            st.switch_page("pages/ask.py", query_params={})  # else those that the sidebar is bound to would be in the way
+            st.switch_page("pages/ask.py", query_params={})  # else the sidebar's would be in the way
 
 
 def _search_where_added() -> None:
