@@ -1,4 +1,4 @@
-"""ROC, AUROC, precision-recall and risk-coverage curves of scores.
+"""ROC, AUROC and risk-coverage curves of scores.
 
 Scores are higher where a question is likelier positive, such as answerable. A NaN stands for a question that was never
 graded, and is left out everywhere. Of equal scores none comes first: a threshold takes all of them or none.
@@ -60,22 +60,6 @@ def roc(scores: Values, positive: Labels) -> tuple[Array, Array, Array] | None:
 
     found = graded(scores, positive)
     return roc_curve(found.labels, found.scores, drop_intermediate=False) if found.has_both else None
-
-
-def precision_recall(scores: Values, positive: Labels) -> tuple[Array, Array] | None:
-    """Precision and recall at each threshold, the lowest first, then 1 and 0; None without positives."""
-    from sklearn.metrics import precision_recall_curve
-
-    found = graded(scores, positive)
-    return precision_recall_curve(found.labels, found.scores)[:2] if found.labels.any() else None
-
-
-def average_precision(scores: Values, positive: Labels) -> float | None:
-    """The precision at every threshold, weighed by the recall that it adds; None without positives."""
-    from sklearn.metrics import average_precision_score
-
-    found = graded(scores, positive)
-    return float(average_precision_score(found.labels, found.scores)) if found.labels.any() else None
 
 
 def risk_coverage(scores: Values, is_right: Labels) -> RiskCoverage | None:
