@@ -137,7 +137,7 @@ class LlamaIndexClient:
                 await reading.end()
             if not is_reply:
                 raise WrongShape("an end without a word")
-            if ended is None and last and is_of_wire(last.raw):
+            if ended is None and length and last and is_of_wire(last.raw):
                 ended = NO_END
         except Exception as error:
             raise self._explained(error, reading) from error

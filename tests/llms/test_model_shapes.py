@@ -147,6 +147,13 @@ def test_why_a_reply_ended_is_told_where_it_is_not_whole(wire: str, reason: str 
     assert isinstance(usage, Usage) and usage.ended == ended
 
 
+def test_a_reply_without_a_word_is_whole_though_the_client_drops_its_only_piece() -> None:
+    last = event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    counts = event({"choices": [], "usage": {"prompt_tokens": 6}})
+    with answering(lambda path: Said(headers=EVENTS, pieces=lambda: [last, counts])) as server:
+        assert stream(CLIENTS["openai"](server.url)) == [Usage(1, 6)]
+
+
 # --- counts ---------------------------------------------------------------------------------------------------------
 
 ODD = [-5, 10**30, LARGEST_COUNT + 1, "many", [1], {}, None, 1e400, float("nan")]

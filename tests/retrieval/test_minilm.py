@@ -58,6 +58,12 @@ def test_altered_or_missing_weights_are_refused(tmp_path: Path) -> None:
     assert "pip install" in fault.value.hint
 
 
+def test_a_model_of_a_model_server_is_refused_before_any_hub_is_asked() -> None:
+    with pytest.raises(EmbeddingUnavailable, match="not offered, found CRAG_EMBEDDING=ollama/all-minilm") as fault:
+        HuggingFaceEmbedder("ollama/all-minilm").load()
+    assert "Leave it empty" in fault.value.hint
+
+
 @pytest.mark.embedding
 def test_vectors_have_length_one_and_meaning(minilm: HuggingFaceEmbedder) -> None:
     question = minilm.embed_question("How old is the ship?")
